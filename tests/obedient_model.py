@@ -21,7 +21,7 @@ def answer(body):
     spoken, passages = read(last["content"], fence_of(body["messages"]))
     said = _CANARY.findall(" ".join([spoken, *(message["content"] for message in before)]))
     found = [f"{match[0].strip()[:-1]} [{number}]." for number, text in passages for match in _SENTENCE.finditer(text)]
-    return " ".join([*said, *(found or ["The sources in your scope do not say."])])
+    return " ".join([*said, *(found or ["I couldn't find this in your documents."])])
 
 
 def fence_of(messages):

@@ -1,1 +1,1 @@
-"""What admins change: presets by versions, language models and the rules that choose among them."""
+"""Administration of preset versions, language models and routing rules."""

@@ -1,12 +1,11 @@
-"""The tool that gathers evidence: a report's sections, each with its best passages and what it lacks."""
+"""The evidence tool: the sections of a report with their best passages and missing source types."""
 
 from typing import Final
 
 from pydantic import BaseModel, Field
 
 from corecube.access import Principal
-from retrieval.agents.schemas import ResultOut
-from retrieval.agents.snippets import result_out
+from retrieval.agents.schemas import ResultOut, result_out
 from retrieval.api.evidence import gather_counted
 from retrieval.api.request_body import StrictBody
 from retrieval.api.shape import Absolute
@@ -15,34 +14,34 @@ from retrieval.presets.consolidated.evidence.cells import Presence
 from retrieval.search.evidence_runs import MAX_SUBJECT, EvidenceRequest, SectionEvidence
 from retrieval.search.section_sets import DEFAULT_SECTION_SET
 
-_NAME: Final = 60
-#: Passages of each section, where a whole set is asked for.
-_MAX_OF_EACH: Final = 4
+_MAX_NAME: Final = 60
+#: Passages per section of a complete set.
+_MAX_PASSAGES: Final = 4
 #: Seconds for all sections together.
 _BUDGET_SECONDS: Final = 60.0
 
 
 class EvidenceToolIn(StrictBody):
-    """What evidence is asked for."""
+    """A request for evidence."""
 
-    subject: str = Field(min_length=1, max_length=MAX_SUBJECT, description="What the report is about.")
-    section_set: str = Field(default=DEFAULT_SECTION_SET, max_length=_NAME, description="Which kind of report.")
+    subject: str = Field(min_length=1, max_length=MAX_SUBJECT, description="Subject of the report.")
+    section_set: str = Field(default=DEFAULT_SECTION_SET, max_length=_MAX_NAME, description="Kind of report.")
     section: str = Field(
-        default="", max_length=_NAME, description="One of its sections, with all its passages; empty for all sections."
+        default="", max_length=_MAX_NAME, description="One of its sections, with all its passages; empty for all."
     )
-    compartments: list[str] = Field(default=[], max_length=100, description="Slugs of those to search; empty for all.")
+    compartments: list[str] = Field(default=[], max_length=100, description="Slugs of compartments; empty for all.")
 
 
 class SectionToolOut(BaseModel):
-    """What was found for a section."""
+    """The evidence of a section."""
 
     section: str
     title: str
     results: list[ResultOut]
-    missing: list[str] = Field(description="Source types that the section needs and that are not there.")
-    thin: list[str] = Field(description="Source types of which it needs more than there is.")
-    not_looked_for: list[str] = Field(description="Source types that it needs and that could not be looked for.")
-    problem: str = Field(description="Why nothing was searched; empty where something was.")
+    missing: list[str] = Field(description="Required source types without passages.")
+    thin: list[str] = Field(description="Required source types with too few passages.")
+    not_looked_for: list[str] = Field(description="Required source types that could not be searched.")
+    problem: str = Field(description="Why the section was not searched; empty if it was.")
     trace_id: str | None
 
 
@@ -53,7 +52,7 @@ class EvidenceToolOut(BaseModel):
 
 
 def gathered(read: EvidenceToolIn, principal: Principal, absolute: Absolute) -> EvidenceToolOut:
-    """Gather evidence for an agent; raises what `gather` does."""
+    """Gather evidence for an agent; raise as `gather` does."""
     request = EvidenceRequest(
         section_set=read.section_set,
         section=read.section,
@@ -63,7 +62,7 @@ def gathered(read: EvidenceToolIn, principal: Principal, absolute: Absolute) -> 
         surface=SearchRecord.Surface.AGENT,
     )
     evidence = gather_counted(request, principal)
-    limit = None if read.section else _MAX_OF_EACH
+    limit = None if read.section else _MAX_PASSAGES
     return EvidenceToolOut(sections=[_section(found, absolute, limit) for found in evidence.sections])
 
 

@@ -1,4 +1,4 @@
-"""Reading a document for an agent."""
+"""The fetch tool: the text of a document or a passage."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -14,17 +14,17 @@ from retrieval.models import Chunk, Document
 from retrieval.models.document import id_in
 from retrieval.records.accesses import note_accesses
 
-#: Longest text that one call returns, in characters.
+#: Maximum length of the text that one call returns, in characters.
 MAX_CHARACTERS: Final = 100_000
-#: Longest text that two neighbouring chunks share, in characters: 128 tokens at most.
+#: Maximum overlap of two neighboring chunks, in characters (128 tokens).
 _MAX_SHARED: Final = 2000
-#: Shorter agreement of one chunk's end and the next one's beginning is chance.
+#: A shorter overlap is a coincidence.
 _MIN_SHARED: Final = 20
 _MAX_ORDINAL_LENGTH: Final = 9
 
 
 def fetch(wanted: str, *, principal: Principal, absolute: Absolute) -> FetchToolOut:
-    """Return the text of a document, or of one chunk where the id names one; raise NotFoundError outside the scope."""
+    """Return the text of a document or of the chunk with that id; raise NotFoundError outside the scope."""
     document_id, ordinal = _parts(wanted)
     scope = scope_for(principal)
     document = Document.objects.in_scope(scope).filter(pk=document_id).first()
@@ -49,7 +49,7 @@ def fetch(wanted: str, *, principal: Principal, absolute: Absolute) -> FetchTool
 
 
 def _parts(wanted: str) -> tuple[UUID, int | None]:
-    """Return the document's id, and the chunk's ordinal where one is named."""
+    """Return the document's id and the chunk's ordinal, None without one."""
     name, colon, place = wanted.partition(":")
     document_id = id_in(name)
     is_place = place.isascii() and place.isdigit() and len(place) <= _MAX_ORDINAL_LENGTH
@@ -59,7 +59,7 @@ def _parts(wanted: str) -> tuple[UUID, int | None]:
 
 
 def _joined(chunks: Iterable[Chunk]) -> tuple[str, bool]:
-    """Return the chunks' text, what neighbours share once, and whether it was cut off."""
+    """Return the chunks' text without overlaps, and whether it was truncated."""
     text = ""
     for chunk in chunks:
         text += joint(text, chunk.text)
@@ -69,7 +69,7 @@ def _joined(chunks: Iterable[Chunk]) -> tuple[str, bool]:
 
 
 def joint(before: str, after: str) -> str:
-    """Return what `after` adds to `before`: all but the beginning that `before` ends with; else a new paragraph."""
+    """Return what `after` adds to `before`: the text behind their overlap, without overlap a new paragraph."""
     if not before:
         return after
     limit = min(len(before), len(after), _MAX_SHARED)
@@ -79,13 +79,11 @@ def joint(before: str, after: str) -> str:
 
 def _metadata(document: Document, scope: AccessScope) -> dict[str, str]:
     connection = scope.inclusion(document.connection_id).connection
-    told = {name: str(value) for name, value in document.metadata.items()}
-    modified = document.modified_at.isoformat() if document.modified_at else ""
     return {
-        **told,
+        **{name: str(value) for name, value in document.metadata.items()},
         "connection": connection.name,
         "compartment": connection.compartment,
         "uri": document.uri,
         "source_type": document.source_type,
-        "modified_at": modified,
+        "modified_at": document.modified_at.isoformat() if document.modified_at else "",
     }

@@ -1,7 +1,6 @@
-"""Serving one request of the Model Context Protocol over streamable HTTP, with nothing kept between requests.
+"""Stateless Model Context Protocol server over streamable HTTP.
 
-Every request gets a server of its own that knows its caller, so that no state of one can reach another, and any
-process can answer any request.
+Each request gets a separate server for its caller, so that requests share no state and any process can answer them.
 """
 
 import json
@@ -24,21 +23,21 @@ from retrieval.agents.tools import Caller, call, descriptions
 logger = logging.getLogger(__name__)
 
 _INSTRUCTIONS: Final = (
-    "Governed search over the documents that the API key's user may see, and a memory of their own. "
-    "Cite what you use by its title and url."
+    "Governed search over the documents that the API key's user may see, and a private memory of that user. "
+    "Cite sources by title and url."
 )
 
 
 @dataclass(slots=True)
 class Reply:
-    """An HTTP answer while it is put together."""
+    """An HTTP response, built from ASGI messages."""
 
     status: int = 500
     headers: list[tuple[str, str]] = field(default_factory=list)
     body: bytearray = field(default_factory=bytearray)
 
     async def take(self, message: Mapping[str, Any]) -> None:
-        """Take in one message of the ASGI protocol."""
+        """Add an ASGI message."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self.headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in message["headers"]]
@@ -47,8 +46,16 @@ class Reply:
 
 
 async def serve(body: bytes, headers: Mapping[str, str], caller: Caller) -> Reply:
-    """Return the answer to one POST of a caller."""
-    manager = StreamableHTTPSessionManager(_server(caller), json_response=True, stateless=True)
+    """Return the response to a caller's POST."""
+    server: Server[Any] = Server(
+        "corecube",
+        title="CoreCube",
+        version=VERSION,
+        instructions=_INSTRUCTIONS,
+        on_list_tools=_list_tools,
+        on_call_tool=partial(_call_tool, caller),
+    )
+    manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
     reply, waiting = Reply(), [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> dict[str, Any]:
@@ -61,19 +68,8 @@ async def serve(body: bytes, headers: Mapping[str, str], caller: Caller) -> Repl
     return reply
 
 
-def _server(caller: Caller) -> Server[Any]:
-    return Server(
-        "corecube",
-        title="CoreCube",
-        version=VERSION,
-        instructions=_INSTRUCTIONS,
-        on_list_tools=_list_tools,
-        on_call_tool=partial(_call_tool, caller),
-    )
-
-
 def _scope(headers: Mapping[str, str]) -> dict[str, Any]:
-    """Return a POST in the ASGI protocol."""
+    """Return the ASGI scope of a POST."""
     return {
         "type": "http",
         "asgi": {"version": "3.0"},
@@ -96,7 +92,7 @@ async def _call_tool(caller: Caller, _: ServerRequestContext[Any], params: CallT
 
 
 def _result(name: str, arguments: Mapping[str, Any], caller: Caller) -> CallToolResult:
-    """Return what a tool answers; a failure is told to the agent, an unforeseen one without its cause."""
+    """Return a tool's result; the agent gets the message of a known error, and of other errors no details."""
     try:
         answer = call(name, arguments, caller).model_dump(mode="json")
     except CoreCubeError as error:
@@ -106,12 +102,9 @@ def _result(name: str, arguments: Mapping[str, Any], caller: Caller) -> CallTool
     except Exception:
         logger.exception("agent.failed tool=%s", name[:40])
         return _failure(str(CoreCubeError()))
-    return CallToolResult(content=[_text(json.dumps(answer, ensure_ascii=False))], structured_content=answer)
+    text = json.dumps(answer, ensure_ascii=False)
+    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=answer)
 
 
 def _failure(message: str) -> CallToolResult:
-    return CallToolResult(content=[_text(message)], is_error=True)
-
-
-def _text(text: str) -> TextContent:
-    return TextContent(type="text", text=text)
+    return CallToolResult(content=[TextContent(type="text", text=message)], is_error=True)

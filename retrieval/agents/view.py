@@ -1,4 +1,4 @@
-"""POST /mcp: who asks is decided by the request's bearer key, before anything of the request is read."""
+"""POST /mcp. The bearer key is checked before the body is read."""
 
 from typing import ClassVar
 
@@ -15,11 +15,11 @@ from corecube.forwarding import USER_HEADER
 from retrieval.agents.server import serve
 from retrieval.agents.tools import Caller
 
-_ANSWER_HEADERS = frozenset({"content-type", "mcp-protocol-version"})
+_RESPONSE_HEADERS = frozenset({"content-type", "mcp-protocol-version"})
 
 
 class OriginError(NotPermittedError):
-    """A page of another site may not speak to this server."""
+    """Pages of other sites may not call this server."""
 
     code: ClassVar[str] = "origin_not_allowed"
 
@@ -27,30 +27,30 @@ class OriginError(NotPermittedError):
 @csrf_exempt
 @require_POST
 def mcp(request: HttpRequest) -> HttpResponse:
-    """Answer one message of an agent. A browser's session opens nothing here."""
+    """Answer a message of an agent. A browser session gives no access here."""
     try:
         _require_own_origin(request)
         given = request.headers.get("Authorization")
         if given is None:
-            raise NotAuthenticatedError("An API key is needed: send it as `Authorization: Bearer cc_...`.")
+            raise NotAuthenticatedError("Send an API key as `Authorization: Bearer cc_...`.")
         principal = principal_of_key(given, request.headers.get(USER_HEADER))
         body = request.body
     except CoreCubeError as error:
         return refused(request, error)
     except RequestDataTooBig:
-        return error_response("The request is larger than this server takes.", status=413, code="request_too_large")
+        return error_response("The request is too large for this server.", status=413, code="request_too_large")
     headers = {name: value for name, value in request.headers.items() if name not in {"Authorization", "Cookie"}}
     reply = async_to_sync(serve)(body, headers, Caller(principal, request.build_absolute_uri))
-    kept = {name: value for name, value in reply.headers if name.lower() in _ANSWER_HEADERS}
-    return HttpResponse(bytes(reply.body), status=reply.status, headers=kept)
+    headers = {name: value for name, value in reply.headers if name.lower() in _RESPONSE_HEADERS}
+    return HttpResponse(bytes(reply.body), status=reply.status, headers=headers)
 
 
 def _require_own_origin(request: HttpRequest) -> None:
-    """Raise OriginError for a page of another site, which DNS may have led here under a name of its own."""
+    """Raise OriginError for a page of another site (DNS rebinding)."""
     origin = request.headers.get("Origin")
     if origin is None or origin.lower() in {it.lower() for it in settings.CSRF_TRUSTED_ORIGINS}:
         return
     scheme, _, host = origin.partition("://")
-    # Whether TLS ends before this server is not known here; the host decides.
+    # A proxy may terminate TLS, so only the host is compared.
     if scheme.lower() not in {"http", "https"} or host.lower() != request.get_host().lower():
         raise OriginError

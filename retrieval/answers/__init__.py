@@ -1,1 +1,1 @@
-"""Answers: from the passages of a search to sentences with citations, conversations, and what agents remember."""
+"""Answers with citations from the passages of a search, conversations, and the memory of agents."""

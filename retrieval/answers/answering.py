@@ -1,7 +1,7 @@
-"""Writing the answer to a finished search: the one way for the chat page, the API, the explorer and agents."""
+"""Write the answer to a finished search, for the chat page, the API, the explorer and agents."""
 
 import logging
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Final
@@ -25,33 +25,32 @@ from retrieval.models import SearchRecord
 from retrieval.records.accesses import note_accesses
 from retrieval.search import runtime
 from retrieval.search.outcome import SearchOutcome
-from retrieval.stages.resources import Resources
 
 logger = logging.getLogger(__name__)
 
 _FELL_BACK: Final = "fell_back"
-#: Says nothing of how well the installation works.
+#: About the question only: does not count as degraded.
 DOUBTFUL: Final = "doubtful"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answering:
-    """A finished search whose answer is about to be written, and what it is written with."""
+    """A finished search and everything that its answer needs."""
 
     outcome: SearchOutcome
     principal: Principal
     route: Route
-    #: Counts tokens where a service does not say.
+    #: Counts tokens if a service does not report them.
     encoder: Encoder
-    #: Compares sentences; None where words alone must do.
+    #: Compares sentences; None to compare only words.
     sentences: SentenceEncoder | None
-    #: What was asked, in its asker's words; the search may have read less, or more where it was made to stand alone.
+    #: The question as the user wrote it; the search may have used a shortened or rewritten text.
     question: str
     history: tuple[Turn, ...] = ()
 
     @property
     def task(self) -> Task:
-        """What a provider without limits answers from."""
+        """The task of a provider, before it is cut to the provider's window."""
         return Task(
             question=self.question,
             passages=self.outcome.passages,
@@ -65,59 +64,55 @@ class Answering:
 def prepare(
     outcome: SearchOutcome, principal: Principal, history: tuple[Turn, ...] = (), *, question: str = ""
 ) -> Answering:
-    """Return what the answer to a search is written with.
+    """Return everything that the answer to a search needs.
 
-    `question` is what was asked, where that is not the query: what was carried into a query may come from passages that
-    a language model must not read. Reads the database, so it belongs before the first event. Raises ModelMissingError.
+    `question` is the user's question if the query differs: words added to a query may come from passages that a
+    language model must not read. Reads the database, so call it before the first event. Raises ModelMissingError.
     """
-    tools = outcome.resources or runtime.resources()
+    resources = outcome.resources or runtime.resources()
+    route = route_for(principal, outcome.passages, outcome.record_id, sentences=resources.answer_sentences)
     return Answering(
         outcome=outcome,
         principal=principal,
-        route=_route(outcome, principal, tools),
-        encoder=tools.encoder,
-        sentences=tools.answer_sentences,
+        # Without passages a language model could only guess.
+        route=route if outcome.passages else Route(route.providers[-1:]),
+        encoder=resources.encoder,
+        sentences=resources.answer_sentences,
         question=question or outcome.state.query.text,
         history=history,
     )
 
 
-def _route(outcome: SearchOutcome, principal: Principal, tools: Resources) -> Route:
-    """Return who may answer; where nothing was found no language model is asked, which could only guess."""
-    route = route_for(principal, outcome.passages, outcome.record_id, sentences=tools.answer_sentences)
-    return route if outcome.passages else Route(route.providers[-1:])
-
-
 def origin(answering: Answering, done: Done | None) -> frozenset[int] | None:
-    """Return the connections of all that the answer's writer was shown; None where nobody knows.
+    """Return the connections of everything that the answer's provider was given; None if unknown.
 
-    That is its passages, and what the earlier turns that it may read were made from. Without `done` any provider of the
-    route may have written.
+    These are the connections of the passages and of the earlier turns that the provider may read. Without `done` any
+    provider of the route may have written the answer.
     """
-    writers = [it for it in answering.route.providers if done is None or it.name == done.provider]
-    shown = [turn.connections for turn in answering.history if any(_is_shown(turn, it) for it in writers)]
-    known = [it for it in shown if it is not None]
-    if len(known) < len(shown):
+    providers = [it for it in answering.route.providers if done is None or it.name == done.provider]
+    given = [turn.connections for turn in answering.history if any(_reads(it, turn) for it in providers)]
+    known = [it for it in given if it is not None]
+    if len(known) < len(given):
         return None
     return frozenset(it.hit.chunk.connection_id for it in answering.outcome.passages).union(*known)
 
 
-def _is_shown(turn: Turn, provider: Provider) -> bool:
-    """Return whether a provider is shown an earlier turn; one that quotes reads none."""
+def _reads(provider: Provider, turn: Turn) -> bool:
+    """Return whether a provider reads an earlier turn; a quoting provider reads none."""
     return provider.may_read(turn) if isinstance(provider, ModelProvider) else not provider.is_extractive
 
 
 def note(answering: Answering, done: Done) -> None:
-    """Keep with the search's record how its answer ended, and that what it cites was read.
+    """Store the refusal of an answer, or the accesses to its cited documents.
 
-    Where the database does not answer, the answer stands.
+    A database failure is logged; the answer stays valid.
     """
     if not done.refused:
         cited = {passage.number: passage.hit.chunk_id.document_id for passage in answering.outcome.passages}
         note_accesses(cited[number] for number in done.cited if number in cited)
         return
     try:
-        # In a transaction of its own: a failure must not end one around it.
+        # In a separate transaction: a failure must not abort an outer one.
         with transaction.atomic():
             SearchRecord.objects.mark_refused(answering.outcome.id)
     except DatabaseFault:
@@ -125,45 +120,46 @@ def note(answering: Answering, done: Done) -> None:
 
 
 async def note_later(answering: Answering, done: Done) -> None:
-    """Do the same from a stream: in the request's own thread, which keeps no database connection afterwards."""
-    await sync_to_async(_note_and_let_go)(answering, done)
+    """Call `note` from a stream, in the request's thread, and release the database connection."""
 
+    def note_and_release() -> None:
+        note(answering, done)
+        release_connection()
 
-def _note_and_let_go(answering: Answering, done: Done) -> None:
-    note(answering, done)
-    release_connection()
+    await sync_to_async(note_and_release)()
 
 
 def answered(answering: Answering) -> Done:
-    """Return the finished answer, for who does not stream; raise CoreCubeError where no provider finishes one.
+    """Return the finished answer without streaming; raise CoreCubeError if no provider finishes one.
 
-    Meanwhile no database connection is kept.
+    Holds no database connection in the meantime.
     """
+
+    async def last_event() -> Done:
+        async with aclosing(answer_events(answering, is_streamed=False)) as events:
+            async for event in events:
+                if isinstance(event, Done):
+                    return event
+                if isinstance(event, Failed):
+                    raise event.error
+        raise NoAnswerError
+
     release_connection()
-    return async_to_sync(_answered)(answering)
-
-
-async def _answered(answering: Answering) -> Done:
-    async with aclosing(answer_events(answering, is_streamed=False)) as events:
-        async for event in events:
-            if isinstance(event, Done):
-                return event
-            if isinstance(event, Failed):
-                raise event.error
-    raise NoAnswerError
+    return async_to_sync(last_event)()
 
 
 async def answer_events(answering: Answering, *, is_streamed: bool = True) -> AsyncGenerator[AnswerEvent, None]:
-    """Yield what happens while the answer is written; the last event is Done, or Failed.
+    """Yield the events of an answer; the last one is Done or Failed.
 
-    A provider that fails before its first words is followed by the next one of the route; where nothing is streamed,
-    whoever reads the last event alone has seen none of them, also one that fails later. Raises CoreCubeError when
-    the last one does. Needs no database. Closing it stops the provider's work at once.
+    If a provider fails before its first words, the next one of the route takes over; without streaming also if it fails
+    later, as the reader has seen nothing. Raises CoreCubeError if the last provider does. Needs no database. Closing
+    the generator stops the provider at once.
     """
     for notice in answering.route.notices:
         yield notice
     notices = list(answering.route.notices)
-    for provider, following in _in_turn(answering.route.providers):
+    providers = answering.route.providers
+    for provider, following in zip(providers, (*providers[1:], None), strict=True):
         writing = Writing(answering.task, provider, answering.encoder, answering.sentences, tuple(notices))
         try:
             async with aclosing(writing.events()) as events:
@@ -180,34 +176,30 @@ async def answer_events(answering: Answering, *, is_streamed: bool = True) -> As
                 return
             if following is None:
                 raise
-            notices.append(_fell_back(provider, following))
+            notices.append(Notice(_FELL_BACK, _fallback_text(provider, following)))
             yield notices[-1]
         else:
             return
 
 
+def _fallback_text(failed: Provider, following: Provider) -> str:
+    shown = "Showing quotes" if following.is_extractive else f"{following.name} answers"
+    return f"{failed.name} is unavailable. {shown} instead."
+
+
 def _doubt(answering: Answering, done: Done) -> Notice | None:
-    """Return what the reader should know of an answer to a question that the sources do not seem to answer."""
+    """Return a notice for an answer to a question that the documents probably do not answer."""
     judged = answering.outcome.state.answerability
     if judged is None or judged.verdict is not Verdict.NOT_ANSWERABLE or done.refused:
         return None
-    return Notice(DOUBTFUL, "The sources may not answer this question: read what is cited before you rely on it.")
+    return Notice(DOUBTFUL, "Your documents may not answer this question. Check the cited passages.")
 
 
 def _known(error: Exception, answering: Answering, provider: Provider) -> CoreCubeError:
-    """Return a provider's failure as one that can be told, and log it."""
+    """Log a provider's failure and return it as an error with a message for the user."""
     names = (answering.outcome.id, provider.name)
     if isinstance(error, CoreCubeError):
         logger.warning("answer.failed id=%s provider=%s code=%s", *names, error.code)
         return error
     logger.error("answer.failed id=%s provider=%s", *names, exc_info=error)
     return CoreCubeError()
-
-
-def _in_turn(providers: tuple[Provider, ...]) -> Iterator[tuple[Provider, Provider | None]]:
-    """Yield each provider with the one that is tried after it."""
-    yield from zip(providers, (*providers[1:], None), strict=True)
-
-
-def _fell_back(failed: Provider, following: Provider) -> Notice:
-    return Notice(_FELL_BACK, f"{failed.name} could not answer, so {following.name} did.")

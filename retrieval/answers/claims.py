@@ -1,4 +1,4 @@
-"""The sentences of an answer, where they stand and whom they cite. Pure."""
+"""The sentences of an answer, their positions and citations. Pure."""
 
 import re
 from bisect import bisect_left
@@ -19,7 +19,7 @@ _END: Final = re.compile(
 )
 _BLANKS: Final = re.compile(r"\s*")
 _NOT_LINE_END: Final = re.compile(r"[^\n]")
-#: What is read before a full stop: an abbreviation, and a marker that may stand in it.
+#: Text to read before a full stop: an abbreviation, possibly with a citation marker.
 _LOOK_BACK_CHARACTERS: Final = 64
 _MARKER: Final = re.compile(r"(?<![ \t])[ \t]*+\[[0-9]{1,3}\]")
 _EMPHASIS: Final = re.compile(r"[*`]+|(?<!\w)_+|(?<!_)_++(?!\w)")
@@ -31,18 +31,22 @@ _NOT_CLAIMED: Final = ("?", "\uff1f", ":")
 class Claim:
     """A sentence that an answer states."""
 
-    #: Place in the answer, in code points, end exclusive, its markers included.
+    #: Position in the answer with its markers, in code points, end exclusive.
     start: int
     end: int
     #: Its words, without markers and emphasis.
     text: str
-    #: The passages that it cites, or those of the sentence that cites for it in the same paragraph.
+    #: The passages that it cites, or those of a neighboring sentence of the same paragraph.
     numbers: tuple[int, ...] = ()
 
 
 def claims(text: str, citations: Sequence[Citation]) -> tuple[Claim, ...]:
-    """Return what an answer states, in order; headings, code, questions and "The steps:" state nothing."""
-    prose = _without_code(text)
+    """Return the claims of an answer, in order; headings, code, questions and "The steps:" are no claims."""
+    tokens = Scanner().feed(text, is_last=True)
+    # Spaces in place of fenced code keep the positions.
+    prose = "".join(
+        _NOT_LINE_END.sub(" ", token.raw) if token.is_fenced else token.blanks + token.raw for token in tokens
+    )
     citations = sorted(citations, key=_start)
     return tuple(
         claim
@@ -52,16 +56,8 @@ def claims(text: str, citations: Sequence[Citation]) -> tuple[Claim, ...]:
     )
 
 
-def _without_code(text: str) -> str:
-    """Return the text with blanks in the place of fenced code."""
-    tokens = Scanner().feed(text, is_last=True)
-    return "".join(
-        _NOT_LINE_END.sub(" ", token.raw) if token.is_fenced else token.blanks + token.raw for token in tokens
-    )
-
-
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where each paragraph, list item and table row begins and ends, what marks it not counted."""
+    """Yield start and end of each paragraph, list item and table row, without its marker."""
     place, open_from = 0, -1
     for line in text.splitlines(keepends=True):
         found = _LINE_START.match(line)
@@ -80,28 +76,19 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield where each sentence of a block begins and ends; the markers behind its full stop belong to it."""
+    """Yield start and end of each sentence of a block, with the markers behind its full stop."""
     begin = start
     for found in _END.finditer(text, start, end):
-        if continues(_before_markers(text, begin, found), _first_sign(text, found.end(), end)):
+        stop = found.end("stop") if found["stop"] else found.end()
+        before = _MARKER.sub("", text[max(begin, stop - _LOOK_BACK_CHARACTERS) : stop])
+        blanks = _BLANKS.match(text, found.end(), end)
+        following = blanks.end() if blanks else found.end()
+        if continues(before, text[following : min(following + 1, end)]):
             continue
         yield begin, found.end()
         begin = found.end()
     if text[begin:end].strip():
         yield begin, end
-
-
-def _before_markers(text: str, begin: int, found: re.Match[str]) -> str:
-    """Return what stands before the end of a sentence, its full stop included, without markers."""
-    stop = found.end("stop") if found["stop"] else found.end()
-    return _MARKER.sub("", text[max(begin, stop - _LOOK_BACK_CHARACTERS) : stop])
-
-
-def _first_sign(text: str, start: int, end: int) -> str:
-    """Return the first character from a place on that is no blank; empty where there is none."""
-    found = _BLANKS.match(text, start, end)
-    place = found.end() if found else start
-    return text[place : min(place + 1, end)]
 
 
 def _claim(text: str, start: int, end: int, citations: Sequence[Citation]) -> Claim:
@@ -114,7 +101,7 @@ def _claim(text: str, start: int, end: int, citations: Sequence[Citation]) -> Cl
 
 
 def _citing_together(found: list[Claim]) -> Iterator[Claim]:
-    """Yield a block's claims; one without a marker shares those of the next that has any, else of the one before."""
+    """Yield a block's claims; one without markers gets those of the next claim with any, else of the previous one."""
     following: list[tuple[int, ...]] = []
     numbers: tuple[int, ...] = ()
     for claim in reversed(found):

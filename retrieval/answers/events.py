@@ -1,4 +1,4 @@
-"""What happens while an answer is written, as every surface hears of it. Pure."""
+"""The events of an answer, the same for all channels. Pure."""
 
 from dataclasses import dataclass
 
@@ -8,27 +8,27 @@ from retrieval.llm.types import Citation, Cut, Notice, TokenUsage
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """More of the answer's text; it never ends inside a marker, and what is sent is never taken back."""
+    """The next part of the answer's text; it never ends inside a marker and is final."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """Passages that are cited for the first time, where their markers stand in the text sent so far."""
+    """Passages that are cited for the first time, with the positions of their markers in the text so far."""
 
     citations: tuple[Citation, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """A sentence that the passages it cites do not support: its place in the text, in code points, end exclusive."""
+    """A sentence without support in its cited passages: position in the text, in code points, end exclusive."""
 
     start: int
     end: int
-    #: Stable word for what is missing: "uncited", "number", "name", "overlap".
+    #: Code of what is missing: "uncited", "number", "name", "overlap".
     reason: str
-    #: The same for a reader.
+    #: The reason as a sentence.
     explanation: str
 
 
@@ -40,30 +40,30 @@ class Done:
     #: Every marker of the text, in order.
     citations: tuple[Citation, ...]
     usage: TokenUsage
-    #: Who wrote it.
+    #: Name of the provider.
     provider: str
-    #: Whether it only quotes.
+    #: Whether it consists of quotes.
     extractive: bool
-    #: Whether it says that the sources do not answer the question.
+    #: Whether it reports that the documents do not answer the question.
     refused: bool
     unsupported: tuple[Unsupported, ...] = ()
     notices: tuple[Notice, ...] = ()
-    #: Why it is not said to its end; None for a whole one.
+    #: Why it is incomplete; None for a complete one.
     cut: Cut | None = None
-    #: Markers that were taken out because no passage has their number.
+    #: Number of removed markers, whose numbers no passage has.
     removed: int = 0
-    #: From the first call of a provider to the last word.
+    #: Time from the call of the provider to the last word.
     seconds: float = 0.0
 
     @property
     def cited(self) -> tuple[int, ...]:
-        """The numbers of the passages that are cited, ascending."""
+        """The numbers of the cited passages, ascending."""
         return tuple(sorted({citation.number for citation in self.citations}))
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The provider failed after its first words: the last event, with what was written until then."""
+    """The provider failed after its first words: the last event, with the text until then."""
 
     error: CoreCubeError
     so_far: Done

@@ -1,4 +1,4 @@
-"""Answering without a language model: the best sentences of the passages, word for word, with their [N]. No Django."""
+"""Extractive answers, without a language model: quotes of the best sentences, with citations. No Django."""
 
 import asyncio
 import re
@@ -26,11 +26,11 @@ from retrieval.llm.prompt import REFUSAL
 from retrieval.llm.types import Answer, Notice, Piece, Task
 from retrieval.ranking.packing import by_number
 
-_OPENING: Final = "From the sources, word for word (an extractive answer: nothing is added):"
+_OPENING: Final = "Quoted from your documents:"
 _MAX_NEAR_MISSES: Final = 3
-_HURRIED: Final = Notice("hurried", "Many answers are asked for at once, so this one was chosen by its words alone.")
+_HURRIED: Final = Notice("hurried", "The server is busy: these quotes were selected by words, without embeddings.")
 _BY_WORDS: Final = Notice(
-    "chosen_by_words", "The embedding model did not answer, so this answer was chosen by its words alone."
+    "chosen_by_words", "The embedding model is unavailable: these quotes were selected by words, without embeddings."
 )
 _LINE: Final = re.compile(r"[^\n]*\n+|[^\n]+")
 
@@ -38,11 +38,11 @@ _LINE: Final = re.compile(r"[^\n]*\n+|[^\n]+")
 def extract_answer(
     task: Task, *, stem: Callable[[str], str], encoder: SentenceEncoder | None = None, is_crowded: bool = False
 ) -> Answer:
-    """Return one to four quotations that answer the question, or an honest refusal that names the nearest passages.
+    """Return one to four quotes that answer the question, or a refusal with the nearest documents.
 
-    Units are scored by the idf of the question's terms that they hold and, with an encoder, by their cosine to the
-    question; at most 12 are encoded. In a crowd the cosine counts only where all their vectors are kept; otherwise the
-    answer was hurried. `stem` must be the stemmer that made the task's terms. Raises EncoderError.
+    Units are scored by the IDF of the query terms that they contain and, with an encoder, by their cosine to the
+    question; at most 12 are encoded. On a busy server the cosine counts only if all vectors are cached; otherwise the
+    answer is hurried. `stem` must be the stemmer of the task's terms. Raises EncoderError.
     """
     finder = TermFinder(task.terms.terms, stem)
     found: Sequence[Candidate] = candidates(by_number(task.passages), finder)
@@ -55,40 +55,34 @@ def extract_answer(
             question = encoder.encode_query(task.question) if task.vector is None else task.vector
             found = with_similarity(best, encoder.encode_documents(texts) @ question)
     chosen = choose(found)
-    refused = not answers(chosen, finder)
-    text = _refusing(by_number(task.passages), task.skipped) if refused else _quoting(chosen, found)
+    if refused := not answers(chosen, finder):
+        text = _refusal(by_number(task.passages), task.skipped)
+    else:
+        text = "\n\n".join((_OPENING, *map(render, quotes_of(chosen, found))))
     citations = find_citations(text, len(task.passages))
     return Answer(text, citations, extractive=True, refused=refused, hurried=hurried)
 
 
-def _quoting(chosen: Sequence[Candidate], found: Sequence[Candidate]) -> str:
-    return "\n\n".join((_OPENING, *(render(quote) for quote in quotes_of(chosen, found))))
-
-
-def _refusing(passages: Sequence[Passage], skipped: str) -> str:
-    """Return a refusal that names the documents of the best passages, or says why nothing was searched."""
+def _refusal(passages: Sequence[Passage], skipped: str) -> str:
+    """Return a refusal with the documents of the best passages, or with the reason of a skipped search."""
     if skipped:
         return f"{REFUSAL} {skipped}"
     nearest: dict[str, int] = {}
     for passage in passages:
-        nearest.setdefault(_title(passage), passage.number)
+        nearest.setdefault(escape_markers(" ".join(passage.hit.chunk.title.split())), passage.number)
     if not nearest:
-        return f"{REFUSAL} Nothing in them comes close to this question."
+        return f"{REFUSAL} No document is close to this question."
     named = ", ".join(f"“{title}” [{number}]" for title, number in list(nearest.items())[:_MAX_NEAR_MISSES])
-    return f"{REFUSAL} The closest that they have: {named}."
-
-
-def _title(passage: Passage) -> str:
-    return escape_markers(" ".join(passage.hit.chunk.title.split()))
+    return f"{REFUSAL} Closest documents: {named}."
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractiveProvider:
-    """Answers with quotations; needs no language model."""
+    """Answers with quotes; needs no language model."""
 
     stem: Callable[[str], str]
     encoder: SentenceEncoder | None = None
-    #: Where it works; None for the event loop's own threads.
+    #: Its threads; None for the event loop's executor.
     threads: AnswerThreads | None = None
 
     name: ClassVar[str] = "extractive"
@@ -96,7 +90,7 @@ class ExtractiveProvider:
     window: ClassVar[None] = None
 
     async def stream(self, task: Task) -> AsyncGenerator[Piece, None]:
-        """Yield the answer line by line. Closed before its turn has come, it does no work at all."""
+        """Yield the answer line by line. Closed before a thread is free, it does no work."""
         answer, notices = await asyncio.get_running_loop().run_in_executor(self.threads, self._answer, task)
         for notice in notices:
             yield Piece(notice=notice)
@@ -104,7 +98,6 @@ class ExtractiveProvider:
             yield Piece(line)
 
     def _answer(self, task: Task) -> tuple[Answer, tuple[Notice, ...]]:
-        """Return the answer, and what its reader should know of it."""
         is_crowded = self.threads is not None and self.threads.is_crowded
         try:
             answer = extract_answer(task, stem=self.stem, encoder=self.encoder, is_crowded=is_crowded)

@@ -1,7 +1,7 @@
-"""Whether the passages that an answer cites support what it states: by words, numbers, names and likeness. Pure.
+"""Check whether the cited passages support an answer: by words, numbers, names and similarity. Pure.
 
-No language model judges. A sentence stands when every number and name of it stands in the passages that it cites, and
-either most of its words do, by their weight, or some do and it is close to one of their sentences.
+No language model judges. A sentence is supported if its cited passages contain all of its numbers and names, and
+either most of its words by weight, or some of them and a similar sentence.
 """
 
 import math
@@ -18,34 +18,34 @@ from retrieval.llm.types import Citation, EncodeTexts
 from retrieval.text.language import COMMON_WORDS
 from retrieval.text.units import split_units
 
-# Measured on the sample company: 991 sentences of found passages, each cited rightly, and corrupted. Marked were 0 % of
-# them as they stand and 0 % of them with every fourth word left out, 2 % with every fourth word made another;
-# 97 % of 546 with another number, 88 % of 225 with another name, 98 % of 989 that cite another passage of the context.
-#: Share of a sentence's words, by weight, that is enough alone, and that is too little whatever it is like. Sentences
-#: that cite another passage reach 0.57 at their 95th percentile, reworded ones begin at 0.55.
+# Measured on the sample company: 991 sentences of passages with correct citations, original and corrupted. Marked were
+# 0 % of the originals, 0 % with every fourth word left out, 2 % with every fourth word replaced; 97 % of 546 with
+# another number, 88 % of 225 with another name, 98 % of 989 that cite another passage of the context.
+#: Share of a sentence's words by weight: sufficient without similarity, and insufficient with any similarity. Sentences
+#: that cite another passage reach 0.57 at the 95th percentile, reworded ones start at 0.55.
 ENOUGH_SHARE: Final = 0.6
 MIN_SHARE: Final = 0.3
-#: Cosine to the nearest sentence that is enough in between: of other passages 0.75 at the 99th percentile, of reworded
-#: sentences 0.78 at the 25th.
+#: Sufficient cosine to the nearest sentence between these shares: other passages have 0.75 at the 99th percentile,
+#: reworded sentences 0.78 at the 25th.
 ENOUGH_COSINE: Final = 0.8
-#: Numbers count that stand in a sentence that shares this much of what the nearest one shares; with those of the whole
-#: passage, 23 % of the other numbers stayed unmarked.
+#: Numbers count in sentences with at least this share of the best sentence's overlap; if those of the entire passage
+#: counted, 23 % of the wrong numbers would stay unmarked.
 NEAR_BEST: Final = 0.4
-#: A sentence of fewer words of its own states too little to be judged by them.
+#: Sentences with fewer words are not judged by words.
 _MIN_WORDS: Final = 3
 _MAX_ENCODED: Final = 24
 
 _EXPLANATIONS: Final = {
-    "uncited": "It cites no passage, and none says so.",
-    "number": "A number of it does not stand in the passages that it cites.",
-    "name": "A name of it does not stand in the passages that it cites.",
-    "overlap": "The passages that it cites say something else.",
+    "uncited": "It cites no passage, and no passage supports it.",
+    "number": "It contains a number that the cited passages do not contain.",
+    "name": "It contains a name that the cited passages do not contain.",
+    "overlap": "The cited passages do not support it.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of a passage, with the heading or the table's header that it stands under."""
+    """A sentence of a passage, with its heading or table header."""
 
     text: str
     stems: frozenset[str]
@@ -54,10 +54,10 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What of a passage can support a claim."""
+    """The parts of a passage that can support a claim."""
 
     sentences: tuple[Sentence, ...]
-    #: The words and the names of all of it, its title and headings as well; the numbers only of what stands above it.
+    #: Words and names of the passage, its title and headings; numbers only of the title and headings.
     stems: frozenset[str]
     names: frozenset[str]
     numbers_above: frozenset[str]
@@ -65,9 +65,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """How well a sentence stands."""
+    """How well a sentence is supported."""
 
-    #: Share of its words' weight that its sources hold, 0 to 1; None where it has too few words.
+    #: Share of its words' weight in its sources, 0 to 1; None for too few words.
     share: float | None
     missing_numbers: frozenset[str] = frozenset()
     missing_names: frozenset[str] = frozenset()
@@ -75,26 +75,27 @@ class Support:
 
 @dataclass(frozen=True, slots=True)
 class Checker:
-    """Judges the sentences of an answer by its passages."""
+    """Checks the sentences of an answer against its passages."""
 
     sources: Mapping[int, Source]
-    #: ln(1 + (N - n + 0.5) / (n + 0.5)) over the passages' N sentences, n of which hold the stem.
+    #: ln(1 + (N - n + 0.5) / (n + 0.5)) for N sentences of the passages, n of which contain the stem.
     idf: Mapping[str, float]
     stem: Callable[[str], str]
-    #: What was asked: its words, numbers and names may be repeated.
+    #: The question: an answer may repeat its words, numbers and names.
     question: str = ""
 
     @classmethod
     def of(cls, passages: Iterable[Passage], *, stem: Callable[[str], str], question: str = "") -> "Checker":
         """Return a checker for an answer to a question from these passages."""
         sources = {passage.number: _source(passage, stem) for passage in passages}
-        held = Counter(it for source in sources.values() for sentence in source.sentences for it in sentence.stems)
-        count = sum(len(source.sentences) for source in sources.values())
-        idf = {it: _idf(times, count) for it, times in held.items()}
-        return cls(sources, {**idf, "": _idf(0, count)}, stem, question)
+        counts = Counter(it for source in sources.values() for sentence in source.sentences for it in sentence.stems)
+        total = sum(len(source.sentences) for source in sources.values())
+        # The empty stem has the weight of words in no sentence.
+        idf = {it: math.log(1 + (total - n + 0.5) / (n + 0.5)) for it, n in {**counts, "": 0}.items()}
+        return cls(sources, idf, stem, question)
 
     def cited(self, claim: Claim) -> list[Source]:
-        """Return what a claim stands on: the passages that it cites, all where it cites none."""
+        """Return the sources of a claim: the passages that it cites, all if it cites none."""
         return [self.sources[it] for it in claim.numbers if it in self.sources] or list(self.sources.values())
 
     def weight(self, stems: Iterable[str]) -> float:
@@ -102,9 +103,9 @@ class Checker:
         return sum(self.idf.get(it, self.idf[""]) for it in stems)
 
     def _numbers_near(self, own: frozenset[str], cited: Sequence[Source]) -> frozenset[str]:
-        """Return the numbers of the sentences that share much with a claim, and of what stands above them.
+        """Return the numbers of the sentences that share much with a claim, and of their headings.
 
-        A wrong number often stands elsewhere in the same passage.
+        A wrong number often occurs elsewhere in the same passage.
         """
         sentences = [sentence for source in cited for sentence in source.sentences]
         shares = [self.weight(own & sentence.stems) for sentence in sentences]
@@ -113,16 +114,15 @@ class Checker:
         return frozenset[str]().union(*near, *(source.numbers_above for source in cited))
 
     def support(self, claim: Claim) -> Support:
-        """Return how well a claim stands on what it cites; on all passages where it cites none."""
+        """Return how well its cited passages support a claim; all passages if it cites none."""
         cited = self.cited(claim)
-        asked_stems = _stems(self.question, self.stem)
         own = _stems(claim.text, self.stem)
-        held = frozenset[str]().union(*(source.stems for source in cited))
-        told = frozenset(it for it in own if it not in asked_stems or it in held)
+        supported = frozenset[str]().union(*(source.stems for source in cited))
+        counted = own - (_stems(self.question, self.stem) - supported)
         numbers = numbers_of(claim.text) - numbers_of(self.question) if cited else frozenset[str]()
         names = names_of(claim.text, self.stem) - {self.stem(it) for it in words_of(self.question)}
         return Support(
-            self.weight(told & held) / self.weight(told) if len(told) >= _MIN_WORDS else None,
+            self.weight(counted & supported) / self.weight(counted) if len(counted) >= _MIN_WORDS else None,
             numbers.difference(self._numbers_near(own, cited)),
             names.difference(*(source.names for source in cited)),
         )
@@ -133,7 +133,7 @@ def unsupported(
 ) -> tuple[Unsupported, ...]:
     """Return the sentences of an answer that their passages do not support, in order.
 
-    `encode` returns the vectors of texts; without it the words alone decide. At most 24 sentences are encoded.
+    `encode` returns the vectors of texts; without it only words count. At most 24 sentences are encoded.
     """
     found = claims(text, citations)
     supports = [checker.support(claim) for claim in found]
@@ -148,13 +148,14 @@ def unsupported(
 
 
 def _is_doubtful(support: Support) -> bool:
-    """Return whether likeness decides."""
-    is_whole = not support.missing_numbers and not support.missing_names
-    return is_whole and support.share is not None and MIN_SHARE <= support.share < ENOUGH_SHARE
+    """Return whether the similarity decides."""
+    if support.missing_numbers or support.missing_names or support.share is None:
+        return False
+    return MIN_SHARE <= support.share < ENOUGH_SHARE
 
 
 def _reason(claim: Claim, support: Support, *, is_near: bool) -> str:
-    """Return why a claim does not stand, empty where it does."""
+    """Return why a claim is not supported, empty if it is."""
     reason = ""
     if support.missing_numbers:
         reason = "number"
@@ -166,13 +167,13 @@ def _reason(claim: Claim, support: Support, *, is_near: bool) -> str:
 
 
 def _near(checker: Checker, doubtful: Sequence[Claim], encode: EncodeTexts) -> frozenset[Claim]:
-    """Return the claims that are close to the sentence that shares most with them."""
-    asked = doubtful[: _MAX_ENCODED // 2]
-    if not asked:
+    """Return the claims that are similar to the sentence that shares most with them."""
+    compared = doubtful[: _MAX_ENCODED // 2]
+    if not compared:
         return frozenset()
-    vectors = encode([*(claim.text for claim in asked), *(_nearest(checker, claim) for claim in asked)])
-    cosines = (vectors[: len(asked)] * vectors[len(asked) :]).sum(axis=1)
-    return frozenset(claim for claim, cosine in zip(asked, cosines, strict=True) if cosine >= ENOUGH_COSINE)
+    vectors = encode([*(claim.text for claim in compared), *(_nearest(checker, claim) for claim in compared)])
+    cosines = (vectors[: len(compared)] * vectors[len(compared) :]).sum(axis=1)
+    return frozenset(claim for claim, cosine in zip(compared, cosines, strict=True) if cosine >= ENOUGH_COSINE)
 
 
 def _nearest(checker: Checker, claim: Claim) -> str:
@@ -192,9 +193,5 @@ def _source(passage: Passage, stem: Callable[[str], str]) -> Source:
 
 
 def _stems(text: str, stem: Callable[[str], str]) -> frozenset[str]:
-    """Return the stems of a text's words that say something."""
+    """Return the stems of a text's content words."""
     return frozenset(stem(word) for word in words_of(text) if word not in COMMON_WORDS and not word[0].isdigit())
-
-
-def _idf(times: int, count: int) -> float:
-    return math.log(1 + (count - times + 0.5) / (times + 0.5))

@@ -1,4 +1,4 @@
-"""The words, numbers and names of a text, in a form in which two texts can be compared. Pure."""
+"""The words, numbers and names of a text, normalized for a comparison. Pure."""
 
 import re
 from collections.abc import Callable
@@ -10,22 +10,22 @@ _POSSESSIVE: Final = re.compile(r"['\u2019]s?\Z")
 _NUMBER: Final = re.compile(r"[0-9]+(?:[.,'\u2019\u00a0\u202f][0-9]+)*")
 _GROUP: Final = re.compile(r"[.,'\u2019\u00a0\u202f](?=[0-9]{3}(?:[^0-9]|\Z))")
 _SEPARATOR: Final = re.compile(r"[,'\u2019\u00a0\u202f]")
-#: Blanks and quotation marks before a word are read so far back.
+#: Maximum length of white space and quotation marks before a word.
 _LOOK_BACK_CHARACTERS: Final = 64
 _UNITS: Final = "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
 _TENS: Final = {"twenty": "20", "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "ninety": "90"}
 _NUMBER_WORDS: Final = {word: str(number) for number, word in enumerate(_UNITS.split(), start=2)} | _TENS
-#: From this share of capitals among the words inside sentences on, the language writes its nouns with them.
+#: With more capitalized words inside sentences, the language capitalizes its nouns.
 _CAPITAL_NOUNS: Final = 0.2
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """Return the words in small letters, in order, without a possessive's ending."""
+    """Return the words in lower case, in order, without possessive endings."""
     return tuple(_POSSESSIVE.sub("", word).casefold() for word in _WORD.findall(text))
 
 
 def numbers_of(text: str) -> frozenset[str]:
-    """Return the numbers as plain decimals: "48,200" and "48200" are one, "four" and "04" are 4."""
+    """Return the numbers as plain decimals: "48,200" and "48200" are equal, "four" and "04" are 4."""
     written = {_decimal(found) for found in _NUMBER.findall(text)}
     return frozenset(written | {_NUMBER_WORDS[word] for word in words_of(text) if word in _NUMBER_WORDS})
 
@@ -37,9 +37,9 @@ def _decimal(written: str) -> str:
 
 
 def names_of(text: str, stem: Callable[[str], str]) -> frozenset[str]:
-    """Return the stems of words that name one thing: with capitals inside a sentence, or capitals or digits in them."""
+    """Return the stems of names: capitalized words inside a sentence, and words with inner capitals or digits."""
     words = [(found[0], found.start()) for found in _WORD.finditer(text)]
-    inner = [word for word, start in words if not _begins(text, start)]
+    inner = [word for word, start in words if not _starts_sentence(text, start)]
     capitals = [word for word in inner if word[0].isupper() and not word.isupper()]
     has_capital_nouns = len(capitals) > _CAPITAL_NOUNS * len(inner) and len(capitals) > 3  # noqa: PLR2004 -- a few are names
     named = {word for word, _ in words if _is_marked(word)}
@@ -48,14 +48,13 @@ def names_of(text: str, stem: Callable[[str], str]) -> frozenset[str]:
     return frozenset(stem(_POSSESSIVE.sub("", word).casefold()) for word in named)
 
 
-def _begins(text: str, start: int) -> bool:
-    """Return whether a sentence begins at a word."""
+def _starts_sentence(text: str, start: int) -> bool:
     before = text[max(0, start - _LOOK_BACK_CHARACTERS) : start].rstrip(" \t\n\"'\u201c\u2018(*_")
     return not before or before[-1] in ".!?:;|\u2026\u2013\u2014-"
 
 
 def _is_marked(word: str) -> bool:
-    """Return whether a word is a name wherever it stands: RIME, K5, deployCtl."""
+    """Return whether a word is a name in any position: RIME, K5, deployCtl."""
     letters = [sign for sign in word if sign.isalpha()]
     inside = any(sign.isupper() for sign in word[1:])
     return bool(letters) and (inside or any(sign.isdigit() for sign in word)) and len(word) > 1

@@ -1,4 +1,4 @@
-"""The words that make a follow-up question: what says nothing alone, and what points to what was said before. Pure."""
+"""Word lists to detect follow-up questions: words without content, and references to earlier text. Pure."""
 
 from typing import Final
 
@@ -7,57 +7,44 @@ def _set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-#: Words that ask.
+#: Question words.
 QUESTION: Final = _set("what which who whom whose when where why how since until")
 
-#: Words that point to something said before.
+#: Words that refer to something earlier.
 POINTERS: Final = _set(
     "it its itself he him his himself she her hers herself they them their theirs themselves "
     "this that these those there former latter same other others one ones previous above"
 )
 
-#: Words that point to nothing before a noun: "one employee", "other doors".
+#: Words that are no reference before a noun: "one employee", "other doors".
 NUMERALS: Final = _set("one other others same")
 
-#: Words that show that an "it" before them, or a "there" beside them, only fills the subject's place.
+#: Words that show that an "it" before them, or a "there" next to them, is only a dummy subject.
 CLAUSE_MARKS: Final = _set("to that if")
 BE: Final = _set("is are was were be been will")
 
-#: Words before a verb, so that what follows them names nothing.
+#: Words before a verb: the word after them is no noun.
 AUXILIARIES: Final = _set("do does did is are was were has have had can could may might must shall should will would")
 BEFORE_VERBS: Final = AUXILIARIES - {"is", "are", "was", "were", "has", "have", "had"} | _set(
     "i we you he she it they who to not"
 )
 
-#: Words before something that a question names by itself: "does ammonia smell", "a pallet".
+#: Words before a noun of the question: "does ammonia smell", "a pallet".
 BEFORE_SUBJECTS: Final = _set("do does did a an")
 
-#: Words before what is asked for.
+#: Words before the noun that the question is about.
 BEFORE_ASKED: Final = _set("what which whose many much")
 
-#: Beginnings of a question that goes on from the one before.
+#: Starts of a question that continues the previous one.
 OPENERS: Final = tuple(
     f"{opener} "
     for opener in (
-        "and",
-        "what about",
-        "how about",
-        "but",
-        "or",
-        "so",
-        "then",
-        "also",
-        "same for",
-        "what else",
-        "who else",
-        "where else",
-        "why not",
-        "why more",
-        "why less",
+        *("and", "what about", "how about", "but", "or", "so", "then", "also", "same for"),
+        *("what else", "who else", "where else", "why not", "why more", "why less"),
     )
 )
 
-#: Words that name nothing.
+#: Words without content.
 FUNCTION: Final = (
     QUESTION
     | POINTERS

@@ -1,4 +1,4 @@
-"""Letting a language model make a follow-up question stand alone, where one may read what was said before."""
+"""Rewrite a follow-up question to a standalone question with a language model, if one may read the conversation."""
 
 import logging
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ from retrieval.llm.written import written
 
 logger = logging.getLogger(__name__)
 
-#: All that a rewriting may take.
+#: Timeout of a rewrite.
 _SECONDS = 2.5
-_TURNS: Final = 3
+_MAX_TURNS: Final = 3
 _MAX_ANSWER_LENGTH: Final = 600
 _MAX_LENGTH: Final = 300
 _SYSTEM: Final = (
@@ -35,34 +35,34 @@ _SYSTEM: Final = (
 
 
 def follow_up(principal: Principal, question: str, said: Sequence[Said], history: Sequence[Turn]) -> Rewriting:
-    """Return a question as it is searched for: one that follows up on what was said is made to stand alone.
+    """Return the search text of a question; a follow-up question becomes a standalone question.
 
-    By the principal's language model where one may read the conversation, else by the rules.
+    The principal's language model writes it if it may read the conversation, else rules do.
     """
     rewriting = stand_alone(question, said)
     if not rewriting.is_follow_up:
         return rewriting
-    return rewritten_by_model(principal, rewriting, history) or rewriting
+    return _rewritten_by_model(principal, rewriting, history) or rewriting
 
 
-def rewritten_by_model(principal: Principal, rewriting: Rewriting, history: Sequence[Turn]) -> Rewriting | None:
-    """Return a follow-up question as the principal's language model makes it stand alone.
+def _rewritten_by_model(principal: Principal, rewriting: Rewriting, history: Sequence[Turn]) -> Rewriting | None:
+    """Return the standalone question of the principal's language model.
 
-    None where no language model answers this principal, where it may not read all of the conversation, and where it
-    fails, writes no single question or takes too long.
+    None if the principal has no language model, it may not read the conversation, it fails, takes too long or does not
+    write exactly one question.
     """
     provider = route_for(principal, ()).providers[0]
-    turns = tuple(history)[-_TURNS:]
+    turns = tuple(history)[-_MAX_TURNS:]
     if not isinstance(provider, ModelProvider) or not turns or not all(map(provider.may_read, turns)):
         return None
-    # While the model writes, the database is not needed.
+    # The database is not needed while the model writes.
     release_connection()
     try:
         text = async_to_sync(written)(
             provider, _messages(rewriting.asked, turns), seconds=_SECONDS, max_length=2 * _MAX_LENGTH
         )
     except (CoreCubeError, TimeoutError) as error:
-        logger.info("rewrite.left_to_rules model=%s error=%s", provider.name, type(error).__name__)
+        logger.info("rewrite.fell_back_to_rules model=%s error=%s", provider.name, type(error).__name__)
         return None
     line = without_markers(text).strip().strip('"').strip()
     if not line or "\n" in line or len(line) > _MAX_LENGTH:
@@ -78,5 +78,5 @@ def _messages(question: str, turns: Sequence[Turn]) -> list[Message]:
 
 
 def _fenced(answer: str, fence: str) -> str:
-    """Return an earlier answer as data: it repeats documents, and they may hold instructions."""
+    """Return an earlier answer as data: it quotes documents, which may contain instructions."""
     return f"<<<{fence}\n{neutral(without_markers(answer[:_MAX_ANSWER_LENGTH]))}\n{fence}>>>"

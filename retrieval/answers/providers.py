@@ -1,4 +1,4 @@
-"""Who writes the answers."""
+"""The providers and threads that write answers."""
 
 import uuid
 from collections.abc import Sequence
@@ -25,39 +25,35 @@ def route_for(
     *,
     sentences: SentenceEncoder | None = None,
 ) -> Route:
-    """Return who may answer this principal from these passages; raise ModelMissingError.
+    """Return the providers that may answer this principal from these passages; raise ModelMissingError.
 
-    What language models use is noted with the search that `record` names.
+    `record` is the search whose record stores the usage of language models. Without `sentences`, quotes are selected by
+    words only.
     """
     connections = {passage.hit.chunk.connection_id for passage in passages}
     models = models_over(principal, connections, record=record)
-    return Route((*models.providers, extractive_provider(sentences)), models.notices)
-
-
-def extractive_provider(sentences: SentenceEncoder | None) -> ExtractiveProvider:
-    """Return the provider that only quotes; without an encoder by the words alone."""
     stem = stemmer(settings.CORECUBE_TEXT_SEARCH_CONFIG)
-    return ExtractiveProvider(stem, sentences, answer_threads())
+    return Route((*models.providers, ExtractiveProvider(stem, sentences, answer_threads())), models.notices)
 
 
 def answer_threads() -> AnswerThreads:
-    """Return the threads that answers are made in: few, and their own, so that searches never wait for them."""
+    """Return the threads that write answers: a small separate pool, so that searches never wait for them."""
     return _threads(settings.CORECUBE_ANSWER_THREADS)
 
 
 def ending_threads() -> EndingThreads:
-    """Return the threads in which answers are counted and checked once their words are out."""
+    """Return the threads that count and check answers after their text is sent."""
     return _endings(settings.CORECUBE_ANSWER_THREADS)
 
 
-def _beginnings() -> int:
-    """Return how many answers have no first word yet; a search is part of a request, or of a stream that has begun."""
+def _waiting_for_first_token() -> int:
+    """Return the number of answers without a first token; a search belongs to a request or to a started stream."""
     return max(waiting_requests.count, runtime.admission().wanted) + answer_threads().unfinished
 
 
 @cache
 def _endings(count: int) -> EndingThreads:
-    return EndingThreads(count, _beginnings)
+    return EndingThreads(count, _waiting_for_first_token)
 
 
 @cache

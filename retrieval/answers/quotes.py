@@ -1,4 +1,4 @@
-"""Turning chosen units into quotations: with what belongs to them, joined where they meet, as Markdown. Pure."""
+"""Format the selected units as Markdown quotes, with their context and adjacent units joined. Pure."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,36 +11,36 @@ from retrieval.llm.citations import escape_markers
 from retrieval.text.units import Unit, UnitKind
 
 _ITEMS: Final = frozenset({UnitKind.STEP, UnitKind.BULLET})
-#: A list that is longer is not quoted whole.
+#: A longer list is not quoted completely.
 _MAX_ITEMS: Final = 8
 _MAX_LIST_CHARACTERS: Final = 900
-_TICKS: Final = re.compile("`+")
-_FENCE_SIGNS: Final = 3
+_BACKTICKS: Final = re.compile("`+")
+_MIN_FENCE: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """Units of one passage that follow one another, and the passages that say the same."""
+    """Consecutive units of one passage, and the passages that contain the same text."""
 
     units: tuple[Unit, ...]
-    #: Citation numbers, the quoted passage's own first.
+    #: Citation numbers, first that of the quoted passage.
     numbers: tuple[int, ...]
 
 
 def quotes_of(chosen: Sequence[Candidate], found: Sequence[Candidate]) -> tuple[Quote, ...]:
-    """Return the quotations of the chosen units, passages by their best unit, in reading order inside each."""
+    """Return the quotes of the selected units: passages by their best unit, in reading order inside each."""
     passages = dict.fromkeys(candidate.passage.number for candidate in chosen)
     return tuple(
-        Quote(units, (number, *_repeated_in(units, found, beside=number)))
+        Quote(units, (number, *_repeated_in(units, found, besides=number)))
         for number in passages
         for units in _runs([candidate for candidate in chosen if candidate.passage.number == number])
     )
 
 
 def _runs(chosen: Sequence[Candidate]) -> Iterator[tuple[Unit, ...]]:
-    """Yield the units to quote of one passage, those that stand side by side in one block together."""
+    """Yield the units to quote of one passage; adjacent units of one block are one quote."""
     units = chosen[0].units
-    wanted = sorted({index for candidate in chosen for index in _belonging(units, candidate.index)})
+    wanted = sorted({index for candidate in chosen for index in _context(units, candidate.index)})
     run: list[int] = []
     for index in wanted:
         if run and not _joins(units, run[-1], index):
@@ -51,14 +51,14 @@ def _runs(chosen: Sequence[Candidate]) -> Iterator[tuple[Unit, ...]]:
 
 
 def _joins(units: Sequence[Unit], before: int, index: int) -> bool:
-    """Return whether a unit continues the quotation that ends with another."""
+    """Return whether a unit continues the quote that ends with another."""
     if index != before + 1:
         return False
     return units[before].block == units[index].block or units[before].text.endswith(":")
 
 
-def _belonging(units: Sequence[Unit], index: int) -> range:
-    """Return the units to quote with this one: the steps around a step, the code or list that a colon announces."""
+def _context(units: Sequence[Unit], index: int) -> range:
+    """Return the units to quote with this one: the steps around a step, the code or list after a colon."""
     start, end = index, index + 1
     if units[index].kind is UnitKind.STEP:
         start, end = _list_around(units, index)
@@ -71,7 +71,7 @@ def _belonging(units: Sequence[Unit], index: int) -> range:
 
 
 def _list_around(units: Sequence[Unit], index: int) -> tuple[int, int]:
-    """Return the first item and the one after the last of the list that an item stands in, or just the item."""
+    """Return the range (end exclusive) of an item's list, or only the item if the list is long."""
     start, end = index, index + 1
     while start > 0 and units[start - 1].kind in _ITEMS:
         start -= 1
@@ -81,18 +81,18 @@ def _list_around(units: Sequence[Unit], index: int) -> tuple[int, int]:
     return (start, end) if is_short else (index, index + 1)
 
 
-def _repeated_in(units: Sequence[Unit], found: Sequence[Candidate], *, beside: int) -> tuple[int, ...]:
-    """Return the other passages that hold every one of these units."""
-    numbers = sorted({candidate.passage.number for candidate in found} - {beside})
+def _repeated_in(units: Sequence[Unit], found: Sequence[Candidate], *, besides: int) -> tuple[int, ...]:
+    """Return the other passages that contain all of these units."""
+    numbers = sorted({candidate.passage.number for candidate in found} - {besides})
     texts = {unit.text for unit in units}
     return tuple(number for number in numbers if texts <= {it.unit.text for it in found if it.passage.number == number})
 
 
 def render(quote: Quote) -> str:
-    """Return a quotation as Markdown, its markers at the end."""
+    """Return a quote as Markdown, with its markers at the end."""
     markers = "".join(f"[{number}]" for number in quote.numbers)
     parts = [_part(kind, list(units)) for kind, units in groupby(quote.units, key=lambda unit: unit.kind)]
-    # A marker after a fence or a table would be part of it without a line of its own.
+    # A marker needs a separate line after a fence or a table, or it would become part of it.
     gap = " " if quote.units[-1].kind in {UnitKind.SENTENCE, *_ITEMS} else "\n\n"
     return "\n\n".join(parts) + gap + markers
 
@@ -101,21 +101,15 @@ def _part(kind: UnitKind, units: Sequence[Unit]) -> str:
     if kind is UnitKind.CODE:
         return "\n\n".join(_fenced(unit.text) for unit in units)
     if kind is UnitKind.ROW:
-        return _table(units)
+        header = units[0].header or " | ".join("" for _ in units[0].text.split(" | "))
+        rule = " | ".join("---" for _ in header.split(" | "))
+        return "\n".join(f"> | {escape_markers(line)} |" for line in (header, rule, *(unit.text for unit in units)))
     separator = " " if kind is UnitKind.SENTENCE else "\n"
     return "> " + separator.join(escape_markers(unit.text) for unit in units).replace("\n", "\n> ")
 
 
-def _table(rows: Sequence[Unit]) -> str:
-    """Return table rows under their header; the cells are as they stand."""
-    header = rows[0].header or " | ".join("" for _ in rows[0].text.split(" | "))
-    rule = " | ".join("---" for _ in header.split(" | "))
-    lines = (header, rule, *(row.text for row in rows))
-    return "\n".join(f"> | {escape_markers(line)} |" for line in lines)
-
-
 def _fenced(code: str) -> str:
     """Return code between fences that are longer than any run of backticks in it."""
-    max_length = max(map(len, _TICKS.findall(code)), default=0)
-    fence = "`" * max(_FENCE_SIGNS, max_length + 1)
+    max_length = max(map(len, _BACKTICKS.findall(code)), default=0)
+    fence = "`" * max(_MIN_FENCE, max_length + 1)
     return f"{fence}\n{code}\n{fence}"

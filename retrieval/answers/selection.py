@@ -1,4 +1,4 @@
-"""Choosing what to quote: the units of the passages that say most about the question. Pure."""
+"""Select the units of the passages to quote. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,18 +8,18 @@ from retrieval.engine.types import Passage, Vector
 from retrieval.engine.words import TermFinder
 from retrieval.text.units import Unit, UnitKind, split_units
 
-#: How much a term counts that stands not in the unit itself but above or just before it.
+#: Weight of a term in the headings above a unit, or in the unit before it.
 _ABOVE: Final = 0.7
 _BEFORE: Final = 0.4
 #: Parts of a unit's score.
 _COVERAGE: Final = 0.4
 _SIMILARITY: Final = 0.5
 _RANK: Final = 0.1
-#: Passages after which a rank counts for nothing.
+#: Passages with a higher rank get no rank score.
 _RANKS: Final = 10
-#: What is left of the score of a line without a full stop, which may be a heading or a fragment.
+#: Factor for a line without a full stop, which may be a heading or a fragment.
 _UNFINISHED: Final = 0.9
-#: Cosines of a question with sentences that say nothing about it, and with those that answer it.
+#: Cosines of a question with unrelated sentences, and with answers.
 _COSINE_FLOOR: Final = 0.5
 _COSINE_CEILING: Final = 0.85
 _MAX_ENCODED: Final = 12
@@ -32,15 +32,15 @@ _ENOUGH_SCORE: Final = 0.44
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A unit that could be quoted, and what speaks for it."""
+    """A unit that could be quoted, with its scores."""
 
     passage: Passage
     #: All units of the passage, in reading order.
     units: tuple[Unit, ...]
     index: int
-    #: Share of the question's idf that the unit holds, with what stands above and before it, 0 to 1.
+    #: Share of the question's IDF in the unit, its headings and the unit before it, 0 to 1.
     coverage: float
-    #: Cosine with the question; None where it was not computed.
+    #: Cosine with the question; None if not computed.
     similarity: float | None = None
 
     @property
@@ -50,16 +50,13 @@ class Candidate:
 
     @property
     def score(self) -> float:
-        """How well it answers, 0 to 1; without a similarity its weight goes to the coverage."""
+        """How well it answers, 0 to 1; without a similarity the coverage gets its weight."""
         rank = max(0.0, 1 - (self.passage.number - 1) / _RANKS)
-        similarity = self.coverage if self.similarity is None else closeness(self.similarity)
+        similarity = self.coverage
+        if self.similarity is not None:
+            similarity = min(1.0, max(0.0, (self.similarity - _COSINE_FLOOR) / (_COSINE_CEILING - _COSINE_FLOOR)))
         score = _COVERAGE * self.coverage + _SIMILARITY * similarity + _RANK * rank
         return score if self.unit.is_finished else _UNFINISHED * score
-
-
-def closeness(cosine: float) -> float:
-    """Return a cosine as a share of the way from "says nothing about it" to "answers it", 0 to 1."""
-    return min(1.0, max(0.0, (cosine - _COSINE_FLOOR) / (_COSINE_CEILING - _COSINE_FLOOR)))
 
 
 def candidates(passages: Sequence[Passage], finder: TermFinder) -> tuple[Candidate, ...]:
@@ -68,30 +65,29 @@ def candidates(passages: Sequence[Passage], finder: TermFinder) -> tuple[Candida
 
 
 def _of_passage(passage: Passage, finder: TermFinder) -> list[Candidate]:
-    chunk = passage.hit.chunk
-    units = split_units(chunk.text)
-    above = finder.found(" ".join((chunk.title, *chunk.heading_path)))
-    held = [finder.found(unit.text) for unit in units]
+    units = split_units(passage.hit.chunk.text)
+    above = finder.found(_title_line(passage))
+    found = [finder.found(unit.text) for unit in units]
     return [
-        Candidate(passage, units, index, _coverage(finder, held, units, index, above)) for index in range(len(units))
+        Candidate(passage, units, index, _coverage(finder, found, units, index, above)) for index in range(len(units))
     ]
 
 
 def _coverage(
-    finder: TermFinder, held: Sequence[frozenset[str]], units: Sequence[Unit], index: int, above: frozenset[str]
+    finder: TermFinder, found: Sequence[frozenset[str]], units: Sequence[Unit], index: int, above: frozenset[str]
 ) -> float:
-    """Return the share of the question's idf that a unit holds, what surrounds it counting in part."""
+    """Return the share of the question's IDF in a unit; its surroundings count in part."""
     total = sum(term.idf for term in finder.terms)
-    own = held[index]
+    own = found[index]
     over = above | finder.found(f"{units[index].heading} {units[index].header}")
     continues = index > 0 and units[index - 1].block == units[index].block
-    before = held[index - 1] if continues else frozenset[str]()
+    before = found[index - 1] if continues else frozenset[str]()
     nearby = _ABOVE * finder.weight(over - own) + _BEFORE * finder.weight(before - over - own)
     return (finder.weight(own) + nearby) / total if total else 0.0
 
 
 def promising(found: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """Return the candidates whose words say most, at most 12, best first."""
+    """Return the up to 12 candidates with the highest scores, best first."""
     return tuple(sorted(found, key=lambda it: -it.score)[:_MAX_ENCODED])
 
 
@@ -101,14 +97,14 @@ def with_similarity(found: Sequence[Candidate], cosines: Vector) -> tuple[Candid
 
 
 def embedded_text(candidate: Candidate) -> str:
-    """Return a unit under the line that chunks are embedded with, which gives "Ask a week ahead." its subject."""
+    """Return a unit with the title line of chunk embeddings, which gives "Ask a week ahead." its subject."""
     chunk, unit = candidate.passage.hit.chunk, candidate.unit
     place = " > ".join(filter(None, (chunk.title, *chunk.heading_path, unit.heading)))
     return "\n".join(filter(None, (place, unit.header, unit.text)))
 
 
 def choose(found: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """Return up to four units to quote, best first: the best one, and others nearly as good that do not repeat it."""
+    """Return up to four units to quote, best first: the best one and others with nearly its score and other texts."""
     ranked = sorted((it for it in found if _is_quotable(it)), key=lambda it: -it.score)
     chosen: list[Candidate] = []
     for candidate in ranked:
@@ -120,26 +116,26 @@ def choose(found: Sequence[Candidate]) -> tuple[Candidate, ...]:
 
 
 def answers(chosen: Sequence[Candidate], finder: TermFinder) -> bool:
-    """Return whether the chosen units, best first, say enough about the question to be quoted as its answer.
+    """Return whether the selected units, best first, are good enough to quote as the answer.
 
-    A code in the question must stand in one of their passages: what is like RIME-4112 says nothing about RIME-4107.
+    One of their passages must contain a code of the question: a text about RIME-4112 does not answer RIME-4107.
     """
     if not chosen:
         return False
+    passages = [candidate.passage for candidate in chosen]
     codes = finder.codes()
-    if codes and not any(codes & finder.found(_text(candidate.passage)) for candidate in chosen):
+    if codes and not any(codes & finder.found(f"{_title_line(it)} {it.hit.chunk.text}") for it in passages):
         return False
     best = chosen[0]
     return best.coverage >= _ENOUGH_COVERAGE if best.similarity is None else best.score >= _ENOUGH_SCORE
 
 
-def _text(passage: Passage) -> str:
-    chunk = passage.hit.chunk
-    return " ".join((chunk.title, *chunk.heading_path, chunk.text))
+def _title_line(passage: Passage) -> str:
+    return " ".join((passage.hit.chunk.title, *passage.hit.chunk.heading_path))
 
 
 def _is_quotable(candidate: Candidate) -> bool:
-    """Return whether a unit can stand alone: no fragment, no question, not cut off before the chunk."""
+    """Return whether a unit is complete: no fragment, no question, not cut off at the start of the chunk."""
     unit = candidate.unit
     if unit.kind is not UnitKind.SENTENCE:
         return True

@@ -1,4 +1,4 @@
-"""The threads that answers are made in: beginnings before endings. No Django."""
+"""Threads that write answers, with first-token priority. No Django."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -9,23 +9,23 @@ from typing import Final, ParamSpec, TypeVar
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-#: So many calls for each thread, at work or waiting, are a crowd.
+#: Maximum of running and waiting calls per thread before the pool is crowded.
 _BACKLOG_LIMIT: Final = 2
-#: So many answers without a first word keep the endings of others waiting, for so long at the most.
+#: This many answers without a first token delay the final steps of others, up to a maximum time.
 _MANY: Final = 3
 _MAX_WAIT_SECONDS: Final = 5.0
-_LOOK_AGAIN_SECONDS: Final = 0.005
-#: Between two endings. Whoever has an answer may ask the next question at once: endings let go together come back as
-#: a crowd of beginnings.
+_POLL_SECONDS: Final = 0.005
+#: Minimum time between two final steps: users often ask the next question when an answer ends, so answers that end
+#: together would cause a burst of new ones.
 _GAP_SECONDS: Final = 0.02
 
 
 class AnswerThreads(ThreadPoolExecutor):
-    """Threads that know whether more is asked of them than they soon get done."""
+    """A thread pool that reports an overload."""
 
     def __init__(self, threads: int) -> None:
         super().__init__(threads, thread_name_prefix="answer")
-        self._threads_at_most = threads
+        self._max_threads = threads
         self._lock = Lock()
         self._unfinished = 0
 
@@ -39,13 +39,13 @@ class AnswerThreads(ThreadPoolExecutor):
 
     @property
     def unfinished(self) -> int:
-        """How many calls are at work or wait for a thread."""
+        """The number of running and waiting calls."""
         return self._unfinished
 
     @property
     def is_crowded(self) -> bool:
-        """Whether more calls are unfinished than two for each thread."""
-        return self._unfinished > _BACKLOG_LIMIT * self._threads_at_most
+        """Whether more than two calls per thread are unfinished."""
+        return self._unfinished > _BACKLOG_LIMIT * self._max_threads
 
     def _done(self, _: Future[_T]) -> None:
         with self._lock:
@@ -53,30 +53,30 @@ class AnswerThreads(ThreadPoolExecutor):
 
 
 class EndingThreads(ThreadPoolExecutor):
-    """Threads for what is left to do of answers whose words are out: who waits for a first word goes before."""
+    """Threads for the final steps of answers whose text is sent; answers without a first token have priority."""
 
-    def __init__(self, threads: int, beginnings: Callable[[], int]) -> None:
-        """`beginnings` says how many answers have no first word yet."""
+    def __init__(self, threads: int, waiting: Callable[[], int]) -> None:
+        """Take `waiting`, which returns the number of answers without a first token."""
         super().__init__(threads, thread_name_prefix="ending")
-        self._beginnings = beginnings
+        self._waiting = waiting
         self._lock = Lock()
         self._next = 0.0
 
     def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
-        """Run the call when a thread is free and few others begin, in the order asked for; after 5 s all the same."""
+        """Run the call when a thread is free and few answers wait for a first token, in order; at the latest in 5 s."""
         latest = monotonic() + _MAX_WAIT_SECONDS
 
         def call() -> _T:
-            while not self._may_go() and monotonic() < latest:
-                sleep(_LOOK_AGAIN_SECONDS)
+            while not self._may_run() and monotonic() < latest:
+                sleep(_POLL_SECONDS)
             return fn(*args, **kwargs)
 
         return super().submit(call)
 
-    def _may_go(self) -> bool:
+    def _may_run(self) -> bool:
         with self._lock:
             now = monotonic()
-            if self._beginnings() >= _MANY or now < self._next:
+            if self._waiting() >= _MANY or now < self._next:
                 return False
             self._next = now + _GAP_SECONDS
             return True

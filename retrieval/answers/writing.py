@@ -1,4 +1,4 @@
-"""One provider at work on an answer: cut to what it can hold, streamed, counted and checked."""
+"""Write an answer with one provider: fit the task to its window, stream, count and check."""
 
 import asyncio
 import logging
@@ -28,19 +28,19 @@ logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 _CUT: Final = {
-    Cut.LENGTH: Notice("cut_short", "The language model reached the most that it may write: the answer breaks off."),
-    Cut.CONTENT_FILTER: Notice("content_filtered", "The language model's content filter broke the answer off."),
+    Cut.LENGTH: Notice("cut_short", "The answer is incomplete: it reached the language model's maximum length."),
+    Cut.CONTENT_FILTER: Notice("content_filtered", "The language model's content filter stopped the answer."),
 }
 
 
 class NoAnswerError(UnavailableError):
-    """The language model gave no answer."""
+    """The language model returned no answer."""
 
     code: ClassVar[str] = "no_answer"
 
 
 class Writing:
-    """One provider at work on an answer."""
+    """An answer that one provider writes."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Writing:
         sentences: SentenceEncoder | None,
         notices: tuple[Notice, ...] = (),
     ) -> None:
-        #: Whether anybody has seen a word of it.
+        #: Whether a part of its text was sent.
         self.has_sent = False
         self._task = task
         self._provider = provider
@@ -63,7 +63,7 @@ class Writing:
         self._started = perf_counter()
 
     async def events(self) -> AsyncGenerator[AnswerEvent, None]:
-        """Yield text and citations as they settle, then Done."""
+        """Yield text and citations as soon as they are final, then Done."""
         for notice in await self._fit():
             yield notice
         async with aclosing(self._provider.stream(self._task)) as pieces:
@@ -86,11 +86,11 @@ class Writing:
         yield await self.so_far(is_finished=True)
 
     async def _fit(self) -> tuple[Notice, ...]:
-        """Cut the task to what the provider can hold; return what its reader should know of that."""
+        """Fit the task to the provider's window and return notices about omitted parts."""
         if (window := self._provider.window) is None:
             return ()
         count = window.counter.count if window.counter else self._encoder.count_tokens
-        cut = await _in(answer_threads(), partial(fitted, self._task, window, count))
+        cut = await _run(answer_threads(), partial(fitted, self._task, window, count))
         self._task = cut.task
         self._draft = Draft(len(cut.task.passages))
         notices = tuple(_shortened(cut))
@@ -98,11 +98,11 @@ class Writing:
         return notices
 
     async def so_far(self, *, is_finished: bool = False) -> Done:
-        """Return what is written until now as an answer; a finished one is checked."""
+        """Return the answer so far; a finished one is checked."""
         text = self._draft.text
         refused = self._provider.refuses(text)
         if self._usage is None:
-            self._usage = await _in(ending_threads(), partial(self._estimate, text))
+            self._usage = await _run(ending_threads(), partial(self._estimate, text))
         is_checked = is_finished and not refused and not self._provider.is_extractive
         return Done(
             text=text,
@@ -111,7 +111,7 @@ class Writing:
             provider=self._provider.name,
             extractive=self._provider.is_extractive,
             refused=refused,
-            unsupported=await _in(ending_threads(), self._check) if is_checked else (),
+            unsupported=await _run(ending_threads(), self._check) if is_checked else (),
             notices=self._notices,
             cut=self._cut,
             removed=self._draft.removed,
@@ -126,7 +126,7 @@ class Writing:
             yield Cited(citations)
 
     def _check(self) -> tuple[Unsupported, ...]:
-        """Return the sentences that their passages do not support; without vectors where they cannot be had."""
+        """Return the sentences that their passages do not support; checks without vectors if the encoder fails."""
         stem = stemmer(settings.CORECUBE_TEXT_SEARCH_CONFIG)
         checker = Checker.of(self._task.passages, stem=stem, question=self._task.question)
         check = partial(unsupported, self._draft.text, self._draft.citations, checker)
@@ -137,21 +137,21 @@ class Writing:
             return check()
 
     def _estimate(self, text: str) -> TokenUsage:
-        """Return token counts by the embedding model's tokenizer: question and context read, answer written."""
+        """Return token counts of the embedding model's tokenizer: question and context, and the answer."""
         question, answer = self._encoder.count_tokens([self._task.question, text])
-        read = question + sum(passage.token_count for passage in self._task.passages)
-        return TokenUsage(prompt=read, completion=answer, is_estimated=True)
+        prompt = question + sum(passage.token_count for passage in self._task.passages)
+        return TokenUsage(prompt=prompt, completion=answer, is_estimated=True)
 
 
 def _shortened(cut: Fitted) -> Iterator[Notice]:
-    shown = len(cut.task.passages)
+    used = len(cut.task.passages)
     if cut.left_out_passages:
-        whole = shown + cut.left_out_passages
-        yield Notice("context_shortened", f"The language model could hold {shown} of the {whole} passages.")
+        total = used + cut.left_out_passages
+        yield Notice("context_shortened", f"{used} of {total} passages fit into the language model's context.")
     if cut.left_out_turns:
-        yield Notice("history_shortened", f"{cut.left_out_turns} earlier turns were more than it could hold.")
+        yield Notice("history_shortened", f"{cut.left_out_turns} earlier turns did not fit into its context.")
 
 
-async def _in(threads: Executor, work: Callable[[], _T]) -> _T:
-    """Run what takes the processor for a while where it holds up neither other answers nor searches."""
+async def _run(threads: Executor, work: Callable[[], _T]) -> _T:
+    """Run CPU-intensive work in threads that block neither other answers nor searches."""
     return await asyncio.get_running_loop().run_in_executor(threads, work)

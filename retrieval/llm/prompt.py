@@ -17,8 +17,8 @@ from retrieval.llm.neutral import neutral, plain
 from retrieval.llm.types import Message, Task, Turn, Window
 from retrieval.ranking.packing import by_number
 
-#: How an answer begins that says that the sources do not answer the question.
-REFUSAL: Final = "The sources in your scope do not say."
+#: First sentence of an answer if the documents do not answer the question.
+REFUSAL: Final = "I couldn't find this in your documents."
 
 _FENCE_BYTES: Final = 8
 #: What a service adds around each message, in tokens.

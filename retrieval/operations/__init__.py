@@ -1,1 +1,1 @@
-"""Looking after an installation: its health, metrics, checks and usage."""
+"""Operation of an installation: health, metrics, checks and usage."""

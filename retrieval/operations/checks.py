@@ -1,4 +1,4 @@
-"""What `manage.py check` says of the engine's models."""
+"""System checks of the engine's models."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from retrieval.index.reranking import model_directory
 
 @register()
 def check_reranker(**_: Any) -> list[CheckMessage]:  # noqa: ANN401 -- Django's signature
-    """Warn of a reranking model that is configured and not there; searches go on without it."""
+    """Warn about a configured reranking model that is missing; searches work without it."""
     directory = model_directory()
     if directory is None:
         return []

@@ -1,4 +1,4 @@
-"""/healthz and /readyz, for whatever starts and watches the process. They tell states and never why."""
+"""/healthz and /readyz, for process managers and monitoring. They report states without reasons."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -14,7 +14,6 @@ from django.views.decorators.http import require_safe
 from corecube.bounded import BoundedCheck
 from corecube.health import require_database
 from retrieval.encoders.breaker import BreakerState
-from retrieval.encoders.reranker import Reranker
 from retrieval.index import active
 from retrieval.index.bm25.status import bm25_status
 from retrieval.llm.environment import stored_models
@@ -23,43 +22,43 @@ from retrieval.search import runtime
 
 logger = logging.getLogger(__name__)
 
-#: How long a part may take to answer: who asks for all of them waits for less than a second.
+#: Timeout of each part, so that a response takes less than a second.
 _PART_SECONDS: Final = 0.7
-#: States of language models that nobody has to look after.
-_WELL: Final = frozenset({ModelState.READY, ModelState.OFF})
+#: States of language models that need no attention.
+_HEALTHY: Final = frozenset({ModelState.READY, ModelState.OFF})
 
 
 class State(StrEnum):
-    """How a part of the installation is."""
+    """The state of a part of the installation."""
 
     OK = "ok"
-    #: Searches go on without it.
+    #: Searches work without it.
     DEGRADED = "degraded"
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of the installation, and how it is."""
+    """A part of the installation and its state."""
 
     state: State
-    #: Why it is not well, for admins; empty when it is.
+    #: What is wrong, for admins; empty for OK.
     reason: str = ""
-    #: Whether it gave no answer at all.
+    #: Whether it did not respond in time.
     timed_out: bool = False
 
 
 @require_safe
 @never_cache
 def healthz(request: HttpRequest) -> JsonResponse:  # noqa: ARG001 -- Django's signature
-    """Say that the process answers; asks for nothing else."""
+    """Report that the process responds; checks nothing else."""
     return JsonResponse({"status": State.OK})
 
 
 @require_safe
 @never_cache
 def readyz(request: HttpRequest) -> JsonResponse:  # noqa: ARG001 -- Django's signature
-    """Say whether searches can be served: 200, also when something is degraded, or 503."""
+    """Report whether searches can be served: 200, also if a part is degraded, or 503."""
     parts = checked_parts()
     states = {name: part.state for name, part in parts.items()}
     status = next((state for state in (State.FAILED, State.DEGRADED) if state in states.values()), State.OK)
@@ -69,14 +68,14 @@ def readyz(request: HttpRequest) -> JsonResponse:  # noqa: ARG001 -- Django's si
 
 
 def checked_parts() -> Mapping[str, Part]:
-    """Return how each part is that searches need or use, after 0.7 s at the latest, whatever hangs."""
+    """Return the state of each part of a search within 0.7 s, even if a part hangs."""
     for check in _CHECKS.values():
         check.begin()
     return {name: _bounded(name, check) for name, check in _CHECKS.items()}
 
 
 def _bounded(name: str, check: BoundedCheck[Part]) -> Part:
-    """Return how a part is, by a check that was begun; one that does not answer in time is as good as down."""
+    """Return the state of a part from a started check; a part that does not respond in time counts as down."""
     try:
         return check.result(seconds=_PART_SECONDS)
     except TimeoutError:
@@ -86,7 +85,7 @@ def _bounded(name: str, check: BoundedCheck[Part]) -> Part:
 
 
 def _required(use: Callable[[], object]) -> Part:
-    """Return whether a part that no search can do without can be used."""
+    """Return whether a required part can be used."""
     try:
         use()
     except Exception as error:  # noqa: BLE001 -- a part that fails in any way has failed
@@ -95,52 +94,44 @@ def _required(use: Callable[[], object]) -> Part:
     return Part(State.OK)
 
 
-def _encoder() -> object:
-    return active.encoder()
-
-
 def _reranker() -> Part:
-    """Return whether the reranker can be used as far as is known; nothing is missing where none is configured."""
+    """Return whether the reranker can be used, as far as is known; OK if none is configured."""
     try:
         reranker = runtime.reranker()
-    except Exception as error:  # noqa: BLE001 -- a search falls back, whatever it is
+    except Exception as error:  # noqa: BLE001 -- a search falls back after any error
         logger.warning("ready.degraded error=%s reason=%s", type(error).__name__, error)
         return Part(State.DEGRADED, str(error))
-    problem = (reranker.problem or _left_alone(reranker)) if reranker is not None else ""
+    problem = reranker.problem if reranker is not None else ""
+    if reranker is not None and not problem and runtime.rerank_guards.states.get(reranker.name) is BreakerState.OPEN:
+        problem = "It failed several times in a row; evidence searches do not use it for a while."
     return Part(State.DEGRADED if problem else State.OK, problem)
-
-
-def _left_alone(reranker: Reranker) -> str:
-    """Return that searches for evidence do not ask a reranker, as far as this process knows; else nothing."""
-    is_open = runtime.rerank_guards.states.get(reranker.name) is BreakerState.OPEN
-    return "It failed several times in a row; searches for evidence leave it alone for a while." if is_open else ""
 
 
 def _language_models() -> Part:
-    """Return whether every enabled language model answers, as it was last found; without one answers are quotes."""
+    """Return whether every enabled language model responded last time; without one, answers are quotes."""
     try:
         statuses = [(model.name, status_of(model)) for model in stored_models()]
-    except Exception as error:  # noqa: BLE001 -- without a database nobody can tell, and that is another part
+    except Exception as error:  # noqa: BLE001 -- the state is unknown without the database, which is another part
         return Part(State.DEGRADED, str(error))
     now = timezone.now()
-    unwell = [f"{name} {status_words(it, now)}" for name, it in statuses if it.state not in _WELL]
-    return Part(State.DEGRADED if unwell else State.OK, " ".join(unwell))
+    failing = [f"{name} {status_words(it, now)}" for name, it in statuses if it.state not in _HEALTHY]
+    return Part(State.DEGRADED if failing else State.OK, " ".join(failing))
 
 
 def _bm25() -> Part:
-    """Return whether the BM25 index can be searched and follows the database; other legs search without it."""
+    """Return whether the BM25 index can be searched and is up to date; other search legs do not need it."""
     try:
         problem = bm25_status().problem
-    except Exception as error:  # noqa: BLE001 -- without a database nobody can tell, and that is another part
+    except Exception as error:  # noqa: BLE001 -- the state is unknown without the database, which is another part
         return Part(State.DEGRADED, str(error))
     return Part(State.DEGRADED if problem else State.OK, problem)
 
 
-#: What no search can do without.
+#: Parts that every search needs.
 _REQUIRED: Final = frozenset({"database", "model"})
 _CHECKS: Final[Mapping[str, BoundedCheck[Part]]] = {
     "database": BoundedCheck(lambda: _required(require_database)),
-    "model": BoundedCheck(lambda: _required(_encoder)),
+    "model": BoundedCheck(lambda: _required(lambda: active.encoder())),  # noqa: PLW0108 -- tests replace the encoder
     "reranker": BoundedCheck(_reranker),
     "bm25": BoundedCheck(_bm25),
     "language_model": BoundedCheck(_language_models),

@@ -1,4 +1,4 @@
-"""What the installation runs on, gathered for whoever looks after it."""
+"""The state of the installation for its administrators."""
 
 import platform
 import shutil
@@ -29,46 +29,46 @@ _PACKAGES: Final = ("django", "celery", "psycopg", "onnxruntime", "tokenizers", 
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """The disk that the installation's data lies on, in bytes."""
+    """The disk of the installation's data, in bytes."""
 
     total: int
     free: int
 
     @property
     def free_share(self) -> float:
-        """What is free, 0 to 1."""
+        """The free share, 0 to 1."""
         return self.free / self.total if self.total else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """Everything that is known of the parts and of what they run on."""
+    """The state of all parts and of their environment."""
 
     parts: Mapping[str, Part]
     database: DatabaseFacts
     pool: Mapping[str, int]
-    #: Name of the model that searches use, and of the reranker; empty where there is none.
+    #: Names of the embedding model and of the reranker of searches; empty for none.
     model: str
     reranker: str
     index: EmbeddingIndex | None
-    #: Indexes whose building stopped.
+    #: Indexes with a stopped build.
     stuck: Sequence[EmbeddingIndex]
     workers: Sequence[Worker]
-    #: Messages for workers that nobody has taken; None when the queue does not answer.
+    #: Messages waiting for a worker; None if the queue does not respond.
     waiting: int | None
     disk: Disk
-    #: What this process has at work, and what was turned away.
+    #: Running and rejected searches of this process.
     load: Load
     ingest: IngestLoad
-    #: What is known of the language models that can be asked, in sentences.
+    #: The status of the enabled language models, in sentences.
     language_models: str = ""
-    #: The BM25 index of this machine; None where it cannot be looked at.
+    #: The BM25 index of this machine; None if it cannot be read.
     bm25: Bm25Status | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
 
 
 def installation() -> Installation:
-    """Look at every part, in a fixed number of statements. Raises what the driver raises when the database is down."""
+    """Check every part with a fixed number of statements. Raises the driver's error if the database is down."""
     parts = checked_parts()
     database = database_facts()
     usage = shutil.disk_usage(settings.CORECUBE_VAR_DIR)
@@ -87,30 +87,25 @@ def installation() -> Installation:
         ingest=ingest_load(settings.CORECUBE_EMBED_CONCURRENCY),
         language_models=_language_models(),
         bm25=bm25_status(),
-        versions=_versions(database),
+        versions={
+            "CoreCube": VERSION,
+            "Python": platform.python_version(),
+            "PostgreSQL": database.server,
+            "pgvector": database.pgvector,
+            **{name: version(name) for name in _PACKAGES},
+        },
     )
 
 
 def _language_models() -> str:
     now = timezone.now()
-    enabled = [model for model in stored_models() if model.is_enabled]
-    known = [f"{model.name} {status_words(status_of(model), now)}" for model in enabled]
-    return " ".join(known) or "None is enabled: answers quote the passages."
+    states = [f"{it.name} {status_words(status_of(it), now)}" for it in stored_models() if it.is_enabled]
+    return " ".join(states) or "No language model is enabled: answers quote the documents."
 
 
 def _reranker_name() -> str:
     try:
         reranker = runtime.reranker()
-    except Exception:  # noqa: BLE001 -- the part says what is wrong with it
+    except Exception:  # noqa: BLE001 -- the health of the part reports the error
         return str(settings.CORECUBE_RERANKER)
     return reranker.name if reranker else ""
-
-
-def _versions(database: DatabaseFacts) -> Mapping[str, str]:
-    return {
-        "CoreCube": VERSION,
-        "Python": platform.python_version(),
-        "PostgreSQL": database.server,
-        "pgvector": database.pgvector,
-        **{name: version(name) for name in _PACKAGES},
-    }

@@ -1,4 +1,4 @@
-"""What the quality filter would drop, connection by connection: for admins, before they choose a threshold."""
+"""The chunks that the quality filter would drop, by connection: helps admins to choose a threshold."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from retrieval.models import Chunk, TermFrequency
 from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
 from retrieval.search.configuration import configuration_of
 
-_SHOWN_CHARACTERS: Final = 80
+_MAX_CHARACTERS: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class LowChunk:
     ordinal: int
     title: str
     quality: float
-    #: What took from the quality, the heaviest part first.
+    #: Deductions from the quality, the largest first.
     parts: Mapping[str, float]
     #: The first 80 characters of the text, on one line.
     beginning: str
@@ -31,7 +31,7 @@ class LowChunk:
 
 @dataclass(frozen=True, slots=True)
 class QualityPreview:
-    """How much of a connection the filter would drop."""
+    """The number of chunks of a connection that the filter would drop."""
 
     slug: str
     minimum: float
@@ -42,14 +42,14 @@ class QualityPreview:
 
 
 def live_minimum() -> float:
-    """Return the threshold that searches drop below now."""
+    """Return the live threshold."""
     return configuration_of(preset_named(DEFAULT_PRESET)).config.quality.minimum
 
 
 def preview(connection: Connection, *, minimum: float, limit: int) -> QualityPreview:
     """Return what a threshold (0 to 1) would drop of a connection, with the `limit` lowest chunks.
 
-    The chunks hold text: show them only to who may read the connection.
+    The chunks contain text: show them only to users with access to the connection.
     """
     low = Chunk.objects.filter(connection_id=connection.pk, quality__lt=minimum)
     counted = TermFrequency.objects.filter(lexeme="", connection_id=connection.pk)
@@ -57,7 +57,7 @@ def preview(connection: Connection, *, minimum: float, limit: int) -> QualityPre
         slug=connection.slug,
         minimum=minimum,
         dropped=low.count(),
-        # The empty lexeme counts chunks, so that millions of them need not be counted one by one.
+        # The empty lexeme stores chunk counts, which is faster than counting millions of rows.
         chunks=counted.aggregate(sum=Sum("chunks"))["sum"] or 0,
         lowest=tuple(_lowest(low.order_by("quality", "document_id", "ordinal")[:limit])) if limit else (),
     )
@@ -66,5 +66,5 @@ def preview(connection: Connection, *, minimum: float, limit: int) -> QualityPre
 def _lowest(chunks: QuerySet[Chunk]) -> Iterator[LowChunk]:
     for chunk in chunks.select_related("document").defer("search"):
         parts = sorted(chunk.quality_parts.items(), key=lambda part: (-part[1], part[0]))
-        beginning = " ".join(chunk.text[: 2 * _SHOWN_CHARACTERS].split())[:_SHOWN_CHARACTERS]
+        beginning = " ".join(chunk.text[: 2 * _MAX_CHARACTERS].split())[:_MAX_CHARACTERS]
         yield LowChunk(chunk.document_id, chunk.ordinal, chunk.document.title, chunk.quality, dict(parts), beginning)

@@ -1,4 +1,4 @@
-"""What language models took: sums by user, key, model and month, and day by day."""
+"""Usage of language models, summed by user, key, model, month and day."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce, TruncDate, TruncMonth
 from retrieval.models import Usage
 
 _NOTHING: Final = Decimal(0)
-#: What usage is summed by, and the fields that name it.
+#: Groupings and their name fields.
 GROUPS: Final = {
     "user": ("user_id", "user__username"),
     "key": ("key_id", "key__prefix", "key__name", "user__username"),
@@ -22,38 +22,38 @@ GROUPS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """What some answers took."""
+    """Totals of some answers."""
 
     answers: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: Decimal = _NOTHING
-    #: Answers whose tokens were counted here, because the service did not say.
+    #: Answers with token counts estimated here: the service reported none.
     estimated: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The sums of one user, key, model or month."""
+    """The sums of a user, key, model or month."""
 
-    #: What names it, by field; a month as its first day.
+    #: The name, by field; a month as its first day.
     names: dict[str, Any]
     sums: Sums
 
 
 def used_between(first: date, last: date) -> QuerySet[Usage]:
-    """Return the usage of some days, both included, in UTC."""
-    begins, ends = (datetime.combine(day, time.min, UTC) for day in (first, last + timedelta(days=1)))
-    return Usage.objects.filter(at__gte=begins, at__lt=ends).order_by()
+    """Return the usage from the first to the last day, both included, in UTC."""
+    start, end = (datetime.combine(day, time.min, UTC) for day in (first, last + timedelta(days=1)))
+    return Usage.objects.filter(at__gte=start, at__lt=end).order_by()
 
 
 def total(found: QuerySet[Usage]) -> Sums:
-    """Return the sums of all of it."""
+    """Return the total sums."""
     return _sums(found.aggregate(**_measures()))
 
 
 def by_group(found: QuerySet[Usage], group: str) -> list[Line]:
-    """Return the sums by "user", "key", "model" or "month", the dearest first; months the latest first."""
+    """Return the sums by "user", "key", "model" or "month": the highest cost first, or the latest month first."""
     if group == "month":
         rows = found.annotate(month=TruncMonth("at", tzinfo=UTC)).values("month").annotate(**_measures())
         return [_line(row, ("month",)) for row in rows.order_by("-month")]

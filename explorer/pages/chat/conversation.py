@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from explorer import wording
 from explorer.components.answers import Doubt, marked_html
 from explorer.components.links import document_url
-from retrieval.answers.conversations.reading import Exchange, Reference, Standing
+from retrieval.answers.conversations.reading import Exchange, Reference, ReferenceState
 from retrieval.models import Message
 
 _EXCERPT_CHARACTERS: Final = 280
@@ -41,7 +41,7 @@ class SourcePanel:
     #: Of its place in the page.
     anchor: str
     number: int
-    standing: Standing
+    state: ReferenceState
     #: Where its text is read: in its document, and in the side panel. Empty where there is none.
     address: str
     title: str
@@ -153,11 +153,11 @@ def problem_text(code: str) -> str:
 
 def _source(reference: Reference, answer: UUID) -> SourcePanel:
     first, last = reference.pages or (None, None)
-    warnings = {Standing.STALE: _STALE, Standing.HIDDEN: _HIDDEN}
+    warnings = {ReferenceState.STALE: _STALE, ReferenceState.HIDDEN: _HIDDEN}
     return SourcePanel(
         anchor=f"source-{answer}-{reference.number}",
         number=reference.number,
-        standing=reference.standing,
+        state=reference.state,
         address=document_url(reference.chunk, "") if reference.chunk else "",
         title=reference.title,
         connection=reference.connection,
@@ -165,7 +165,7 @@ def _source(reference: Reference, answer: UUID) -> SourcePanel:
         pages=wording.pages(first, last),
         score="" if reference.score is None else f"{reference.score:.2f}",
         excerpt=_excerpt(reference.text),
-        warning=warnings.get(reference.standing, ""),
+        warning=warnings.get(reference.state, ""),
         rating=reference.rating,
     )
 
@@ -177,7 +177,7 @@ def _excerpt(text: str) -> str:
 
 def _chip(source: SourcePanel) -> SafeString:
     """Return the marker of a passage: a link to it in the list under the answer."""
-    gone = "" if source.standing is Standing.CURRENT else " is-gone"
+    gone = "" if source.state is ReferenceState.CURRENT else " is-gone"
     label = f"Source {source.number}: {source.name}"
     chip = '<a class="citation cite{}" href="#{}" data-cite aria-label="{}">{}</a>'
     return format_html(chip, gone, source.anchor, label, source.number)

@@ -18,7 +18,7 @@ from explorer.pages.chat.panels import shelf_of
 from explorer.pages.chat.views import own_conversation
 from explorer.viewer import signed_in, viewer_of, wants_fragment
 from retrieval.answers.conversations.export import as_json, as_markdown
-from retrieval.answers.conversations.reading import reopened
+from retrieval.answers.conversations.reading import exchanges_of
 from retrieval.answers.conversations.shelf import delete_all, rename
 from retrieval.models.document import id_in
 
@@ -85,6 +85,6 @@ def export(request: HtmxHttpRequest, conversation_id: UUID, kind: str) -> HttpRe
         raise Http404
     found = own_conversation(viewer, conversation_id)
     write, content_type = _KINDS[kind]
-    response = HttpResponse(write(found, reopened(found, viewer)), content_type=content_type)
+    response = HttpResponse(write(found, exchanges_of(found, viewer)), content_type=content_type)
     response.headers["Content-Disposition"] = f'attachment; filename="conversation-{found.pk}.{kind}"'
     return response

@@ -19,7 +19,7 @@ from explorer.pages.chat.conversation import problem_text
 from explorer.pages.chat.views import own_answer
 from explorer.viewer import signed_in, viewer_of, wants_fragment
 from retrieval.answers.conversations.asking import stop
-from retrieval.answers.conversations.writing import LOOK_SECONDS, Writing, begin, claimed, written
+from retrieval.answers.conversations.writing import POLL_SECONDS, Writing, begin, claimed, written
 from retrieval.answers.events import AnswerEvent, Cited, Done, Failed, Text
 from retrieval.engine.types import Passage
 from retrieval.llm.types import Notice
@@ -76,7 +76,7 @@ async def _answer(writing: Writing) -> AsyncGenerator[bytes, None]:
         async with aclosing(written(writing)) as events:
             async for event in events:
                 silences = 0 if event is not None else silences + 1
-                if silences and silences * LOOK_SECONDS % KEEP_ALIVE_SECONDS == 0:
+                if silences and silences * POLL_SECONDS % KEEP_ALIVE_SECONDS == 0:
                     yield _KEEP_ALIVE
                 for name, data in _named(event):
                     yield _event(name, data)

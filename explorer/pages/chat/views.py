@@ -22,7 +22,7 @@ from explorer.pages.chat.panels import scope_words, shelf_of, source_choices
 from explorer.pages.explorer.examples import examples_for
 from explorer.viewer import signed_in, viewer_of, wants_fragment
 from retrieval.answers.conversations.asking import ask, change, start
-from retrieval.answers.conversations.reading import exchange_of, reopened
+from retrieval.answers.conversations.reading import exchange_of, exchanges_of
 from retrieval.answers.conversations.shelf import answer_of, conversation_of
 from retrieval.answers.conversations.writing import begin, claimed, finished
 from retrieval.models import Conversation, Message
@@ -108,7 +108,7 @@ def _refused(request: HtmxHttpRequest, found: Conversation | None, error: CoreCu
 def page_context(viewer: User, found: Conversation | None, sent: QueryDict) -> dict[str, Any]:
     """Return what the page shows: the conversation, the form under it as it was sent, the conversations beside it."""
     scope = scope_for(Principal(viewer))
-    exchanges = exchange_panels(reopened(found, viewer)) if found else ()
+    exchanges = exchange_panels(exchanges_of(found, viewer)) if found else ()
     return {
         "section": "chat",
         "conversation": found,

@@ -9,7 +9,7 @@ from django.utils.text import slugify
 
 from corecube.models import Compartment, User
 from explorer.components.edit_form import EditForm
-from retrieval.admin.language_models import LOCKED, fallback_choices, key_length, problems_of
+from retrieval.admin.language_models import LOCKED, key_length, problems_of
 from retrieval.llm.token_counters import tokenizers
 from retrieval.models import LanguageModel
 
@@ -90,9 +90,7 @@ class LanguageModelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  #
         self.key_length = key_length(instance)
         fallback = self.fields["fallback"]
         if isinstance(fallback, forms.ModelChoiceField):
-            fallback.queryset = LanguageModel.objects.filter(
-                pk__in=[it.pk for it in fallback_choices(instance, others)]
-            )
+            fallback.queryset = LanguageModel.objects.filter(pk__in=[it.pk for it in others if it.pk != instance.pk])
             fallback.empty_label = "None: quote the passages"
         tokenizer = self.fields["tokenizer"]
         if isinstance(tokenizer, forms.ChoiceField):

@@ -1,27 +1,27 @@
-"""A conversation as a file: what its user may read of it now, as Markdown or JSON."""
+"""Export a conversation as Markdown or JSON, as far as its user may read it now."""
 
 import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from retrieval.answers.conversations.reading import Exchange, Reference, Standing
+from retrieval.answers.conversations.reading import Exchange, Reference, ReferenceState
 from retrieval.models import Conversation, Message
 
-#: Said in the place of an answer that rests on what its reader may not see any more.
-WITHHELD: Final = "This answer rests on passages that are no longer visible to you, so it is not shown."
-_STANDINGS: Final = {Standing.HIDDEN: "no longer visible to you", Standing.STALE: "changed or removed since"}
+#: Shown instead of an answer that depends on passages that its user can no longer see.
+WITHHELD: Final = "This answer is hidden: it depends on passages that you can no longer see."
+_STATES: Final = {ReferenceState.HIDDEN: "no longer visible to you", ReferenceState.STALE: "changed or removed since"}
 _ENDINGS: Final = {
     Message.State.STOPPED: "(stopped)",
     Message.State.FAILED: "(not finished: {problem})",
     Message.State.WAITING: "(not answered)",
     Message.State.WRITING: "(being written)",
 }
-_MARKS: Final = re.compile(r"([\\`*_\[\]<>#|])")
+_MARKDOWN: Final = re.compile(r"([\\`*_\[\]<>#|])")
 
 
 def as_markdown(conversation: Conversation, exchanges: Sequence[Exchange]) -> str:
-    """Return a conversation as Markdown: questions as headings, answers with their numbered sources."""
+    """Return a conversation as Markdown: questions as headings, answers with numbered sources."""
     lines = [f"# {_plain(conversation.title)}", "", f"{conversation.created_at:%Y-%m-%d %H:%M} UTC"]
     for exchange in exchanges:
         lines += ["", *_markdown_of(exchange)]
@@ -54,7 +54,7 @@ def _markdown_of(exchange: Exchange) -> Iterator[str]:
         yield f"\n{ending.format(problem=exchange.problem)}"
     if exchange.cited:
         yield "\nSources:\n"
-        yield from (f"- [{it.number}] {_plain(_named(it))}" for it in exchange.cited)
+        yield from (f"- [{it.number}] {_plain(_source_line(it))}" for it in exchange.cited)
 
 
 def _json_of(exchange: Exchange) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def _passage(reference: Reference) -> dict[str, Any]:
     return {
         "number": reference.number,
         "cited": reference.cited,
-        "standing": reference.standing.value,
+        "standing": reference.state.value,
         "title": reference.title,
         "heading_path": list(reference.heading_path),
         "connection": reference.connection,
@@ -88,12 +88,12 @@ def _passage(reference: Reference) -> dict[str, Any]:
     }
 
 
-def _named(reference: Reference) -> str:
-    named = " — ".join(filter(None, (" > ".join((reference.title, *reference.heading_path)), reference.connection)))
-    said = _STANDINGS.get(reference.standing, "")
-    return f"{named} ({said})" if named and said else named or said
+def _source_line(reference: Reference) -> str:
+    name = " — ".join(filter(None, (" > ".join((reference.title, *reference.heading_path)), reference.connection)))
+    state = _STATES.get(reference.state, "")
+    return f"{name} ({state})" if name and state else name or state
 
 
 def _plain(text: str) -> str:
-    """Return a text as one line of Markdown that says just that."""
-    return _MARKS.sub(r"\\\1", " ".join(text.split()))
+    """Return a text as one line of Markdown without markup."""
+    return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))

@@ -1,4 +1,4 @@
-"""What a reader thinks of an answer, and of the passages that it cites."""
+"""Ratings of answers and of their cited passages."""
 
 from uuid import UUID
 
@@ -14,9 +14,9 @@ from retrieval.records.judgments import THUMB_GRADES, PassageId, judge
 
 
 def rate_answer(answer: Message, rating: int | None) -> None:
-    """Keep a thumb for an answer, 1 or -1, also with its search for the query log; None takes it back.
+    """Store a rating of an answer, 1 or -1, also with its search for the query log; None deletes it.
 
-    Raises InvalidRequestError for another rating, and ConflictError for an answer that is still being written.
+    Raises InvalidRequestError for another rating, and ConflictError for an unfinished answer.
     """
     _check(answer, rating)
     Message.objects.filter(pk=answer.pk).update(feedback=rating)
@@ -25,10 +25,10 @@ def rate_answer(answer: Message, rating: int | None) -> None:
 
 
 def rate_citation(answer: Message, number: int, rating: int | None) -> None:
-    """Keep a thumb for a passage of an answer, where it counts as a judgment; None takes both back.
+    """Store a rating of a passage, which also counts as a judgment; None deletes both.
 
-    Nothing is judged where the installation keeps no text of queries. Raises InvalidRequestError, ConflictError, and
-    UnknownPassageError for a passage that is gone or that its reader may not see any more.
+    There is no judgment if the installation does not store query texts. Raises InvalidRequestError, ConflictError, and
+    UnknownPassageError for a passage that no longer exists or that the user can no longer see.
     """
     _check(answer, rating)
     passage = next((it for it in answer.passages if it["number"] == number), None)
@@ -43,19 +43,15 @@ def rate_citation(answer: Message, number: int, rating: int | None) -> None:
         judged = PassageId(UUID(passage["document"]), passage["content_hash"])
         grade = None if rating is None else THUMB_GRADES[rating]
         judge(question.standalone or question.text, judged, grade=grade, by=user, scope=scope)
-    _keep(answer, str(number), rating)
-
-
-def _keep(answer: Message, number: str, rating: int | None) -> None:
     with transaction.atomic():
-        held = Message.objects.select_for_update().get(pk=answer.pk)
-        others = {key: value for key, value in held.citation_feedback.items() if key != number}
-        held.citation_feedback = others if rating is None else {**others, number: rating}
-        held.save(update_fields=["citation_feedback"])
+        locked = Message.objects.select_for_update().get(pk=answer.pk)
+        others = {key: value for key, value in locked.citation_feedback.items() if key != str(number)}
+        locked.citation_feedback = others if rating is None else {**others, str(number): rating}
+        locked.save(update_fields=["citation_feedback"])
 
 
 def _check(answer: Message, rating: int | None) -> None:
     if rating not in {None, *THUMB_GRADES}:
-        raise InvalidRequestError("A rating is 1 or -1.")
+        raise InvalidRequestError("A rating must be 1 or -1.")
     if answer.state in UNFINISHED:
         raise ConflictError("The answer is not finished.")

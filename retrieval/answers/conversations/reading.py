@@ -1,4 +1,4 @@
-"""Reading a conversation again: with the access that its user has now, not the one of then."""
+"""Read a stored conversation with the access that its user has now."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,18 +17,18 @@ from retrieval.engine.types import ChunkId
 from retrieval.llm.types import Turn
 from retrieval.models import Chunk, Conversation, Document, Message
 
-#: No answer takes longer; whoever wrote it is gone.
+#: An answer that takes longer was lost with its process.
 _LOST_AFTER: Final = timedelta(minutes=30)
 _INTERRUPTED: Final = "interrupted"
-#: Where the first answer of a conversation stands.
+#: Ordinal of the first answer of a conversation.
 _FIRST_ANSWER: Final = 2
 
 
-class Standing(StrEnum):
-    """How a passage stands today."""
+class ReferenceState(StrEnum):
+    """The current state of a passage."""
 
     CURRENT = "current"
-    #: The text is gone from its document, or the document from its source.
+    #: The text or its document no longer exists.
     STALE = "stale"
     #: Its connection is outside the user's scope.
     HIDDEN = "hidden"
@@ -36,40 +36,40 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """A passage that an answer was written from. A hidden one has no title, place or text."""
+    """A passage behind an answer. A hidden one has no title, position or text."""
 
     number: int
     cited: bool
-    standing: Standing
+    state: ReferenceState
     score: float | None = None
-    #: Where the text stands now; None for a stale or hidden one.
+    #: The chunk with the text; None for a stale or hidden one.
     chunk: ChunkId | None = None
-    #: Its document's title today; empty where the document is gone.
+    #: The current title of its document; empty if the document no longer exists.
     title: str = ""
     heading_path: tuple[str, ...] = ()
     connection: str = ""
     text: str = ""
     pages: tuple[int, int] | None = None
-    #: The reader's thumb, 1 or -1.
+    #: The user's rating, 1 or -1.
     rating: int | None = None
 
     @property
     def is_visible(self) -> bool:
-        """Whether its reader may know what it is."""
-        return self.standing is not Standing.HIDDEN
+        """Whether the user may see it."""
+        return self.state is not ReferenceState.HIDDEN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """A question and its answer, as far as its user may read them now."""
+    """A question and its answer, as far as the user may read them now."""
 
     question: str
-    #: What was searched for; empty where that is the question, or where it may name what is hidden now.
+    #: The search text; empty if it equals the question or may contain words of hidden passages.
     standalone: str
     answer: Message
-    #: The answer's text; empty while it is withheld.
+    #: The answer's text; empty if withheld.
     text: str
-    #: Whether the answer rests on what its user may not see any more.
+    #: Whether the answer depends on passages that the user can no longer see.
     withheld: bool
     state: Message.State
     problem: str
@@ -79,62 +79,63 @@ class Exchange:
 
     @property
     def cited(self) -> tuple[Reference, ...]:
-        """The passages that the answer cites."""
+        """The cited passages."""
         return tuple(it for it in self.references if it.cited)
 
     @property
     def considered(self) -> tuple[Reference, ...]:
-        """The passages that were found and not cited."""
+        """The passages that are not cited."""
         return tuple(it for it in self.references if not it.cited)
 
     @property
     def is_stale(self) -> bool:
-        """Whether a text that the answer cites has changed or gone since."""
-        return any(it.standing is Standing.STALE for it in self.cited)
+        """Whether a cited text has changed or no longer exists."""
+        return any(it.state is ReferenceState.STALE for it in self.cited)
 
     @property
     def is_refused(self) -> bool:
-        """Whether the answer says that the sources do not answer the question."""
+        """Whether the answer reports that the documents do not answer the question."""
         return self.answer.is_refused
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """What the scope lets its user see of the documents at hand: their titles now, and their chunks by their text."""
+class _Visible:
+    """The visible documents of a conversation: their current titles, and their chunks by content hash."""
 
     scope: AccessScope
     titles: Mapping[UUID, str] = field(default_factory=dict)
     chunks: Mapping[tuple[UUID, str], Chunk] = field(default_factory=dict)
 
 
-def reopened(conversation: Conversation, user: User) -> tuple[Exchange, ...]:
-    """Return what was said, in order, in three queries and the two that a scope takes."""
+def exchanges_of(conversation: Conversation, user: User) -> tuple[Exchange, ...]:
+    """Return a conversation's questions and answers in order, with three queries and the two of a scope."""
     messages = list(conversation.messages.order_by("ordinal"))
     return tuple(_exchanges(messages, user))
 
 
 def exchange_of(answer: Message, user: User) -> Exchange:
-    """Return one question and its answer."""
-    everything = reopened(answer.conversation, user)
-    return next(it for it in everything if it.answer.pk == answer.pk)
+    """Return an answer with its question."""
+    return next(it for it in exchanges_of(answer.conversation, user) if it.answer.pk == answer.pk)
 
 
-def said_before(exchanges: Iterable[Exchange]) -> tuple[Said, ...]:
-    """Return what a follow-up question can be understood from; nothing of it names what is hidden."""
-    return tuple(Said(it.question, _titles(it)) for it in exchanges)
+def earlier_questions(exchanges: Iterable[Exchange]) -> tuple[Said, ...]:
+    """Return the context of a follow-up question, without titles of hidden documents."""
+    return tuple(
+        Said(it.question, tuple(dict.fromkeys(ref.title for ref in it.cited if ref.title))) for it in exchanges
+    )
 
 
-def turns_before(exchanges: Iterable[Exchange]) -> tuple[Turn, ...]:
-    """Return what a language model may be shown of the conversation: answers that are whole and not withheld."""
+def turns_of(exchanges: Iterable[Exchange]) -> tuple[Turn, ...]:
+    """Return the turns that a language model may read: those with complete answers that are not withheld."""
     return tuple(
         Turn(it.question, it.text, _origin(it.answer)) for it in exchanges if it.text and it.state is Message.State.DONE
     )
 
 
 def _origin(answer: Message) -> frozenset[int] | None:
-    """Return the connections of all that an answer's writer was shown; None where that was not kept.
+    """Return the connections of everything that an answer's provider was given; None if they are not stored.
 
-    A quotation reads no earlier answer, and before the first answer there is none.
+    Quotes and the first answer do not use earlier answers.
     """
     own = frozenset(passage["connection"] for passage in answer.passages)
     if answer.is_extractive or answer.ordinal <= _FIRST_ANSWER:
@@ -142,30 +143,26 @@ def _origin(answer: Message) -> frozenset[int] | None:
     return None if answer.connections is None else own.union(answer.connections)
 
 
-def _titles(exchange: Exchange) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(it.title for it in exchange.cited if it.title))
-
-
 def _exchanges(messages: Sequence[Message], user: User) -> Iterator[Exchange]:
-    known = _known(messages, user)
+    visible = _visible(messages, user)
     hides = False
     questions = {it.ordinal: it for it in messages if it.role == Message.Role.USER}
     for answer in messages:
         question = questions.get(answer.ordinal - 1)
         if answer.role != Message.Role.ASSISTANT or question is None:
             continue
-        references = tuple(_reference(passage, answer, known) for passage in answer.passages)
-        withheld = _is_withheld(answer, references, known.scope)
-        # What was searched for can hold words of what was said and cited before.
+        references = tuple(_reference(passage, answer, visible) for passage in answer.passages)
+        withheld = _is_withheld(answer, references, visible.scope)
+        # The search text can contain words of earlier answers and titles.
         yield _exchange(question, answer, references, withheld=withheld, hides=hides)
         hides = hides or withheld or any(not it.is_visible for it in references)
 
 
 def _is_withheld(answer: Message, references: Iterable[Reference], scope: AccessScope) -> bool:
-    """Return whether an answer rests on what the scope hides.
+    """Return whether an answer depends on passages outside the scope.
 
-    A quotation rests on what it cites; what a language model wrote on all that it was shown, also by earlier answers,
-    and where that was not kept it may be anything.
+    Quotes depend on the cited passages; an answer of a language model on everything that the model was given, including
+    earlier answers, and on anything if that is not stored.
     """
     if answer.is_extractive:
         return any(it.cited and not it.is_visible for it in references)
@@ -178,7 +175,9 @@ def _is_withheld(answer: Message, references: Iterable[Reference], scope: Access
 def _exchange(
     question: Message, answer: Message, references: tuple[Reference, ...], *, withheld: bool, hides: bool
 ) -> Exchange:
-    state, problem = _state(answer)
+    state, problem = Message.State(answer.state), answer.problem
+    if state is Message.State.WRITING and answer.at < timezone.now() - _LOST_AFTER:
+        state, problem = Message.State.FAILED, _INTERRUPTED
     return Exchange(
         question=question.text,
         standalone="" if hides else question.standalone,
@@ -193,45 +192,36 @@ def _exchange(
     )
 
 
-def _state(answer: Message) -> tuple[Message.State, str]:
-    if answer.state == Message.State.WRITING and answer.at < timezone.now() - _LOST_AFTER:
-        return Message.State.FAILED, _INTERRUPTED
-    return Message.State(answer.state), answer.problem
-
-
-def _known(messages: Iterable[Message], user: User) -> _Known:
+def _visible(messages: Iterable[Message], user: User) -> _Visible:
     wanted = {UUID(passage["document"]) for it in messages for passage in it.passages}
     scope = scope_for(Principal(user))
     titles = dict(Document.objects.in_scope(scope).filter(pk__in=wanted).values_list("pk", "title"))
     chunks = Chunk.objects.filter(document_id__in=titles, connection_id__in=scope.connection_ids)
-    # Of equal texts in one document the first counts.
+    # Of equal texts in one document the first is used.
     found = chunks.defer("search", "minhash").order_by("-ordinal")
-    return _Known(scope, titles, {(it.document_id, it.content_hash): it for it in found})
+    return _Visible(scope, titles, {(it.document_id, it.content_hash): it for it in found})
 
 
-def _reference(passage: Mapping[str, Any], answer: Message, known: _Known) -> Reference:
+def _reference(passage: Mapping[str, Any], answer: Message, visible: _Visible) -> Reference:
     number, cited = passage["number"], passage["cited"]
-    if not known.scope.allows(passage["connection"]):
-        return Reference(number=number, cited=cited, standing=Standing.HIDDEN)
+    if not visible.scope.allows(passage["connection"]):
+        return Reference(number=number, cited=cited, state=ReferenceState.HIDDEN)
     document = UUID(passage["document"])
-    seen = Reference(
+    stale = Reference(
         number=number,
         cited=cited,
-        standing=Standing.STALE,
+        state=ReferenceState.STALE,
         score=passage["score"],
-        title=known.titles.get(document, ""),
-        connection=known.scope.inclusion(passage["connection"]).connection.name,
+        title=visible.titles.get(document, ""),
+        connection=visible.scope.inclusion(passage["connection"]).connection.name,
         rating=answer.citation_feedback.get(str(number)),
     )
-    chunk = known.chunks.get((document, passage["content_hash"]))
-    return seen if chunk is None else _current(seen, chunk)
-
-
-def _current(reference: Reference, chunk: Chunk) -> Reference:
-    """Return a passage whose text its document still has, with where it stands now."""
+    chunk = visible.chunks.get((document, passage["content_hash"]))
+    if chunk is None:
+        return stale
     return replace(
-        reference,
-        standing=Standing.CURRENT,
+        stale,
+        state=ReferenceState.CURRENT,
         chunk=ChunkId(chunk.document_id, chunk.ordinal),
         heading_path=tuple(chunk.heading_path),
         text=chunk.text,

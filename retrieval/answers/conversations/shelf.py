@@ -1,4 +1,4 @@
-"""A person's conversations: listed, searched, renamed, deleted, and forgotten in time."""
+"""A user's conversations: list, search, rename and delete, with retention."""
 
 import logging
 from datetime import timedelta
@@ -23,21 +23,20 @@ _BATCH: Final = 500
 
 
 def conversations_of(user: User, text: str = "") -> QuerySet[Conversation]:
-    """Return a person's conversations, the last used first, or those in whose title or questions a text stands.
+    """Return a user's conversations, the last used first; with a text only those with it in the title or a question.
 
-    Answers are not searched: what they quote may not be visible to the person any more. Nor are conversations listed
-    in which nothing was asked.
+    Answers are not searched: the user may no longer see what they quote. Conversations without questions are left out.
     """
     found = Conversation.objects.filter(user=user).exclude(title="").order_by("-updated_at", "pk")
     wanted = storable(text).strip()
     if not wanted:
         return found
-    asked = Message.objects.filter(conversation=OuterRef("pk"), role=Message.Role.USER, text__icontains=wanted)
-    return found.filter(Q(title__icontains=wanted) | Exists(asked))
+    questions = Message.objects.filter(conversation=OuterRef("pk"), role=Message.Role.USER, text__icontains=wanted)
+    return found.filter(Q(title__icontains=wanted) | Exists(questions))
 
 
 def conversation_of(user: User, conversation_id: UUID) -> Conversation:
-    """Return one of a person's conversations; raise UnknownConversationError for anybody else's."""
+    """Return one of a user's conversations; raise UnknownConversationError."""
     found = Conversation.objects.filter(user=user, pk=conversation_id).first()
     if found is None:
         raise UnknownConversationError
@@ -45,25 +44,25 @@ def conversation_of(user: User, conversation_id: UUID) -> Conversation:
 
 
 def answer_of(user: User, conversation_id: UUID, message_id: UUID) -> Message:
-    """Return an answer in one of a person's conversations; raise UnknownConversationError."""
-    own = Message.objects.filter(conversation__user=user, conversation=conversation_id, pk=message_id)
-    found = own.filter(role=Message.Role.ASSISTANT).select_related("conversation").first()
+    """Return an answer in one of a user's conversations; raise UnknownConversationError."""
+    answers = Message.objects.filter(role=Message.Role.ASSISTANT).select_related("conversation")
+    found = answers.filter(conversation__user=user, conversation=conversation_id, pk=message_id).first()
     if found is None:
         raise UnknownConversationError
     return found
 
 
 def rename(conversation: Conversation, title: str) -> None:
-    """Give a conversation another title; raise InvalidRequestError for an empty or overlong one."""
+    """Rename a conversation; raise InvalidRequestError for an empty or too long title."""
     wanted = " ".join(storable(title).split())
     if not wanted or len(wanted) > _MAX_TITLE_LENGTH:
         raise InvalidRequestError(f"A title has 1 to {_MAX_TITLE_LENGTH} characters.")
-    # It does not become the last used by this.
+    # This does not change the time of its last use.
     Conversation.objects.filter(pk=conversation.pk).update(title=wanted)
 
 
 def delete_all(user: User) -> int:
-    """Delete every conversation of a person and return how many there were."""
+    """Delete all conversations of a user and return their number."""
     own = Conversation.objects.filter(user=user)
     count = own.count()
     own.delete()
@@ -71,9 +70,9 @@ def delete_all(user: User) -> int:
 
 
 def forget_old_conversations(batch: int = _BATCH) -> int:
-    """Delete conversations that nobody used for `CORECUBE_KEEP_CONVERSATIONS_DAYS`, at most `batch`; return how many.
+    """Delete up to `batch` conversations unused for `CORECUBE_KEEP_CONVERSATIONS_DAYS`; return their number.
 
-    Several processes may call this at once: none waits for another.
+    Several processes may call this at once without waiting for each other.
     """
     if not settings.CORECUBE_KEEP_CONVERSATIONS_DAYS:
         return 0
@@ -83,5 +82,5 @@ def forget_old_conversations(batch: int = _BATCH) -> int:
         ids = list(old.select_for_update(skip_locked=True).values_list("pk", flat=True)[:batch])
         if ids:
             Conversation.objects.filter(pk__in=ids).delete()
-            logger.info("conversations.forgotten count=%d", len(ids))
+            logger.info("conversations.deleted count=%d", len(ids))
     return len(ids)

@@ -1,11 +1,11 @@
-"""Writing an answer of a conversation: searched, streamed, and kept however it ends."""
+"""Write an answer of a conversation: search, stream, and store the result or the failure."""
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from asgiref.sync import async_to_sync, sync_to_async
 from django.db.models import QuerySet
@@ -16,7 +16,7 @@ from corecube.database import release_connection
 from corecube.errors import CoreCubeError
 from retrieval.answers.answering import Answering, answer_events, note, origin, prepare
 from retrieval.answers.conversations.asking import narrowing_of, question_of
-from retrieval.answers.conversations.reading import reopened, said_before, turns_before
+from retrieval.answers.conversations.reading import earlier_questions, exchanges_of, turns_of
 from retrieval.answers.events import AnswerEvent, Done, Failed, Text
 from retrieval.answers.model_rewrite import follow_up
 from retrieval.answers.rewrite import Rewriting
@@ -30,13 +30,16 @@ from retrieval.search.service import search
 
 logger = logging.getLogger(__name__)
 
-#: How often an answer that is being written looks whether somebody has stopped it.
-LOOK_SECONDS: Final = 0.5
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+#: Interval of the checks whether a user has stopped the answer.
+POLL_SECONDS: Final = 0.5
 
 
 @dataclass(slots=True)
 class Writing:
-    """An answer that is about to be written, and what there is of it."""
+    """An answer and its state while it is written."""
 
     message: Message
     answering: Answering
@@ -45,11 +48,11 @@ class Writing:
     notices: list[Notice] = field(default_factory=list)
     done: Done | None = None
     problem: str = ""
-    #: How it ended; stopped until it ends otherwise.
+    #: The final state; stopped until another one applies.
     state: Message.State = Message.State.STOPPED
 
     def take(self, event: AnswerEvent) -> None:
-        """Keep what an event says."""
+        """Add an event."""
         match event:
             case Text(text):
                 self.text += text
@@ -61,11 +64,15 @@ class Writing:
                 self.done, self.state, self.problem = so_far, Message.State.FAILED, error.code
 
     def columns(self) -> dict[str, Any]:
-        """Return what is stored of the answer."""
+        """Return the stored fields of the answer."""
         done = self.done
         text, passages = done.text if done else self.text, self.answering.outcome.passages
         cited = {citation.number for citation in find_citations(text, len(passages))}
         connections = origin(self.answering, done)
+        notices = list(done.notices if done else self.notices)
+        judged = self.answering.outcome.state.answerability
+        if done and done.refused and judged and judged.explanation:
+            notices.append(Notice("refused", judged.explanation))
         return {
             "text": text,
             "provider": done.provider if done else "",
@@ -74,19 +81,13 @@ class Writing:
             "passages": [_stored(it, cited=it.number in cited) for it in passages],
             "connections": None if connections is None else sorted(connections),
             "unsupported": [asdict(it) for it in done.unsupported] if done else [],
-            "notices": [asdict(it) for it in (*(done.notices if done else self.notices), *self._reason())],
+            "notices": [asdict(it) for it in notices],
             "problem": self.problem,
         }
 
-    def _reason(self) -> Iterator[Notice]:
-        """Yield why the sources do not answer the question, where the answer is a refusal."""
-        judged = self.answering.outcome.state.answerability
-        if self.done and self.done.refused and judged and judged.explanation:
-            yield Notice("refused", judged.explanation)
-
 
 def _stored(passage: Passage, *, cited: bool) -> dict[str, Any]:
-    """Return a passage as an answer keeps it: what it is, never its text."""
+    """Return the stored fields of a passage, without its text."""
     facts = passage.hit.chunk
     return {
         "number": passage.number,
@@ -100,7 +101,7 @@ def _stored(passage: Passage, *, cited: bool) -> dict[str, Any]:
 
 
 def claimed(answer: Message) -> bool:
-    """Take an answer that waits, so that nobody else writes it; return whether it was still waiting."""
+    """Claim a waiting answer, so that no other process writes it; return whether it was still waiting."""
     now = timezone.now()
     waiting = Message.objects.filter(pk=answer.pk, state=Message.State.WAITING)
     if not waiting.update(state=Message.State.WRITING, at=now):
@@ -109,15 +110,15 @@ def claimed(answer: Message) -> bool:
     return True
 
 
-def _held(answer: Message) -> QuerySet[Message]:
-    """Return the answer as long as it is this writer's: nobody had it answered anew or deleted it."""
+def _claimed(answer: Message) -> QuerySet[Message]:
+    """Return the answer while this process has the claim: empty if it was deleted or retried."""
     return Message.objects.filter(pk=answer.pk, at=answer.at).exclude(state=Message.State.WAITING)
 
 
 def begin(answer: Message) -> Writing:
-    """Search for what a claimed answer is written from, as the user of its conversation.
+    """Run the search of a claimed answer, as the user of its conversation.
 
-    Raises CoreCubeError, and then the answer is kept as failed.
+    On a CoreCubeError the answer is stored as failed before the error is raised.
     """
     try:
         return _begun(answer)
@@ -127,16 +128,16 @@ def begin(answer: Message) -> Writing:
 
 
 def fail(answer: Message, problem: str) -> None:
-    """Keep that an answer could not be written."""
-    _held(answer).update(state=Message.State.FAILED, problem=problem)
+    """Store an answer as failed."""
+    _claimed(answer).update(state=Message.State.FAILED, problem=problem)
 
 
 def _begun(answer: Message) -> Writing:
     conversation, question = answer.conversation, question_of(answer)
     principal = Principal(conversation.user)
-    before = [it for it in reopened(conversation, conversation.user) if it.answer.ordinal < answer.ordinal]
-    turns = turns_before(before)
-    rewriting = follow_up(principal, question.text, said_before(before), turns)
+    before = [it for it in exchanges_of(conversation, conversation.user) if it.answer.ordinal < answer.ordinal]
+    turns = turns_of(before)
+    rewriting = follow_up(principal, question.text, earlier_questions(before), turns)
     visible = frozenset(it.connection.slug for it in scope_for(principal).included)
     request = SearchRequest(
         text=rewriting.searched,
@@ -148,76 +149,68 @@ def _begun(answer: Message) -> Writing:
     outcome = search(request, principal=principal)
     standalone = rewriting.searched if rewriting.is_rewritten else ""
     Message.objects.filter(pk=question.pk).update(standalone=standalone)
-    _held(answer).update(record=outcome.record_id)
+    _claimed(answer).update(record=outcome.record_id)
     return Writing(answer, prepare(outcome, principal, turns, question=question.text), rewriting)
 
 
-async def written(writing: Writing, *, look_seconds: float = LOOK_SECONDS) -> AsyncGenerator[AnswerEvent | None, None]:
-    """Yield what happens while an answer is written, and None for every half second in which nothing does.
+async def written(writing: Writing, *, poll_seconds: float = POLL_SECONDS) -> AsyncGenerator[AnswerEvent | None, None]:
+    """Yield the events of an answer, and None for every half second without one.
 
-    However it ends, what there is of it is kept: as done, as failed with its problem, or as stopped when its reader
-    leaves or stops it. Either stops the language model. Raises CoreCubeError when nobody can answer.
+    The answer is always stored: as done, as failed with its problem, or as stopped if the user leaves or stops it,
+    which also stops the language model. Raises CoreCubeError if no provider can answer.
     """
     try:
-        async with aclosing(with_heartbeats(answer_events(writing.answering), look_seconds)) as events:
-            looked = monotonic()
+        async with aclosing(with_heartbeats(answer_events(writing.answering), poll_seconds)) as events:
+            checked = monotonic()
             async for event in events:
                 if event is not None:
                     writing.take(event)
                 yield event
-                if monotonic() - looked >= look_seconds and writing.done is None:
-                    if await _is_stopped(writing.message):
+                if monotonic() - checked >= poll_seconds and writing.done is None:
+                    if await sync_to_async(_then_release)(_is_stopped, writing.message):
                         return
-                    looked = monotonic()
+                    checked = monotonic()
     except Exception as error:
         writing.state = Message.State.FAILED
         writing.problem = error.code if isinstance(error, CoreCubeError) else CoreCubeError.code
         raise
     finally:
-        await keep_later(writing)
+        # In the request's thread, which then releases its database connection.
+        await sync_to_async(_then_release)(store, writing)
 
 
 def finished(writing: Writing) -> None:
-    """Write an answer to its end, for a reader who does not stream; a failure is kept with it.
+    """Write an answer without streaming; a failure is stored with it.
 
-    Meanwhile no database connection is kept.
+    Holds no database connection in the meantime.
     """
+
+    async def read_all() -> None:
+        async with aclosing(written(writing)) as events:
+            async for _ in events:
+                pass
+
     release_connection()
     try:
-        async_to_sync(_read_through)(writing)
+        async_to_sync(read_all)()
     except CoreCubeError:
         logger.exception("conversation.answer_failed message=%s", writing.message.pk)
 
 
-async def _read_through(writing: Writing) -> None:
-    async with aclosing(written(writing)) as events:
-        async for _ in events:
-            pass
-
-
-def keep(writing: Writing) -> None:
-    """Store an answer as it ended; one that its reader stopped stays stopped."""
-    stored = _held(writing.message)
+def store(writing: Writing) -> None:
+    """Store a finished answer; one that the user stopped stays stopped."""
+    stored = _claimed(writing.message)
     stored.update(**writing.columns())
     stored.filter(state=Message.State.WRITING).update(state=writing.state)
     if writing.done is not None and writing.state is Message.State.DONE:
         note(writing.answering, writing.done)
 
 
-async def keep_later(writing: Writing) -> None:
-    """Do the same from a stream, in the request's own thread, which keeps no database connection afterwards."""
-    await sync_to_async(_let_go_after)(keep, writing)
+def _is_stopped(answer: Message) -> bool:
+    return not _claimed(answer).filter(state=Message.State.WRITING).exists()
 
 
-async def _is_stopped(answer: Message) -> bool:
-    return bool(await sync_to_async(_let_go_after)(_stopped, answer))
-
-
-def _stopped(answer: Message) -> bool:
-    return not _held(answer).filter(state=Message.State.WRITING).exists()
-
-
-def _let_go_after(work: Callable[[Any], Any], given: object) -> object:
+def _then_release(work: Callable[[_T], _R], given: _T) -> _R:
     try:
         return work(given)
     finally:

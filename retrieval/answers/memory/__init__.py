@@ -1,1 +1,1 @@
-"""What agents remember for a user, and recall: documents of a push connection that this user alone is granted."""
+"""The memory of agents for a user: documents of a push connection that only this user can access."""

@@ -1,4 +1,4 @@
-"""What is remembered: typed items, and taking one in."""
+"""Memory items and how they are stored."""
 
 import hashlib
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from retrieval.answers.memory.place import own_memory
 from retrieval.engine.types import MemoryType
 from retrieval.ingest.push import PushState, push_document
 
-#: Names of an item's facts among its document's metadata.
+#: Metadata fields of an item's document.
 KIND: Final = "memory_kind"
 PROJECT: Final = "memory_project"
 CONFIRMED: Final = "memory_confirmed"
 MAX_CHARACTERS: Final = 50_000
-_TITLE_CHARACTERS: Final = 80
+_MAX_TITLE: Final = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,20 +29,20 @@ class Item:
     """Something to remember."""
 
     text: str
-    #: Without one, the text's first line.
+    #: Empty for the text's first line.
     title: str = ""
     kind: MemoryType = MemoryType.SEMANTIC
-    #: Empty for what concerns no single project.
+    #: Empty for no project.
     project: str = ""
-    #: When it happened or was decided; None for now.
+    #: Time of the event or decision; None for now.
     at: datetime | None = None
-    #: Whether the user said that it is so, and it is not only inferred.
+    #: Whether the user stated it; else it is inferred.
     is_confirmed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered:
-    """What became of an item."""
+    """A stored item."""
 
     document_id: UUID
     state: PushState
@@ -51,17 +51,20 @@ class Remembered:
 
 
 def remember(item: Item, *, principal: Principal) -> Remembered:
-    """Keep an item in the memory of the principal's user; the same text in the same project again takes its place.
+    """Store an item in the memory of the principal's user; it replaces the same text in the same project.
 
-    It can be found when this returns, unless `state` says that it waits for a sync. Raises MemoryClosedError, and
-    InvalidRequestError for a text without words or a longer one than 50,000 characters.
+    The item is searchable at once unless `state` is queued. Raises MemoryClosedError, and InvalidRequestError for an
+    empty text or one with more than 50,000 characters.
     """
     text, project = storable(item.text).strip(), storable(item.project).strip()
     if not text:
         raise InvalidRequestError("There is no text to remember.")
     if len(text) > MAX_CHARACTERS:
-        raise InvalidRequestError(f"A text has at most {MAX_CHARACTERS:,} characters.")
-    title = one_line(storable(item.title)) or _first_line(text)
+        raise InvalidRequestError(f"The maximum length of a text is {MAX_CHARACTERS:,} characters.")
+    title = " ".join(storable(item.title).split())
+    if not title:
+        line = " ".join(text.splitlines()[0].split())
+        title = line if len(line) <= _MAX_TITLE else f"{line[: _MAX_TITLE - 1].rstrip()}…"
     at = item.at or timezone.now()
     name = hashlib.sha256(f"{project}\n{text}".encode()).hexdigest()
     pushed = Pushed(
@@ -79,13 +82,3 @@ def remember(item: Item, *, principal: Principal) -> Remembered:
     )
     outcome = push_document(own_memory(principal), pushed, actor=principal.user)
     return Remembered(document_id=outcome.document_id, state=outcome.state, title=title, at=at)
-
-
-def one_line(text: str) -> str:
-    """Return the text with every run of white space as one blank."""
-    return " ".join(text.split())
-
-
-def _first_line(text: str) -> str:
-    line = one_line(text.splitlines()[0])
-    return line if len(line) <= _TITLE_CHARACTERS else f"{line[: _TITLE_CHARACTERS - 1].rstrip()}…"

@@ -1,4 +1,4 @@
-"""Where a user's memory is: a push connection in a compartment of its own, granted to nobody else."""
+"""A user's memory: a push connection in a separate compartment, granted only to that user."""
 
 import secrets
 from typing import ClassVar, Final
@@ -14,30 +14,30 @@ from corecube.models import Compartment, Connection, User
 from corecube.scope import AccessScope, FreshnessBasis, Sensitivity, TrustLevel
 from retrieval.models import Memory
 
-#: What an agent remembers may come from anything that its user sees, so it is kept at the highest level.
+#: Items may come from any document of the user, so the memory has the highest level.
 SENSITIVITY: Final = Sensitivity.RESTRICTED
 _MAX_NAME_LENGTH: Final = 120
-_DESCRIPTION: Final = "What agents remember for this user. Nobody else is granted it."
+_DESCRIPTION: Final = "Memory of agents for this user. Other users have no access."
 
 
 class MemoryClosedError(NotPermittedError):
-    """The memory is out of reach: narrowed away from this API key, switched off, or not granted any more."""
+    """The memory is not accessible: outside the limits of this API key, disabled, or no longer granted."""
 
     code: ClassVar[str] = "memory_closed"
 
 
 def memory_in(scope: AccessScope, user: User) -> Connection | None:
-    """Return the user's memory where the scope holds it; None where it does not, or there is none yet."""
+    """Return the user's memory; None if it is outside the scope or does not exist yet."""
     found = Memory.objects.filter(user=user).select_related("connection__compartment").first()
     return found.connection if found is not None and scope.allows(found.connection_id) else None
 
 
 def own_memory(principal: Principal) -> Connection:
-    """Return the memory of the principal's user, made on first use; raise MemoryClosedError."""
+    """Return the memory of the principal's user, created on first use; raise MemoryClosedError."""
     with transaction.atomic():
         if not Memory.objects.filter(user=principal.user).exists():
             _require_unnarrowed(principal)
-            _make_once(principal.user)
+            _create(principal.user)
     memory = memory_in(scope_for(principal), principal.user)
     if memory is None:
         raise MemoryClosedError
@@ -45,7 +45,7 @@ def own_memory(principal: Principal) -> Connection:
 
 
 def _require_unnarrowed(principal: Principal) -> None:
-    """Raise MemoryClosedError for a key that would not reach the memory once it is made."""
+    """Raise MemoryClosedError for a key that could not access the new memory."""
     key = principal.key
     if key is None:
         return
@@ -54,13 +54,15 @@ def _require_unnarrowed(principal: Principal) -> None:
         raise MemoryClosedError
 
 
-def _make_once(user: User) -> None:
-    """Make the user's memory, unless another request has done so meanwhile."""
+def _create(user: User) -> None:
+    """Create the user's memory, unless another request has just created it."""
     User.objects.select_for_update().get(pk=user.pk)
     if Memory.objects.filter(user=user).exists():
         return
     name = f"Memory of {user.username}"[:_MAX_NAME_LENGTH]
-    slug = _free_slug(user)
+    slug = f"memory-{user.pk}"
+    while Compartment.objects.filter(slug=slug).exists() or Connection.objects.filter(slug=slug).exists():
+        slug = f"memory-{user.pk}-{secrets.token_hex(3)}"
     compartment = Compartment.objects.create(slug=slug, name=name, description=_DESCRIPTION)
     audit.record("compartment.created", actor=user, subject=slug, name=name)
     set_clearance(holder=Holder.of(user), compartment=compartment, clearance=SENSITIVITY, expected=None, actor=user)
@@ -74,11 +76,3 @@ def _make_once(user: User) -> None:
         freshness_basis=FreshnessBasis.MODIFIED,
     )
     Memory.objects.create(user=user, connection=create_connection(connection, {}, actor=user))
-
-
-def _free_slug(user: User) -> str:
-    """Return a slug that neither a compartment nor a connection has."""
-    slug = f"memory-{user.pk}"
-    while Compartment.objects.filter(slug=slug).exists() or Connection.objects.filter(slug=slug).exists():
-        slug = f"memory-{user.pk}-{secrets.token_hex(3)}"
-    return slug

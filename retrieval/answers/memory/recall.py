@@ -1,7 +1,7 @@
-"""Recalling: a search of the user's memory, then of everything else in scope, packed into one budget."""
+"""Recall: a search of the user's memory, then of all other connections, packed into one token budget."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -14,11 +14,10 @@ from retrieval.answers.memory.items import KIND, PROJECT
 from retrieval.answers.memory.place import memory_in
 from retrieval.answers.memory.turns import pack_in_turns
 from retrieval.engine.state import RequestFilter
-from retrieval.engine.types import Hit, MemoryType, Passage, Ranking
+from retrieval.engine.types import Hit, MemoryType, Passage
 from retrieval.models import Document, SearchRecord
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.helix.config import HelixConfig
-from retrieval.presets.preset import PresetConfig
 from retrieval.ranking.packing import outside_in
 from retrieval.records.accesses import note_accesses
 from retrieval.search import runtime
@@ -27,20 +26,20 @@ from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 from retrieval.stages.assemble import header
 
-#: Hits that are read of the memory and of the rest.
+#: Hits of each search.
 _MEMORY_HITS: Final = 100
 _OTHER_HITS: Final = 50
-#: What is recalled with, where the principal may use it: it knows memory types, and costs an agent little time.
+#: The preferred preset: it is fast and supports memory types.
 _PRESET: Final = "helix"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is to be recalled. All but the query and the budget narrow the memory; other documents have none of it."""
+    """What to recall. The fields after the budget filter only the memory."""
 
     query: str
     budget_tokens: int
-    #: Items of this project, and those of no project; empty for all.
+    #: Items of this project and of no project; empty for all.
     project: str = ""
     #: Empty for all.
     kinds: frozenset[MemoryType] = frozenset()
@@ -50,36 +49,36 @@ class Question:
 
     @property
     def filter(self) -> RequestFilter:
-        """What it leaves of the memory."""
+        """The filter of the memory."""
         return RequestFilter(since=self.since, until=self.until, project=self.project, memory_types=self.kinds)
 
 
 @dataclass(frozen=True, slots=True)
 class RecalledItem:
-    """A passage, and where it comes from."""
+    """A passage and its source."""
 
     passage: Passage
     connection: ConnectionFacts
     from_memory: bool
-    #: The remembered item's; empty for other documents.
+    #: Of a memory item; empty for other documents.
     kind: str = ""
     project: str = ""
 
     @property
     def hit(self) -> Hit:
-        """The chunk that was found."""
+        """The hit of the passage."""
         return self.passage.hit
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What was recalled, and the searches behind it."""
+    """The recalled items and their searches."""
 
     items: tuple[RecalledItem, ...]
-    #: Names of the stored traces: of the memory's search, where there is a memory, and of the rest's.
+    #: Ids of the stored traces: of the memory search, if there is a memory, and of the other search.
     trace_ids: tuple[UUID, ...]
-    degraded: tuple[str, ...] = field(default=())
-    #: Why nothing was searched; empty where something was.
+    degraded: tuple[str, ...] = ()
+    #: Why the search was skipped; empty if it ran.
     skipped: str = ""
 
     @property
@@ -89,22 +88,24 @@ class Recalled:
 
 
 def recall(question: Question, *, principal: Principal) -> Recalled:
-    """Search as the principal and pack what was found, the best at both ends; raise what a search raises."""
+    """Search as the principal and pack the hits, the best at both ends; raise as a search does."""
     scope = scope_for(principal)
     memory = memory_in(scope, principal.user)
     outcomes = [_search(question, principal, memory, of_memory=True)] if memory else []
     remembered = outcomes[0].hits if memory else ()
-    facts = _facts_of(remembered, memory) if memory else {}
+    ids = {hit.chunk_id.document_id for hit in remembered}
+    documents = Document.objects.filter(connection=memory, pk__in=ids) if memory else Document.objects.none()
+    facts = dict(documents.values_list("pk", "metadata"))
     others = _search(question, principal, memory, of_memory=False)
     ran = (*outcomes, others)
-    # Each search reads what may be seen anew: that may be more by then.
+    # Each search computes the scope again: the second one may be wider.
     scopes = {hit.chunk_id: outcome.state.scope for outcome in ran for hit in outcome.hits}
     passages = outside_in(
         pack_in_turns(
             remembered,
             others.hits,
             budget_tokens=question.budget_tokens,
-            limit=_max_passages(others.config),
+            limit=(others.config if isinstance(others.config, HelixConfig) else HelixConfig()).pack.max_passages,
             header=lambda number, hit: header(number, hit, scopes[hit.chunk_id]),
             count_tokens=runtime.resources().count_tokens,
         )
@@ -117,12 +118,11 @@ def recall(question: Question, *, principal: Principal) -> Recalled:
 
 def _search(question: Question, principal: Principal, memory: Connection | None, *, of_memory: bool) -> SearchOutcome:
     slugs = (memory.slug,) if memory else ()
-    narrowing = ScopeRequest(include=slugs) if of_memory else ScopeRequest(exclude=slugs)
     request = SearchRequest(
         text=question.query,
         preset=usable_preset(principal),
         top_k=_MEMORY_HITS if of_memory else _OTHER_HITS,
-        narrowing=narrowing,
+        narrowing=ScopeRequest(include=slugs) if of_memory else ScopeRequest(exclude=slugs),
         filter=question.filter if of_memory else RequestFilter(),
         surface=question.surface,
     )
@@ -130,22 +130,11 @@ def _search(question: Question, principal: Principal, memory: Connection | None,
 
 
 def usable_preset(principal: Principal) -> str:
-    """Return the preset for recalling, or the first that the principal may use; raise NotPermittedError for none."""
+    """Return the preset for recall, or the first that the principal may use; raise NotPermittedError for none."""
     found = next((name for name in (_PRESET, *PRESETS) if principal.may_use(name)), None)
     if found is None:
-        raise NotPermittedError("This API key may use no preset.")
+        raise NotPermittedError("This API key may not use any preset.")
     return found
-
-
-def _facts_of(hits: Ranking, memory: Connection) -> Mapping[UUID, Mapping[str, str]]:
-    """Return the facts of the remembered items among the hits, by document."""
-    ids = {hit.chunk_id.document_id for hit in hits}
-    return dict(Document.objects.filter(connection=memory, pk__in=ids).values_list("pk", "metadata"))
-
-
-def _max_passages(config: PresetConfig) -> int:
-    """Return how many passages are recalled at the most: as many as the preset packs, where it has such a number."""
-    return (config if isinstance(config, HelixConfig) else HelixConfig()).pack.max_passages
 
 
 def _item(passage: Passage, scope: AccessScope, facts: Mapping[UUID, Mapping[str, str]]) -> RecalledItem:

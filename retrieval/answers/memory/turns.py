@@ -1,4 +1,4 @@
-"""Packing what is recalled: the memory first, but never so much of it that nothing else has room."""
+"""Pack recalled hits: the memory first, with at most half of the budget until the others are packed."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,10 +16,9 @@ def pack_in_turns(
     header: Callable[[int, Hit], str],
     count_tokens: Callable[[str], int],
 ) -> tuple[Passage, ...]:
-    """Return at most `most` passages, numbered from 1, whose tokens never exceed the budget.
+    """Return up to `limit` passages within the token budget, numbered from 1.
 
-    First what of the memory fits into half of both, then the rest, then what is left of the memory. What says the same,
-    word for word, is packed once.
+    First the memory with half of both limits, then the rest, then the remaining memory. Equal texts are packed once.
     """
     passages: tuple[Passage, ...] = ()
     for hits, share, count in (

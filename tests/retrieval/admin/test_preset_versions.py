@@ -132,7 +132,7 @@ def test_every_change_is_in_the_audit_log(save, go_live, alice):
 def test_a_draft_that_another_edited_is_not_overwritten(save):
     seen = save({"blend.dense": 0.8}).fingerprint
     save({"blend.dense": 0.9})
-    with pytest.raises(VersionConflictError, match="changed by somebody else"):
+    with pytest.raises(VersionConflictError, match="Another user has changed"):
         save({"blend.dense": 0.1}, replaces=seen)
     assert configuration_of(PRESET, draft=True).config.blend.dense == 0.9
 
@@ -162,8 +162,8 @@ def test_the_fingerprint_is_the_same_after_reading_and_another_after_an_edit(sav
 @pytest.mark.parametrize(
     ("seen", "message"),
     [
-        ({"live": 0}, "Version 1 is live by now, not 0"),
-        ({"fingerprint": "stale"}, "Version 2 was changed"),
+        ({"live": 0}, "Version 1 is live now, not 0"),
+        ({"fingerprint": "stale"}, "Another user has changed version 2"),
     ],
 )
 def test_a_promotion_that_was_decided_on_something_else_is_refused(save, go_live, seen, message):

@@ -166,7 +166,7 @@ def test_a_narrowed_key_sees_less_and_cannot_remember(tool, world):
     found, kept = tool(secret, ("search", {"query": "rollback"}), ("remember", {"text": "Something."}))
     assert {it["source"] for it in found.structured_content["results"]} == {"Ledger"}
     assert kept.is_error
-    assert "out of reach" in kept.content[0].text
+    assert "not accessible" in kept.content[0].text
     assert not Compartment.objects.filter(slug__startswith="memory").exists()
 
 

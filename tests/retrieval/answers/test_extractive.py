@@ -64,7 +64,7 @@ def test_citations_span_the_markers(leave, terms):
 def test_it_refuses_and_names_the_nearest_when_nothing_fits(leave, terms):
     answer = answer_to("Which pension fund?", leave, terms(pension=5.0, fund=4.0))
     assert answer.refused
-    assert answer.text == "The sources in your scope do not say. The closest that they have: “Leave and absence” [1]."
+    assert answer.text == "I couldn't find this in your documents. Closest documents: “Leave and absence” [1]."
 
 
 def test_it_refuses_without_passages(terms):

@@ -72,12 +72,12 @@ def test_an_explanation_is_what_search_would_have_answered(world, ask):
 
 def test_it_refuses_honestly_when_the_sources_do_not_say(world, ask):
     content = ask("Who won the regatta?", world.key("bob")).json()["choices"][0]["message"]["content"]
-    assert content.startswith("The sources in your scope do not say.")
+    assert content.startswith("I couldn't find this in your documents.")
 
 
 def test_it_refuses_for_charlie_who_sees_nothing(world, ask):
     answer = ask("rollback", world.key("charlie")).json()
-    assert answer["choices"][0]["message"]["content"].startswith("The sources in your scope do not say.")
+    assert answer["choices"][0]["message"]["content"].startswith("I couldn't find this in your documents.")
     assert (answer["citations"], answer["search_results"]) == ([], [])
 
 

@@ -159,7 +159,7 @@ class TestNarrowedKeys:
         for _ in range(2):
             refused = remember(secret)
             assert (refused.status_code, refused.json()["error"]["code"]) == (403, "memory_closed")
-            assert "out of reach" in refused.json()["error"]["message"]
+            assert "not accessible" in refused.json()["error"]["message"]
             assert texts(recall(secret)) == []
             remember(world.key("bob"))
         assert PushedItem.objects.count() == 1

@@ -34,7 +34,7 @@ def test_the_surface_is_told(world, post, ask, client):
 def test_a_refused_chat_answer_is_noted(world, ask, stream):
     answer = ask("who won the football cup in brazil", world.key("bob"), stream=stream)
     text = read(answer) if stream else answer.content
-    assert b"do not say" in text
+    assert b"I couldn't find this" in text
     assert record().is_refused
 
 

@@ -5,7 +5,7 @@ import uuid
 import pytest
 
 from explorer.pages.chat.conversation import exchange_panel, problem_text
-from retrieval.answers.conversations.reading import Exchange, Reference, Standing
+from retrieval.answers.conversations.reading import Exchange, Reference, ReferenceState
 from retrieval.engine.types import ChunkId
 from retrieval.models import Message
 
@@ -17,7 +17,7 @@ CHUNK = ChunkId(uuid.UUID(int=1), 3)
 def reference(number=1, **changes):
     given = {
         "cited": True,
-        "standing": Standing.CURRENT,
+        "state": ReferenceState.CURRENT,
         "score": 0.8349,
         "chunk": CHUNK,
         "title": "Rolling <back>",
@@ -70,7 +70,7 @@ def test_what_is_cited_and_what_was_considered_stand_apart():
 
 
 def test_a_source_that_is_gone_is_flagged_and_leads_nowhere():
-    stale = reference(standing=Standing.STALE, chunk=None, title="", text="", pages=None, heading_path=())
+    stale = reference(state=ReferenceState.STALE, chunk=None, title="", text="", pages=None, heading_path=())
     panel = exchange("Yes [1].", stale)
     assert "Changed or deleted" in panel.cited[0].warning
     assert panel.cited[0].address == ""
@@ -79,7 +79,7 @@ def test_a_source_that_is_gone_is_flagged_and_leads_nowhere():
 
 
 def test_a_hidden_source_tells_nothing():
-    hidden = Reference(number=2, cited=False, standing=Standing.HIDDEN)
+    hidden = Reference(number=2, cited=False, state=ReferenceState.HIDDEN)
     panel = exchange("Yes [1].", reference(), hidden)
     (source,) = panel.considered
     assert source.warning == "No longer visible to you."

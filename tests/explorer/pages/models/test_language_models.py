@@ -160,7 +160,7 @@ def test_the_key_does_not_follow_to_another_host(alice, form, stored, do):
     with FakeLLM() as elsewhere:
         got = alice.post("/language-models/ours/", form(do=do, slug="ours", api_key="", base_url=elsewhere.url))
         assert got.status_code == 422
-        assert "now at another host" in got.content.decode()
+        assert "now has another host" in got.content.decode()
         assert elsewhere.headers == []
         assert elsewhere.connections == 0
     stored.refresh_from_db()
@@ -191,12 +191,12 @@ def test_one_default_takes_the_place_of_the_other(alice, form, stored):
     ("fields", "words"),
     [
         ({"base_url": "ftp://host/v1"}, "http"),
-        ({"base_url": "http://user:secret@host/v1"}, "must not hold a user"),
-        ({"slug": "extractive"}, "stands for something else"),
+        ({"base_url": "http://user:secret@host/v1"}, "must not contain a user"),
+        ({"slug": "extractive"}, "slug is reserved"),
         ({"slug": "ours"}, "has this slug"),
         ({"name": "!!!"}, "a letter (a-z)"),
         ({"api_key": "with blank"}, "visible ASCII"),
-        ({"max_answer_tokens": "8000"}, "at most half"),
+        ({"max_answer_tokens": "8000"}, "maximum is half"),
     ],
 )
 def test_what_is_wrong_is_said(alice, form, stored, fields, words):

@@ -168,7 +168,7 @@ def test_a_draft_that_another_saved_meanwhile_is_not_overwritten_unseen(browse, 
     draft.save()
     response = alice.post(PAGE, fields(blend__dense="0.5", replaces=seen))
     assert response.status_code == 409
-    assert "changed by somebody else" in page(response)
+    assert "Another user has changed" in page(response)
     assert 'name="blend.dense" value="0.5"' in page(response)
     assert PresetVersion.objects.get(status="draft").values == {"blend.dense": 0.95}
     # The page shows the other draft now, and what it sends next replaces that one.

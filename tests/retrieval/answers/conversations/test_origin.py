@@ -9,7 +9,7 @@ from corecube.models import Connection
 from retrieval.answers.answering import origin
 from retrieval.answers.conversations.asking import ask, change, start
 from retrieval.answers.conversations.export import as_json, as_markdown
-from retrieval.answers.conversations.reading import reopened, turns_before
+from retrieval.answers.conversations.reading import exchanges_of, turns_of
 from retrieval.answers.conversations.writing import begin, claimed
 from retrieval.models import LanguageModel, Message, RoutingRule, SearchRecord
 from tests.fake_llm import FakeLLM, Fault
@@ -65,7 +65,7 @@ def passed_on(talk, cloud):
 
 
 def seen(conversation):
-    exchanges = reopened(conversation, conversation.user)
+    exchanges = exchanges_of(conversation, conversation.user)
     return exchanges, as_markdown(conversation, exchanges) + as_json(conversation, exchanges)
 
 
@@ -92,7 +92,7 @@ def test_it_is_withheld_with_what_it_repeats(world, talk, cloud):
     exchanges, exported = seen(conversation)
     assert [it.withheld for it in exchanges] == [True, True, False]
     assert SECRET not in exported
-    assert [it.question for it in turns_before(exchanges)] == ["What does error Q-4711 mean?"]
+    assert [it.question for it in turns_of(exchanges)] == ["What does error Q-4711 mean?"]
 
 
 def test_what_was_searched_for_is_hidden_after_it(world, talk, cloud):
@@ -113,7 +113,7 @@ def test_an_answer_whose_origin_was_not_kept_is_shown_to_nobody(world, talk, clo
     assert exported.count(SECRET) == 2
     # Nothing was said before the first one.
     assert [it.withheld for it in exchanges] == [False, True]
-    assert [it.connections for it in turns_before(exchanges)] == [frozenset({world.ledger.pk})]
+    assert [it.connections for it in turns_of(exchanges)] == [frozenset({world.ledger.pk})]
     Message.objects.update(is_extractive=True)
     assert [it.withheld for it in seen(conversation)[0]] == [False, False]
 

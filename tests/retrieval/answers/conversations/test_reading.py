@@ -6,7 +6,7 @@ from django.utils import timezone
 from corecube.models import Connection, Grant
 from corecube.scope import Sensitivity
 from retrieval.answers.conversations.asking import ask, start
-from retrieval.answers.conversations.reading import Standing, reopened, said_before, turns_before
+from retrieval.answers.conversations.reading import ReferenceState, earlier_questions, exchanges_of, turns_of
 from retrieval.index.deleting import delete_all_documents
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Message
@@ -36,10 +36,10 @@ def test_an_answer_is_withheld_once_its_user_may_not_see_what_it_cites(world, ta
     exchange = reread(answer)
     assert exchange.withheld
     assert exchange.text == ""
-    assert {it.standing for it in exchange.references} == {Standing.HIDDEN}
+    assert {it.state for it in exchange.references} == {ReferenceState.HIDDEN}
     assert not [word for word in SECRET if word in told(exchange)]
-    assert [exchange.unsupported, exchange.notices, turns_before([exchange])] == [(), (), ()]
-    assert said_before([exchange])[0].titles == ()
+    assert [exchange.unsupported, exchange.notices, turns_of([exchange])] == [(), (), ()]
+    assert earlier_questions([exchange])[0].titles == ()
 
 
 def test_access_that_comes_back_shows_the_answer_again(world, talk, reread):
@@ -75,9 +75,9 @@ def test_what_was_searched_for_is_hidden_with_the_titles_that_it_may_name(world,
     conversation = start(world.bob)
     answered(conversation, "What does error Q-4711 mean?")
     answered(conversation, "How long does it take?")
-    assert reopened(conversation, world.bob)[1].standalone
+    assert exchanges_of(conversation, world.bob)[1].standalone
     Connection.objects.filter(pk=world.runbooks.pk).update(enabled=False)
-    assert [it.standalone for it in reopened(conversation, world.bob)] == ["", ""]
+    assert [it.standalone for it in exchanges_of(conversation, world.bob)] == ["", ""]
 
 
 def test_nothing_hidden_is_carried_into_a_new_question(world, answered):
@@ -88,7 +88,7 @@ def test_nothing_hidden_is_carried_into_a_new_question(world, answered):
     answered(conversation, "Why?")
     question = conversation.messages.get(ordinal=3)
     assert "costs" not in question.standalone.lower().split()
-    assert reopened(conversation, world.bob)[0].withheld
+    assert exchanges_of(conversation, world.bob)[0].withheld
 
 
 @pytest.mark.parametrize("change", ["edited", "removed"])
@@ -104,7 +104,7 @@ def test_a_text_that_changed_or_went_is_stale(world, talk, reread, change):
     assert exchange.is_stale
     assert not exchange.withheld
     stale = exchange.cited[0]
-    assert (stale.standing, stale.text, stale.chunk) == (Standing.STALE, "", None)
+    assert (stale.state, stale.text, stale.chunk) == (ReferenceState.STALE, "", None)
     assert stale.title == ("Rolling back" if change == "edited" else "")
     assert stale.connection == "Runbooks"
 
@@ -114,7 +114,7 @@ def test_a_text_that_moved_in_its_document_is_found_where_it_stands_now(world, t
     first = answer.passages[0]
     Chunk.objects.filter(document_id=first["document"], ordinal=first["ordinal"]).update(ordinal=7)
     cited = reread(answer).cited[0]
-    assert cited.standing is Standing.CURRENT
+    assert cited.state is ReferenceState.CURRENT
     assert cited.chunk.ordinal == 7
 
 
@@ -131,4 +131,4 @@ def test_reading_takes_as_many_queries_for_many_answers_as_for_one(world, answer
     for question in ("rollback", "draining the queue", "error Q-4711"):
         answered(conversation, question)
     with django_assert_num_queries(5):
-        assert len(reopened(conversation, world.bob)) == 3
+        assert len(exchanges_of(conversation, world.bob)) == 3

@@ -6,7 +6,7 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.db import connection
 
 from retrieval.answers.conversations.asking import ask, retry, start, stop
-from retrieval.answers.conversations.writing import begin, claimed, finished, keep, written
+from retrieval.answers.conversations.writing import begin, claimed, finished, store, written
 from retrieval.answers.events import Text
 from retrieval.errors import AnswerUnavailableError
 from retrieval.llm.types import Piece, Route
@@ -62,7 +62,7 @@ def read(writing, until=lambda _: False):
     """Read an answer's events until one meets the condition, then leave."""
 
     async def reading():
-        async with aclosing(written(writing, look_seconds=0.02)) as events:
+        async with aclosing(written(writing, poll_seconds=0.02)) as events:
             async for event in events:
                 if until(event):
                     return
@@ -104,7 +104,7 @@ def test_stopping_it_elsewhere_ends_the_provider_and_keeps_what_was_written(begu
     writing = begun()
 
     async def reading():
-        async for event in written(writing, look_seconds=0.02):
+        async for event in written(writing, poll_seconds=0.02):
             if isinstance(event, Text):
                 await sync_to_async(stop)(writing.message)
 
@@ -147,10 +147,10 @@ def test_who_wrote_an_answer_that_was_asked_for_anew_changes_nothing_any_more(be
     writing = begun()
     again = retry(writing.message)
     writing.text = "late"
-    keep(writing)
+    store(writing)
     assert Message.objects.get(pk=again.pk).text == ""
     assert claimed(again)
-    keep(writing)
+    store(writing)
     assert Message.objects.get(pk=again.pk).text == ""
 
 
