@@ -1,9 +1,9 @@
-"""Asking questions that have no answer, in every way that a question can have none, through the production path."""
+"""Search for answerable and unanswerable questions of every kind through the production path."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 from corecube.access import Principal, ScopeRequest
 from retrieval.evaluation.answerability_figures import Condition, Measured
@@ -23,18 +23,18 @@ class Question:
     """A question of a judged collection."""
 
     text: str
-    #: Documents that answer it; none when it has no answer.
+    #: Documents that answer it; empty without an answer.
     answers: tuple[str, ...]
-    #: The document that it is about.
+    #: The document of its topic.
     about: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
-    """How a collection is asked."""
+    """The options of a survey."""
 
     preset: str
-    #: Answerable questions, and questions without an answer, that are taken at most.
+    #: Maximum number of answerable questions, and of unanswerable ones.
     max_questions: int
     #: Called after every document and every search.
     progress: Callable[[], None]
@@ -45,13 +45,13 @@ class Result:
     """All questions of a survey."""
 
     measured: tuple[Measured, ...]
-    #: Answerable questions whose passages the search did not find: what was packed does not answer them.
+    #: Answerable questions whose packed passages do not contain the answer.
     missed: int
     corpus: ScatteredCorpus
 
 
 def survey(dataset: Dataset, others: Sequence[Dataset], how: Survey) -> Result:
-    """Ask a collection's questions under every condition, and those of others; its documents are ingested first."""
+    """Ingest a collection and search for its questions under every condition, and for those of other collections."""
     principal = evaluation_principal()
     corpus = scattered(dataset, how.progress)
     ask = _Asker(corpus, principal, how)
@@ -63,28 +63,27 @@ def survey(dataset: Dataset, others: Sequence[Dataset], how: Survey) -> Result:
 
 
 def questions_of(dataset: Dataset) -> tuple[Question, ...]:
-    """Return a collection's questions; `metadata.is_impossible` marks one without an answer, `paragraph` its place."""
-    return tuple(
-        _question(row, dataset.qrels.get(row["_id"], {})) for row in read_lines(dataset.directory / "queries.jsonl")
-    )
-
-
-def _question(row: Mapping[str, Any], grades: Mapping[str, int]) -> Question:
-    metadata = row.get("metadata") or {}
-    judged = () if metadata.get("is_impossible") else tuple(name for name, grade in grades.items() if grade > 0)
-    return Question(str(row.get("text", "")), judged, str(metadata.get("paragraph") or (judged or ("",))[0]))
+    """Return a collection's questions; `metadata.is_impossible` marks one without an answer, `paragraph` its topic."""
+    found: list[Question] = []
+    for row in read_lines(dataset.directory / "queries.jsonl"):
+        metadata = row.get("metadata") or {}
+        grades = {} if metadata.get("is_impossible") else dataset.qrels.get(row["_id"], {})
+        answers = tuple(name for name, grade in grades.items() if grade > 0)
+        about = str(metadata.get("paragraph") or (answers or ("",))[0])
+        found.append(Question(str(row.get("text", "")), answers, about))
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
 class _Asker:
-    """Asks one collection."""
+    """Runs the searches of a survey."""
 
     corpus: ScatteredCorpus
     principal: Principal
     how: Survey
 
     def judged(self, dataset: Dataset) -> Iterator[Measured | None]:
-        """Yield the collection's own questions under each condition; None for one whose passages were not found."""
+        """Yield the collection's questions under each condition; None for one whose passages were not found."""
         questions = questions_of(dataset)
         for question in self._sampled([it for it in questions if it.answers]):
             group = self._topic(question)
@@ -92,9 +91,9 @@ class _Asker:
             yield _measured(Condition.ANSWERABLE, group, outcome) if self._answers(outcome, question) else None
             removed = self._search(question.text, self.corpus.without(question.answers))
             yield _measured(Condition.PASSAGE_REMOVED, group, removed)
-            whole = self.corpus.of_same_title(question.answers)
-            if whole > set(question.answers):
-                removed = self._search(question.text, self.corpus.without(whole))
+            article = self.corpus.of_same_title(question.answers)
+            if article > set(question.answers):
+                removed = self._search(question.text, self.corpus.without(article))
                 yield _measured(Condition.ARTICLE_REMOVED, group, removed)
         for question in self._sampled([it for it in questions if not it.answers]):
             outcome = self._search(question.text, self.corpus.without(()))

@@ -1,4 +1,4 @@
-"""How far the confidence tells questions apart that have an answer from those that have none. Pure."""
+"""How well the confidence separates answerable from unanswerable questions. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,29 +7,21 @@ from typing import Final
 
 import numpy as np
 
-from retrieval.evaluation.calibration import (
-    Bin,
-    Floats,
-    Interval,
-    auroc,
-    bootstrap,
-    calibration_error,
-    folds,
-    reliability,
-)
+from retrieval.evaluation import calibration
+from retrieval.evaluation.calibration import Bin, Floats, Interval, auroc, bootstrap, calibration_error, folds
 from retrieval.ranking.answerability.logistic import Sample, Signals
 from retrieval.ranking.answerability.model import AnswerabilityModel, fitted_from_nothing
 
 
 class Condition(StrEnum):
-    """Where a question's answer is."""
+    """Whether and why the answer of a question is missing."""
 
     ANSWERABLE = "answerable"
-    #: Everything is there, and the question asks for what it does not say.
+    #: Nothing is removed, but the documents do not contain the answer.
     ADVERSARIAL = "adversarial"
-    #: Only the judged passages are missing; their topic is there.
+    #: Only the judged passages are removed; their topic is there.
     PASSAGE_REMOVED = "passage_removed"
-    #: Everything under the judged passages' title is missing.
+    #: All passages with the title of the judged ones are removed.
     ARTICLE_REMOVED = "article_removed"
     #: The question belongs to another collection.
     OTHER_DOMAIN = "other_domain"
@@ -37,18 +29,18 @@ class Condition(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What one question under one condition looked like."""
+    """The signals of one question under one condition."""
 
     condition: Condition
-    #: Questions of one group are about one thing and must not be parted between fitting and measuring.
+    #: Questions of one group have one topic and are not split between fitting and measuring.
     group: str
     signals: Signals
 
 
 FOLDS: Final = 5
 RIDGE: Final = 30.0
-#: How much of a fit's weight the questions of a condition have together. Half have an answer; of the others those
-#: that an installation meets most, about something that its documents do not quite say, count most.
+#: Total weight of each condition in a fit. Half for answerable questions; of the others, the most frequent ones in
+#: practice (the topic is there, the answer is not) weigh most.
 SHARES: Final = {
     Condition.ANSWERABLE: 0.5,
     Condition.PASSAGE_REMOVED: 0.2,
@@ -60,7 +52,7 @@ SHARES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One condition against the answerable questions."""
+    """A condition compared with the answerable questions."""
 
     condition: Condition
     questions: int
@@ -69,18 +61,18 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures of one kind of fit."""
+    """The figures of a fit."""
 
     rows: tuple[Row, ...]
-    #: Expected calibration error over all conditions, with fitting and measuring on different questions.
+    #: Expected calibration error over all conditions, measured on questions outside the fit.
     error: Interval
     bins: tuple[Bin, ...]
 
 
 def weighted(measured: Sequence[Measured]) -> list[Sample]:
-    """Return the samples of a fit: each condition has its share, whatever its number of questions.
+    """Return the samples of a fit, weighted so that each condition has its share for any number of questions.
 
-    Where conditions are missing, the answerable questions and the others still have half of the weight each.
+    If conditions are missing, the answerable questions and the others still have half of the weight each.
     """
     counts = {condition: sum(it.condition is condition for it in measured) for condition in Condition}
     others = sum(SHARES[it] for it in Condition if counts[it] and it is not Condition.ANSWERABLE)
@@ -90,22 +82,22 @@ def weighted(measured: Sequence[Measured]) -> list[Sample]:
 
 
 def out_of_fold(measured: Sequence[Measured], groups: Sequence[str], *, quick: bool) -> Floats:
-    """Return each question's confidence by a fit on the folds that its group is not in.
+    """Return each question's confidence from a fit on the folds without its group.
 
     `quick` leaves the sentences' cosine out.
     """
     samples, fold = weighted(measured), folds(groups, FOLDS)
     confidences = np.zeros(len(measured))
     for number in range(FOLDS):
-        taught = [sample for sample, own in zip(samples, fold, strict=True) if own != number and sample.signals]
-        model = fitted_from_nothing(taught, ridge=RIDGE)
+        training = [sample for sample, own in zip(samples, fold, strict=True) if own != number and sample.signals]
+        model = fitted_from_nothing(training, ridge=RIDGE)
         for place in np.flatnonzero(fold == number).tolist():
             confidences[place] = _confidence(model, measured[place], quick=quick)
     return confidences
 
 
 def figures(measured: Sequence[Measured], confidences: Floats) -> Figures:
-    """Return the figures of some confidences."""
+    """Return the figures of the confidences."""
     answerable = np.array([it.condition is Condition.ANSWERABLE for it in measured])
     weights = np.array([sample.weight for sample in weighted(measured)])
     return Figures(
@@ -117,12 +109,12 @@ def figures(measured: Sequence[Measured], confidences: Floats) -> Figures:
         error=bootstrap(
             lambda places: calibration_error(confidences[places], answerable[places], weights[places]), answerable
         ),
-        bins=reliability(confidences, answerable, weights),
+        bins=calibration.reliability(confidences, answerable, weights),
     )
 
 
 def alone(measured: Sequence[Measured]) -> tuple[Row, ...]:
-    """Return each condition told from the answerable questions by a fit on these two alone, on other groups."""
+    """Return each condition compared with the answerable questions by a fit on these two only, on other groups."""
     found: list[Row] = []
     for condition in Condition:
         both = [it for it in measured if it.condition in {condition, Condition.ANSWERABLE}]
@@ -132,7 +124,7 @@ def alone(measured: Sequence[Measured]) -> tuple[Row, ...]:
 
 
 def judged_by(model: AnswerabilityModel, measured: Sequence[Measured]) -> Figures:
-    """Return the figures of a finished model on questions that it was not fitted on."""
+    """Return the figures of a model on questions that it was not fitted on."""
     return figures(measured, np.array([_confidence(model, it, quick=False) for it in measured]))
 
 
@@ -145,7 +137,7 @@ def _row(measured: Sequence[Measured], confidences: Floats, condition: Condition
 
 
 def _confidence(model: AnswerabilityModel, question: Measured, *, quick: bool) -> float:
-    """Return a question's confidence; 0 where nothing was found."""
+    """Return a question's confidence; 0 without hits."""
     if not question.signals:
         return 0.0
     fit = model.without_sentences if quick else model.for_signals(question.signals)

@@ -1,4 +1,4 @@
-"""The figures of answerability as JSON and as a table."""
+"""Answerability figures as JSON and as a table."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -9,7 +9,6 @@ from retrieval.evaluation.answerability import Survey, survey
 from retrieval.evaluation.answerability_figures import (
     RIDGE,
     Condition,
-    Figures,
     alone,
     figures,
     judged_by,
@@ -22,7 +21,7 @@ from retrieval.ranking.answerability.model import fitted_from_nothing, shipped
 
 Json = dict[str, Any]
 
-#: What is told, in the order of the table.
+#: The parts of the report, in the order of the table.
 _PARTS: Final = {
     "unseen_topics": "fitted on other topics",
     "same_topics": "fitted on other questions of the same topics",
@@ -34,49 +33,49 @@ _PARTS: Final = {
 
 
 def measure(directory: Path, others: Sequence[Path], unseen: Path | None, *, how: Survey, keep: bool) -> Json:
-    """Return the figures on a collection by fits on its other topics, and the model fitted on all of it.
+    """Return the figures on a collection from fits on its other topics, and the model fitted on all topics.
 
-    With `unseen` also those of that model on another collection. Unless `keep`, the collections leave the store.
+    With `unseen` also the figures of that model on another collection. Unless `keep`, the collections are deleted.
     """
     dataset, foreign = load_dataset(directory), [load_dataset(other) for other in others]
     result = survey(dataset, foreign, how)
     measured = result.measured
     topics, single = [it.group for it in measured], [str(place) for place in range(len(measured))]
     model = fitted_from_nothing([it for it in weighted(measured) if it.signals], ridge=RIDGE)
-    told: Json = {
+    report: Json = {
         "collection": dataset.name,
         "others": [it.name for it in foreign],
         "answerable": sum(it.condition is Condition.ANSWERABLE for it in measured),
         "missed_by_the_search": result.missed,
-        "unseen_topics": _json(figures(measured, out_of_fold(measured, topics, quick=False))),
-        "same_topics": _json(figures(measured, out_of_fold(measured, single, quick=False))),
-        "without_sentences": _json(figures(measured, out_of_fold(measured, topics, quick=True))),
+        "unseen_topics": asdict(figures(measured, out_of_fold(measured, topics, quick=False))),
+        "same_topics": asdict(figures(measured, out_of_fold(measured, single, quick=False))),
+        "without_sentences": asdict(figures(measured, out_of_fold(measured, topics, quick=True))),
         "alone": {"rows": [asdict(row) for row in alone(measured)]},
-        "shipped": _json(judged_by(shipped(), measured)),
+        "shipped": asdict(judged_by(shipped(), measured)),
         "model": model.to_json(),
     }
     if not keep:
         remove(result.corpus)
     if unseen is not None:
         new = survey(load_dataset(unseen), [], how)
-        told["unseen_collection"] = {"collection": unseen.resolve().name, **_json(judged_by(model, new.measured))}
+        report["unseen_collection"] = {"collection": unseen.resolve().name, **asdict(judged_by(model, new.measured))}
         if not keep:
             remove(new.corpus)
-    return told
+    return report
 
 
-def table(told: Mapping[str, Any]) -> str:
+def table(report: Mapping[str, Any]) -> str:
     """Return the figures as text."""
-    missed = f"{told['missed_by_the_search']} more whose passages the search missed"
+    missed = f"{report['missed_by_the_search']} more with passages that the search missed"
     lines = [
-        f"{told['collection']}: {told['answerable']} questions answered by their passages ({missed})",
+        f"{report['collection']}: {report['answerable']} questions answered by their passages ({missed})",
         "",
         f"  {'AUROC against those':<24}{'questions':>10}  {'95 % interval':>24}",
     ]
     for name, title in _PARTS.items():
-        if name in told:
-            lines += ["", f"  {title}", *_rows(told[name])]
-    lines += ["", "  confidence   answerable   questions", *map(_bin, told["unseen_topics"]["bins"])]
+        if name in report:
+            lines += ["", f"  {title}", *_rows(report[name])]
+    lines += ["", "  confidence   answerable   questions", *map(_bin, report["unseen_topics"]["bins"])]
     return "\n".join(lines)
 
 
@@ -85,7 +84,7 @@ def calibration(figures: Mapping[str, Any], *, stored: bool) -> str:
     before = figures["shipped"]
     counts = f"{figures['answerable']} answerable and {figures['not_answerable']} not answerable questions"
     lines = [
-        f"{counts} ({figures['left_out']} left out: they found nothing, or were scored otherwise)",
+        f"{counts} ({figures['left_out']} left out: no hits, or another score type)",
         "",
         f"  {'':<12} {'AUROC':>8} {'ECE':>8}",
         f"  {'shipped':<12} {before['auroc']:>8.3f} {before['ece']:>8.3f}",
@@ -101,16 +100,12 @@ def calibration(figures: Mapping[str, Any], *, stored: bool) -> str:
 
 def stored_calibration(facts: Mapping[str, Any], *, in_use: bool) -> str:
     """Return a stored calibration as text."""
-    use = "in use" if in_use else "not used: it was fitted on another embedding model's signals"
+    use = "in use" if in_use else "not in use: it was fitted with another embedding model"
     return (
         f"Calibrated on {facts['source']} at {facts['at']}, {facts['encoder']}: {use}\n"
         f"{facts['answerable']} answerable and {facts['not_answerable']} not answerable questions,"
         f" AUROC {facts['auroc']:.3f}, ECE {facts['ece']:.3f}"
     )
-
-
-def _json(figures: Figures) -> Json:
-    return asdict(figures)
 
 
 def _rows(part: Mapping[str, Any]) -> list[str]:

@@ -1,5 +1,6 @@
-"""How well a confidence tells answerable questions from others, and how far it means what it says. Pure."""
+"""Measures of a confidence: discrimination of answerable questions (AUROC) and calibration. Pure."""
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -17,12 +18,12 @@ _SEED: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """The questions whose confidence lies between two bounds."""
+    """The questions with a confidence between two bounds."""
 
     low: float
     high: float
     count: int
-    #: Mean confidence, and share of the questions that were answerable.
+    #: Mean confidence, and share of answerable questions.
     confidence: float
     answerable: float
 
@@ -37,7 +38,7 @@ class Interval:
 
 
 def auroc(confidences: Floats, answerable: Labels) -> float:
-    """Return how often an answerable question has a higher confidence than another, ties counting half.
+    """Return the share of pairs in which the answerable question has the higher confidence; ties count half.
 
     The area under the ROC curve by the Mann-Whitney U statistic. Expects questions of both kinds.
     """
@@ -47,12 +48,12 @@ def auroc(confidences: Floats, answerable: Labels) -> float:
     last = np.cumsum(counts)
     ranks = (last - (counts - 1) / 2)[inverse]
     positive = answerable[order]
-    held, others = int(positive.sum()), int((~positive).sum())
-    return float((ranks[positive].sum() - held * (held + 1) / 2) / (held * others))
+    count, others = int(positive.sum()), int((~positive).sum())
+    return float((ranks[positive].sum() - count * (count + 1) / 2) / (count * others))
 
 
 def reliability(confidences: Floats, answerable: Labels, weights: Floats | None = None) -> tuple[Bin, ...]:
-    """Return the bins of equal width that hold a question; 1 belongs to the last."""
+    """Return the non-empty bins of equal width; 1 belongs to the last."""
     weights = np.ones(len(confidences)) if weights is None else weights
     places = np.minimum((confidences * BINS).astype(int), BINS - 1)
     return tuple(
@@ -80,9 +81,9 @@ def calibration_error(confidences: Floats, answerable: Labels, weights: Floats |
 
 
 def bootstrap(figure: Callable[[NDArray[np.intp]], float], answerable: Labels) -> Interval:
-    """Return a figure over all questions, and its interval over samples drawn again within each kind.
+    """Return a figure of all questions with its bootstrap interval, resampled within each kind.
 
-    `figure` is given the places of the questions to take.
+    `figure` gets the indices of the questions to use.
     """
     random = np.random.default_rng(_SEED)
     kinds = [np.flatnonzero(answerable), np.flatnonzero(~answerable)]
@@ -95,16 +96,13 @@ def bootstrap(figure: Callable[[NDArray[np.intp]], float], answerable: Labels) -
 
 
 def folds(groups: Sequence[Hashable], count: int) -> NDArray[np.intp]:
-    """Return each question's fold, 0 to `count` - 1: a group stands in one fold, and folds are about equal.
+    """Return each question's fold, 0 to `count` - 1: a group is in one fold, and folds have about the same size.
 
-    Groups are dealt out largest first, each to the fold that has least; equal ones in the order of their first member.
+    Groups are assigned largest first to the smallest fold; groups of one size in the order of their first member.
     """
-    sizes: dict[Hashable, int] = {}
-    for group in groups:
-        sizes[group] = sizes.get(group, 0) + 1
     filled = [0] * count
     fold_of: dict[Hashable, int] = {}
-    for group, size in sorted(sizes.items(), key=lambda item: -item[1]):
+    for group, size in Counter(groups).most_common():
         fold_of[group] = filled.index(min(filled))
         filled[fold_of[group]] += size
     return np.array([fold_of[group] for group in groups])

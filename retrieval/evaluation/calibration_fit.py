@@ -1,4 +1,4 @@
-"""Refitting the answerability model on an installation's own judged questions."""
+"""Calibrate the answerability model on an installation's judged questions."""
 
 import hashlib
 from collections import Counter
@@ -18,17 +18,17 @@ from retrieval.ranking.answerability.model import AnswerabilityModel, fitted, sh
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 
-#: Questions of each kind without which nothing is fitted.
+#: Minimum number of questions of each kind.
 MIN_OF_EACH: Final = 30
 _FOLDS: Final = 5
-#: How strongly the weights are drawn to the shipped ones: as much as about four times as many questions would, since a
-#: question tells at most a quarter about a weight.
+#: Regularization towards the shipped weights: as strong as about four times as many questions, since the information of
+#: a question about a weight is at most a quarter.
 _RIDGE: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """A judged question, asked."""
+    """A judged question with the signals of its search."""
 
     text: str
     sample: Sample
@@ -40,25 +40,25 @@ class Fit:
     """A model fitted on judged questions, and its figures."""
 
     model: AnswerabilityModel
-    #: Cross-validated, the shipped model's on the same questions beside them.
+    #: Cross-validated, with those of the shipped model on the same questions.
     figures: dict[str, Any]
 
 
 def observe(
     questions: Sequence[JudgedQuestion], *, preset: str, principal: Principal | None, progress: Callable[[], None]
 ) -> tuple[Observed, ...]:
-    """Ask every question through the production path, and return those that found something.
+    """Search for every question through the production path, and return those with hits.
 
-    A question with a user is asked as that user, the others as `principal`. Their traces are not kept.
-    Raises InvalidRequestError for a question that nobody asks, UnknownPrincipalError, and what a search raises.
+    Each question uses its user, or `principal`. The traces are deleted.
+    Raises InvalidRequestError for a question without either, UnknownPrincipalError, and as a search does.
     """
-    askers = {user: Principal(user_named(user)) for user in {question.user for question in questions} - {""}}
+    users = {user: Principal(user_named(user)) for user in {question.user for question in questions} - {""}}
     found: list[Observed] = []
     for question in questions:
-        asker = askers.get(question.user, principal)
-        if asker is None:
+        searcher = users.get(question.user, principal)
+        if searcher is None:
             raise InvalidRequestError("A question without a user needs --as USER.")
-        outcome = search(SearchRequest(text=question.text, preset=preset), principal=asker)
+        outcome = search(SearchRequest(text=question.text, preset=preset), principal=searcher)
         SearchRecord.objects.filter(pk=outcome.id).delete()
         judged = outcome.state.answerability
         if judged is not None and judged.signals:
@@ -69,43 +69,43 @@ def observe(
 
 
 def calibrated(observed: Sequence[Observed], *, asked: int) -> Fit:
-    """Return the model fitted on the questions whose final scores have the commonest type, and its figures.
+    """Return the model fitted on the questions with the most frequent score type, and its figures.
 
-    Raises InvalidRequestError with fewer than 30 of either kind.
+    `asked` is the number of all questions. Raises InvalidRequestError with fewer than 30 of either kind.
     """
     score_type = Counter(it.score_type for it in observed).most_common(1)[0][0] if observed else ""
-    kept = [it for it in observed if it.score_type == score_type]
-    answerable = np.array([it.sample.answerable for it in kept], dtype=bool)
-    held, others = int(answerable.sum()), int((~answerable).sum())
-    if min(held, others) < MIN_OF_EACH:
+    used = [it for it in observed if it.score_type == score_type]
+    answerable = np.array([it.sample.answerable for it in used], dtype=bool)
+    count, others = int(answerable.sum()), int((~answerable).sum())
+    if min(count, others) < MIN_OF_EACH:
         raise InvalidRequestError(
-            f"{MIN_OF_EACH} questions of each kind are needed, that find anything and are scored alike;"
-            f" there are {held} answerable and {others} not answerable ones."
+            f"{MIN_OF_EACH} questions of each kind with hits and the same score type are needed;"
+            f" there are {count} answerable and {others} not answerable ones."
         )
-    confidences = _cross_validated(kept)
-    before = np.array([shipped().confidence(it.sample.signals) for it in kept])
+    confidences = _cross_validated(used)
+    before = np.array([shipped().confidence(it.sample.signals) for it in used])
     figures = {
         **_figures(confidences, answerable),
-        "answerable": held,
+        "answerable": count,
         "not_answerable": others,
-        "left_out": asked - len(kept),
+        "left_out": asked - len(used),
         "bins": [asdict(it) for it in reliability(confidences, answerable)],
         "shipped": _figures(before, answerable),
     }
-    model = fitted([it.sample for it in kept], ridge=_RIDGE, prior=shipped(), score_type=score_type)
+    model = fitted([it.sample for it in used], ridge=_RIDGE, prior=shipped(), score_type=score_type)
     return Fit(model, figures)
 
 
 def _cross_validated(observed: Sequence[Observed]) -> Floats:
-    """Return each question's confidence by a fit on the others' folds; the same question stands in one fold."""
+    """Return each question's confidence from a fit on the other folds; equal questions are in one fold."""
     groups = [hashlib.sha256(it.text.strip().lower().encode()).hexdigest() for it in observed]
     order = sorted(range(len(groups)), key=lambda place: groups[place])
     fold = np.zeros(len(groups), dtype=int)
     fold[order] = folds([groups[place] for place in order], _FOLDS)
     confidences = np.zeros(len(observed))
     for number in range(_FOLDS):
-        taught = [it.sample for it, own in zip(observed, fold, strict=True) if own != number]
-        model = fitted(taught, ridge=_RIDGE, prior=shipped())
+        training = [it.sample for it, own in zip(observed, fold, strict=True) if own != number]
+        model = fitted(training, ridge=_RIDGE, prior=shipped())
         for place in np.flatnonzero(fold == number).tolist():
             confidences[place] = model.confidence(observed[place].sample.signals)
     return confidences

@@ -1,4 +1,4 @@
-"""Reading an installation's own judged questions."""
+"""Read an installation's judged questions."""
 
 import json
 from collections.abc import Iterator
@@ -13,33 +13,28 @@ from retrieval.evaluation.datasets import load_dataset, read_lines
 
 @dataclass(frozen=True, slots=True)
 class JudgedQuestion:
-    """A question, and whether the documents that its asker may see answer it."""
+    """A question, and whether the documents that its user may see answer it."""
 
     text: str
     answerable: bool
-    #: Who asks; empty for whoever the run is for.
+    #: Empty for the user of the run.
     user: str = ""
 
 
 def read_questions(path: Path) -> tuple[JudgedQuestion, ...]:
     """Return the questions of a JSON-lines file or of a judged collection in the BEIR layout, in order.
 
-    A line is `{"question": ..., "answerable": true or false, "user": ...}`, the user optional. In a collection a
-    query with a judgment above 0 is answerable. Raises InvalidRequestError naming what is missing or malformed.
+    A line is `{"question": ..., "answerable": true or false, "user": ...}`, the user is optional. In a collection a
+    query with a judgment above 0 is answerable. Raises InvalidRequestError for missing or malformed input.
     """
     if path.is_dir():
         return tuple(_of_collection(path))
     if not path.is_file():
         raise InvalidRequestError(f"There is no file or folder {path}.")
-    return tuple(_of_lines(path))
-
-
-def _of_lines(path: Path) -> Iterator[JudgedQuestion]:
-    # As bytes, so that a line of another encoding is named like any other that cannot be read.
+    # As bytes, so that the error names a line with an invalid encoding.
     with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if line.strip():
-                yield _question(line, f"{path.name}, line {number}")
+        lines = [(number, line) for number, line in enumerate(file, start=1) if line.strip()]
+    return tuple(_question(line, f"{path.name}, line {number}") for number, line in lines)
 
 
 def _question(line: bytes, place: str) -> JudgedQuestion:

@@ -1,11 +1,11 @@
-"""A judged collection as a connection of its own, in a compartment that nobody but the evaluation may see."""
+"""Judged collections as connections, in a compartment that only the evaluation may see."""
 
 import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 import numpy as np
@@ -26,19 +26,19 @@ from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocumen
 
 #: Name of the user and the compartment.
 EVALUATION: Final = "evaluation"
-#: What the table holds of a name; what a slug keeps of it beside the hash.
-_NAME_CHARACTERS: Final = 120
-_READABLE_CHARACTERS: Final = 30
+_MAX_NAME: Final = 120
+#: Maximum length of the folder's name in a slug.
+_MAX_FOLDER: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusConnector:
-    """Reads a collection's corpus as one item per document."""
+    """The connector of a collection: one item per document."""
 
     dataset: Dataset
 
     def check(self) -> None:
-        """Do nothing: the dataset was read already."""
+        """Do nothing: the dataset is already read."""
 
     def items(self) -> Iterator[SourceItem | ItemProblem]:
         """Yield the documents."""
@@ -51,20 +51,16 @@ class CorpusConnector:
         return item.locator.encode()
 
 
-def parse_document(raw: RawDocument) -> ParsedDocument:
-    """Return a corpus line as a document of one paragraph."""
-    document = json.loads(raw.content)
-    title, text = _text(document, "title"), _text(document, "text")
-    return ParsedDocument(title, (Block(BlockKind.PARAGRAPH, text or title),), source_type="text")
-
-
 def prepare_document(raw: RawDocument, how: Preparation) -> PreparedText:
-    """Return what becomes of a corpus line, in this process: an admin chose the collection, and waits for it."""
-    return prepare_text(parse_document(raw), how)
+    """Prepare a corpus line as a document of one paragraph, without a sandbox: an admin chose the collection."""
+    row = json.loads(raw.content)
+    title, text = (value if isinstance(value := row.get(key), str) else "" for key in ("title", "text"))
+    parsed = ParsedDocument(title, (Block(BlockKind.PARAGRAPH, text or title),), source_type="text")
+    return prepare_text(parsed, how)
 
 
 def evaluation_principal() -> Principal:
-    """Return the only principal that sees judged collections; nobody can sign in as it."""
+    """Return the only principal with access to judged collections; its user cannot sign in."""
     user, _ = User.objects.get_or_create(username=EVALUATION, defaults={"password": "!"})
     compartment, _ = Compartment.objects.get_or_create(slug=EVALUATION, defaults={"name": "Evaluation"})
     Grant.objects.get_or_create(user=user, compartment=compartment, defaults={"clearance": Sensitivity.RESTRICTED})
@@ -72,25 +68,29 @@ def evaluation_principal() -> Principal:
 
 
 def ingested(dataset: Dataset, progress: Callable[[Sync], None]) -> Connection:
-    """Return the connection that holds the collection, synced: what is there already is not embedded again."""
+    """Return the synced connection of the collection; existing documents are not embedded again."""
+    source = Source(CorpusConnector(dataset), prepare_document)
+    return synced(_slug(dataset), f"Evaluation {dataset.name}", source, progress)
+
+
+def synced(slug: str, name: str, source: Source, progress: Callable[[Sync], None] | None = None) -> Connection:
+    """Return the connection with a slug in the compartment of the evaluation, created if missing, after a sync."""
     connection, _ = Connection.objects.get_or_create(
-        slug=_slug(dataset),
+        slug=slug,
         defaults={
-            "name": f"Evaluation {dataset.name}"[:_NAME_CHARACTERS],
+            "name": name[:_MAX_NAME],
             "kind": EVALUATION,
             "compartment": Compartment.objects.get(slug=EVALUATION),
             "sensitivity": Sensitivity.RESTRICTED,
         },
     )
-    source = Source(CorpusConnector(dataset), prepare_document)
-    sync_connection(
-        connection, sync=Sync(connection=connection, allow_deletions=True), source=source, progress=progress
-    )
+    sync = Sync(connection=connection, allow_deletions=True)
+    sync_connection(connection, sync=sync, source=source, progress=progress)
     return connection
 
 
 def document_names(connections: Sequence[Connection]) -> dict[UUID, str]:
-    """Return what judgments call each document: its external id, behind the connection's slug if there are several."""
+    """Return each document's name in judgments: its external id, after the connection's slug if there are several."""
     rows = Document.objects.filter(connection__in=connections).values_list("pk", "connection__slug", "external_id")
     is_one = len(connections) == 1
     return {pk: name if is_one else f"{slug}/{name}" for pk, slug, name in rows}
@@ -105,16 +105,10 @@ def first_vectors(connection: Connection, *, index: int) -> dict[str, Vector]:
 
 
 def _slug(dataset: Dataset) -> str:
-    """Return the connection's slug: the folder's name for people, and a hash that tells folders of one name apart.
+    """Return the connection's slug: the folder's name and a hash of its path.
 
-    A collection whose documents were added to has a connection of its own.
+    A collection with added text has another connection.
     """
     folder = os.fsencode(dataset.directory.resolve()) + (b"\0added" if dataset.added else b"")
-    readable = slugify(dataset.directory.resolve().name)[:_READABLE_CHARACTERS].strip("-_")
+    readable = slugify(dataset.directory.resolve().name)[:_MAX_FOLDER].strip("-_")
     return "-".join(filter(None, (EVALUATION, readable, hashlib.sha256(folder).hexdigest()[:8])))
-
-
-def _text(document: dict[str, Any], key: str) -> str:
-    """Return a text of a corpus line, empty where it has none."""
-    value = document.get(key)
-    return value if isinstance(value, str) else ""

@@ -16,7 +16,7 @@ _QRELS: Final = "qrels.tsv"
 
 @dataclass(frozen=True, slots=True)
 class JudgedQuery:
-    """A query that has judgments."""
+    """A query with judgments."""
 
     id: str
     text: str
@@ -31,7 +31,7 @@ class Dataset:
     queries: tuple[JudgedQuery, ...]
     #: Grade by query id, then document id.
     qrels: dict[str, dict[str, int]]
-    #: What stands at the end of a document's text beside what the file has, by document id.
+    #: Text to append to documents, by document id.
     added: Mapping[str, str] = field(default_factory=dict)
 
     def documents(self) -> Iterator[dict[str, str]]:
@@ -42,7 +42,7 @@ class Dataset:
 
 
 def load_dataset(directory: Path) -> Dataset:
-    """Read a collection. Raises InvalidRequestError naming what is missing or malformed."""
+    """Read a collection. Raises InvalidRequestError for missing or malformed input."""
     for name in (_CORPUS, _QUERIES, _QRELS):
         if not (directory / name).is_file():
             raise InvalidRequestError(f"{directory} has no {name}; a BEIR layout is expected.")
@@ -60,7 +60,7 @@ def load_dataset(directory: Path) -> Dataset:
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a JSON-lines file; raise InvalidRequestError naming a line that is none."""
+    """Yield the objects of a JSON-lines file; raise InvalidRequestError with the number of an invalid line."""
     with path.open(encoding="utf-8") as file:
         for number, line in enumerate(file, start=1):
             try:

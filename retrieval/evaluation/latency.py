@@ -1,4 +1,4 @@
-"""Latency figures of many searches."""
+"""Latency percentiles of searches."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -20,17 +20,17 @@ def percentiles(milliseconds: Sequence[float]) -> Percentiles:
 
 
 def times_of(trace: Iterable[Span]) -> tuple[Span, ...]:
-    """Return a trace without what its stages left and dropped, for keeping many: hits are most of a search's memory."""
+    """Return a trace without its hits and drops, which take most of the memory."""
     return tuple(replace(span, drops=(), left=()) for span in trace)
 
 
 def quickest_ms(milliseconds: Sequence[float], *, queries: int) -> Percentiles:
-    """Return percentiles of what each query took at its quickest, of searches for all queries in several passes."""
+    """Return percentiles of each query's fastest search, for searches of all queries in several passes."""
     return percentiles([min(milliseconds[place::queries]) for place in range(queries)])
 
 
 def latency_ms(totals: Sequence[float], traces: Iterable[Sequence[Span]]) -> Mapping[str, Percentiles]:
-    """Return percentiles of the whole search ("total", from `totals` in milliseconds) and of each stage."""
+    """Return percentiles of the complete search ("total", from `totals` in milliseconds) and of each stage."""
     stages: dict[str, list[float]] = {}
     for trace in traces:
         for span in trace:

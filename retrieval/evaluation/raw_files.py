@@ -1,6 +1,6 @@
-"""Folders of raw files as a collection: its questions are headings, each of them looking for the document it is from.
+"""Folders of files as a collection for known-item search: its queries are headings, each looking for its document.
 
-Known-item search: nobody has judged such files, but a heading that stands in one document alone names what it is about.
+The files have no judgments, but a heading that occurs in only one document identifies it.
 """
 
 import hashlib
@@ -15,23 +15,21 @@ from django.conf import settings
 
 from corecube.connectors.folder import FolderConnector
 from corecube.errors import InvalidRequestError
-from corecube.models import Compartment, Connection
-from corecube.scope import Sensitivity
-from retrieval.evaluation.corpus import EVALUATION, document_names, evaluation_principal
+from corecube.models import Connection
+from retrieval.evaluation.corpus import EVALUATION, document_names, evaluation_principal, synced
 from retrieval.evaluation.datasets import JudgedQuery
 from retrieval.ingest.run import Source
-from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Sync
 
 _SEED: Final = 11
 #: A heading with fewer words is a label; one with more is a sentence.
 _MIN_WORDS, _MAX_WORDS = 2, 12
-_MAX_OF_ONE_DOCUMENT: Final = 5
+_MAX_PER_DOCUMENT: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class KnownItems:
-    """Headings, and the document that each stands in."""
+    """Headings, and the document of each."""
 
     name: str
     queries: tuple[JudgedQuery, ...]
@@ -39,28 +37,17 @@ class KnownItems:
 
 
 def ingested_folder(folder: Path, progress: Callable[[Sync], None]) -> Connection:
-    """Return the connection that holds a folder's files, synced by the parsers that every folder is read with."""
+    """Return the synced connection with a folder's files, parsed like any folder."""
     evaluation_principal()
-    connection, _ = Connection.objects.get_or_create(
-        slug=f"{EVALUATION}-files-{hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:8]}",
-        defaults={
-            "name": f"Evaluation {folder.resolve().name}"[:120],
-            "kind": EVALUATION,
-            "compartment": Compartment.objects.get(slug=EVALUATION),
-            "sensitivity": Sensitivity.RESTRICTED,
-        },
-    )
+    slug = f"{EVALUATION}-files-{hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:8]}"
     source = Source(FolderConnector(folder.resolve(), settings.CORECUBE_MAX_FILE_BYTES))
-    sync_connection(
-        connection, sync=Sync(connection=connection, allow_deletions=True), source=source, progress=progress
-    )
-    return connection
+    return synced(slug, f"Evaluation {folder.resolve().name}", source, progress)
 
 
 def known_items(connections: Sequence[Connection], *, name: str, limit: int) -> KnownItems:
-    """Return at most so many questions, the same ones in every run; raise InvalidRequestError without headings.
+    """Return up to `limit` queries, the same in every run; raise InvalidRequestError without headings.
 
-    Of one document there are a few at most, so that a long one does not ask all of them.
+    The number per document is limited, so that a long one does not dominate.
     """
     names = document_names(connections)
     places: dict[str, set[str]] = {}
@@ -77,10 +64,10 @@ def known_items(connections: Sequence[Connection], *, name: str, limit: int) -> 
     found = [
         (heading, document)
         for document, headings in sorted(by_document.items())
-        for heading in draw.sample(headings, min(len(headings), _MAX_OF_ONE_DOCUMENT))
+        for heading in draw.sample(headings, min(len(headings), _MAX_PER_DOCUMENT))
     ]
     chosen = sorted(draw.sample(found, min(len(found), limit)))
     if not chosen:
-        raise InvalidRequestError("No file of these folders has a heading of its own to ask for.")
+        raise InvalidRequestError("No file in these folders has a unique heading to search for.")
     queries = tuple(JudgedQuery(str(number), heading) for number, (heading, _) in enumerate(chosen))
     return KnownItems(name, queries, {str(number): {document: 1} for number, (_, document) in enumerate(chosen)})

@@ -1,4 +1,4 @@
-"""Running every judged query of a collection through the production path, and measuring."""
+"""Run the judged queries of a collection through the production path and measure the results."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -10,16 +10,15 @@ from corecube import process
 from corecube.access import Principal, ScopeRequest
 from corecube.models import Connection
 from retrieval.engine.state import Span
-from retrieval.engine.types import Ranking
-from retrieval.errors import SearchTimeoutError
+from retrieval.engine.types import Hit, Ranking, ScoreType
+from retrieval.errors import NoJudgeError, SearchTimeoutError
 from retrieval.evaluation.corpus import document_names, evaluation_principal, first_vectors, ingested
 from retrieval.evaluation.datasets import Dataset, JudgedQuery
 from retrieval.evaluation.latency import latency_ms, times_of
-from retrieval.evaluation.ordering import ordering
 from retrieval.evaluation.stress import Stress, misspelled, with_false_links
-from retrieval.evaluation.unjudged import without_judge
 from retrieval.index import active
 from retrieval.models import SearchRecord, Sync
+from retrieval.presets.contextpack.judge import Judge, Judged, RelevanceConfig
 from retrieval.ranking.measures import collection_measures
 from retrieval.search import runtime
 from retrieval.search.outcome import SearchOutcome
@@ -28,11 +27,19 @@ from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 from retrieval.stages.resources import Resources
 
-#: Hits asked for, so that measures cut at 100 see all they need.
+#: Number of hits: enough for measures with the cutoff 100.
 DEPTH: Final = 100
 _WARM_UP: Final = 5
-#: The legs' fusion alone, among the legs.
+#: Name of the fused ranking among the search legs.
 _FUSED: Final = "fused"
+_MODEL: Final = "model"
+_RERANKER: Final = "reranker"
+_ORDERED_BY: Final[Mapping[ScoreType, str]] = {
+    ScoreType.RUBRIC: _MODEL,
+    ScoreType.LOGIT: _RERANKER,
+    ScoreType.RELEVANCE: _RERANKER,
+    ScoreType.MAXSIM: _RERANKER,
+}
 
 
 class JudgedCollection(Protocol):
@@ -40,7 +47,7 @@ class JudgedCollection(Protocol):
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """Its name in tables."""
         ...
 
     @property
@@ -56,24 +63,23 @@ class JudgedCollection(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """One preset's figures on one collection."""
+    """The figures of a preset on a collection."""
 
     preset: str
     dataset: str
     queries: int
     #: Mean over the queries, by the names in `collection_measures`.
     measures: dict[str, float]
-    #: The same of each leg's own ranking, by the leg's name: fusing legs is worth it where it beats all of them. And of
-    #: "fused", their fusion alone: what comes behind it is worth it where it beats that.
+    #: The measures of each search leg's ranking, and of "fused", the ranking before later stages. Fusion is useful if
+    #: it beats all legs, later stages if they beat the fusion.
     legs: dict[str, dict[str, float]]
     latency_ms: dict[str, dict[str, float]]
     #: Mean tokens of the packed context.
     packed_tokens: float = 0.0
-    #: Searches that fell back or were cut short, by a deadline that a busy machine missed for one: they say nothing of
-    #: the preset.
+    #: Searches with a fallback or an early stop, such as a deadline missed on a busy machine: not the preset's fault.
     degraded: int = 0
-    #: What the final order rests on, by the number of searches that it ordered: "model", "reranker", "blend", "signals"
-    #: and the like. Searches without a hit are in none.
+    #: Number of searches by what ordered their hits: "model", "reranker", "blend", "signals" ... Searches without hits
+    #: are not counted.
     ordered_by: dict[str, int] = field(default_factory=dict)
 
 
@@ -85,14 +91,18 @@ def evaluate(
     stress: Stress | None = None,
     is_judged: bool = False,
 ) -> Evaluation:
-    """Return the preset's figures on the collection, which is ingested first unless it is there already.
+    """Return the preset's figures on the collection, which is ingested first unless it is already there.
 
-    With `stress` the collection is made harder first; one with links that mislead is ingested beside the plain one.
+    `stress` makes the collection harder; with misleading links it is ingested in addition to the original.
     See `measured` for `is_judged`.
     """
     evaluation_principal()
-    if stress is not None:
-        dataset = _stressed(dataset, stress, progress)
+    if stress is Stress.TYPOS:
+        dataset = misspelled(dataset)
+    elif stress is Stress.LINKS:
+        original = ingested(dataset, progress)
+        vectors = first_vectors(original, index=active.active_index(active.encoder()).id)
+        dataset = with_false_links(dataset, vectors)
     return measured(dataset, [ingested(dataset, progress)], preset=preset, is_judged=is_judged)
 
 
@@ -104,11 +114,10 @@ def measured(
     depth: int = DEPTH,
     is_judged: bool = False,
 ) -> Evaluation:
-    """Ask every question of these connections alone, `depth` hits each, and return the preset's figures.
+    """Search these connections for every question, with `depth` hits each, and return the preset's figures.
 
-    Measures beyond the depth count what was not asked for as not found. A search whose time is up before it has
-    anything to show found nothing. With `is_judged` the installation's language model judges candidates where the
-    preset has it do so, at its cost; without, none is asked.
+    Measures with a higher cutoff count missing hits as not found. A search that times out without hits found nothing.
+    With `is_judged` presets may use the installation's language model to judge candidates, which has a cost.
     """
     principal = evaluation_principal()
     names = document_names(connections)
@@ -121,12 +130,14 @@ def measured(
     warm_up = questions.queries[:_WARM_UP]
     for place, query in enumerate((*warm_up, *questions.queries)):
         if place == len(warm_up):
-            _begin_to_measure()
+            # Judgments from the warm-up must not be cached; and like a web server, do not collect what is loaded now.
+            kept_relevance.cache_clear()
+            process.freeze_garbage()
         started = perf_counter()
         request = SearchRequest(text=query.text, preset=preset, top_k=depth, narrowing=narrowing)
-        # With a model handed in, no query's vector is kept from the warm-up.
-        tools = runtime.resources(active.encoder())
-        outcome = _found(request, principal, tools if is_judged else without_judge(tools))
+        # Passing the encoder avoids the cache of query vectors from the warm-up.
+        resources = runtime.resources(active.encoder())
+        outcome = _found(request, principal, resources if is_judged else without_judge(resources))
         if place < len(warm_up):
             continue
         totals.append((perf_counter() - started) * 1000)
@@ -154,14 +165,8 @@ def measured(
     )
 
 
-def _begin_to_measure() -> None:
-    # What was judged to warm up would be known; and a web server that has loaded all this does not stop to collect it.
-    kept_relevance.cache_clear()
-    process.freeze_garbage()
-
-
 def _found(request: SearchRequest, principal: Principal, resources: Resources) -> SearchOutcome | None:
-    """Return what a search finds; None where its time was up before it had anything to show."""
+    """Return the outcome of a search; None if it timed out without hits."""
     try:
         return search(request, principal=principal, resources=resources)
     except SearchTimeoutError:
@@ -169,18 +174,26 @@ def _found(request: SearchRequest, principal: Principal, resources: Resources) -
 
 
 def _fused(trace: Sequence[Span]) -> dict[str, Ranking]:
-    """Return what fusing the legs left, before anything else changed the order."""
-    spans = [span for span in trace if span.stage == "fuse"]
-    return {_FUSED: spans[0].left} if spans else {}
-
-
-def _stressed(dataset: Dataset, stress: Stress, progress: Callable[[Sync], None]) -> Dataset:
-    if stress is Stress.TYPOS:
-        return misspelled(dataset)
-    plain = ingested(dataset, progress)
-    return with_false_links(dataset, first_vectors(plain, index=active.active_index(active.encoder()).id))
+    """Return the fused ranking, before later stages change the order."""
+    return next(({_FUSED: span.left} for span in trace if span.stage == "fuse"), {})
 
 
 def document_ranking(hits: Ranking, names: dict[Any, str]) -> list[str]:
-    """Return the documents of a ranking of chunks by external id, each at its best chunk's place."""
+    """Return the external ids of the documents in a ranking of chunks, each at the rank of its best chunk."""
     return list(dict.fromkeys(names[hit.chunk_id.document_id] for hit in hits))
+
+
+def ordering(hit: Hit) -> str:
+    """Return what ordered a hit: "model" (a judging language model), "reranker", or its score type, such as "blend"."""
+    if hit.score_type is ScoreType.MAPPED:
+        return _RERANKER if "rerank" in hit.signals else ScoreType.BLEND.value
+    return _ORDERED_BY.get(hit.score_type, hit.score_type.value)
+
+
+def without_judge(resources: Resources) -> Resources:
+    """Return the resources without a judging language model."""
+
+    def no_judge(question: str, hits: Ranking, *, config: RelevanceConfig, seconds: float) -> Judged:  # noqa: ARG001 -- the protocol's
+        raise NoJudgeError
+
+    return resources.with_part(Judge, Judge(no_judge))

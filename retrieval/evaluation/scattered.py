@@ -1,6 +1,6 @@
-"""A judged collection with a connection for each document, so that a search can be asked to do without some of them.
+"""A judged collection with one connection per document, so that a search can exclude documents.
 
-Leaving documents out by the scope of a request is what production does; no stage knows that it is being measured.
+The exclusion by the scope of the request is the production path; no stage knows about the evaluation.
 """
 
 import hashlib
@@ -8,27 +8,25 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from corecube.access import ScopeRequest
 from corecube.connectors import ItemProblem, SourceItem
-from corecube.models import Compartment, Connection
+from corecube.models import Connection
 from corecube.sanitise import storable
-from corecube.scope import Sensitivity
-from retrieval.evaluation.corpus import EVALUATION, prepare_document
+from retrieval.evaluation.corpus import EVALUATION, prepare_document, synced
 from retrieval.evaluation.datasets import Dataset, read_lines
 from retrieval.ingest.run import Source
-from retrieval.ingest.sync import sync_connection
-from retrieval.models import Sync
 
-#: More documents of a collection, which no question is about.
+#: More documents of a collection, unrelated to its questions.
 _DISTRACTORS: Final = "distractors.jsonl"
-_SLUG_PART: Final = 12
+_HASH_LENGTH: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
 class ScatteredCorpus:
-    """A collection in the store, one connection a document."""
+    """An ingested collection with one connection per document."""
 
     #: Slug by document id.
     slugs: dict[str, str]
@@ -36,12 +34,12 @@ class ScatteredCorpus:
     titles: dict[str, str]
 
     def without(self, documents: Iterable[str]) -> ScopeRequest:
-        """Return how a search is narrowed to the collection less these documents."""
-        gone = set(documents)
-        return ScopeRequest(include=tuple(slug for name, slug in self.slugs.items() if name not in gone))
+        """Return the scope of the collection without these documents."""
+        excluded = set(documents)
+        return ScopeRequest(include=tuple(slug for name, slug in self.slugs.items() if name not in excluded))
 
     def of_same_title(self, documents: Iterable[str]) -> set[str]:
-        """Return these documents and all others under their titles: the parts of one article share its title."""
+        """Return these documents and all others with their titles: the parts of one article share its title."""
         names = set(documents)
         titles = {self.titles[name] for name in names if self.titles.get(name)}
         return names | {name for name, title in self.titles.items() if title in titles}
@@ -49,12 +47,12 @@ class ScatteredCorpus:
 
 @dataclass(frozen=True, slots=True)
 class _OneDocument:
-    """Reads one document of a collection."""
+    """The connector of one document."""
 
     row: dict[str, str]
 
     def check(self) -> None:
-        """Do nothing: the document was read already."""
+        """Do nothing: the document is already read."""
 
     def items(self) -> Iterator[SourceItem | ItemProblem]:
         """Yield the document."""
@@ -67,49 +65,28 @@ class _OneDocument:
 
 
 def scattered(dataset: Dataset, progress: Callable[[], None]) -> ScatteredCorpus:
-    """Return the collection and its `distractors.jsonl`, synced; what is there already is not embedded again.
+    """Return the synced collection with its `distractors.jsonl`; existing documents are not embedded again.
 
     `progress` is called after every document.
     """
-    compartment = Compartment.objects.get(slug=EVALUATION)
     slugs, titles = dict[str, str](), dict[str, str]()
-    for row in _rows(dataset):
-        slugs[row["_id"]] = _slug(dataset, row["_id"])
+    distractors = dataset.directory / _DISTRACTORS
+    for row in chain(dataset.documents(), read_lines(distractors) if distractors.is_file() else ()):
+        slugs[row["_id"]] = slug = _slug(dataset, row["_id"])
         titles[row["_id"]] = row.get("title") or ""
-        _sync(row, slugs[row["_id"]], compartment)
+        synced(slug, slug, Source(_OneDocument(row), prepare_document))
         progress()
     return ScatteredCorpus(slugs, titles)
 
 
 def remove(corpus: ScatteredCorpus) -> None:
-    """Delete the collection's connections with all that they hold."""
+    """Delete the collection's connections with their documents."""
     for connection in Connection.objects.filter(slug__in=corpus.slugs.values(), kind=EVALUATION):
         connection.delete()
-
-
-def _rows(dataset: Dataset) -> Iterator[dict[str, str]]:
-    yield from dataset.documents()
-    more = dataset.directory / _DISTRACTORS
-    if more.is_file():
-        yield from read_lines(more)
-
-
-def _sync(row: dict[str, str], slug: str, compartment: Compartment) -> None:
-    connection, _ = Connection.objects.get_or_create(
-        slug=slug,
-        defaults={
-            "name": slug,
-            "kind": EVALUATION,
-            "compartment": compartment,
-            "sensitivity": Sensitivity.RESTRICTED,
-        },
-    )
-    source = Source(_OneDocument(row), prepare_document)
-    sync_connection(connection, sync=Sync(connection=connection, allow_deletions=True), source=source)
 
 
 def _slug(dataset: Dataset, document: str) -> str:
     """Return a document's slug: a hash of the folder and one of the document's id."""
     folder = os.fsencode(dataset.directory.resolve())
-    parts = (hashlib.sha256(text).hexdigest()[:_SLUG_PART] for text in (folder, json.dumps(document).encode()))
+    parts = (hashlib.sha256(text).hexdigest()[:_HASH_LENGTH] for text in (folder, json.dumps(document).encode()))
     return "-".join((EVALUATION, *parts))

@@ -1,4 +1,4 @@
-"""Every preset on every collection: one table."""
+"""Compare all presets on all collections in one table."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,30 +15,24 @@ from retrieval.evaluation.runner import Evaluation, JudgedCollection, measured
 from retrieval.models import Sync
 from retrieval.presets.catalog import PRESETS
 
-#: Hits a question, as a reader gets them.
+#: Hits per question.
 _DEPTH: Final = 10
 _MIXED: Final = "raw files"
 _MAX_KNOWN_ITEMS: Final = 200
-#: So that one large collection does not decide how long the table takes; the mean of 1,000 is within 0.02 of all.
+#: Limits the duration; the mean of 1,000 questions is within 0.02 of the mean of all.
 _MAX_QUESTIONS: Final = 1000
 _SEED: Final = 7
 _MEASURES: Final = ("nDCG@10", "R@5")
 _COLUMNS: Final = (
-    "collection",
-    "questions",
-    "preset",
-    "ordered by",
+    *("collection", "questions", "preset", "ordered by"),
     *_MEASURES,
-    "p50 ms",
-    "p95 ms",
-    "tokens",
-    "fell back",
+    *("p50 ms", "p95 ms", "tokens", "fell back"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """Questions, and the connections that they are asked of."""
+    """Questions, and the connections to search."""
 
     questions: JudgedCollection
     connections: tuple[Connection, ...]
@@ -47,31 +41,29 @@ class Collection:
 def collections(
     directory: Path, folders: Sequence[Path], *, progress: Callable[[Sync], None]
 ) -> tuple[Collection, ...]:
-    """Return the judged collections below a directory in the order of their names, then the folders as one.
+    """Return the judged collections below a directory by name, then the folders as one collection; all are ingested.
 
-    All are ingested, and their questions known. Raises InvalidRequestError for a directory without any, for what is
-    wrong with one of them, and for folders without a heading to ask for.
+    Raises InvalidRequestError for a directory without collections, for an invalid one, and for folders without unique
+    headings.
     """
     evaluation_principal()
     found = sorted(path.parent for path in directory.glob("*/qrels.tsv"))
     if not found:
         raise InvalidRequestError(f"{directory} has no folder in the BEIR layout.")
     datasets = [load_dataset(path) for path in found]
-    mixed = [_raw_files(folders, progress)] if folders else []
-    return (*(Collection(_drawn(dataset), (ingested(dataset, progress),)) for dataset in datasets), *mixed)
+    mixed = []
+    if folders:
+        connections = tuple(ingested_folder(folder, progress) for folder in folders)
+        mixed = [Collection(known_items(connections, name=_MIXED, limit=_MAX_KNOWN_ITEMS), connections)]
+    return (*(Collection(_sampled(dataset), (ingested(dataset, progress),)) for dataset in datasets), *mixed)
 
 
-def _drawn(dataset: Dataset) -> Dataset:
-    """Return the collection with at most so many of its questions, the same ones in every run."""
+def _sampled(dataset: Dataset) -> Dataset:
+    """Return the collection with up to 1,000 of its questions, the same in every run."""
     if len(dataset.queries) <= _MAX_QUESTIONS:
         return dataset
     queries = tuple(Random(_SEED).sample(dataset.queries, _MAX_QUESTIONS))  # noqa: S311 -- a sample, no secret
     return replace(dataset, queries=queries, qrels={query.id: dataset.qrels[query.id] for query in queries})
-
-
-def _raw_files(folders: Sequence[Path], progress: Callable[[Sync], None]) -> Collection:
-    connections = tuple(ingested_folder(folder, progress) for folder in folders)
-    return Collection(known_items(connections, name=_MIXED, limit=_MAX_KNOWN_ITEMS), connections)
 
 
 def side_by_side(found: Sequence[Collection], *, is_judged: bool) -> Iterator[Evaluation]:
@@ -87,24 +79,19 @@ def table_head() -> str:
 
 
 def table_row(evaluation: Evaluation) -> str:
-    """Return the figures as a row of the table, without an empty cell."""
-    return _row(_cells(evaluation))
-
-
-def _ordered_by(it: Evaluation) -> str:
-    """Return what ordered the hits; with the numbers of searches where it was not the same for all."""
-    if len(it.ordered_by) <= 1:
-        return next(iter(it.ordered_by), "nothing found")
-    return ", ".join(f"{name} {searches}" for name, searches in it.ordered_by.items())
-
-
-def _cells(it: Evaluation) -> tuple[str, ...]:
-    total = it.latency_ms["total"]
-    return (
-        *(it.dataset, str(it.queries), f"`{it.preset}`", _ordered_by(it)),
-        *(f"{it.measures[name]:.3f}" for name in _MEASURES),
-        *(f"{total[name]:.0f}" for name in ("p50", "p95")),
-        *(f"{it.packed_tokens:.0f}", str(it.degraded)),
+    """Return the figures as a row of the table, without empty cells."""
+    total = evaluation.latency_ms["total"]
+    # With counts only if searches differ.
+    orderings = ", ".join(f"{name} {searches}" for name, searches in evaluation.ordered_by.items())
+    if len(evaluation.ordered_by) <= 1:
+        orderings = next(iter(evaluation.ordered_by), "nothing found")
+    return _row(
+        (
+            *(evaluation.dataset, str(evaluation.queries), f"`{evaluation.preset}`", orderings),
+            *(f"{evaluation.measures[name]:.3f}" for name in _MEASURES),
+            *(f"{total[name]:.0f}" for name in ("p50", "p95")),
+            *(f"{evaluation.packed_tokens:.0f}", str(evaluation.degraded)),
+        )
     )
 
 

@@ -44,8 +44,8 @@ class ModelProvider:
     is_extractive: ClassVar[bool] = False
 
     def refuses(self, text: str) -> bool:
-        """Return whether an answer says that the sources do not answer the question."""
-        return text.lstrip().startswith(prompt.REFUSAL)
+        """Return whether an answer reports that the documents do not answer the question."""
+        return text.lstrip().replace("\u2019", "'").startswith(prompt.REFUSAL)
 
     async def stream(self, task: Task) -> AsyncGenerator[Piece, None]:
         """Yield the answer, and last what it used.

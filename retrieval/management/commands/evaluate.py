@@ -13,10 +13,9 @@ from corecube.commands import DatabaseCommand
 from corecube.models import User
 from retrieval.evaluation.datasets import load_dataset
 from retrieval.evaluation.question_set import SetResult, measure_cases
-from retrieval.evaluation.runner import Evaluation, evaluate
+from retrieval.evaluation.runner import Evaluation, evaluate, without_judge
 from retrieval.evaluation.side_by_side import collections, side_by_side, table_head, table_row
 from retrieval.evaluation.stress import Stress
-from retrieval.evaluation.unjudged import without_judge
 from retrieval.ingest.run import Progress
 from retrieval.models import QuestionSet, Sync
 from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
