@@ -73,7 +73,7 @@ def ingested(dataset: Dataset, progress: Callable[[Sync], None]) -> Connection:
     return synced(_slug(dataset), f"Evaluation {dataset.name}", source, progress)
 
 
-def synced(slug: str, name: str, source: Source, progress: Callable[[Sync], None] | None = None) -> Connection:
+def synced(slug: str, name: str, source: Source, progress: Callable[[Sync], None] = lambda _: None) -> Connection:
     """Return the connection with a slug in the compartment of the evaluation, created if missing, after a sync."""
     connection, _ = Connection.objects.get_or_create(
         slug=slug,

@@ -57,7 +57,7 @@ def test_searches_that_fell_back_are_counted(db, dataset, capsys, settings):
     assert evaluation(dataset, capsys)["degraded"] == 0
     call_command("evaluate", str(dataset), "--preset", "helix")
     # This machine keeps no BM25 index.
-    assert "tiny, 2 queries, 2 of them fell back or were cut short" in capsys.readouterr().out
+    assert "tiny, 2 queries, 2 of them degraded" in capsys.readouterr().out
 
 
 def test_the_collection_is_embedded_once(db, dataset, capsys):

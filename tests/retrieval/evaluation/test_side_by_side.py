@@ -152,7 +152,7 @@ def test_files_without_headings_are_refused_before_anything_is_measured(db, judg
     plain = tmp_path / "plain"
     plain.mkdir()
     (plain / "a.txt").write_text("plain words only")
-    with pytest.raises(CommandError, match="has a heading of its own"):
+    with pytest.raises(CommandError, match="has a unique heading"):
         call_command("evaluate", "--all", str(judged), "--files", str(plain))
     assert capsys.readouterr().out == ""
 
@@ -200,5 +200,5 @@ def test_a_directory_without_collections_is_refused(db, tmp_path):
 
 
 def test_files_are_for_all_alone(db, judged, files):
-    with pytest.raises(CommandError, match="--files is for --all"):
+    with pytest.raises(CommandError, match="--files needs --all"):
         call_command("evaluate", str(judged / "first"), "--files", str(files))
