@@ -44,7 +44,7 @@ def test_the_link_sets_a_password_once(alice, client):
     fields = {"new_password1": "correct horse battery", "new_password2": "correct horse battery"}
     assert client.post(form.redirect_chain[-1][0], fields).headers["Location"] == "/login/"
     assert Client().login(username="dora", password="correct horse battery")
-    assert "no longer valid" in Client().get(path, follow=True).content.decode()
+    assert "This link has expired" in Client().get(path, follow=True).content.decode()
     assert ("user.password_set", "dora") in actions()
 
 
