@@ -1,12 +1,11 @@
-"""The one access rule: who may see which connections. Every search starts from `scope_for`.
+"""The access rule: who can see which connections. Every search starts with `scope_for`.
 
-Visible = the connection is enabled, and a grant on its compartment, held by the user or one of the
-user's groups, has a clearance of at least its sensitivity. A key can only narrow its user, a request
-can only narrow both. A key that acts for somebody else opens what both its own user and they may see.
-Anything else is denied.
+A connection is visible if it is enabled and a grant on its compartment, to the user or one of their groups, has a
+clearance of at least its sensitivity. A key can only limit the access of its user, and a request only that of both.
+A key that acts for another user has access to what both users can see. Everything else is denied.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -26,8 +25,8 @@ from corecube.scope import (
     TrustLevel,
 )
 
-# Every search pays for these two: as SQL, for Django takes as long to write them as the database to answer.
-#: The grants of a user and of the user's groups as `_Grant` has them, the widest last.
+# SQL, because every search runs these two, and Django's ORM takes as long to compile them as the database to run them.
+#: The grants of a user and their groups as `_Grant`, the highest clearance last.
 _GRANTS: Final = Prepared("""
 SELECT granted.compartment_id, granted.clearance, holder.username, team.name
 FROM corecube_grant AS granted
@@ -38,7 +37,7 @@ WHERE
     OR granted.group_id IN (SELECT group_id FROM corecube_user_groups WHERE user_id = %(user)s)
 ORDER BY granted.clearance, granted.id DESC
 """)
-#: The connections of some compartments, or all, as `_Connection` has them; of these the ones with some slugs, or all.
+#: The connections as `_Connection`, optionally only those of some compartments and with some slugs.
 _CONNECTIONS: Final = Prepared("""
 SELECT
     source.id, source.slug, source.name, source.compartment_id, compartment.name, source.sensitivity, source.trust,
@@ -54,34 +53,34 @@ ORDER BY source.name
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who a request acts for: a signed-in user, or an API key acting as its user or for a user whom it names."""
+    """On whose behalf a request acts: a signed-in user, or an API key for its user or for a named user."""
 
-    #: Whom searches, conversations and feedback belong to.
+    #: The owner of searches, conversations and feedback.
     user: User
     key: ApiKey | None = None
-    #: The admin who looks through the user's eyes.
+    #: The admin who acts as the user.
     actor: User | None = None
 
     @property
     def label(self) -> str:
-        """The principal as people read it; somebody's own requests and an admin's as them have different ones."""
+        """The principal as text, which differs for an admin who acts as the user."""
         if self.actor is not None:
             return f"{self.user.username} by {self.actor.username}"
         return f"{self.user.username} via key {self.key.prefix}…" if self.key else self.user.username
 
     @property
     def is_forwarded(self) -> bool:
-        """Whether a key acts for somebody else than its own user."""
+        """Whether a key acts for another user than its own."""
         return self.key is not None and self.key.user_id != self.user.pk
 
     @property
     def is_admin(self) -> bool:
-        """Whether the request may administer; a key that acts for an admin must be an admin's itself."""
+        """Whether the request has admin rights; a key that acts for an admin must belong to an admin."""
         return self.user.is_admin and (self.key is None or self.key.user.is_admin)
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether a key keeps the request from a part of what its user may do, or acts for somebody else."""
+        """Whether a key limits the request, or acts for another user."""
         key = self.key
         return key is not None and (
             self.is_forwarded or key.max_sensitivity is not None or key.presets != [] or bool(key.compartments.all())
@@ -91,13 +90,13 @@ class Principal:
         """Return whether the principal may search with a preset."""
         if self.key is None or self.key.presets == []:
             return True
-        # The field takes any JSON; whatever is no list of names allows nothing.
+        # The field accepts any JSON; anything but a list allows nothing.
         return isinstance(self.key.presets, list) and preset in self.key.presets
 
 
 @dataclass(frozen=True, slots=True)
 class ScopeRequest:
-    """How a request narrows its principal's scope: connection slugs; an empty `include` means all."""
+    """The connections that a request includes or excludes, by slug; an empty `include` means all."""
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -114,17 +113,16 @@ def user_named(username: str) -> User:
 def scope_for(
     principal: Principal, request: ScopeRequest | None = None, *, reveal_excluded: bool = False
 ) -> AccessScope:
-    """Return what the principal may see.
+    """Return the connections that the principal can see.
 
-    `reveal_excluded` lists the other connections with the rule that shut them out, for an admin's eyes.
+    `reveal_excluded` also lists the other connections with the rule that excluded them, for admins.
     Raises UnknownConnectionError for a requested slug that the principal cannot see, whether or not it exists.
     """
     grants = _best_grants(principal.user)
     limits = _best_grants(principal.key.user) if principal.key and principal.is_forwarded else grants
     included: list[Inclusion] = []
     excluded: list[ExcludedConnection] = []
-    # What is not to be told of is not read.
-    for connection in _connections(None if reveal_excluded else grants, _named(request)):
+    for connection in _connections(None if reveal_excluded else grants, _requested_slugs(request)):
         grant, limit = grants.get(connection.compartment_id), limits.get(connection.compartment_id)
         reason = _exclusion(connection, grant, limit, principal.key)
         if reason is None and grant is not None and limit is not None:
@@ -137,7 +135,7 @@ def scope_for(
 
 
 class _Grant(NamedTuple):
-    """What a grant opens, and who holds it."""
+    """A grant with its holder."""
 
     compartment_id: int
     clearance: int
@@ -146,12 +144,12 @@ class _Grant(NamedTuple):
 
     @property
     def holder(self) -> str:
-        """The grant's user or group as people read it: "group finance-eu"."""
+        """The user or group as text: "group finance-eu"."""
         return f"group {self.group}" if self.username is None else f"user {self.username}"
 
 
 class _Connection(NamedTuple):
-    """What decides whether a connection may be seen, and what the engine needs to know of it."""
+    """A connection as the access rule and the engine need it."""
 
     id: int
     slug: str
@@ -167,7 +165,7 @@ class _Connection(NamedTuple):
 
     @property
     def facts(self) -> ConnectionFacts:
-        """What the engine needs to know of it."""
+        """The part that the engine needs."""
         return ConnectionFacts(
             id=self.id,
             slug=self.slug,
@@ -182,27 +180,26 @@ class _Connection(NamedTuple):
 
 
 def _best_grants(user: User) -> dict[int, _Grant]:
-    """Return the user's widest grant per compartment id; none for an inactive user."""
+    """Return the user's grant with the highest clearance by compartment id; none for an inactive user."""
     if not user.is_active:
         return {}
-    rows = _rows(_GRANTS, {"user": user.pk})
-    return {grant.compartment_id: grant for grant in map(_Grant._make, rows)}
+    return {grant.compartment_id: grant for grant in map(_Grant._make, _rows(_GRANTS, {"user": user.pk}))}
 
 
-def _named(request: ScopeRequest | None) -> tuple[str, ...]:
-    """Return the only connections that a request is about, by slug; none where it is about all that may be seen."""
+def _requested_slugs(request: ScopeRequest | None) -> tuple[str, ...]:
+    """Return the slugs of the only connections to read; empty for all."""
     return (*request.include, *request.exclude) if request and request.include else ()
 
 
 def _connections(compartments: Collection[int] | None, slugs: Sequence[str]) -> Iterator[_Connection]:
-    """Yield the connections by name: those of some compartments, or all to be told of; of these the ones with slugs."""
+    """Yield the connections by name: of all compartments for None; with these slugs, if any."""
     if compartments is not None and not compartments:
         return iter(())
-    # A text that PostgreSQL cannot hold is no slug.
-    held = [slug for slug in slugs if slug.isascii() and slug.isprintable()]
+    # Excludes text that PostgreSQL cannot store.
+    valid = [slug for slug in slugs if slug.isascii() and slug.isprintable()]
     parameters = {
         "compartments": None if compartments is None else list(compartments),
-        "slugs": held if slugs and compartments is not None else None,
+        "slugs": valid if slugs and compartments is not None else None,
     }
     return map(_Connection._make, _rows(_CONNECTIONS, parameters))
 
@@ -216,9 +213,9 @@ def _rows(sql: Prepared, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
 def _exclusion(
     connection: _Connection, grant: _Grant | None, limit: _Grant | None, key: ApiKey | None
 ) -> Exclusion | None:
-    """Return the rule that shuts a connection out, or None when it may be seen.
+    """Return the rule that excludes a connection, or None if it is visible.
 
-    `limit` is the grant of the key's own user, the same as `grant` unless the key acts for somebody else.
+    `limit` is the grant of the key's user, the same as `grant` unless the key acts for another user.
     """
     if grant is None:
         return Exclusion.NO_GRANT
@@ -239,8 +236,8 @@ def _excluded(connection: _Connection, reason: Exclusion, grant: _Grant | None) 
 
 
 def _key_allows(key: ApiKey, connection: _Connection) -> bool:
-    """Return whether a key's narrowing leaves a connection in."""
-    # `for_secret` prefetches the compartments, so this asks the database nothing per connection.
+    """Return whether the limits of a key allow a connection."""
+    # `for_secret` prefetches the compartments, so there is no query per connection.
     compartments = {compartment.pk for compartment in key.compartments.all()}
     in_compartment = not compartments or connection.compartment_id in compartments
     return in_compartment and (key.max_sensitivity is None or connection.sensitivity <= key.max_sensitivity)
@@ -249,13 +246,7 @@ def _key_allows(key: ApiKey, connection: _Connection) -> bool:
 def _narrow(scope: AccessScope, request: ScopeRequest, *, reveal: bool) -> AccessScope:
     """Apply a request's include and exclude lists to a scope."""
     ids = {inclusion.connection.slug: inclusion.connection.id for inclusion in scope.included}
-    _require_visible(ids, (*request.include, *request.exclude))
+    if not ids.keys() >= {*request.include, *request.exclude}:
+        raise UnknownConnectionError
     wanted = request.include or tuple(ids)
     return scope.only((ids[slug] for slug in wanted if slug not in request.exclude), reveal=reveal)
-
-
-def _require_visible(visible: Iterable[str], slugs: Iterable[str]) -> None:
-    known = set(visible)
-    for slug in slugs:
-        if slug not in known:
-            raise UnknownConnectionError

@@ -1,4 +1,4 @@
-"""Django admin for the governance tables: the long tail beside the console."""
+"""Django admin for users, groups, access, connections and keys: what the console does not cover."""
 
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -21,9 +21,9 @@ admin.site.unregister(Group)
 
 
 class Audited(admin.ModelAdmin):
-    """Writes what is changed here to the audit log as well: which fields, and never their values."""
+    """Also records changes in the audit log: the names of fields, without values."""
 
-    #: The first word of its events.
+    #: The prefix of its events.
     noun: ClassVar[str]
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:  # noqa: ANN401 -- Django's signature
@@ -32,7 +32,7 @@ class Audited(admin.ModelAdmin):
         return super().log_addition(request, obj, message)
 
     def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:  # noqa: ANN401 -- Django's signature
-        """Log that a row was changed; nothing where it was saved as it was."""
+        """Log that a row was changed."""
         if message:
             self._audit("changed", request, obj, changed=list(_changes(message)))
         return super().log_change(request, obj, message)
@@ -50,19 +50,19 @@ class Audited(admin.ModelAdmin):
 
 
 def _changes(message: list[dict[str, dict[str, Any]]]) -> Iterator[str]:
-    """Yield what was changed, in words: "name", "added grant group finance on ledger", without the values."""
+    """Yield the changes without values: "name", "added grant group finance on ledger"."""
     for part in message:
-        for verb, told in part.items():
-            row = f"{verb} {told['name']} {told['object']}" if "name" in told else ""
-            fields = ", ".join(field.lower() for field in told.get("fields", ()))
+        for verb, change in part.items():
+            row = f"{verb} {change['name']} {change['object']}" if "name" in change else ""
+            fields = ", ".join(field.lower() for field in change.get("fields", ()))
             yield from [": ".join(filter(None, (row, fields)))] if row else fields.split(", ")
 
 
 @admin.register(User)
 class AuditedUserAdmin(Audited, UserAdmin):
-    """Users, with their permissions in here.
+    """Users with their permissions in the Django admin.
 
-    Who is an admin, and who may sign in, is changed in the console alone: it keeps the last admin, and ends sessions.
+    Only the console changes admin rights and activation: it protects the last admin, and ends sessions.
     """
 
     noun = "user"
@@ -75,7 +75,7 @@ class AuditedUserAdmin(Audited, UserAdmin):
 
 @admin.register(Group)
 class AuditedGroupAdmin(Audited, GroupAdmin):
-    """Groups, with their permissions in here."""
+    """Groups with their permissions in the Django admin."""
 
     noun = "group"
 
@@ -100,7 +100,7 @@ class CompartmentAdmin(Audited):
 
 @admin.register(Grant)
 class GrantAdmin(Audited):
-    """Who may see which compartment, up to where."""
+    """Grants of users and groups on compartments."""
 
     noun = "grant"
     list_display = ("holder", "compartment", "clearance")
@@ -109,7 +109,7 @@ class GrantAdmin(Audited):
 
 
 class ConnectionForm(forms.ModelForm):
-    """Refuses a connection that its connector could not read."""
+    """Validates a connection with its connector."""
 
     def clean(self) -> dict[str, Any]:
         """Check kind and config together."""
@@ -117,18 +117,20 @@ class ConnectionForm(forms.ModelForm):
         kind: str = cleaned.get("kind", "")
         after = Connection(kind=kind, config=cleaned.get("config", self.instance.config))
         if self.instance.sealed_secrets and secrets_destination(self.instance) != secrets_destination(after):
-            message = "It has secrets, which stay with their host. Change the host in the console, which asks for them."
+            message = (
+                "The connection has secrets for its current host. Change the host in the console and enter them again."
+            )
             raise ValidationError({"config": message})
         if kind in CONNECTORS and "config" in cleaned and {"kind", "config"} & set(self.changed_data):
             try:
-                kept, path = secrets_with(self.instance, {}), self.instance.command_path
-                checked_config(kind, cleaned["config"], kept, command_path=path)
+                secrets, path = secrets_with(self.instance, {}), self.instance.command_path
+                checked_config(kind, cleaned["config"], secrets, command_path=path)
             except ConfigError as error:
                 raise ValidationError({"config": str(error)}) from error
         return cleaned
 
     def clean_config(self) -> dict[str, Any]:
-        """Refuse JSON that is not an object."""
+        """Reject JSON that is not an object."""
         config = self.cleaned_data["config"]
         if config is None:
             return {}
@@ -137,16 +139,16 @@ class ConnectionForm(forms.ModelForm):
         return config
 
     def clean_kind(self) -> str:
-        """Refuse a kind that no connector reads, unless the connection has it already."""
+        """Reject an unknown kind, unless the connection already has it."""
         kind: str = self.cleaned_data["kind"]
         if kind not in CONNECTORS and "kind" in self.changed_data:
-            raise ValidationError(f"There is no connector of that kind; there are: {', '.join(CONNECTORS)}.")
+            raise ValidationError(f"Unknown kind. Available kinds: {', '.join(CONNECTORS)}.")
         return kind
 
 
 @admin.register(Connection)
 class ConnectionAdmin(Audited):
-    """Sources and where they stand."""
+    """Connections with their state."""
 
     noun = "connection"
     form = ConnectionForm
@@ -159,7 +161,7 @@ class ConnectionAdmin(Audited):
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(Audited):
-    """API keys. They are made in the console, which shows a secret once and passes it through no cookie."""
+    """API keys. The console creates them, because it shows the secret once without storing it in a cookie."""
 
     noun = "key"
     list_display = ("name", "prefix", "user", "created_at", "expires_at", "revoked_at", "last_used_at")
@@ -168,36 +170,33 @@ class ApiKeyAdmin(Audited):
     filter_horizontal = ("compartments", "push_connections")
 
     def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 -- Django's signature
-        """Nobody makes a key here."""
+        """Return False."""
         return False
 
     def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:  # noqa: ANN401, FBT001 -- Django's signature
         """Save the key and log when it is revoked."""
         super().save_model(request, obj, form, change)
         if obj.revoked_at and "revoked_at" in form.changed_data:
-            self._record("key.revoked", request, obj)
-
-    def _record(self, action: str, request: HttpRequest, key: ApiKey) -> None:
-        actor = request.user if isinstance(request.user, User) else None
-        audit.record(action, actor=actor, subject=str(key), user=key.user.username)
+            actor = request.user if isinstance(request.user, User) else None
+            audit.record("key.revoked", actor=actor, subject=str(obj), user=obj.user.username)
 
 
 @admin.register(AuditEvent)
 class AuditEventAdmin(admin.ModelAdmin):
-    """The audit log, to read only."""
+    """The audit log, read-only."""
 
     list_display = ("at", "actor", "action", "subject")
     list_filter = ("action",)
     list_select_related = ("actor",)
 
     def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 -- Django's signature
-        """Nobody writes the log by hand."""
+        """Return False."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: AuditEvent | None = None) -> bool:  # noqa: ARG002
-        """Nobody rewrites the log."""
+        """Return False."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: AuditEvent | None = None) -> bool:  # noqa: ARG002
-        """Nobody empties the log."""
+        """Return False."""
         return False

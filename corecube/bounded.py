@@ -1,4 +1,4 @@
-"""Checks that their callers wait for no longer than they want, whatever hangs."""
+"""Checks with a timeout, which run in a thread."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -8,49 +8,49 @@ from typing import Generic, TypeVar
 
 from django.db import connections
 
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 
 
-class BoundedCheck(Generic[_Found]):
-    """A check in a thread of its own, at most one at a time: whoever asks while it runs waits for the same answer.
+class BoundedCheck(Generic[_Result]):
+    """A check that runs in a thread, at most once at a time: concurrent callers share the result.
 
-    One that hangs therefore costs one thread, however often it is asked for.
+    A check that hangs therefore blocks only one thread.
     """
 
-    def __init__(self, check: Callable[[], _Found]) -> None:
+    def __init__(self, check: Callable[[], _Result]) -> None:
         self._check = check
         self._lock = Lock()
-        self._answer: Future[_Found] = Future()
-        self._begun: float | None = None
+        self._result: Future[_Result] = Future()
+        self._started_at: float | None = None
 
-    def begin(self) -> None:
-        """Begin the check unless it runs."""
+    def start(self) -> None:
+        """Start the check unless it is running."""
         with self._lock:
-            if self._begun is None or self._answer.done():
-                self._answer, self._begun = Future(), monotonic()
-                Thread(target=self._run, args=(self._answer,), name="check", daemon=True).start()
+            if self._started_at is None or self._result.done():
+                self._result, self._started_at = Future(), monotonic()
+                Thread(target=self._run, args=(self._result,), name="check", daemon=True).start()
 
-    def result(self, *, seconds: float) -> _Found:
-        """Return what the check that was begun last finds. Raises what it raises.
+    def result(self, *, seconds: float) -> _Result:
+        """Return the result of the last started check, or raise its exception.
 
-        Raises TimeoutError when it has run for longer than so many seconds, whoever began it.
+        Raises TimeoutError if it has been running for longer than `seconds`.
         """
         with self._lock:
-            answer, left = self._answer, (self._begun or 0.0) + seconds - monotonic()
-        return answer.result(timeout=max(0.0, left))
+            result, left = self._result, (self._started_at or 0.0) + seconds - monotonic()
+        return result.result(timeout=max(0.0, left))
 
-    def _run(self, answer: "Future[_Found]") -> None:
+    def _run(self, result: "Future[_Result]") -> None:
         try:
-            found = self._check()
-        except Exception as error:  # noqa: BLE001 -- whoever waits gets it
+            value = self._check()
+        except Exception as error:  # noqa: BLE001 -- raised by `result`
             _close_connections()
-            answer.set_exception(error)
+            result.set_exception(error)
         else:
             _close_connections()
-            answer.set_result(found)
+            result.set_result(value)
 
 
 def _close_connections() -> None:
-    """Give back this thread's database connections: nobody else would."""
+    """Close the database connections of this thread."""
     for connection in connections.all(initialized_only=True):
         connection.close()

@@ -1,4 +1,4 @@
-"""Making, changing and deleting compartments."""
+"""Create, change and delete compartments."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -13,26 +13,26 @@ from corecube.errors import ConflictError, InvalidRequestError
 from corecube.models import ApiKey, Compartment, User
 
 _SLUG_LENGTH = 50
-_TAKEN: Final = "There is a compartment with this name, or one much like it."
+_TAKEN: Final = "There is already a compartment with this or a similar name."
 
 
 @dataclass(frozen=True, slots=True)
 class Consequences:
-    """What deleting a compartment takes with it, and what stands in the way."""
+    """The consequences of deleting a compartment, and the connections that prevent it."""
 
-    #: Names of the connections in it; while there are any it cannot be deleted.
+    #: Names of its connections; they prevent the deletion.
     connections: tuple[str, ...]
     grants: int
-    #: Keys that are narrowed to it and will be revoked.
+    #: Keys limited to it, which are revoked.
     keys: int
 
 
 @atomic_change(_TAKEN)
 def create_compartment(*, name: str, description: str, actor: User) -> Compartment:
-    """Add a compartment that nobody may see yet. Raises InvalidRequestError for a name that gives no new slug."""
+    """Add a compartment without grants. Raises InvalidRequestError for a name without a new slug."""
     slug = slugify(name)[:_SLUG_LENGTH].strip("-_")
     if not slug:
-        raise InvalidRequestError("The name needs a letter or a digit.")
+        raise InvalidRequestError("The name must contain a letter or digit.")
     if Compartment.objects.filter(slug=slug).exists():
         raise InvalidRequestError(_TAKEN)
     made = Compartment.objects.create(slug=slug, name=name, description=description)
@@ -42,7 +42,7 @@ def create_compartment(*, name: str, description: str, actor: User) -> Compartme
 
 @atomic_change()
 def change_compartment(compartment: Compartment, *, name: str, description: str, actor: User) -> None:
-    """Rename and describe a compartment. Its slug stays, so that no address and no program loses it."""
+    """Change name and description of a compartment. The slug is permanent, as URLs and API clients use it."""
     if (compartment.name, compartment.description) == (name, description):
         return
     Compartment.objects.select_for_update().get(pk=compartment.pk)
@@ -53,25 +53,25 @@ def change_compartment(compartment: Compartment, *, name: str, description: str,
 
 
 def consequences(compartment: Compartment) -> Consequences:
-    """Return what deleting a compartment would do."""
+    """Return the consequences of deleting a compartment."""
     return Consequences(
         connections=tuple(compartment.connections.order_by("name").values_list("name", flat=True)),
         grants=compartment.grants.count(),
-        keys=_narrowed_keys(compartment).count(),
+        keys=_limited_keys(compartment).count(),
     )
 
 
 @atomic_change()
 def delete_compartment(compartment: Compartment, *, actor: User) -> Consequences:
-    """Delete a compartment with its grants, and revoke the keys narrowed to it; return what went.
+    """Delete a compartment with its grants, and revoke the keys limited to it; return the consequences.
 
-    Raises ConflictError while it has connections: their documents would be nobody's to grant.
+    Raises ConflictError while it has connections.
     """
     Compartment.objects.select_for_update().get(pk=compartment.pk)
     gone = consequences(compartment)
     if gone.connections:
         raise ConflictError(f"{compartment.name} still has connections: {', '.join(gone.connections)}.")
-    for key in _narrowed_keys(compartment):
+    for key in _limited_keys(compartment):
         key.revoked_at = timezone.now()
         key.save(update_fields=["revoked_at"])
         audit.record(
@@ -84,5 +84,5 @@ def delete_compartment(compartment: Compartment, *, actor: User) -> Consequences
     return gone
 
 
-def _narrowed_keys(compartment: Compartment) -> QuerySet[ApiKey]:
+def _limited_keys(compartment: Compartment) -> QuerySet[ApiKey]:
     return ApiKey.objects.filter(compartments=compartment, revoked_at__isnull=True).select_related("user")

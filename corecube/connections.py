@@ -1,7 +1,7 @@
-"""Making and changing connections: checked, sealed, in one transaction, and audited. Console and API both come here."""
+"""Create and change connections for console and API: validated, with encrypted secrets, and audited."""
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import ClassVar, Final
 
 from django.core.exceptions import ValidationError
@@ -18,31 +18,31 @@ from corecube.models import Connection, User
 from corecube.scope import Sensitivity, TrustLevel
 from corecube.secrets import seal, unseal
 
-#: Slugs that stand for something else in the console's addresses.
+#: Slugs that are used in URLs of the console.
 RESERVED_SLUGS: Final = frozenset({"new"})
-#: What anyone but its kind, its secrets and what syncs write may be changed in.
+#: Fields that can be changed; not the kind, secrets, and fields written by syncs.
 CHANGEABLE: Final = (
     *("name", "slug", "config", "compartment_id", "sensitivity", "trust", "source_type", "half_life_days"),
     *("freshness_basis", "language", "chunk_profile", "enrichment", "sync_every_minutes", "enabled"),
 )
 _TAKEN: Final = "Another connection has this slug."
-_SIGN_IN_AGAIN: Final = "Enter it again: the connection now goes to another host."
+_ENTER_AGAIN: Final = "Enter it again, because the host has changed."
 
 
 class InvalidConnectionError(InvalidRequestError):
-    """The connection cannot be as it was sent."""
+    """The connection is not valid."""
 
     code: ClassVar[str] = "invalid_connection"
 
     def __init__(self, problems: Mapping[str, str]) -> None:
         self.problems = dict(problems)
-        field, words = next(iter(self.problems.items()))
+        field, message = next(iter(self.problems.items()))
         self.param = field or None
-        super().__init__(f"{field}: {words}" if field else words)
+        super().__init__(f"{field}: {message}" if field else message)
 
 
 class CheckFailedError(InvalidRequestError):
-    """The source does not allow what is needed."""
+    """The check of the source failed."""
 
     code: ClassVar[str] = "check_failed"
 
@@ -52,30 +52,31 @@ class CheckFailedError(InvalidRequestError):
 
 
 def problems_of(connection: Connection, secrets: Mapping[str, str]) -> dict[str, str]:
-    """Return what is wrong with a connection that is to be stored, by field; `secrets` are given and replace others."""
+    """Return the problems of a connection by field; the given `secrets` replace stored ones."""
     return {**_row_problems(connection), **source_problems(connection, secrets)}
 
 
 def source_problems(connection: Connection, secrets: Mapping[str, str]) -> dict[str, str]:
-    """Return what is wrong with its config and its secrets, by field; the empty field is what concerns no single one.
+    """Return the problems of config and secrets by field, empty for general ones.
 
-    Stored secrets do not follow the connection to another host, since whoever runs that would read them.
+    Stored secrets are not sent to another host, whose operator could read them.
     """
     if unknown := secrets.keys() - {it.name for it in _secrets_of(connection.kind)}:
-        return {min(unknown): "A connection of this kind has no such secret."}
+        return {min(unknown): "Connections of this kind have no such secret."}
     try:
-        kept = secrets_with(connection, {})
+        stored = secrets_with(connection, {})
     except ConfigError:
-        kept = {}
-    if kept and secrets_destination(connection) != secrets_destination(_stored(connection)):
-        return {name: _SIGN_IN_AGAIN for name in kept if name not in secrets} or config_problems(connection, secrets)
-    return config_problems(connection, {**kept, **secrets})
+        stored = {}
+    row = Connection.objects.filter(pk=connection.pk).first() if stored else None
+    if row is not None and secrets_destination(connection) != secrets_destination(row):
+        return {name: _ENTER_AGAIN for name in stored if name not in secrets} or config_problems(connection, secrets)
+    return config_problems(connection, {**stored, **secrets})
 
 
 def secrets_with(connection: Connection, secrets: Mapping[str, str]) -> dict[str, str]:
-    """Return the stored secrets with the given ones in their place, an empty one removed.
+    """Return the stored secrets updated with the given ones; an empty value removes one.
 
-    Raises ConfigError when the stored ones cannot be opened and the given ones do not stand for all of them.
+    Raises ConfigError if the stored ones cannot be decrypted and none are given.
     """
     try:
         stored = unseal(connection.sealed_secrets)
@@ -87,7 +88,7 @@ def secrets_with(connection: Connection, secrets: Mapping[str, str]) -> dict[str
 
 
 def stored_secrets(connection: Connection) -> frozenset[str]:
-    """Return the names of a connection's stored secrets; all of its kind where they cannot be opened any more."""
+    """Return the names of the stored secrets; all of the kind if they cannot be decrypted."""
     try:
         return frozenset(unseal(connection.sealed_secrets))
     except ConfigError:
@@ -95,14 +96,14 @@ def stored_secrets(connection: Connection) -> frozenset[str]:
 
 
 def secrets_destination(connection: Connection) -> tuple[str, str]:
-    """Return where a connection's secrets go: its kind, and the host with scheme and port, empty for none."""
+    """Return the destination of the secrets: kind, and host with scheme and port, empty for none."""
     if connection.kind not in KINDS or not isinstance(connection.config, dict):
         return connection.kind, ""
     return connection.kind, KINDS[connection.kind].destination(connection.config)
 
 
 def checked(connection: Connection, secrets: Mapping[str, str]) -> tuple[Capability, ...]:
-    """Return what the source of a connection, stored or not, allows; raise InvalidConnectionError."""
+    """Check the source of a connection and return the results; raise InvalidConnectionError."""
     if problems := source_problems(connection, secrets):
         raise InvalidConnectionError(problems)
     try:
@@ -112,7 +113,7 @@ def checked(connection: Connection, secrets: Mapping[str, str]) -> tuple[Capabil
 
 
 def require_checked(connection: Connection, secrets: Mapping[str, str]) -> None:
-    """Raise CheckFailedError for a source that does not allow what is needed; InvalidConnectionError."""
+    """Check the source; raise CheckFailedError or InvalidConnectionError."""
     capabilities = checked(connection, secrets)
     if not all(it.ok for it in capabilities):
         raise CheckFailedError(capabilities)
@@ -120,7 +121,7 @@ def require_checked(connection: Connection, secrets: Mapping[str, str]) -> None:
 
 def create_connection(connection: Connection, secrets: Mapping[str, str], *, actor: User | None) -> Connection:
     """Store a new connection with its secrets and return it; raise InvalidConnectionError, ConflictError."""
-    _require_right(connection, secrets)
+    _require_valid(connection, secrets)
     connection.sealed_secrets = seal(secrets_with(connection, secrets))
     connection.config = normal_config(connection.kind, connection.config)
     with atomic_change(_TAKEN):
@@ -131,7 +132,7 @@ def create_connection(connection: Connection, secrets: Mapping[str, str], *, act
             subject=connection.slug,
             kind=connection.kind,
             secrets=sorted(name for name, value in secrets.items() if value),
-            **_governed(connection),
+            **_access_fields(connection),
         )
     return connection
 
@@ -139,12 +140,12 @@ def create_connection(connection: Connection, secrets: Mapping[str, str], *, act
 def change_connection(
     connection: Connection, secrets: Mapping[str, str], *, actor: User | None, expected: Connection | None = None
 ) -> list[str]:
-    """Store what was changed in a connection that was read before, and return the names of what did change.
+    """Store a changed connection, and return the names of the changed fields.
 
-    Of `secrets` an empty one is removed, and one that is not named stays. Raises InvalidConnectionError, NotFoundError
-    when it is gone, and ConflictError when it is no longer as `expected`.
+    An empty value in `secrets` removes that secret; others are unchanged. Raises InvalidConnectionError, NotFoundError
+    for a deleted connection, and ConflictError if the stored values are not the `expected` ones.
     """
-    _require_right(connection, secrets)
+    _require_valid(connection, secrets)
     connection.config = normal_config(connection.kind, connection.config)
     with atomic_change(_TAKEN):
         before = Connection.objects.select_related("compartment").select_for_update(of=("self",)).get(pk=connection.pk)
@@ -155,9 +156,13 @@ def change_connection(
             return []
         connection.sealed_secrets = seal(secrets_with(before, secrets)) if secrets else before.sealed_secrets
         is_rescheduled = before.sync_every_minutes != connection.sync_every_minutes
-        connection.next_sync_at = _first_start(connection) if is_rescheduled else before.next_sync_at
+        minutes = connection.sync_every_minutes
+        next_start = timezone.now() + timedelta(minutes=minutes) if minutes else None
+        connection.next_sync_at = next_start if is_rescheduled else before.next_sync_at
         connection.save(update_fields=[*CHANGEABLE, "sealed_secrets", "next_sync_at"])
-        audit.record("connection.changed", actor=actor, subject=connection.slug, **_told(before, connection, changed))
+        audit.record(
+            "connection.changed", actor=actor, subject=connection.slug, **_audit_details(before, connection, changed)
+        )
     return changed
 
 
@@ -170,20 +175,20 @@ def switch_connection(connection: Connection, *, enabled: bool, actor: User | No
     connection.enabled = enabled
 
 
-def _require_right(connection: Connection, secrets: Mapping[str, str]) -> None:
+def _require_valid(connection: Connection, secrets: Mapping[str, str]) -> None:
     if problems := problems_of(connection, secrets):
         raise InvalidConnectionError(problems)
 
 
 def _row_problems(connection: Connection) -> dict[str, str]:
-    """Return what is wrong with everything but the config."""
+    """Return the problems of all fields but the config."""
     problems = {}
     if connection.slug in RESERVED_SLUGS:
-        problems["slug"] = "The console needs this one for itself."
+        problems["slug"] = "This slug is reserved."
     try:
         connection.full_clean(exclude=["config"])
     except ValidationError as error:
-        problems |= {field: " ".join(words) for field, words in error.message_dict.items()}
+        problems |= {field: " ".join(messages) for field, messages in error.message_dict.items()}
     return problems
 
 
@@ -191,28 +196,24 @@ def _secrets_of(kind: str) -> tuple[Secret, ...]:
     return KINDS[kind].secrets if kind in KINDS else ()
 
 
-def _stored(connection: Connection) -> Connection:
-    return Connection.objects.filter(pk=connection.pk).first() or connection
-
-
 def _changes(before: Connection, after: Connection) -> list[str]:
-    """Return the names of the fields that differ, those of the config one by one."""
+    """Return the names of the changed fields, with each changed key of the config."""
     fields = [name for name in CHANGEABLE if name != "config" and getattr(before, name) != getattr(after, name)]
     keys = sorted({*before.config, *after.config})
     return [*fields, *(f"config.{key}" for key in keys if before.config.get(key) != after.config.get(key))]
 
 
-def _told(before: Connection, after: Connection, changed: list[str]) -> dict[str, object]:
-    """Return what the audit log keeps of a change: every name, and the values of what decides who sees what."""
-    old, new = _governed(before), _governed(after)
+def _audit_details(before: Connection, after: Connection, changed: list[str]) -> dict[str, object]:
+    """Return the audit details of a change: all names, and the values of the fields that control access."""
+    old, new = _access_fields(before), _access_fields(after)
     differing = {name for name in old if old[name] != new[name]}
-    told: dict[str, object] = {"changed": [name.removesuffix("_id") for name in changed]}
+    details: dict[str, object] = {"changed": [name.removesuffix("_id") for name in changed]}
     if differing:
-        told |= {"before": {name: old[name] for name in differing}, "after": {name: new[name] for name in differing}}
-    return told
+        details |= {"before": {name: old[name] for name in differing}, "after": {name: new[name] for name in differing}}
+    return details
 
 
-def _governed(connection: Connection) -> dict[str, object]:
+def _access_fields(connection: Connection) -> dict[str, object]:
     return {
         "slug": connection.slug,
         "compartment": connection.compartment.slug,
@@ -220,9 +221,3 @@ def _governed(connection: Connection) -> dict[str, object]:
         "trust": TrustLevel(connection.trust).name.lower(),
         "enabled": connection.enabled,
     }
-
-
-def _first_start(connection: Connection) -> datetime | None:
-    """Return when a schedule that was just set starts a sync for the first time: after one interval."""
-    minutes = connection.sync_every_minutes
-    return timezone.now() + timedelta(minutes=minutes) if minutes else None

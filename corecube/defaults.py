@@ -1,4 +1,4 @@
-"""What an installation makes for itself where its environment says nothing. Read by `settings.py`."""
+"""Defaults that an installation creates itself. Used by `settings.py`."""
 
 import os
 import pwd
@@ -10,9 +10,9 @@ from typing import Any
 
 
 def secret_key(path: Path) -> str:
-    """Return the installation's secret key, made on first use and readable by its owner only."""
+    """Return the secret key, created on first use and readable only by its owner."""
     if not path.exists():
-        # Linked into place when it is whole: of two processes at once one wins, and neither reads half a key.
+        # Linked when complete: of two concurrent processes one wins, and none reads a partial key.
         with tempfile.NamedTemporaryFile("w", dir=path.parent, encoding="ascii") as file:
             file.write(secrets.token_urlsafe(50))
             file.flush()
@@ -22,9 +22,9 @@ def secret_key(path: Path) -> str:
 
 
 def folder_roots() -> list[Path]:
-    """Return the folders below which connections may read files: the account's home and where data is usually put.
+    """Return the folders below which connections may read files: the home folder and common data folders.
 
-    A home at the root, as some containers have it, would open everything and is left out.
+    A home folder of `/`, as in some containers, is excluded.
     """
     try:
         home = Path(pwd.getpwuid(os.geteuid()).pw_dir)
@@ -35,7 +35,7 @@ def folder_roots() -> list[Path]:
 
 
 def file_queue(folder: Path) -> dict[str, Any]:
-    """Return the options of the queue that is kept in files, with its folders made."""
+    """Create the folders of a file-based queue, and return its options."""
     messages = folder / "messages"
     messages.mkdir(parents=True, exist_ok=True)
     return {

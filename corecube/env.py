@@ -1,11 +1,11 @@
-"""Typed reads of the environment; only `settings.py` uses them. Junk is refused, never guessed at.
+"""Typed reads of environment variables, used only by `settings.py`. Invalid values raise ImproperlyConfigured.
 
-What was read is remembered, so that the console and `manage.py showconfig` can say what is set and where.
+The values are recorded for the console and `manage.py showconfig`.
 """
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import ip_network
@@ -21,9 +21,8 @@ _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
 _FOLDER_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII | re.IGNORECASE)
 _IDENTIFIER = re.compile(r"([a-z_][a-z0-9_]*\.)?[a-z_][a-z0-9_]*", re.ASCII | re.IGNORECASE)
-
-
 _T = TypeVar("_T")
+_N = TypeVar("_N", int, float)
 
 
 class Origin(StrEnum):
@@ -37,16 +36,16 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A variable that the settings are made of."""
+    """A variable with its value."""
 
     name: str
-    #: As people read it; of a secret only whether there is one.
+    #: As text; for a secret only whether it is set.
     value: str
     origin: Origin
 
     @property
     def is_locked(self) -> bool:
-        """Whether it was set from outside, so that only who starts the process can change it."""
+        """Whether it is set outside, so that the console cannot change it."""
         return self.origin is not Origin.DEFAULT
 
 
@@ -55,19 +54,23 @@ _files: Final[set[Path]] = set()
 
 
 def readings() -> tuple[Reading, ...]:
-    """Return every variable that was read, by name, without secrets."""
+    """Return all variables by name, without secrets."""
     return tuple(_readings[name] for name in sorted(_readings))
 
 
 def files_named() -> frozenset[Path]:
-    """Return the files that variables `NAME_FILE` were read from; most hold a secret."""
+    """Return the files named by variables `NAME_FILE`; most contain a secret."""
     return frozenset(_files)
 
 
-def _noted(name: str, value: _T, *, secret: bool = False) -> _T:
-    """Remember what a variable came to, and return it."""
+def _recorded(name: str, value: _T, *, secret: bool = False) -> _T:
+    """Record the value of a variable and return it."""
     shown = ("set" if value else "not set") if secret else _shown(value)
-    _readings[name] = Reading(name, shown, _origin(name))
+    if os.environ.get(f"{name}_FILE"):
+        origin = Origin.FILE
+    else:
+        origin = Origin.ENVIRONMENT if os.environ.get(name, "").strip() else Origin.DEFAULT
+    _readings[name] = Reading(name, shown, origin)
     return value
 
 
@@ -79,20 +82,14 @@ def _shown(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _origin(name: str) -> Origin:
-    if os.environ.get(f"{name}_FILE"):
-        return Origin.FILE
-    return Origin.ENVIRONMENT if os.environ.get(name, "").strip() else Origin.DEFAULT
-
-
 def env_str(name: str, default: str = "") -> str:
-    """Return the variable, or the content of the file that `NAME_FILE` points to."""
-    return _noted(name, _read(name, default))
+    """Return the variable, or the content of the file named by `NAME_FILE`."""
+    return _recorded(name, _read(name, default))
 
 
 def env_secret(name: str) -> str:
-    """Return a variable that nobody is shown, or the content of its file; empty when there is none."""
-    return _noted(name, _read(name), secret=True)
+    """Return a secret variable, or the content of its file; empty if unset."""
+    return _recorded(name, _read(name), secret=True)
 
 
 def _read(name: str, default: str = "") -> str:
@@ -101,147 +98,135 @@ def _read(name: str, default: str = "") -> str:
         try:
             return Path(path).read_text(encoding="utf-8").strip()
         except OSError as error:
-            message = f"{name}_FILE points to {path}, which cannot be read."
-            raise ImproperlyConfigured(message) from error
+            raise ImproperlyConfigured(f"{name}_FILE points to {path}, which cannot be read.") from error
     return os.environ.get(name, default).strip()
 
 
 def env_bool(name: str, *, default: bool) -> bool:
-    """Return a yes/no variable; anything but 1/0, true/false, yes/no, on/off is an error."""
+    """Return a yes/no variable: 1/0, true/false, yes/no or on/off."""
     value = _read(name).lower()
     if not value:
-        return _noted(name, default)
+        return _recorded(name, default)
     if value in _TRUE | _FALSE:
-        return _noted(name, value in _TRUE)
-    message = f"{name} must be yes or no, not {value!r}."
-    raise ImproperlyConfigured(message)
+        return _recorded(name, value in _TRUE)
+    raise ImproperlyConfigured(f"{name} must be yes or no, not {value!r}.")
 
 
 def env_int(name: str, default: int, *, low: int, high: int) -> int:
-    """Return a whole number within `low` to `high`, both allowed."""
-    value = _read(name)
-    try:
-        number = int(value) if value else default
-    except ValueError as error:
-        message = f"{name} must be a whole number, not {value!r}."
-        raise ImproperlyConfigured(message) from error
-    if low <= number <= high:
-        return _noted(name, number)
-    message = f"{name} must lie between {low} and {high}, not {number}."
-    raise ImproperlyConfigured(message)
+    """Return an integer from `low` to `high`."""
+    return _number(name, default, low, high, int, "a whole number")
 
 
 def env_float(name: str, default: float, *, low: float, high: float) -> float:
-    """Return a number within `low` to `high`, both allowed."""
+    """Return a number from `low` to `high`."""
+    return _number(name, default, low, high, float, "a number")
+
+
+def _number(name: str, default: _N, low: _N, high: _N, convert: Callable[[str], _N], noun: str) -> _N:
     value = _read(name)
     try:
-        number = float(value) if value else default
+        number = convert(value) if value else default
     except ValueError as error:
-        message = f"{name} must be a number, not {value!r}."
-        raise ImproperlyConfigured(message) from error
+        raise ImproperlyConfigured(f"{name} must be {noun}, not {value!r}.") from error
     if low <= number <= high:
-        return _noted(name, number)
-    message = f"{name} must lie between {low:g} and {high:g}, not {number:g}."
-    raise ImproperlyConfigured(message)
+        return _recorded(name, number)
+    raise ImproperlyConfigured(f"{name} must be between {_shown(low)} and {_shown(high)}, not {_shown(number)}.")
 
 
 def env_choice(name: str, default: str, choices: Sequence[str]) -> str:
-    """Return one of the choices as it is written there, capitals and small letters taken as the same."""
+    """Return one of the choices, compared without case."""
     value = _read(name)
     if not value:
-        return _noted(name, default)
+        return _recorded(name, default)
     for choice in choices:
         if choice.casefold() == value.casefold():
-            return _noted(name, choice)
-    message = f"{name} must be one of {', '.join(choices)}, not {value!r}."
-    raise ImproperlyConfigured(message)
+            return _recorded(name, choice)
+    raise ImproperlyConfigured(f"{name} must be one of {', '.join(choices)}, not {value!r}.")
 
 
 def env_identifier(name: str, default: str) -> str:
-    """Return a plain SQL name, with its schema and a dot where there is one."""
+    """Return an SQL identifier, optionally with a schema."""
     value = _read(name) or default
     if _IDENTIFIER.fullmatch(value):
-        return _noted(name, value)
-    message = f"{name} must be a name of letters, digits and underscores, not {value!r}."
-    raise ImproperlyConfigured(message)
+        return _recorded(name, value)
+    raise ImproperlyConfigured(f"{name} must be a name of letters, digits and underscores, not {value!r}.")
 
 
 def env_folder_name(name: str) -> str:
-    """Return the name of a folder, never a path; empty when the variable is."""
+    """Return the name of a folder without a path, or empty."""
     value = _read(name)
     if not value or _FOLDER_NAME.fullmatch(value):
-        return _noted(name, value)
-    message = f"{name} must be a name of letters, digits, dots and hyphens, not {value!r}."
-    raise ImproperlyConfigured(message)
+        return _recorded(name, value)
+    raise ImproperlyConfigured(f"{name} must be a name of letters, digits, dots and hyphens, not {value!r}.")
 
 
 def env_url(name: str) -> str:
-    """Return the address of an HTTP service, empty when the variable is; one that holds a password is an error."""
+    """Return the URL of an HTTP service without credentials, or empty."""
     value = _read(name)
     try:
         parts = urlsplit(value)
-        is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        is_url = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        is_address = False
-    if value and not (is_address and value.isascii() and value.isprintable() and " " not in value):
-        # Not repeated: it may hold a password in the wrong place.
-        raise ImproperlyConfigured(f"{name} must be an address such as https://host/path.")
+        is_url = False
+    if value and not (is_url and value.isascii() and value.isprintable() and " " not in value):
+        # Not included: it may contain a password.
+        raise ImproperlyConfigured(f"{name} must be a URL such as https://host/path.")
     if value and names_refused(parts.hostname or ""):
-        raise ImproperlyConfigured(f"{name} cannot be used. {REFUSAL}")
+        raise ImproperlyConfigured(f"{name} is not allowed. {REFUSAL}")
     if value and (parts.username is not None or parts.password is not None):
-        raise ImproperlyConfigured(f"{name} must not hold a user or a password.")
-    # What follows the question mark can be a key.
-    _noted(name, value.partition("?")[0])
+        raise ImproperlyConfigured(f"{name} must not contain a user or password.")
+    # The query string can contain a key.
+    _recorded(name, value.partition("?")[0])
     return value
 
 
 def env_token(name: str) -> str:
-    """Return a secret that goes into a header: visible ASCII signs; empty when the variable is."""
+    """Return a secret for an HTTP header: visible ASCII characters, or empty."""
     value = _read(name)
     if not value or (value.isascii() and value.isprintable() and " " not in value):
-        return _noted(name, value, secret=True)
-    raise ImproperlyConfigured(f"{name} must be of visible ASCII signs without blanks.")
+        return _recorded(name, value, secret=True)
+    raise ImproperlyConfigured(f"{name} must consist of visible ASCII characters without spaces.")
 
 
 def env_list(name: str, default: str = "") -> list[str]:
-    """Return the comma-separated parts of a variable, without blanks."""
-    return _noted(name, [part.strip() for part in _read(name, default).split(",") if part.strip()])
+    """Return the comma-separated values of a variable."""
+    return _recorded(name, [part.strip() for part in _read(name, default).split(",") if part.strip()])
 
 
 def env_networks(name: str) -> list[str]:
-    """Return the comma-separated addresses and networks of a variable; "*" by itself stands for any."""
+    """Return the comma-separated addresses and networks of a variable; "*" alone means any."""
     values = env_list(name)
     for value in values:
         try:
             ip_network(value)
         except ValueError as error:
             if values != ["*"]:
-                message = f"{name} must hold addresses and networks such as 10.0.0.0/8, or only *; not {value!r}."
+                message = f"{name} must contain addresses and networks such as 10.0.0.0/8, or only *; not {value!r}."
                 raise ImproperlyConfigured(message) from error
     return values
 
 
 def env_path(name: str, default: Path) -> Path:
-    """Return a path, made absolute."""
+    """Return an absolute path."""
     value = _read(name)
-    return _noted(name, Path(value).expanduser().resolve() if value else default)
+    return _recorded(name, Path(value).expanduser().resolve() if value else default)
 
 
 def env_folders(name: str, default: Iterable[Path]) -> list[Path]:
-    """Return the comma-separated folders of a variable; one that does not begin at the root or a home is an error."""
+    """Return the comma-separated folders of a variable, which must be absolute or start with a home folder."""
     if not (named := [part.strip() for part in _read(name).split(",") if part.strip()]):
-        return _noted(name, list(default))
+        return _recorded(name, list(default))
     try:
         folders = [Path(part).expanduser() for part in named]
     except RuntimeError as error:
         raise ImproperlyConfigured(f"{name} names the home folder of a user who does not exist.") from error
     if relative := [str(it) for it in folders if not it.is_absolute()]:
-        raise ImproperlyConfigured(f"{name} must name folders from the root on, not {relative[0]!r}.")
-    return _noted(name, folders)
+        raise ImproperlyConfigured(f"{name} must contain absolute paths, not {relative[0]!r}.")
+    return _recorded(name, folders)
 
 
 def usable_folder(path: Path) -> Path:
-    """Return a folder, made if missing; one that this user cannot write to is an error."""
+    """Return a writable folder, created if missing."""
     try:
         path.mkdir(parents=True, exist_ok=True)
         is_usable = os.access(path, os.R_OK | os.W_OK | os.X_OK)
@@ -249,5 +234,4 @@ def usable_folder(path: Path) -> Path:
         is_usable = False
     if is_usable:
         return path
-    message = f"This user cannot write to {path}; CORECUBE_VAR_DIR names another folder for CoreCube's data."
-    raise ImproperlyConfigured(message)
+    raise ImproperlyConfigured(f"This user cannot write to {path}. Set CORECUBE_VAR_DIR to another data folder.")

@@ -1,30 +1,30 @@
-"""Every error that CoreCube raises on purpose.
+"""All errors that CoreCube raises.
 
 CoreCubeError
-├── ConfigError                 a setting or tunable is out of its range
-├── NotFoundError               nothing by that name is visible to you
+├── ConfigError                 a setting is missing or out of range
+├── NotFoundError               not found, or not visible to you
 │   ├── UnknownConnectionError
 │   └── UnknownPrincipalError
-├── InvalidRequestError         the request cannot be carried out as sent
+├── InvalidRequestError         the request is not valid
 │   └── UnstorableValueError
 ├── NotAuthenticatedError
 ├── NotPermittedError
-├── ConflictError               somebody else was faster
-├── RefusedForNowError          the same request may be carried out a little later
-│   ├── RateLimitedError        more requests than the API key may send
-│   └── OverloadedError         more is asked for than can be done in time
-└── UnavailableError            something the request needs is down
+├── ConflictError               a concurrent change
+├── RefusedForNowError          the same request may succeed later
+│   ├── RateLimitedError        the rate limit of the API key
+│   └── OverloadedError         the server is overloaded
+└── UnavailableError            a required service is down
     └── DatabaseUnavailableError
 
 `retrieval.errors` continues the tree for the engine. A class's docstring is its default message;
-`status` is the HTTP status that an API answers with and `code` the stable word for programs.
+`status` is the HTTP status of an API response, and `code` a stable identifier for API clients.
 """
 
 from typing import ClassVar
 
 
 class CoreCubeError(Exception):
-    """Something went wrong in CoreCube."""
+    """An internal error occurred."""
 
     status: ClassVar[int] = 500
     code: ClassVar[str] = "internal_error"
@@ -34,7 +34,7 @@ class CoreCubeError(Exception):
 
 
 class ConfigError(CoreCubeError):
-    """A setting is missing or out of its range."""
+    """A setting is missing or out of range."""
 
     code: ClassVar[str] = "config_error"
 
@@ -59,79 +59,79 @@ class UnknownPrincipalError(NotFoundError):
 
 
 class InvalidRequestError(CoreCubeError):
-    """The request cannot be carried out as it was sent."""
+    """The request is not valid."""
 
     status: ClassVar[int] = 422
     code: ClassVar[str] = "invalid_request"
 
 
 class UnstorableValueError(InvalidRequestError):
-    """A value is too long, too large or holds characters that cannot be stored. Correct it and send it again."""
+    """A value is too long, too large or contains characters that cannot be stored. Correct it and try again."""
 
     code: ClassVar[str] = "unstorable_value"
 
 
 class NotAuthenticatedError(CoreCubeError):
-    """A valid API key or a sign-in is needed."""
+    """A valid API key or sign-in is required."""
 
     status: ClassVar[int] = 401
     code: ClassVar[str] = "invalid_api_key"
 
 
 class NotPermittedError(CoreCubeError):
-    """This needs a right that you do not have."""
+    """You do not have permission for this."""
 
     status: ClassVar[int] = 403
     code: ClassVar[str] = "not_permitted"
 
 
 class ConflictError(CoreCubeError):
-    """It has been changed in the meantime."""
+    """This item was changed in the meantime."""
 
     status: ClassVar[int] = 409
     code: ClassVar[str] = "conflict"
 
 
 class RefusedForNowError(CoreCubeError):
-    """This cannot be carried out now; the same request may be sent again later."""
+    """This is not possible right now. Try again later."""
 
     status: ClassVar[int] = 429
 
     def __init__(self, message: str = "", *, retry_after_seconds: int) -> None:
         super().__init__(message)
-        #: Whole seconds to wait, at least 1.
+        #: Seconds to wait, at least 1.
         self.retry_after_seconds = retry_after_seconds
 
 
 class RateLimitedError(RefusedForNowError):
-    """This API key has sent more requests than it may."""
+    """The rate limit of this API key is exceeded."""
 
     code: ClassVar[str] = "rate_limit_exceeded"
 
     def __init__(self, *, retry_after_seconds: int) -> None:
-        message = f"This API key may send again in {retry_after_seconds} s."
+        message = f"The rate limit of this API key is exceeded. Try again in {retry_after_seconds} s."
         super().__init__(message, retry_after_seconds=retry_after_seconds)
 
 
 class OverloadedError(RefusedForNowError):
-    """More is asked for than can be done in time; it may be asked again in a moment."""
+    """The server is overloaded. Try again in a moment."""
 
     code: ClassVar[str] = "overloaded"
 
     def __init__(self, *, reason: str, retry_after_seconds: int) -> None:
         super().__init__(retry_after_seconds=retry_after_seconds)
-        #: A stable word for logs and figures: "pool_full", "hard_reject" ...
+        #: A stable identifier for logs and metrics: "pool_full", "hard_reject" ...
         self.reason = reason
 
 
 class UnavailableError(CoreCubeError):
-    """Something that the request needs is not available right now."""
+    """A required service is not available."""
 
     status: ClassVar[int] = 503
     code: ClassVar[str] = "unavailable"
 
 
 class DatabaseUnavailableError(UnavailableError):
-    """The database does not answer."""
+    """The database is not available."""
 
     code: ClassVar[str] = "database_unavailable"

@@ -1,7 +1,7 @@
 """API keys of front ends that act for their signed-in users: `X-CoreCube-User: <JWT>`.
 
-The token is signed with a secret of the key's own (HS256), so that who knows the key alone acts for nobody, and what
-a front end passes on unsigned changes nothing.
+The token is signed (HS256) with a second secret of the key, so that the key alone cannot act for other users, and
+unsigned headers that a front end passes on have no effect.
 """
 
 import hashlib
@@ -24,9 +24,9 @@ logger = logging.getLogger(__name__)
 
 USER_HEADER: Final = "X-CoreCube-User"
 AUDIENCE: Final = "corecube"
-#: Longest life of a token, from when it was issued to its end, in seconds.
+#: Maximum lifetime of a token in seconds.
 MAX_SECONDS: Final = 300
-#: How far the clocks of both sides may be apart, in seconds.
+#: Tolerated clock difference in seconds.
 _LEEWAY: Final = 30
 _SECRET_BYTES: Final = 32
 _MAX_TOKEN_LENGTH: Final = 4096
@@ -35,7 +35,7 @@ _NAME: Final = "forwarding"
 
 
 class UserTokenError(NotAuthenticatedError):
-    """The X-CoreCube-User token names no user whom this API key may act for."""
+    """The X-CoreCube-User token is not valid for this API key."""
 
     code: ClassVar[str] = "invalid_user_token"
     param: ClassVar[str] = USER_HEADER
@@ -49,7 +49,7 @@ class ForwardingNotAllowedError(NotPermittedError):
 
 @transaction.atomic
 def allow_forwarding(key: ApiKey, *, actor: User) -> str:
-    """Let a key act for users, and return its new secret, which can be shown only now; an older one ends.
+    """Let a key act for other users, and return the new secret, which is shown only once and replaces any other.
 
     Raises NotPermittedError for anyone but an admin.
     """
@@ -62,7 +62,7 @@ def allow_forwarding(key: ApiKey, *, actor: User) -> str:
 
 @transaction.atomic
 def stop_forwarding(key: ApiKey, *, actor: User) -> None:
-    """Take it away again; raise NotPermittedError for anyone but an admin."""
+    """Stop user forwarding; raise NotPermittedError for anyone but an admin."""
     _require_admin(actor)
     if not key.may_forward_users:
         return
@@ -71,10 +71,10 @@ def stop_forwarding(key: ApiKey, *, actor: User) -> None:
 
 
 def forwarded_user(key: ApiKey, token: str) -> User:
-    """Return the active user whom a key's token names.
+    """Return the active user in the token of a key.
 
-    Raises ForwardingNotAllowedError for a key that may act for nobody, and UserTokenError, always in the same words,
-    for a token that is not the key's, is too old, lives too long, was sent before, or names nobody who is active.
+    Raises ForwardingNotAllowedError for a key without user forwarding, and UserTokenError, always with the same
+    message, for an invalid, expired or reused token, for a lifetime that is too long, and for an unknown user.
     """
     if not key.may_forward_users:
         raise ForwardingNotAllowedError
@@ -82,7 +82,7 @@ def forwarded_user(key: ApiKey, token: str) -> User:
     name = claims["sub"]
     if not 0 < len(name) <= _MAX_NAME_LENGTH or name != storable(name):
         raise UserTokenError
-    _take(key, claims)
+    _require_unused(key, claims)
     user = User.objects.filter(username=name, is_active=True).first()
     if user is None:
         raise UserTokenError
@@ -90,7 +90,7 @@ def forwarded_user(key: ApiKey, token: str) -> User:
 
 
 def _claims(key: ApiKey, token: str) -> dict[str, Any]:
-    """Return what a token says, after its signature, its audience and its life have been checked."""
+    """Return the claims of a token with a valid signature, audience and lifetime."""
     try:
         secret = unseal(key.sealed_forwarding_secret, Purpose.FORWARDING)[_NAME]
         claims: dict[str, Any] = jwt.decode(
@@ -101,19 +101,19 @@ def _claims(key: ApiKey, token: str) -> dict[str, Any]:
             leeway=_LEEWAY,
             options={"require": ["sub", "aud", "iat", "exp"], "strict_aud": True},
         )
-        lasts = int(claims["exp"]) - int(claims["iat"])
+        lifetime = int(claims["exp"]) - int(claims["iat"])
     except (ConfigError, KeyError) as error:
         logger.error("forwarding.secret_lost key=%s", key.prefix)  # noqa: TRY400 -- the traceback would name the secret's token
         raise UserTokenError from error
     except (jwt.PyJWTError, ValueError, TypeError, OverflowError) as error:
         raise UserTokenError from error
-    if not 0 < lasts <= MAX_SECONDS:
+    if not 0 < lifetime <= MAX_SECONDS:
         raise UserTokenError
     return claims
 
 
-def _take(key: ApiKey, claims: dict[str, Any]) -> None:
-    """Remember a token that has an id until it ends; raise UserTokenError for one that was sent before."""
+def _require_unused(key: ApiKey, claims: dict[str, Any]) -> None:
+    """Record the id of a token, if any, until it expires; raise UserTokenError for a reused one."""
     if "jti" not in claims:
         return
     digest = hashlib.sha256(str(claims["jti"]).encode("utf-8", "surrogatepass")).hexdigest()
@@ -131,4 +131,4 @@ def _set(key: ApiKey, *, sealed: str) -> None:
 
 def _require_admin(actor: User) -> None:
     if not actor.is_admin:
-        raise NotPermittedError("Only an admin may let a key act for users.")
+        raise NotPermittedError("Only an admin may change user forwarding of a key.")

@@ -79,40 +79,24 @@ def set_clearance(
     if before == clearance:
         return GrantChange(holder, compartment, before, clearance, ReachChange(), None)
     seen = reach_of(holder.people)
-    _write(holder, compartment, clearance)
-    change = reach_change(seen, reach_of(holder.people))
-    event = _record(holder, compartment, before, clearance, actor, change)
-    return GrantChange(holder, compartment, before, clearance, change, event)
-
-
-def _write(holder: Holder, compartment: Compartment, clearance: Sensitivity | None) -> None:
     if clearance is None:
         holder.grants.filter(compartment=compartment).delete()
-        return
-    if not holder.grants.filter(compartment=compartment).update(clearance=clearance):
+    elif not holder.grants.filter(compartment=compartment).update(clearance=clearance):
         user, group = (holder.id, None) if holder.kind == "user" else (None, holder.id)
         Grant.objects.create(user_id=user, group_id=group, compartment=compartment, clearance=clearance)
-
-
-def _record(
-    holder: Holder,
-    compartment: Compartment,
-    before: Sensitivity | None,
-    after: Sensitivity | None,
-    actor: User,
-    change: ReachChange,
-) -> AuditEvent:
-    return audit.record(
+    change = reach_change(seen, reach_of(holder.people))
+    event = audit.record(
         "grant.changed",
         actor=actor,
         subject=f"{holder.label} on {compartment.slug}",
         compartment=compartment.slug,
         holder={"kind": holder.kind, "id": holder.id},
         before=level_name(before),
-        after=level_name(after),
+        after=level_name(clearance),
         gained=len(change.gained),
         lost=len(change.lost),
     )
+    return GrantChange(holder, compartment, before, clearance, change, event)
 
 
 def level_name(clearance: Sensitivity | None) -> str:

@@ -1,4 +1,4 @@
-"""Groups: making, renaming and deleting them, and who is in them."""
+"""Create, rename and delete groups, and change their members."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -12,12 +12,12 @@ from corecube.errors import InvalidRequestError
 from corecube.models import User
 from corecube.reach import ReachChange, reach_change, reach_of
 
-_TAKEN: Final = "There is a group with this name."
+_TAKEN: Final = "There is already a group with this name."
 
 
 @dataclass(frozen=True, slots=True)
 class GroupConsequences:
-    """What deleting a group does."""
+    """The consequences of deleting a group."""
 
     members: int
     grants: int
@@ -26,7 +26,7 @@ class GroupConsequences:
 
 @atomic_change(_TAKEN)
 def create_group(*, name: str, actor: User) -> Group:
-    """Add an empty group without grants; raise InvalidRequestError for a name that there is."""
+    """Add an empty group without grants; raise InvalidRequestError for an existing name."""
     _require_new(name)
     group = Group.objects.create(name=name)
     audit.record("group.created", actor=actor, subject=name)
@@ -35,7 +35,7 @@ def create_group(*, name: str, actor: User) -> Group:
 
 @atomic_change(_TAKEN)
 def rename_group(group: Group, *, name: str, actor: User) -> None:
-    """Rename a group; raise InvalidRequestError for a name that another one has."""
+    """Rename a group; raise InvalidRequestError for an existing name."""
     if group.name == name:
         return
     Group.objects.select_for_update().get(pk=group.pk)
@@ -47,7 +47,7 @@ def rename_group(group: Group, *, name: str, actor: User) -> None:
 
 @atomic_change()
 def set_membership(group: Group, user: User, *, is_member: bool, actor: User) -> ReachChange:
-    """Put a user into a group or take them out; return what they came to see or lost sight of."""
+    """Add a user to a group or remove them; return the change of access."""
     same = User.objects.filter(pk=user.pk)
     User.objects.select_for_update().get(pk=user.pk)
     if user.groups.filter(pk=group.pk).exists() == is_member:
@@ -63,7 +63,7 @@ def set_membership(group: Group, user: User, *, is_member: bool, actor: User) ->
 
 
 def deletion_of(group: Group) -> GroupConsequences:
-    """Return what deleting a group would do, by doing it and going back."""
+    """Return the consequences of deleting a group, by a deletion that is rolled back."""
     with transaction.atomic():
         found = _delete(group)
         transaction.set_rollback(True)
@@ -72,11 +72,10 @@ def deletion_of(group: Group) -> GroupConsequences:
 
 @atomic_change()
 def delete_group(group: Group, *, actor: User) -> GroupConsequences:
-    """Delete a group with its grants; return what went."""
-    name = group.name
-    gone = _delete(group)
-    audit.record("group.deleted", actor=actor, subject=name, members=gone.members, grants=gone.grants)
-    return gone
+    """Delete a group with its grants; return the consequences."""
+    found = _delete(group)
+    audit.record("group.deleted", actor=actor, subject=group.name, members=found.members, grants=found.grants)
+    return found
 
 
 def _delete(group: Group) -> GroupConsequences:

@@ -1,4 +1,4 @@
-"""Whether the database can be used, and what it and the disk hold."""
+"""Checks of the database, and its figures."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from django.db.migrations.recorder import MigrationRecorder
 from corecube.errors import DatabaseUnavailableError, UnavailableError
 
 MIGRATE: Final = (
-    "Migrations are pending: run `manage.py migrate`. `make run` and `manage.py start` do it by themselves."
+    "Migrations are pending: run `manage.py migrate`. `make run` and `manage.py start` do this automatically."
 )
 
 
 def require_database() -> None:
-    """Return when the database answers and has every table as this version needs it.
+    """Check that the database is available with all migrations.
 
-    Raises DatabaseUnavailableError when it does not answer, UnavailableError when migrations are pending.
+    Raises DatabaseUnavailableError, or UnavailableError for pending migrations.
     """
     try:
         applied = MigrationRecorder(connections["default"]).applied_migrations()
-    except Exception as error:  # whatever the driver, the pool and the embedded server raise
+    except Exception as error:  # from the driver, the pool or the embedded server
         raise DatabaseUnavailableError from error
     if not _latest_migrations() <= applied.keys():
         raise UnavailableError(MIGRATE)
@@ -40,18 +40,18 @@ SELECT current_setting('server_version'),
 
 @dataclass(frozen=True, slots=True)
 class DatabaseFacts:
-    """What the server says of itself and of this database."""
+    """Figures of the server and of this database."""
 
     server: str
     pgvector: str
     bytes: int
-    #: Connections to this database, of every process, and the most that the server takes in all.
+    #: Connections to this database from all processes, and the limit of the server.
     connections: int
     max_connections: int
 
 
 def database_facts() -> DatabaseFacts:
-    """Ask the server. Raises what the driver raises when it does not answer."""
+    """Query the server. Raises the errors of the driver."""
     with connections["default"].cursor() as cursor:
         cursor.execute(_FACTS_SQL)
         server, pgvector, *rest = cursor.fetchone()
@@ -59,12 +59,12 @@ def database_facts() -> DatabaseFacts:
 
 
 def pool_figures() -> Mapping[str, int]:
-    """Return what this process's pool of connections says of itself; nothing where there is none."""
+    """Return the statistics of this process's connection pool; empty without a pool."""
     pool = getattr(connections["default"], "pool", None)
     return pool.get_stats() if pool else {}
 
 
 @cache
 def _latest_migrations() -> frozenset[tuple[str, str]]:
-    """Return the app and name of each app's last migration."""
+    """Return the app and name of the last migration of each app."""
     return frozenset(MigrationLoader(None).graph.leaf_nodes())

@@ -1,4 +1,4 @@
-"""What every HTTP answer carries: an id, a content security policy, a clear word when the database is down."""
+"""Middleware for all responses: request id, content security policy, and database outages."""
 
 import logging
 import uuid
@@ -35,66 +35,65 @@ _POLICY: Final = (
 
 
 class HtmxHttpRequest(HttpRequest):
-    """A request as django-htmx's middleware leaves it."""
+    """A request with the attribute of django-htmx's middleware."""
 
     htmx: HtmxDetails
 
 
 def wants_json(request: HttpRequest) -> bool:
-    """Return whether a program sent the request, so that errors are JSON."""
+    """Return whether the request is for an API, so that errors are JSON."""
     return request.path.startswith(_API_PREFIXES)
 
 
 def request_id(request: HttpRequest) -> str:
-    """Return the id that `RequestIdMiddleware` gave the request; "-" where it did not see it."""
-    given: str = getattr(request, "request_id", "-")
-    return given
+    """Return the id of the request; "-" without `RequestIdMiddleware`."""
+    return str(getattr(request, "request_id", "-"))
 
 
 class RequestIdMiddleware:
-    """Gives every request an id of its own, names it in the log of a failure and sends it back as `x-request-id`.
+    """Gives every request an id, logs it for failures and returns it as `x-request-id`.
 
-    An id that the client sends is not taken, so that nobody writes into the log.
+    An id sent by the client is ignored, so that clients cannot write to the log.
     """
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Answer the request with its id in a header."""
-        drawn = uuid.uuid4().hex
-        request.request_id = drawn  # type: ignore[attr-defined]  # Django's requests take attributes
+        """Return the response with the id in a header."""
+        new_id = uuid.uuid4().hex
+        request.request_id = new_id  # type: ignore[attr-defined]  # a dynamic attribute
         response = with_frame_memory(self.get_response, request)
-        response.headers["x-request-id"] = drawn
+        response.headers["x-request-id"] = new_id
         return response
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> None:
-        """Name the request that failed; Django logs the traceback next."""
+        """Log the failed request; Django then logs the traceback."""
         if not isinstance(exception, _REFUSALS):
             logger.error("request.failed id=%s path=%s", request_id(request), request.path)
 
 
 class ContentSecurityPolicyMiddleware:
-    """Allows only what this server itself serves: no inline script or style, no framing."""
+    """Allows only resources of this server: no inline scripts or styles, no framing."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Answer the request under the policy."""
+        """Return the response with the policy."""
         response = self.get_response(request)
         response.headers.setdefault("Content-Security-Policy", _POLICY)
         return response
 
 
 class DatabaseOutageMiddleware:
-    """Turns a database that does not answer into a 503 that says so."""
+    """Turns a database outage into a 503 response."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Answer the request."""
+        """Return the response."""
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
@@ -106,8 +105,8 @@ class DatabaseOutageMiddleware:
 
 
 def outage_response(request: HttpRequest) -> HttpResponse:
-    """Return the answer to a request that the database could not serve."""
-    error = DatabaseUnavailableError("The database does not answer. The request can be sent again in a moment.")
+    """Return the response during a database outage."""
+    error = DatabaseUnavailableError("The database is not available. Try again in a moment.")
     if wants_json(request):
         body = {"error": {"message": str(error), "type": "server_error", "param": None, "code": error.code}}
         response: HttpResponse = JsonResponse(body, status=error.status)

@@ -1,4 +1,4 @@
-"""Issuing and revoking API keys."""
+"""Issue and revoke API keys."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +14,7 @@ from corecube.models import ApiKey, Compartment, Connection, User
 
 
 class KeyState(StrEnum):
-    """Whether a key opens anything, and what keeps it from it."""
+    """The state of a key."""
 
     ACTIVE = "active"
     OWNER_INACTIVE = "owner inactive"
@@ -24,11 +24,11 @@ class KeyState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyTerms:
-    """What a key may do. Everything in here only takes from what its user may do, but pushing."""
+    """The settings of a key. All but push access only limit the access of its user."""
 
     name: str
     expires_at: datetime | None = None
-    #: Sensitivity that it goes up to; None leaves its user's clearances.
+    #: The maximum sensitivity; None for that of its user.
     max_sensitivity: int | None = None
     compartments: tuple[Compartment, ...] = ()
     presets: tuple[str, ...] = ()
@@ -38,9 +38,9 @@ class KeyTerms:
 
 @atomic_change()
 def issue_key(*, user: User, terms: KeyTerms, actor: User) -> tuple[ApiKey, str]:
-    """Save a new key and return it with its secret, which is stored nowhere and can be shown only now.
+    """Save a new key and return it with its secret, which is not stored.
 
-    An admin issues keys for anyone; others for themselves, within what they see and without pushing. Raises
+    Admins issue keys for any user; others only for themselves, within their access and without push access. Raises
     NotPermittedError.
     """
     if not actor.is_admin:
@@ -66,15 +66,15 @@ def _require_own(user: User, terms: KeyTerms, actor: User) -> None:
         raise NotPermittedError("Only an admin may issue a key for someone else.")
     if terms.push_connections:
         raise NotPermittedError("Only an admin may let a key push documents.")
-    if not {it.pk for it in terms.compartments} <= {it.pk for it in seen_compartments(actor)}:
-        raise NotPermittedError("A key can only be narrowed to what its user may see.")
+    if not {it.pk for it in terms.compartments} <= {it.pk for it in visible_compartments(actor)}:
+        raise NotPermittedError("A key can only be limited to compartments that its user can see.")
 
 
 @atomic_change()
 def revoke_key(key: ApiKey, *, actor: User) -> None:
-    """Stop a key for good. One that is revoked already stays as it is.
+    """Revoke a key permanently.
 
-    Raises NotPermittedError for someone else's key, unless the actor is an admin.
+    Raises NotPermittedError for the key of another user, unless the actor is an admin.
     """
     if key.user != actor and not actor.is_admin:
         raise NotPermittedError("Only an admin may revoke someone else's key.")
@@ -84,7 +84,7 @@ def revoke_key(key: ApiKey, *, actor: User) -> None:
 
 
 def key_state(key: ApiKey, now: datetime) -> KeyState:
-    """Return a key's state; what cannot be undone comes first."""
+    """Return the state of a key; revoked takes precedence over expired."""
     if key.revoked_at is not None:
         return KeyState.REVOKED
     if key.expires_at is not None and key.expires_at <= now:
@@ -92,7 +92,7 @@ def key_state(key: ApiKey, now: datetime) -> KeyState:
     return KeyState.ACTIVE if key.user.is_active else KeyState.OWNER_INACTIVE
 
 
-def seen_compartments(user: User) -> list[Compartment]:
-    """Return the compartments of which a user sees a connection, by name: those that they may know of."""
+def visible_compartments(user: User) -> list[Compartment]:
+    """Return the compartments with connections that a user can see, by name."""
     ids = [inclusion.connection.id for inclusion in scope_for(Principal(user)).included]
     return list(Compartment.objects.filter(connections__in=ids).distinct())

@@ -1,7 +1,7 @@
-"""Requests that are refused for what they hold: answered with 4xx and a sentence, never with a traceback.
+"""Invalid requests: 4xx responses with a message.
 
-Forms and schemas check field by field and name the one that is wrong. Here is what no view has to think of: addresses,
-encodings and cookies that cannot be read, and values that got as far as the database, which cannot take them.
+Forms and schemas validate fields. This handles the rest for all views: unreadable URLs, encodings and cookies, and
+values that the database cannot store.
 """
 
 import codecs
@@ -12,41 +12,43 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
-from corecube.api import refused
+from corecube.api import failure_response
 from corecube.database import is_unstorable
 from corecube.errors import CoreCubeError, InvalidRequestError, RefusedForNowError, UnstorableValueError
 from corecube.http import GetResponse, request_id, wants_json
 
 logger = logging.getLogger(__name__)
 
-_TITLES: Final = {403: "Not allowed", 409: "Changed meanwhile", 429: "Try again later"}
+_TITLES: Final = {403: "Not allowed", 409: "Conflict", 429: "Try again later"}
 _ENCODINGS: Final = frozenset({"utf-8", "ascii"})
 
 
 class UnsupportedEncodingError(InvalidRequestError):
-    """The request is not in UTF-8. Send UTF-8, and no other charset in Content-Type."""
+    """The request must be in UTF-8, with no other charset in Content-Type."""
 
     status: ClassVar[int] = 415
     code: ClassVar[str] = "unsupported_encoding"
 
 
 class RefusalMiddleware:
-    """Refuses text that cannot be read, and turns the errors of views that are the request's own into answers."""
+    """Rejects unreadable requests, and turns errors of views that the request caused into responses."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Answer the request."""
-        if not _is_readable(request.encoding):
+        """Return the response."""
+        if request.encoding is not None and codecs.lookup(request.encoding).name not in _ENCODINGS:
             return refusal(request, UnsupportedEncodingError())
         if "\0" in request.path_info and not wants_json(request):
             raise Http404
-        _forget_unreadable_cookies(request)
+        # No cookie of ours contains NUL, which can be sent as an escape.
+        for name in [name for name, value in request.COOKIES.items() if "\0" in f"{name}{value}"]:
+            del request.COOKIES[name]
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        """Return the answer to an error that the request itself is the cause of, None for any other."""
+        """Return the response to an error that the request caused, None for any other."""
         if isinstance(exception, CoreCubeError) and exception.status < 500:  # noqa: PLR2004 -- HTTP
             return refusal(request, exception)
         if is_unstorable(exception):
@@ -56,21 +58,11 @@ class RefusalMiddleware:
 
 
 def refusal(request: HttpRequest, error: CoreCubeError) -> HttpResponse:
-    """Return a refusal: JSON for programs, a page or a part of one for people."""
+    """Return an error response: JSON for an API, else a page or a fragment."""
     if wants_json(request):
-        return refused(request, error)
+        return failure_response(request, error)
     context = {"title": _TITLES.get(error.status, "Not accepted"), "message": str(error)}
     response = render(request, "error.html", context, status=error.status)
     if isinstance(error, RefusedForNowError):
         response.headers["Retry-After"] = str(error.retry_after_seconds)
     return response
-
-
-def _is_readable(encoding: str | None) -> bool:
-    return encoding is None or codecs.lookup(encoding).name in _ENCODINGS
-
-
-def _forget_unreadable_cookies(request: HttpRequest) -> None:
-    """Leave out cookies with a NUL, which can be written as an escape: they are none of ours."""
-    for name in [name for name, value in request.COOKIES.items() if "\0" in f"{name}{value}"]:
-        del request.COOKIES[name]

@@ -1,4 +1,4 @@
-"""What one principal may see in one request: frozen data, free of Django, the only key to a search."""
+"""The connections that one request may search: immutable data, free of Django."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from enum import IntEnum, StrEnum
 
 
 class Sensitivity(IntEnum):
-    """How far a connection's content may travel; a clearance is the highest level that a grant opens."""
+    """How confidential a connection is; a clearance is the highest level that a grant allows."""
 
     PUBLIC = 0
     INTERNAL = 1
@@ -15,7 +15,7 @@ class Sensitivity(IntEnum):
 
 
 class TrustLevel(IntEnum):
-    """How much a source is believed; breaks near-ties in a ranking."""
+    """How reliable a source is; breaks near-ties in a ranking."""
 
     VOLATILE = 1
     REFERENCE = 2
@@ -23,7 +23,7 @@ class TrustLevel(IntEnum):
 
 
 class FreshnessBasis(StrEnum):
-    """The moment that a document's age is counted from."""
+    """The time from which the age of a document is counted."""
 
     SYNCED = "synced"
     MODIFIED = "modified"
@@ -41,7 +41,7 @@ class Exclusion(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConnectionFacts:
-    """What the engine needs to know of a connection, read once per request."""
+    """The properties of a connection that the engine needs, read once per request."""
 
     id: int
     slug: str
@@ -51,13 +51,13 @@ class ConnectionFacts:
     trust: TrustLevel
     half_life_days: float
     freshness_basis: FreshnessBasis
-    #: PostgreSQL text search configuration of its documents; empty for the installation's own.
+    #: PostgreSQL text search configuration of its documents; empty for the default.
     language: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Inclusion:
-    """A connection inside the scope, and the grant that opened it."""
+    """A connection in the scope, with the grant that allows it."""
 
     connection: ConnectionFacts
     #: "group finance-eu" or "user maya".
@@ -67,22 +67,22 @@ class Inclusion:
 
 @dataclass(frozen=True, slots=True)
 class ExcludedConnection:
-    """A connection outside the scope, kept only for a viewer who may know of it (an admin)."""
+    """A connection outside the scope, listed only for admins."""
 
     connection: ConnectionFacts
     reason: Exclusion
-    #: The widest grant on its compartment, which fell short or did not decide; empty and None without one.
+    #: The highest grant on its compartment, if any; empty and None otherwise.
     via: str = ""
     clearance: Sensitivity | None = None
-    #: Whether it is enabled: otherwise no grant alone would open it.
+    #: Whether it is enabled; otherwise no grant is sufficient.
     is_enabled: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class AccessScope:
-    """The connections that one principal may see in one request.
+    """The connections that one principal can see in one request.
 
-    Only `corecube.access.scope_for` makes one, so every search has been through the access rule.
+    Only `corecube.access.scope_for` creates one, so every search applies the access rule.
     A request can narrow it (`only`), nothing can widen it.
     """
 
@@ -97,7 +97,7 @@ class AccessScope:
 
     @property
     def connection_ids(self) -> list[int]:
-        """The allowed connections' ids, ascending; a list, as the database driver wants one."""
+        """The ids of the allowed connections, ascending; a list for the database driver."""
         return sorted(self._by_id)
 
     def allows(self, connection_id: int) -> bool:
@@ -105,19 +105,19 @@ class AccessScope:
         return connection_id in self._by_id
 
     def inclusion(self, connection_id: int) -> Inclusion:
-        """Return the rule that lets a connection in; raise KeyError for one that is not in scope."""
+        """Return the inclusion of a connection; raise KeyError for one that is not in scope."""
         return self._by_id[connection_id]
 
     def only(self, connection_ids: Iterable[int], *, reveal: bool) -> "AccessScope":
         """Return the scope narrowed to these connections; the rest are listed as excluded if `reveal`."""
-        kept = frozenset(connection_ids)
+        retained = frozenset(connection_ids)
         dropped = tuple(
             ExcludedConnection(inclusion.connection, Exclusion.REQUEST, inclusion.via, inclusion.clearance)
             for inclusion in self.included
-            if inclusion.connection.id not in kept
+            if inclusion.connection.id not in retained
         )
         return AccessScope(
             principal=self.principal,
-            included=tuple(inclusion for inclusion in self.included if inclusion.connection.id in kept),
+            included=tuple(inclusion for inclusion in self.included if inclusion.connection.id in retained),
             excluded=(*self.excluded, *dropped) if reveal else (),
         )

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from corecube.api import error_response, principal_of_key, refused
+from corecube.api import error_response, failure_response, principal_of_key
 from corecube.errors import CoreCubeError, NotAuthenticatedError, NotPermittedError
 from corecube.forwarding import USER_HEADER
 from retrieval.agents.server import serve
@@ -32,13 +32,13 @@ def mcp(request: HttpRequest) -> HttpResponse:
         _require_own_origin(request)
         given = request.headers.get("Authorization")
         if given is None:
-            raise NotAuthenticatedError("Send an API key as `Authorization: Bearer cc_...`.")
+            raise NotAuthenticatedError("An API key is required: send it as `Authorization: Bearer cc_...`.")
         principal = principal_of_key(given, request.headers.get(USER_HEADER))
         body = request.body
     except CoreCubeError as error:
-        return refused(request, error)
+        return failure_response(request, error)
     except RequestDataTooBig:
-        return error_response("The request is too large for this server.", status=413, code="request_too_large")
+        return error_response("The request is too large.", status=413, code="request_too_large")
     headers = {name: value for name, value in request.headers.items() if name not in {"Authorization", "Cookie"}}
     reply = async_to_sync(serve)(body, headers, Caller(principal, request.build_absolute_uri))
     headers = {name: value for name, value in reply.headers if name.lower() in _RESPONSE_HEADERS}

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, StringConstraints
 from corecube.access import Principal, user_named
 from corecube.api import principal_of
 from corecube.errors import InvalidRequestError, NotFoundError, NotPermittedError
-from corecube.keys import KeyTerms, issue_key, key_state, revoke_key, seen_compartments
+from corecube.keys import KeyTerms, issue_key, key_state, revoke_key, visible_compartments
 from corecube.models import ApiKey, Compartment, Connection, User
 from corecube.models.access import MAX_REQUESTS_PER_MINUTE
 from corecube.sanitise import storable
@@ -156,7 +156,7 @@ def _owner(principal: Principal, body: KeyIn) -> User:
 def _terms(principal: Principal, body: KeyIn) -> KeyTerms:
     """Return the limits of the key; raise NotFoundError for an unknown compartment, preset or connection."""
     is_admin = principal.is_admin
-    known = list(Compartment.objects.all()) if is_admin else seen_compartments(principal.user)
+    known = list(Compartment.objects.all()) if is_admin else visible_compartments(principal.user)
     compartments = {it.slug: it for it in known}
     connections = {it.slug: it for it in Connection.objects.filter(kind="push")} if is_admin else {}
     expires_at = body.expires_at

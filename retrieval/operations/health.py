@@ -70,7 +70,7 @@ def readyz(request: HttpRequest) -> JsonResponse:  # noqa: ARG001 -- Django's si
 def checked_parts() -> Mapping[str, Part]:
     """Return the state of each part of a search within 0.7 s, even if a part hangs."""
     for check in _CHECKS.values():
-        check.begin()
+        check.start()
     return {name: _bounded(name, check) for name, check in _CHECKS.items()}
 
 

@@ -13,7 +13,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from corecube.access import Principal
-from corecube.api import principal_of_key, refused
+from corecube.api import failure_response, principal_of_key
 from corecube.errors import CoreCubeError, RefusedForNowError
 from corecube.forwarding import USER_HEADER
 from corecube.models import User
@@ -66,7 +66,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
         if not _is_admin(request):
             raise Http404
     except RefusedForNowError as error:
-        return refused(request, error)
+        return failure_response(request, error)
     encode, content_type = choose_encoder(request.headers.get("Accept", ""))
     return HttpResponse(encode(REGISTRY), content_type=content_type)
 
@@ -103,7 +103,7 @@ def load_metrics(load: Load) -> Iterator[Metric]:
     yield _gauge("recovery_slots_held", "Recovery queries that run.", load.recovery_held)
     yield _counter("queries_admitted", "Queries that were begun.", load.admitted)
     yield _by_label(CounterMetricFamily, "queries_refused", "Queries refused.", "reason", refused)
-    yield _counter("requests_refused", "Requests of programs refused before anything was done.", overload_guard.refused)
+    yield _counter("requests_refused", "API requests refused because of overload.", overload_guard.refused)
     yield _counter("recovery_skipped", "Searches broken off without a recovery.", load.recovery_skipped)
     yield _gauge("search_wait_max_seconds", "Longest wait for a slot and a turn.", load.max_wait_seconds)
 

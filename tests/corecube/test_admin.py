@@ -45,7 +45,7 @@ def test_a_connection_that_could_not_be_read_is_refused(admin, tmp_path):
     for config, kind, reason in (
         ("{}", "folder", "A folder connection needs a path."),
         ('{"path": "/srv/no/such"}', "folder", "There is nothing at /srv/no/such."),
-        ("{}", "teleport", "There is no connector of that kind"),
+        ("{}", "teleport", "Unknown kind. Available kinds:"),
     ):
         page = admin.post("/admin/corecube/connection/add/", connection(compartment, config=config, kind=kind))
         assert reason in page.content.decode()
@@ -116,7 +116,7 @@ def test_secrets_follow_a_connection_to_no_other_host_and_no_other_kind(admin):
     assert admin.post(path, kept).status_code == 302
     assert AuditEvent.objects.get(action="connection.changed").details["changed"] == ["name", "config"]
     moved = {**kept, "kind": "upload", "config": "{}"}
-    assert "stay with their host" in admin.post(path, moved).content.decode()
+    assert "has secrets for its current host" in admin.post(path, moved).content.decode()
     it.refresh_from_db()
     assert it.kind == "push"
 

@@ -4,7 +4,7 @@ import pytest
 from django.db import OperationalError
 from django.http import Http404, HttpResponse
 
-from corecube.api import _unexpected
+from corecube.api import failure_response
 from corecube.http import DatabaseOutageMiddleware, RequestIdMiddleware, wants_json
 
 
@@ -55,8 +55,8 @@ def test_the_id_is_known_while_the_request_is_answered(rf):
     [
         lambda request: RequestIdMiddleware(HttpResponse).process_exception(request, RuntimeError()),
         lambda request: DatabaseOutageMiddleware(HttpResponse).process_exception(request, OperationalError()),
-        lambda request: _unexpected(request, RuntimeError()),
-        lambda request: _unexpected(request, OperationalError()),
+        lambda request: failure_response(request, RuntimeError()),
+        lambda request: failure_response(request, OperationalError()),
     ],
 )
 def test_the_log_of_a_failure_names_the_request(rf, caplog, fail):

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from corecube.access import Principal, scope_for
 from corecube.errors import NotPermittedError
-from corecube.keys import KeyState, KeyTerms, issue_key, key_state, revoke_key, seen_compartments
+from corecube.keys import KeyState, KeyTerms, issue_key, key_state, revoke_key, visible_compartments
 from corecube.models import ApiKey, AuditEvent, Compartment, Connection
 from corecube.models.access import key_digest
 from corecube.scope import Sensitivity
@@ -63,9 +63,9 @@ def test_a_user_can_name_neither_unseen_compartments_nor_connections_to_push_to(
 
 
 def test_the_compartments_that_a_user_may_know_of(world):
-    assert [it.slug for it in seen_compartments(world.bob)] == ["engineering"]
-    assert seen_compartments(world.charlie) == []
-    assert [it.slug for it in seen_compartments(world.alice)] == ["engineering", "finance"]
+    assert [it.slug for it in visible_compartments(world.bob)] == ["engineering"]
+    assert visible_compartments(world.charlie) == []
+    assert [it.slug for it in visible_compartments(world.alice)] == ["engineering", "finance"]
 
 
 def test_revoking_stops_it_once_and_for_all(world):

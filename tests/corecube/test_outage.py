@@ -54,7 +54,7 @@ def test_a_program_gets_503_and_when_to_try_again(told):
 def test_a_person_gets_a_page_that_says_so(told):
     status, _, body = told[1]
     assert status == 503
-    assert "The database does not answer" in body
+    assert "The database is not available" in body
     assert "secret-word" not in body
 
 

@@ -10,7 +10,7 @@ from django.contrib.auth.password_validation import validate_password
 from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.utils import timezone
 
-from corecube.keys import KeyTerms, seen_compartments
+from corecube.keys import KeyTerms, visible_compartments
 from corecube.models import Compartment, Connection, User
 from corecube.models.access import MAX_REQUESTS_PER_MINUTE
 from corecube.models.choices import SENSITIVITY_CHOICES
@@ -154,7 +154,7 @@ class KeyForm(forms.Form):
         # The list must not reveal other compartments to users who are not admins.
         compartments = Compartment.objects.all()
         if not actor.is_admin:
-            compartments = compartments.filter(pk__in=[it.pk for it in seen_compartments(actor)])
+            compartments = compartments.filter(pk__in=[it.pk for it in visible_compartments(actor)])
         field = self.fields["compartments"]
         assert isinstance(field, forms.ModelMultipleChoiceField)  # noqa: S101 -- declared above
         field.queryset = compartments

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 from corecube.access import Principal, scope_for
 from corecube.forwarding import allow_forwarding, stop_forwarding
 from corecube.http import HtmxHttpRequest
-from corecube.keys import KeyState, issue_key, key_state, revoke_key, seen_compartments
+from corecube.keys import KeyState, issue_key, key_state, revoke_key, visible_compartments
 from corecube.models import ApiKey, User
 from explorer.pages.access.forms import KeyForm
 from explorer.pages.access.key_panels import KeyRow, Visible, key_row
@@ -129,7 +129,7 @@ def _visible(viewer: User) -> Visible | None:
     if viewer.is_admin:
         return None
     ids = scope_for(Principal(viewer)).connection_ids
-    return Visible({compartment.pk for compartment in seen_compartments(viewer)}, set(ids))
+    return Visible({compartment.pk for compartment in visible_compartments(viewer)}, set(ids))
 
 
 def _owner(request: HtmxHttpRequest, viewer: User) -> User | None:

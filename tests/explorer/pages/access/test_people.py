@@ -133,7 +133,7 @@ def test_bob_becomes_an_admin_and_no_longer(admin, browse, bob_page):
 @pytest.mark.parametrize(("deed", "fields"), [("admin", {"admin": "no"}), ("active", {"active": "no"})])
 def test_an_admin_cannot_do_it_to_themselves(admin, world, deed, fields):
     page = admin.post(f"{USERS}{world.alice.pk}/{deed}/", fields, follow=True).content.decode()
-    assert "Nobody can do this to themselves" in page
+    assert "You cannot do this to yourself" in page
     assert User.objects.get(username="alice").is_admin
 
 
@@ -148,7 +148,7 @@ def test_a_group_is_added_filled_renamed_and_deleted(admin, world):
     admin.post(f"{there}member/", {"member": "yes", "username": "charlie"})
     assert world.charlie.groups.get().name == "sales"
     admin.post(there, {"name": "Sales"})
-    assert "There is a group with this name." in admin.post(there, {"name": "Engineers"}).content.decode()
+    assert "There is already a group with this name." in admin.post(there, {"name": "Engineers"}).content.decode()
     admin.post(f"{there}member/", {"member": "no", "username": "charlie"})
     assert not world.charlie.groups.exists()
     admin.post(f"{there}delete/")

@@ -113,7 +113,7 @@ def test_a_stored_config_is_shown_as_it_was_filled_in(db):
         ("push", {"config_max_bytes": "-1"}, "config_max_bytes", None),
         ("push", {"name": "!!!"}, "name", None),
         ("push", {"slug": "vault"}, "slug", "Another connection has this slug."),
-        ("push", {"slug": "new"}, "slug", "The console needs this one for itself."),
+        ("push", {"slug": "new"}, "slug", "This slug is reserved."),
         ("push", {"compartment": ""}, "compartment", "This field is required."),
         ("push", {"sensitivity": "9"}, "sensitivity", None),
         ("push", {"half_life_days": "0"}, "half_life_days", None),
