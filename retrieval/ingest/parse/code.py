@@ -1,4 +1,4 @@
-"""Source code: functions and the parts of classes as blocks, each under the names that it stands under."""
+"""Source code: functions and the parts of classes as blocks, each with the names of its scopes."""
 
 import re
 from collections.abc import Sequence
@@ -8,29 +8,28 @@ from typing import Final
 from tree_sitter import Node
 
 from retrieval.errors import IngestError
-from retrieval.ingest.parse.code_blocks import CodeBlocks
+from retrieval.ingest.parse.code_blocks import CodeBlocks, read_keys, read_paragraphs
 from retrieval.ingest.parse.code_languages import YAML, Language, language_of, parser_of
-from retrieval.ingest.parse.code_plain import read_keys, read_paragraphs
 from retrieval.ingest.parse.code_scopes import read_tree
 from retrieval.ingest.parse.decoding import charset_of, decode
 from retrieval.ingest.parse.finish import cleaned
 from retrieval.text.document import Block, ParsedDocument, RawDocument
 
-#: A longer line is data or generated; the rest of it is left out.
+#: A longer line is data or generated, and is cut.
 _MAX_LINE_CHARACTERS: Final = 2_000
-#: A tree takes some fifty times the room of its text; a larger file is generated and read without its grammar.
+#: A tree needs about fifty times the memory of its text; a larger file is generated and read without its grammar.
 _MAX_GRAMMAR_CHARACTERS: Final = 1_000_000
-#: With more of its bytes in errors, a file is not in the language that its name says.
+#: A file with a larger share of errors is not in the language of its name.
 _MAX_ERRORS: Final = 0.3
-_WHOLE: Final = re.compile("statement$|definition$|declaration$|_item$")
+_STATEMENT: Final = re.compile("statement$|definition$|declaration$|_item$")
 _GENERIC_NAMES: Final = frozenset({"__init__", "index", "mod", "main", "setup"})
 _CUT: Final = " …"
 
 
 def parse_code(raw: RawDocument) -> ParsedDocument:
-    """Return a file of source code, its lines unchanged but for those over 2,000 characters, which are cut.
+    """Return a file of source code with unchanged lines, except that those over 2,000 characters are cut.
 
-    Every block knows the line that it starts on. Raises IngestError `empty`.
+    Every block has the number of its first line. Raises IngestError `empty`.
     """
     lines, cut = _lines(decode(raw.content, charset_of(raw.media_type)))
     language = language_of(raw.name)
@@ -48,7 +47,7 @@ def parse_code(raw: RawDocument) -> ParsedDocument:
 
 
 def _lines(text: str) -> tuple[list[str], int]:
-    """Return the lines of a text as editors count them, and how many of them were cut."""
+    """Return the lines of a text as editors count them, and how many were cut."""
     lines = cleaned(text.replace("\f", " ").replace("\v", " ")).split("\n")
     cut = 0
     for number, line in enumerate(lines):
@@ -71,7 +70,7 @@ def _blocks(lines: list[str], language: Language | str) -> Sequence[Block]:
 
 
 def _tree(text: str, language: Language) -> Node | None:
-    """Return the syntax tree of a text, None when it is too large or not in that language."""
+    """Return the syntax tree of a text, None if it is too large or not in that language."""
     if len(text) > _MAX_GRAMMAR_CHARACTERS:
         return None
     content = text.encode()
@@ -80,12 +79,12 @@ def _tree(text: str, language: Language) -> Node | None:
 
 
 def _error_bytes(root: Node) -> int:
-    """Return how much of a tree the grammar could not read; whole statements inside an error count as read."""
+    """Return how many bytes the grammar could not read; complete statements in an error count as read."""
     waiting, found = [root], 0
     while waiting:
         node = waiting.pop()
         if node.is_error:
-            read = (part for part in node.named_children if _WHOLE.search(part.type) and not part.has_error)
+            read = (part for part in node.named_children if _STATEMENT.search(part.type) and not part.has_error)
             found += _size(node) - sum(map(_size, read))
         elif node.has_error:
             waiting.extend(node.children)
@@ -97,7 +96,7 @@ def _size(node: Node) -> int:
 
 
 def _title(name: str) -> str:
-    """Return the file's name, with its folder's where it says nothing by itself."""
+    """Return the file's name, with its folder's if it is generic."""
     path = PurePosixPath(name.replace("\\", "/"))
     is_generic = path.stem in _GENERIC_NAMES and path.parent.name
     return f"{path.parent.name}/{path.name}" if is_generic else path.name or "Untitled"

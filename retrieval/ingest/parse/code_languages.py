@@ -1,4 +1,4 @@
-"""The programming languages that are read by their grammar, and what their syntax trees call things."""
+"""The programming languages with a grammar, and the node types of their syntax trees."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from tree_sitter import Node, Parser
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A language by its name, and the package that holds its grammar."""
+    """A language by its name, and the package of its grammar."""
 
     name: str
     package: str
@@ -41,7 +41,7 @@ _BY_SUFFIXES: Final[Mapping[str, Language]] = {
 }
 LANGUAGES: Final = {suffix: language for suffixes, language in _BY_SUFFIXES.items() for suffix in suffixes.split()}
 YAML: Final = "yaml"
-#: Languages without a grammar here: blank lines tell their parts apart.
+#: Languages without a grammar here, split at blank lines.
 PLAIN_LANGUAGES: Final[Mapping[str, str]] = {
     ".bat": "batch", ".cfg": "ini", ".clj": "clojure", ".cmake": "cmake", ".conf": "configuration", ".css": "css",
     ".dart": "dart", ".ex": "elixir", ".exs": "elixir", ".fs": "f#", ".gradle": "groovy", ".graphql": "graphql",
@@ -56,7 +56,7 @@ _BY_NAME: Final[Mapping[str, str]] = {
     "cmakelists.txt": "cmake",
 }  # fmt: skip
 CODE_NAMES: Final = frozenset(_BY_NAME)
-#: What has a name and stands for itself. A part of code of these kinds is never opened unless it is large.
+#: Named definitions without members, which are split only if they are large.
 FUNCTIONS: Final = frozenset({
     "function_definition", "function_declaration", "generator_function_declaration", "function_item",
     "function_signature_item", "function_signature", "local_function_statement", "method_definition",
@@ -65,7 +65,7 @@ FUNCTIONS: Final = frozenset({
     "macro_definition", "create_function", "create_procedure", "create_trigger", "table",
     "table_array_element",
 })  # fmt: skip
-#: What has a name and holds functions; its members are told apart.
+#: Named definitions with members, which become separate blocks.
 _CLASSES: Final = frozenset({
     "class_definition", "class_declaration", "abstract_class_declaration", "class_specifier", "struct_specifier",
     "union_specifier", "enum_specifier", "class", "module", "interface_declaration", "enum_declaration",
@@ -74,27 +74,27 @@ _CLASSES: Final = frozenset({
     "internal_module", "namespace_definition", "namespace_declaration", "type_spec", "type_alias_declaration",
     "type_definition", "create_table", "create_view", "create_materialized_view", "create_type",
 })  # fmt: skip
-#: What stands around definitions and has no name of its own.
+#: Nodes around definitions without a name.
 TRANSPARENT: Final = frozenset({"preproc_ifdef", "preproc_if", "linkage_specification", "companion_object"})
-#: What stands around one definition: `export`, decorators, templates.
+#: Nodes around one definition: `export`, decorators, templates.
 _WRAPPERS: Final = frozenset({
     "decorated_definition", "export_statement", "template_declaration", "statement", "expression_statement",
     "lexical_declaration", "variable_declaration", "type_declaration", "ambient_declaration", "declaration",
 })  # fmt: skip
-#: What is a function when the value on its right is one.
+#: Bindings that define a function if their value is one.
 _BINDINGS: Final = frozenset({"variable_declarator", "assignment_expression", "public_field_definition", "pair"})
 _FUNCTION_VALUES: Final = frozenset({"arrow_function", "function_expression", "generator_function", "class"})
 _WRAPPED: Final = FUNCTIONS | _CLASSES | _WRAPPERS | _BINDINGS
-#: What belongs to the definition right below it.
+#: Nodes that belong to the definition directly below them.
 LEADS: Final = frozenset({"comment", "line_comment", "block_comment", "attribute_item", "decorator", "attribute_list"})
-#: What the name is, in grammars that have no field for it.
+#: Node types of names, in grammars without a field for them.
 _NAMES: Final = frozenset({"object_reference", "identifier", "bare_key", "quoted_key", "dotted_key", "constant"})
 _MAX_WRAPPERS: Final = 4
 _MAX_NAME_CHARACTERS: Final = 100
 
 
 def language_of(name: str) -> Language | str:
-    """Return the language of a file, as a bare name where there is no grammar, empty for an unknown one."""
+    """Return the language of a file: only its name without a grammar, empty if it is unknown."""
     path = PurePosixPath(name.replace("\\", "/"))
     plain = PLAIN_LANGUAGES.get(path.suffix.lower()) or _BY_NAME.get(path.name.lower(), "")
     return LANGUAGES.get(path.suffix.lower(), plain)
@@ -102,12 +102,12 @@ def language_of(name: str) -> Language | str:
 
 @lru_cache
 def parser_of(language: Language) -> Parser:
-    """Return the parser of a language, loaded when it is first asked for."""
+    """Return the parser of a language, loaded at the first call."""
     return Parser(Grammar(getattr(import_module(language.package), language.function)()))
 
 
 def definition(node: Node) -> Node | None:
-    """Return the definition that a node is or wraps; None for anything else and for one on a single line."""
+    """Return the definition that a node is or wraps; None for other nodes and for one on a single line."""
     for _ in range(_MAX_WRAPPERS):
         if node.start_point.row == last_row(node):
             return None
@@ -123,12 +123,12 @@ def definition(node: Node) -> Node | None:
 
 
 def is_function(node: Node) -> bool:
-    """Return True for a definition that holds no members."""
+    """Return whether a definition has no members."""
     return node.type in FUNCTIONS or node.type in _BINDINGS
 
 
 def names_of(node: Node) -> tuple[str, ...]:
-    """Return the name of a definition, below that of its type where the two stand together (`Server.start`)."""
+    """Return the name of a definition, after its type's if both are given (`Server.start`)."""
     fields = (node.child_by_field_name(field) for field in ("name", "key", "left"))
     name = _plain(next(filter(None, fields), None) or _declared(node))
     receiver = node.child_by_field_name("receiver")
@@ -137,7 +137,7 @@ def names_of(node: Node) -> tuple[str, ...]:
 
 
 def last_row(node: Node) -> int:
-    """Return the row that a node ends on; one that ends with a line break ends before it."""
+    """Return the last row of a node, without a line break at its end."""
     end = node.end_point
     return end.row - 1 if end.column == 0 and end.row > node.start_point.row else end.row
 
@@ -149,7 +149,7 @@ def _binds_function(node: Node) -> bool:
 
 
 def _declared(node: Node) -> Node | None:
-    """Return the node that holds the name of a definition without a name field."""
+    """Return the node with the name of a definition without a name field."""
     found = node.child_by_field_name("type") if node.type == "impl_item" else None
     declarator = node.child_by_field_name("declarator")
     while declarator is not None:

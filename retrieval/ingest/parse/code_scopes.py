@@ -1,4 +1,4 @@
-"""Walks through a syntax tree and cuts the lines of a file where its functions and classes begin and end."""
+"""Splitting the lines of a file at its functions and classes, by its syntax tree."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ from retrieval.ingest.parse.code_blocks import (
 )
 from retrieval.ingest.parse.code_languages import LEADS, TRANSPARENT, definition, is_function, last_row, names_of
 
-#: A part with this share of a node's lines is what the node is about.
+#: Minimum share of a node's lines for its main part.
 _MAIN_SHARE: Final = 0.8
 
 
 def read_tree(root: Node, blocks: CodeBlocks) -> None:
-    """Add the blocks of a file by its syntax tree; every line that is not blank stands in exactly one."""
+    """Add the blocks of a file by its syntax tree; every line that is not blank is in exactly one."""
     _TreeReader(blocks).read_scope(_inner(root), 0, len(blocks.lines), Scope(), 0)
 
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """The lines `first` to before `end` that a node stands on, with the comments and decorators above it."""
+    """The lines `first` to before `end` of a node, with the comments and decorators above it."""
 
     node: Node
     first: int
@@ -38,7 +38,7 @@ class _TreeReader:
     blocks: CodeBlocks
 
     def read_scope(self, nodes: Sequence[Node], first: int, end: int, scope: Scope, depth: int) -> None:
-        """Add the lines of one scope, whose syntax is `nodes`: simple statements in runs, the rest one by one."""
+        """Add the lines of one scope, whose syntax is `nodes`: simple statements in runs, the rest separately."""
         run = first
         for segment in _segments(nodes, first, end):
             found = definition(segment.node)
@@ -77,10 +77,10 @@ class _TreeReader:
 
 
 def _segments(nodes: Sequence[Node], first: int, end: int) -> Iterator[_Segment]:
-    """Yield the nodes with the lines from `first` to before `end` shared out among them.
+    """Yield the nodes with the lines from `first` to before `end` divided among them.
 
-    Comments and decorators go with the node right below them, what stands on one line with the
-    node that begins it, closing brackets with what they close.
+    Comments and decorators belong to the node directly below them, a line to the node that begins it, closing brackets
+    to the node that they close.
     """
     spans: list[_Segment] = []
     for node in nodes:

@@ -1,19 +1,87 @@
-"""What lies in a file that is a container of parts: a zip archive, or the compound file of old Office programs."""
+"""Files that contain parts (zip archives, compound files), and messages for files that cannot be read."""
 
+import zipfile
 from collections.abc import Mapping
 from io import BytesIO
+from pathlib import PurePosixPath
 from typing import Final
 
 import olefile
 
 from retrieval.errors import IngestError
-from retrieval.ingest.parse.archive import checked_names
+from retrieval.text.document import RawDocument
+
+_MAX_ENTRIES: Final = 10_000
+_MAX_UNPACKED_BYTES: Final = 256 * 1024 * 1024
+_MAX_RATIO: Final = 200
+#: A smaller archive is harmless at any compression ratio.
+_HARMLESS_BYTES: Final = 16 * 1024 * 1024
+
+
+def checked_names(content: bytes) -> frozenset[str]:
+    """Return the names in a zip archive whose unpacked size is within limits.
+
+    The sizes are those that the archive declares; zipfile unpacks no more. Raises IngestError: `corrupt` for another
+    file, `too_large` if it would unpack to too much, `encrypted` if an entry needs a password.
+    """
+    try:
+        with zipfile.ZipFile(BytesIO(content)) as archive:
+            entries = archive.infolist()
+    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        raise IngestError("corrupt", "The file is a damaged archive.") from error
+    size = sum(entry.file_size for entry in entries)
+    is_bomb = size > _HARMLESS_BYTES and size > _MAX_RATIO * len(content)
+    if len(entries) > _MAX_ENTRIES or size > _MAX_UNPACKED_BYTES or is_bomb:
+        raise IngestError("too_large", "The unpacked file exceeds the size limit.")
+    if any(entry.flag_bits & 1 for entry in entries):
+        raise IngestError("encrypted", "The file is protected by a password.")
+    return frozenset(entry.filename for entry in entries)
+
+
+_IMAGE: Final = "This is an image. Images are not supported."
+_ARCHIVE: Final = "This is an archive. Unpack it and add its files."
+_SOUND: Final = "Sound and video are not supported."
+_PROGRAM: Final = "This is a program, not a document."
+_REFUSED_STARTS: Final[Mapping[bytes, str]] = {
+    b"\xff\xd8\xff": _IMAGE,
+    b"\x89PNG\r\n": _IMAGE,
+    b"GIF8": _IMAGE,
+    b"BM": _IMAGE,
+    b"II*\0": _IMAGE,
+    b"MM\0*": _IMAGE,
+    b"<svg": _IMAGE,
+    b"\x1f\x8b": _ARCHIVE,
+    b"BZh": _ARCHIVE,
+    b"\xfd7zXZ": _ARCHIVE,
+    b"7z\xbc\xaf": _ARCHIVE,
+    b"Rar!": _ARCHIVE,
+    b"PK\x05\x06": _ARCHIVE,
+    b"ID3": _SOUND,
+    b"OggS": _SOUND,
+    b"\x7fELF": _PROGRAM,
+    b"MZ": _PROGRAM,
+}
+_REFUSED_SUFFIXES: Final[Mapping[str, str]] = {
+    **dict.fromkeys((".jpg", ".jpeg", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".heic", ".ico"), _IMAGE),
+    **dict.fromkeys((".mp3", ".mp4", ".m4a", ".wav", ".ogg", ".mov", ".avi", ".mkv", ".webm"), _SOUND),
+    **dict.fromkeys((".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar"), _ARCHIVE),
+}
+
+
+def refusal(raw: RawDocument) -> IngestError:
+    """Return the error for a file of an unsupported type, by its first bytes or else by its name."""
+    by_start = next((why for start, why in _REFUSED_STARTS.items() if raw.content.startswith(start)), "")
+    suffix = PurePosixPath(raw.name.replace("\\", "/")).suffix.lower()
+    return IngestError(
+        "unsupported_type", by_start or _REFUSED_SUFFIXES.get(suffix, "This file type is not supported.")
+    )
+
 
 COMPOUND_START: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 ZIP_START: Final = b"PK\x03\x04"
 
 _ENCRYPTED_PART: Final = "EncryptedPackage"
-#: By the part that only files of this kind have.
+#: Kinds by a part that only their files have.
 _ZIPPED: Final[Mapping[str, str]] = {
     "word/document.xml": "docx",
     "xl/workbook.xml": "xlsx",
@@ -28,14 +96,13 @@ _COMPOUND: Final[Mapping[str, str]] = {
 _OPEN_DOCUMENT: Final = b"application/vnd.oasis.opendocument."
 _OPEN_KINDS: Final[Mapping[bytes, str]] = {b"spreadsheet": "ods", b"text": "odt", b"presentation": "odp"}
 _REFUSED_ZIPPED: Final[Mapping[str, str]] = {
-    "xl/workbook.bin": "This is a binary Excel workbook (.xlsb); save it as .xlsx.",
-    "Index/Document.iwa": "Files of Apple's office programs cannot be read; export them to PDF.",
+    "xl/workbook.bin": "This is a binary Excel workbook (.xlsb). Save it as .xlsx.",
+    "Index/Document.iwa": "Files of Apple's office programs are not supported. Export them to PDF.",
 }
 _REFUSED_COMPOUND: Final[Mapping[str, str]] = {
-    "WordDocument": "This is a Word document of before 2007 (.doc); save it as .docx.",
-    "PowerPoint Document": "This is a PowerPoint presentation of before 2007 (.ppt); save it as .pptx.",
+    "WordDocument": "This is an old Word document (.doc). Save it as .docx.",
+    "PowerPoint Document": "This is an old PowerPoint presentation (.ppt). Save it as .pptx.",
 }
-_ARCHIVE: Final = "This is an archive; unpack it first and add its files."
 
 
 def kind_of_zip(content: bytes) -> str:
@@ -51,7 +118,7 @@ def kind_of_zip(content: bytes) -> str:
         start = begin + len(_OPEN_DOCUMENT)
         if opened := next((kind for name, kind in _OPEN_KINDS.items() if content.startswith(name, start)), ""):
             return opened
-        raise IngestError("unsupported_type", "This is an OpenDocument drawing or formula; save it as PDF.")
+        raise IngestError("unsupported_type", "This is an OpenDocument drawing or formula. Save it as PDF.")
     if not kind:
         message = next((text for part, text in _REFUSED_ZIPPED.items() if part in names), _ARCHIVE)
         raise IngestError("unsupported_type", message)
@@ -71,16 +138,16 @@ def kind_of_compound(content: bytes) -> str:
         raise IngestError("corrupt", "The file is damaged and cannot be read.")
     kind = next((kind for part, kind in _COMPOUND.items() if part in parts), "")
     if not kind:
-        default = "The file is in an old Office format that cannot be read."
+        default = "The file is in an old Office format that is not supported."
         message = next((text for part, text in _REFUSED_COMPOUND.items() if part in parts), default)
         raise IngestError("unsupported_type", message)
     return kind
 
 
 def _compound_parts(content: bytes) -> frozenset[str]:
-    """Return the names at the top of a compound file; none when it is damaged."""
+    """Return the top-level names of a compound file; empty if it is damaged."""
     try:
         with olefile.OleFileIO(BytesIO(content)) as container:
             return frozenset(path[0] for path in container.listdir(streams=True, storages=False))
-    except Exception:  # noqa: BLE001 - a reader of damaged files may fail in any way, and there are no names then
+    except Exception:  # noqa: BLE001 - the library may fail in any way on damaged files
         return frozenset()

@@ -1,4 +1,4 @@
-"""Bytes to text: byte order marks, wide encodings, UTF-8, declared charsets, then a guess; never a binary file."""
+"""Decoding of text: byte order marks, wide encodings, UTF-8, declared charsets, then a guess; no binary files."""
 
 import codecs
 from typing import Final
@@ -18,20 +18,20 @@ _MARKS: Final = (
     (b"", ""),
 )
 _SNIFFED_BYTES: Final = 8192
-#: A guess from this much is as good as one from everything, and its cost is bounded.
+#: Bytes for guessing the encoding; more would not improve the guess.
 _GUESSED_BYTES: Final = 65536
-#: Random bytes hold 10 % of these; text in any charset next to none.
+#: Maximum share of control characters: random bytes have 10 %, text in any charset almost none.
 _MAX_CONTROLS: Final = 0.02
-#: So few are an accident in a text, however short.
+#: Number of control characters that any text may have.
 _STRAY_CONTROLS: Final = 4
 #: Share of characters that may be damaged in UTF-16 and UTF-32.
 _MAX_DAMAGED: Final = 0.01
-#: Coherence, from 0 to 1, says how much a guess reads like a language; on a few lines it is this uncertain.
+#: Uncertainty of the coherence (0 to 1, similarity to a language) of a short text.
 _NEAR_DRAW: Final = 0.15
 
 
 def looks_binary(content: bytes, declared: str = "") -> bool:
-    """Return True for bytes that are text in no charset: a NUL is proof, but in UTF-16 and UTF-32."""
+    """Return whether bytes are not text in any charset; NUL occurs only in UTF-16 and UTF-32 text."""
     if _mark(content)[0]:
         return False
     sample = content[:_SNIFFED_BYTES]
@@ -42,9 +42,9 @@ def looks_binary(content: bytes, declared: str = "") -> bool:
 def decode(content: bytes, declared: str = "") -> str:
     """Return the text of `content`; `declared` is the charset that the file or its source names.
 
-    A byte order mark wins, then what reads as UTF-16 or UTF-32, then valid UTF-8 (a wrong declaration
-    is common, text that is valid UTF-8 by chance is not), then `declared`, then a guess. Raises
-    IngestError: `unsupported_type` for binary content, `encoding` when no charset makes sense of it.
+    A byte order mark comes first, then detected UTF-16 or UTF-32, then valid UTF-8 (a wrong declaration is common, text
+    that is valid UTF-8 by chance is not), then `declared`, then a guess. Raises IngestError: `unsupported_type` for
+    binary content, `encoding` if no charset fits.
     """
     if looks_binary(content, declared):
         raise IngestError("unsupported_type", "The file is binary, not text.")
@@ -62,15 +62,15 @@ def decode(content: bytes, declared: str = "") -> str:
 
 
 def _mark(content: bytes) -> tuple[bytes, str]:
-    """Return the byte order mark and the wide encoding that it marks; empty where there is none."""
+    """Return the byte order mark and its wide encoding; empty if there is none."""
     return next((mark, wide) for mark, wide in _MARKS if content.startswith(mark))
 
 
 def _decoded_wide(written: bytes, encoding: str) -> str:
-    """Return the text, in which some damage is replaced; raise IngestError `encoding` where that is much."""
+    """Return the text with replacement characters; raise IngestError `encoding` for too many of them."""
     text = wide_text(written, encoding)
     if text.count("\ufffd") > _MAX_DAMAGED * len(text) + 1:
-        raise IngestError("encoding", "No character encoding makes sense of the file.")
+        raise IngestError("encoding", "The character encoding of the file was not recognized.")
     return text
 
 
@@ -84,7 +84,7 @@ def _decoded(content: bytes, encoding: str) -> str | None:
 
 
 def _is_damaged_utf8(content: bytes) -> bool:
-    """Return True when nearly all beyond ASCII is valid UTF-8: a cut or patched file, not another charset."""
+    """Return whether nearly all characters outside ASCII are valid UTF-8, as in a cut or edited file."""
     text = content[:_GUESSED_BYTES].decode("utf-8", errors="replace")
     broken = text.count("\ufffd")
     valid = sum(not character.isascii() for character in text) - broken
@@ -95,12 +95,12 @@ def _guessed(content: bytes) -> str:
     matches = from_bytes(content[:_GUESSED_BYTES])
     encoding = _likeliest(matches)
     if not encoding:
-        raise IngestError("encoding", "No character encoding makes sense of the file.")
+        raise IngestError("encoding", "The character encoding of the file was not recognized.")
     return content.decode(encoding, errors="replace")
 
 
 def _likeliest(matches: CharsetMatches) -> str:
-    """Return the best encoding; Windows-1252 wins what is nearly a draw, since it is the commonest by far."""
+    """Return the best encoding; if others are nearly as good, prefer Windows-1252, the most common one."""
     best = matches.best()
     if best is None:
         return ""
@@ -112,9 +112,9 @@ def _likeliest(matches: CharsetMatches) -> str:
 
 
 def in_utf8(content: bytes, declared: str = "") -> bytes:
-    """Return text in UTF-16 or UTF-32 as UTF-8, without a mark; anything else as it is.
+    """Return text in UTF-16 or UTF-32 as UTF-8, without a byte order mark; other content unchanged.
 
-    Raises IngestError `encoding` for text that is damaged too much.
+    Raises IngestError `encoding` for badly damaged text.
     """
     mark, marked = _mark(content)
     is_wide = marked if mark else wide_encoding(content, declared)
@@ -122,6 +122,6 @@ def in_utf8(content: bytes, declared: str = "") -> bytes:
 
 
 def charset_of(media_type: str) -> str:
-    """Return the charset parameter of a MIME type, empty when it has none."""
+    """Return the charset parameter of a MIME type, empty if it has none."""
     parameters = (parameter.strip().partition("=") for parameter in media_type.split(";")[1:])
     return next((value.strip("\"' ") for name, _, value in parameters if name.strip().lower() == "charset"), "")

@@ -9,11 +9,10 @@ from typing import Final
 from urllib.parse import unquote
 
 from retrieval.errors import IngestError
-from retrieval.ingest.parse.archive import checked_names
+from retrieval.ingest.parse.containers import checked_names
 from retrieval.ingest.parse.finish import finished
 from retrieval.ingest.parse.html import blocks_of_page
-from retrieval.ingest.parse.xml_facts import facts_in
-from retrieval.ingest.parse.xml_stream import Handlers, read_events
+from retrieval.ingest.parse.xml_reading import Handlers, facts_in, read_events
 from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
 
 _CONTAINER: Final = "META-INF/container.xml"

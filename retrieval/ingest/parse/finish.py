@@ -1,4 +1,4 @@
-"""What every parser does last: tidy the text, choose the title, refuse a document without text."""
+"""The last step of every parser: clean the text, choose the title, refuse a document without text."""
 
 import re
 import unicodedata
@@ -13,21 +13,21 @@ from retrieval.text.document import Block, BlockKind, Hyperlink, ParsedDocument,
 _MAX_TITLE_CHARACTERS: Final = 300
 _MAX_FACTS: Final = 32
 _MAX_FACT_CHARACTERS: Final = 500
-#: Controls but tab and newline, soft hyphen, zero-width space, word joiner, byte order mark, noncharacters.
+#: Control characters except tab and newline, soft hyphen, zero-width space, word joiner, byte order mark and others.
 _UNWANTED: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b\u2060\ufeff\ufffe\uffff]")
 _LINE_ENDS: Final = re.compile("\r\n?|[\u0085\u2028\u2029\x0b\x0c]")
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _WIDE_SPACES: Final = re.compile("[\u00a0\u2007\u202f]")
 _MANY_BLANK_LINES: Final = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
-#: Titles that programs write when nobody chose one.
+#: Default titles of programs.
 _NO_TITLES: Final = frozenset({"untitled", "untitled document", "document", "anonymous", "unspecified", "title"})
 _PROGRAM_PREFIX: Final = re.compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
-#: Names that say nothing by themselves; the folder's name does.
+#: Generic names, replaced by the folder's name.
 _GENERIC_STEMS: Final = frozenset({"index", "readme", "default"})
 
 
 def cleaned(text: str) -> str:
-    """Return `text` in NFC with plain line ends and spaces, free of what no store or reader can use."""
+    """Return `text` in NFC with plain line ends and spaces, without control and invisible characters."""
     text = _LINE_ENDS.sub("\n", text)
     if not text.isascii():
         text = _SURROGATES.sub("\ufffd", unicodedata.normalize("NFC", _WIDE_SPACES.sub(" ", text)))
@@ -35,7 +35,7 @@ def cleaned(text: str) -> str:
 
 
 def tidy(text: str) -> str:
-    """Return `text` cleaned, with no more than one blank line in a row and none around it."""
+    """Return `text` cleaned, with at most one consecutive blank line and none around it."""
     return _MANY_BLANK_LINES.sub("\n\n", cleaned(text)).strip("\n").rstrip()
 
 
@@ -53,21 +53,22 @@ def finished(
     explicit_title: str = "",
     property_title: str = "",
 ) -> ParsedDocument:
-    """Return the parsed document with its title chosen and its text tidied.
+    """Return the parsed document with its title chosen and its text cleaned.
 
-    The title is `explicit_title` (front matter), else the first level-1 heading, else
-    `property_title` (what the file's properties say), else the file's name. The first heading is
-    dropped when it only repeats the title. Raises IngestError `empty` when there is no text.
+    The title is `explicit_title` (front matter), or else the first level-1 heading, `property_title` (from the file's
+    properties), or the file's name. The first heading is dropped if it equals the title. Raises IngestError `empty` if
+    there is no text.
     """
-    kept = tuple(_tidied(blocks))
-    if not kept:
+    found = tuple(_tidied(blocks))
+    if not found:
         raise IngestError("empty", "There is no text in the file.")
-    title = _title(raw.name, kept, explicit_title, property_title)
+    title = _title(raw.name, found, explicit_title, property_title)
+    facts = ((key, one_line(tidy(value))[:_MAX_FACT_CHARACTERS]) for key, value in (metadata or {}).items())
     return ParsedDocument(
         title=title,
-        blocks=_without_title_heading(kept, title),
+        blocks=_without_title_heading(found, title),
         source_type=source_type,
-        metadata=_bounded(metadata or {}),
+        metadata=dict([(key, value) for key, value in facts if value][:_MAX_FACTS]),
     )
 
 
@@ -92,26 +93,18 @@ def _tidied(blocks: Iterable[Block]) -> Iterable[Block]:
 
 def _title(name: str, blocks: tuple[Block, ...], explicit: str, from_properties: str) -> str:
     first_heading = next((block.text for block in blocks if block.kind is BlockKind.HEADING and block.level == 1), "")
-    candidates = (explicit, first_heading, _meaningful(from_properties), title_from_name(name))
+    # A title that a program made up is ignored.
+    bare = _PROGRAM_PREFIX.sub("", one_line(from_properties)).strip("()[]")
+    from_properties = bare if bare.lower() not in _NO_TITLES and any(map(str.isalpha, bare)) else ""
+    candidates = (explicit, first_heading, from_properties, title_from_name(name))
     title = next(filter(None, (one_line(tidy(candidate)) for candidate in candidates)), "Untitled")
     return title[:_MAX_TITLE_CHARACTERS]
 
 
-def _meaningful(title: str) -> str:
-    """Return a title from a file's properties, or nothing when a program made it up."""
-    bare = _PROGRAM_PREFIX.sub("", one_line(title)).strip("()[]")
-    return bare if bare.lower() not in _NO_TITLES and any(map(str.isalpha, bare)) else ""
-
-
 def _without_title_heading(blocks: tuple[Block, ...], title: str) -> tuple[Block, ...]:
-    """Drop the first heading when it says what the title says; a document of one heading keeps it."""
+    """Drop the first heading if it equals the title; a document of only one heading keeps it."""
     for position, block in enumerate(blocks):
         if block.kind is BlockKind.HEADING:
             repeats = one_line(block.text).casefold() == title.casefold()
             return (*blocks[:position], *blocks[position + 1 :]) if repeats and len(blocks) > 1 else blocks
     return blocks
-
-
-def _bounded(metadata: Mapping[str, str]) -> dict[str, str]:
-    facts = ((key, one_line(tidy(value))[:_MAX_FACT_CHARACTERS]) for key, value in metadata.items())
-    return dict([(key, value) for key, value in facts if value][:_MAX_FACTS])

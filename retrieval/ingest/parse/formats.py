@@ -1,4 +1,4 @@
-"""Which parser reads a source item: by its name, then its MIME type, then its first bytes."""
+"""The formats that can be read, and the format of a source item: by its name, MIME type or first bytes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,24 +9,21 @@ from typing import Final
 from retrieval.errors import IngestError
 from retrieval.ingest.parse.code import parse_code
 from retrieval.ingest.parse.code_languages import CODE_NAMES, LANGUAGES, PLAIN_LANGUAGES
-from retrieval.ingest.parse.containers import COMPOUND_START, ZIP_START, kind_of_compound, kind_of_zip
+from retrieval.ingest.parse.containers import COMPOUND_START, ZIP_START, kind_of_compound, kind_of_zip, refusal
 from retrieval.ingest.parse.decoding import charset_of, in_utf8, looks_binary
 from retrieval.ingest.parse.delimited import parse_delimited
 from retrieval.ingest.parse.docx import parse_docx
-from retrieval.ingest.parse.eml import parse_eml
 from retrieval.ingest.parse.epub import parse_epub
 from retrieval.ingest.parse.html import parse_html
 from retrieval.ingest.parse.ipynb import parse_notebook
 from retrieval.ingest.parse.json_records import parse_json, parse_ndjson
-from retrieval.ingest.parse.mail import refuse_attached
+from retrieval.ingest.parse.mail import parse_eml, parse_msg, refuse_attached
 from retrieval.ingest.parse.markdown import parse_markdown
-from retrieval.ingest.parse.msg import parse_msg
 from retrieval.ingest.parse.odp import parse_odp
 from retrieval.ingest.parse.ods import parse_ods
 from retrieval.ingest.parse.odt import parse_odt
 from retrieval.ingest.parse.pdf import parse_pdf
 from retrieval.ingest.parse.pptx import parse_pptx
-from retrieval.ingest.parse.refusals import refusal
 from retrieval.ingest.parse.rst import parse_rst
 from retrieval.ingest.parse.rtf import parse_rtf
 from retrieval.ingest.parse.text import parse_text
@@ -43,7 +40,7 @@ _SLIDES_TYPE: Final = f"{_OFFICE}presentationml.presentation"
 _SNIFFED_BYTES: Final = 1024
 _XML_STARTS: Final = (b"<?xml", b"<rss", b"<feed", b"<rdf:rdf")
 _HTML_STARTS: Final = (b"<!doctype html", b"<html")
-#: Formats made of characters that are nevertheless no text for a reader.
+#: Formats in plain characters that are not readable text.
 _MARKUP_STARTS: Final = (b"%!ps", b"<svg")
 _RTF_START: Final = b"{\\rtf"
 
@@ -53,38 +50,22 @@ class Format:
     """One format that can be read."""
 
     parse: Parser
-    #: A larger item is refused before it is read.
+    #: A larger item is refused.
     max_bytes: int
     suffixes: frozenset[str]
     media_types: frozenset[str]
-    #: Whole names in small letters, for files without a suffix or with one that says something else.
+    #: Complete names in lower case, for files without a suffix or with a misleading one.
     names: frozenset[str] = frozenset()
 
 
-MARKDOWN: Final = Format(
-    parse=parse_markdown,
-    max_bytes=16 * _MEBIBYTE,
-    suffixes=frozenset({".md", ".markdown", ".mdown", ".mkd", ".mdx"}),
-    media_types=frozenset({"text/markdown", "text/x-markdown"}),
-)
-HTML: Final = Format(
-    parse=parse_html,
-    max_bytes=16 * _MEBIBYTE,
-    suffixes=frozenset({".html", ".htm", ".xhtml"}),
-    media_types=frozenset({"text/html", "application/xhtml+xml"}),
-)
-PDF: Final = Format(
-    parse=parse_pdf,
-    max_bytes=128 * _MEBIBYTE,
-    suffixes=frozenset({".pdf"}),
-    media_types=frozenset({"application/pdf"}),
-)
-DOCX: Final = Format(
-    parse=parse_docx,
-    max_bytes=128 * _MEBIBYTE,
-    suffixes=frozenset({".docx", ".docm"}),
-    media_types=frozenset({_WORD_TYPE}),
-)
+def _format(parse: Parser, mebibytes: int, suffixes: str, *media_types: str) -> Format:
+    return Format(parse, mebibytes * _MEBIBYTE, frozenset(suffixes.split()), frozenset(media_types))
+
+
+MARKDOWN: Final = _format(parse_markdown, 16, ".md .markdown .mdown .mkd .mdx", "text/markdown", "text/x-markdown")
+HTML: Final = _format(parse_html, 16, ".html .htm .xhtml", "text/html", "application/xhtml+xml")
+PDF: Final = _format(parse_pdf, 128, ".pdf", "application/pdf")
+DOCX: Final = _format(parse_docx, 128, ".docx .docm", _WORD_TYPE)
 CODE: Final = Format(
     parse=parse_code,
     max_bytes=16 * _MEBIBYTE,
@@ -92,97 +73,40 @@ CODE: Final = Format(
     media_types=frozenset({"text/x-python", "text/javascript", "application/javascript", "application/yaml"}),
     names=CODE_NAMES,
 )
-JSON: Final = Format(
-    parse=parse_json,
-    max_bytes=16 * _MEBIBYTE,
-    suffixes=frozenset({".json", ".geojson", ".jsonld", ".webmanifest"}),
-    media_types=frozenset({"application/json", "application/ld+json", "application/geo+json"}),
+JSON: Final = _format(
+    parse_json,
+    16,
+    ".json .geojson .jsonld .webmanifest",
+    "application/json",
+    "application/ld+json",
+    "application/geo+json",
 )
-NDJSON: Final = Format(
-    parse=parse_ndjson,
-    max_bytes=64 * _MEBIBYTE,
-    suffixes=frozenset({".ndjson", ".jsonl"}),
-    media_types=frozenset({"application/x-ndjson", "application/jsonl"}),
+NDJSON: Final = _format(parse_ndjson, 64, ".ndjson .jsonl", "application/x-ndjson", "application/jsonl")
+NOTEBOOK: Final = _format(parse_notebook, 64, ".ipynb", "application/x-ipynb+json")
+# docutils reads about 25 KB per second.
+RST: Final = _format(parse_rst, 1, ".rst .rest", "text/x-rst", "text/prs.fallenstein.rst")
+XML: Final = _format(
+    parse_xml, 16, ".xml .rss .atom .rdf", "application/xml", "text/xml", "application/rss+xml", "application/atom+xml"
 )
-NOTEBOOK: Final = Format(
-    parse=parse_notebook,
-    max_bytes=64 * _MEBIBYTE,
-    suffixes=frozenset({".ipynb"}),
-    media_types=frozenset({"application/x-ipynb+json"}),
+XLSX: Final = _format(
+    parse_xlsx, 128, ".xlsx .xlsm .xltx .xltm", _SHEET_TYPE, "application/vnd.ms-excel.sheet.macroenabled.12"
 )
-RST: Final = Format(
-    parse=parse_rst,
-    # docutils reads some 25 KB a second.
-    max_bytes=_MEBIBYTE,
-    suffixes=frozenset({".rst", ".rest"}),
-    media_types=frozenset({"text/x-rst", "text/prs.fallenstein.rst"}),
+XLS: Final = _format(parse_xls, 64, ".xls .xlt", "application/vnd.ms-excel")
+ODS: Final = _format(parse_ods, 128, ".ods .ots", "application/vnd.oasis.opendocument.spreadsheet")
+ODT: Final = _format(parse_odt, 128, ".odt .ott", "application/vnd.oasis.opendocument.text")
+ODP: Final = _format(parse_odp, 128, ".odp .otp", "application/vnd.oasis.opendocument.presentation")
+DELIMITED: Final = _format(
+    parse_delimited, 64, ".csv .tsv .tab", "text/csv", "application/csv", "text/tab-separated-values"
 )
-XML: Final = Format(
-    parse=parse_xml,
-    max_bytes=16 * _MEBIBYTE,
-    suffixes=frozenset({".xml", ".rss", ".atom", ".rdf"}),
-    media_types=frozenset({"application/xml", "text/xml", "application/rss+xml", "application/atom+xml"}),
-)
-XLSX: Final = Format(
-    parse=parse_xlsx,
-    max_bytes=128 * _MEBIBYTE,
-    suffixes=frozenset({".xlsx", ".xlsm", ".xltx", ".xltm"}),
-    media_types=frozenset({_SHEET_TYPE, "application/vnd.ms-excel.sheet.macroenabled.12"}),
-)
-XLS: Final = Format(
-    parse=parse_xls,
-    max_bytes=64 * _MEBIBYTE,
-    suffixes=frozenset({".xls", ".xlt"}),
-    media_types=frozenset({"application/vnd.ms-excel"}),
-)
-ODS: Final = Format(
-    parse=parse_ods,
-    max_bytes=128 * _MEBIBYTE,
-    suffixes=frozenset({".ods", ".ots"}),
-    media_types=frozenset({"application/vnd.oasis.opendocument.spreadsheet"}),
-)
-ODT: Final = Format(
-    parse=parse_odt,
-    max_bytes=128 * _MEBIBYTE,
-    suffixes=frozenset({".odt", ".ott"}),
-    media_types=frozenset({"application/vnd.oasis.opendocument.text"}),
-)
-ODP: Final = Format(
-    parse=parse_odp,
-    max_bytes=128 * _MEBIBYTE,
-    suffixes=frozenset({".odp", ".otp"}),
-    media_types=frozenset({"application/vnd.oasis.opendocument.presentation"}),
-)
-DELIMITED: Final = Format(
-    parse=parse_delimited,
-    max_bytes=64 * _MEBIBYTE,
-    suffixes=frozenset({".csv", ".tsv", ".tab"}),
-    media_types=frozenset({"text/csv", "application/csv", "text/tab-separated-values"}),
-)
-PPTX: Final = Format(
-    parse=parse_pptx,
-    max_bytes=128 * _MEBIBYTE,
-    suffixes=frozenset({".pptx", ".pptm", ".ppsx", ".potx"}),
-    media_types=frozenset({_SLIDES_TYPE}),
-)
-EPUB: Final = Format(
-    parse=parse_epub,
-    max_bytes=128 * _MEBIBYTE,
-    suffixes=frozenset({".epub"}),
-    media_types=frozenset({"application/epub+zip"}),
-)
-RTF: Final = Format(
-    parse=parse_rtf,
-    max_bytes=16 * _MEBIBYTE,
-    suffixes=frozenset({".rtf"}),
-    media_types=frozenset({"application/rtf", "text/rtf"}),
-)
+PPTX: Final = _format(parse_pptx, 128, ".pptx .pptm .ppsx .potx", _SLIDES_TYPE)
+EPUB: Final = _format(parse_epub, 128, ".epub", "application/epub+zip")
+RTF: Final = _format(parse_rtf, 16, ".rtf", "application/rtf", "text/rtf")
 
 
 def _read_attached(raw: RawDocument) -> ParsedDocument:
-    """Return the document of a file that is attached to a mail; an attached mail without its own attachments.
+    """Return the document of a file that is attached to a mail; an attached mail without its attachments.
 
-    Raises IngestError, and nothing else: a mail is worth reading whatever is attached to it.
+    Raises IngestError, and nothing else, so that the mail is read with any attachment.
     """
     found = format_of(raw)
     if len(raw.content) > found.max_bytes:
@@ -195,18 +119,8 @@ def _read_attached(raw: RawDocument) -> ParsedDocument:
         raise IngestError("corrupt", "The attached file is damaged and cannot be read.") from error
 
 
-EML: Final = Format(
-    parse=partial(parse_eml, read_attached=_read_attached),
-    max_bytes=64 * _MEBIBYTE,
-    suffixes=frozenset({".eml"}),
-    media_types=frozenset({"message/rfc822"}),
-)
-MSG: Final = Format(
-    parse=partial(parse_msg, read_attached=_read_attached),
-    max_bytes=64 * _MEBIBYTE,
-    suffixes=frozenset({".msg"}),
-    media_types=frozenset({"application/vnd.ms-outlook"}),
-)
+EML: Final = _format(partial(parse_eml, read_attached=_read_attached), 64, ".eml", "message/rfc822")
+MSG: Final = _format(partial(parse_msg, read_attached=_read_attached), 64, ".msg", "application/vnd.ms-outlook")
 _ATTACHED_MAIL: Final[Mapping[Format, Parser]] = {
     EML: partial(parse_eml, read_attached=refuse_attached),
     MSG: partial(parse_msg, read_attached=refuse_attached),
@@ -222,12 +136,7 @@ _CONTAINED: Final[Mapping[str, Format]] = {
     "xls": XLS,
     "msg": MSG,
 }
-TEXT: Final = Format(
-    parse=parse_text,
-    max_bytes=16 * _MEBIBYTE,
-    suffixes=frozenset({".txt", ".text", ".log"}),
-    media_types=frozenset({"text/plain"}),
-)
+TEXT: Final = _format(parse_text, 16, ".txt .text .log", "text/plain")
 FORMATS: Final = (
     CODE,
     JSON,
@@ -254,23 +163,16 @@ def format_of(raw: RawDocument) -> Format:
     """
     if raw.content.startswith(COMPOUND_START):
         return _CONTAINED[kind_of_compound(raw.content)]
-    found = _by_suffix(raw.name) or _by_media_type(raw.media_type)
+    path = PurePosixPath(raw.name.replace("\\", "/").lower())
+    found = next((known for known in FORMATS if path.suffix in known.suffixes or path.name in known.names), None)
+    # Servers send text/plain for unknown types.
+    essence = raw.media_type.partition(";")[0].strip().lower()
+    found = found or next((known for known in FORMATS if essence in known.media_types and known is not TEXT), None)
     if found is XLS:
-        # Programs write web pages and delimited text under the name of an old workbook.
+        # Programs also use this suffix for web pages and delimited text.
         found = _by_content(raw)
         return DELIMITED if found is TEXT else found
     return found or _by_content(raw)
-
-
-def _by_suffix(name: str) -> Format | None:
-    path = PurePosixPath(name.replace("\\", "/").lower())
-    return next((known for known in FORMATS if path.suffix in known.suffixes or path.name in known.names), None)
-
-
-def _by_media_type(media_type: str) -> Format | None:
-    """Return the format of a MIME type; plain text is what servers say when they do not know."""
-    essence = media_type.partition(";")[0].strip().lower()
-    return next((known for known in FORMATS if essence in known.media_types and known is not TEXT), None)
 
 
 def _by_content(raw: RawDocument) -> Format:
@@ -284,10 +186,6 @@ def _by_content(raw: RawDocument) -> Format:
         return RTF
     if looks_binary(raw.content, charset) or start.startswith(_MARKUP_STARTS):
         raise refusal(raw)
-    if _is_html(start):
+    if start.startswith(_HTML_STARTS) or (start.startswith(b"<?xml") and b"<html" in start):
         return HTML
     return XML if start.startswith(_XML_STARTS) else TEXT
-
-
-def _is_html(start: bytes) -> bool:
-    return start.startswith(_HTML_STARTS) or (start.startswith(b"<?xml") and b"<html" in start)

@@ -1,4 +1,4 @@
-"""A sheet as rows of filled cells, whatever file it comes from."""
+"""A sheet as rows of filled cells, independent of the file format."""
 
 import re
 from bisect import bisect_left
@@ -8,12 +8,12 @@ from typing import Final
 
 from retrieval.errors import IngestError
 
-#: What a cell holds; a number shown as a date is a date.
+#: Kinds of cells; a number shown as a date is a date.
 TEXT: Final = "text"
 NUMBER: Final = "number"
 DATE: Final = "date"
 
-#: Cells with a value that one file may hold, merged ones counted once per row that they cover.
+#: Maximum cells with a value in one file; merged ones count once per row.
 MAX_CELLS: Final = 2_000_000
 _MAX_MERGES: Final = 50_000
 #: The last column of the largest sheets is XFD.
@@ -32,26 +32,26 @@ _MAX_FIGURE_LENGTH: Final = 32
 class Row:
     """The filled cells of one row, from left to right."""
 
-    #: 1-based, as people see it.
+    #: 1-based, as shown in programs.
     number: int
     columns: list[int] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
-    #: True when every filled cell is bold; False where the format does not say.
+    #: Whether every filled cell is bold; False if the format has no such information.
     is_bold: bool = False
 
     def text_at(self, column: int) -> str:
-        """Return the text of a cell, empty when it is not filled."""
+        """Return the text of a cell, or an empty string."""
         place = self._place(column)
         return "" if place is None else self.texts[place]
 
     def kind_at(self, column: int) -> str:
-        """Return what a cell holds, empty when it is not filled."""
+        """Return the kind of a cell, or an empty string."""
         place = self._place(column)
         return "" if place is None else self.kinds[place]
 
     def insert(self, column: int, text: str, kind: str) -> None:
-        """Fill a cell that is not filled."""
+        """Fill an empty cell."""
         place = bisect_left(self.columns, column)
         if place == len(self.columns) or self.columns[place] != column:
             self.columns.insert(place, column)
@@ -91,19 +91,19 @@ class Sheet:
 
 @dataclass(slots=True)
 class CellBudget:
-    """How many more cells a file may hold."""
+    """The number of cells that a file may still have."""
 
     left: int = MAX_CELLS
 
     def take(self, cells: int = 1) -> None:
-        """Count cells. Raises IngestError `too_large` when there are too many."""
+        """Count cells; raise IngestError `too_large` for too many."""
         self.left -= cells
         if self.left < 0:
-            raise IngestError("too_large", f"The file holds more than {MAX_CELLS:,} cells.")
+            raise IngestError("too_large", f"The file has more than {MAX_CELLS:,} cells.")
 
 
 class SheetBuilder:
-    """Takes the cells of one sheet in the order of the file."""
+    """Builds one sheet from its cells in the order of the file."""
 
     def __init__(self, name: str, budget: CellBudget, *, is_hidden: bool = False) -> None:
         self._sheet = Sheet(name, is_hidden=is_hidden)
@@ -111,7 +111,7 @@ class SheetBuilder:
         self._row = Row(0)
 
     def add(self, row: int, column: int, text: str, kind: str, *, is_bold: bool = False) -> None:
-        """Add a cell of row `row` (from 1) and column `column` (from 0); blank ones are passed over."""
+        """Add a cell of row `row` (from 1) and column `column` (from 0); blank ones are ignored."""
         if not text or text.isspace():
             return
         self._budget.take()
@@ -128,7 +128,7 @@ class SheetBuilder:
         current.kinds.append(kind)
 
     def built(self, merges: Iterable[Merge] = ()) -> Sheet:
-        """Return the sheet; a cell merged over rows is repeated in each of them that holds anything else."""
+        """Return the sheet; a cell merged over rows is repeated in each of them with other cells."""
         sheet = self._sheet
         if any(before.number >= after.number for before, after in zip(sheet.rows, sheet.rows[1:], strict=False)):
             sheet.rows = _in_order(sheet.rows)
@@ -155,7 +155,7 @@ class SheetBuilder:
 
 
 def kind_of(text: str) -> str:
-    """Return what a cell holds by its text: a figure may be written with a currency, a percent sign or brackets."""
+    """Return the kind of a cell by its text: a figure may have a currency, a percent sign or brackets."""
     if len(text) > _MAX_FIGURE_LENGTH:
         return TEXT
     written = text.strip()
@@ -175,7 +175,7 @@ def column_number(reference: str) -> int:
 
 
 def _in_order(rows: list[Row]) -> list[Row]:
-    """Return rows that a file holds in disorder, each number once."""
+    """Return the rows sorted by number, each number once."""
     by_number: dict[int, Row] = {}
     for row in rows:
         known = by_number.setdefault(row.number, row)

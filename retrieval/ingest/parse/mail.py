@@ -1,12 +1,22 @@
-"""What all mails are made of: who wrote to whom, the text, the attached files."""
+"""Mails, as files of the network (eml) and of Outlook (msg): header, text, attachments."""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final
+from email import message_from_bytes
+from email.errors import HeaderParseError
+from email.header import decode_header, make_header
+from email.message import EmailMessage, Message, MIMEPart
+from email.policy import default
+from email.utils import parsedate_to_datetime
+from io import BytesIO
+from typing import Any, Final
+
+from oxmsg import Message as OutlookMessage
 
 from retrieval.errors import IngestError
+from retrieval.ingest.parse.decoding import decode, in_utf8
 from retrieval.ingest.parse.finish import finished, one_line, tidy
 from retrieval.ingest.parse.html import blocks_of_page
 from retrieval.text.document import Block, BlockKind, ParsedDocument, Parser, RawDocument
@@ -18,20 +28,20 @@ _DEEPEST_HEADING: Final = 6
 _MAX_READ: Final = 20
 _MAX_READ_BYTES: Final = 32 * 1024 * 1024
 _MAX_NAMED: Final = 100
-#: People whose names are worth a line; a mail to more is a mail to all.
+#: Maximum length of a line of recipients.
 _MAX_LINE_LENGTH: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mail:
-    """One mail, whatever file it comes from."""
+    """One mail, independent of the file format."""
 
     subject: str
     sender: str
     recipients: str
     copied: str = ""
     sent: datetime | None = None
-    #: The text without markup; preferred, since it is what its writer saw of it last.
+    #: The text without markup, which is preferred.
     text: str = ""
     html: bytes = b""
     html_charset: str = ""
@@ -39,7 +49,7 @@ class Mail:
 
 
 def mail_document(raw: RawDocument, mail: Mail, read_attached: Parser) -> ParsedDocument:
-    """Return the document of a mail: its head as lines, its text, each readable attachment below its name.
+    """Return the document of a mail: its header as lines, its text, each readable attachment below its name.
 
     Raises IngestError `empty` for a mail without any text.
     """
@@ -72,7 +82,7 @@ def refuse_attached(_: RawDocument) -> ParsedDocument:
 
 
 def _body(mail: Mail) -> list[Block]:
-    """Return the paragraphs of the text, or the blocks of the page when there is no text."""
+    """Return the paragraphs of the text, or the blocks of the HTML page if there is no text."""
     text = tidy(mail.text)
     if text.strip():
         return [Block(BlockKind.PARAGRAPH, paragraph) for paragraph in _BLANK_LINES.split(text)]
@@ -82,7 +92,7 @@ def _body(mail: Mail) -> list[Block]:
 
 
 def _attached(attachments: Sequence[RawDocument], read: Parser) -> Iterator[Block]:
-    """Yield each attachment below a heading with its name; one that cannot be read leaves its name."""
+    """Yield each attachment below a heading with its name; of an unreadable one only the name."""
     left = _MAX_READ_BYTES
     for count, attachment in enumerate(attachments[:_MAX_NAMED]):
         yield Block(BlockKind.HEADING, f"Attachment: {one_line(attachment.name)}", level=_ATTACHMENT_LEVEL)
@@ -95,7 +105,7 @@ def _attached(attachments: Sequence[RawDocument], read: Parser) -> Iterator[Bloc
         except IngestError as error:
             yield Block(BlockKind.PARAGRAPH, f"Not read: {error}")
         else:
-            # Pages and rows of an attachment are not those of the mail.
+            # Page and row numbers of an attachment do not belong to the mail.
             yield from (replace(_lowered(block), page=None, row=None) for block in document.blocks)
 
 
@@ -104,3 +114,140 @@ def _lowered(block: Block) -> Block:
     if block.kind is not BlockKind.HEADING:
         return block
     return replace(block, level=min(block.level + _ATTACHMENT_LEVEL, _DEEPEST_HEADING))
+
+
+_MAIL_TYPE: Final = "message/rfc822"
+_MAIL_SUFFIX: Final = ".eml"
+#: Every mail has one of these.
+_HEADERS: Final = ("from", "to", "subject", "date", "received", "message-id")
+#: In UTF-16 or UTF-32, one of the first bytes is not ASCII, or NUL.
+_HEADER_START: Final = 4
+_MAX_PARTS: Final = 1000
+_MAX_HEADER_LENGTH: Final = 16_384
+#: The library's time for a structured header is quadratic in its length.
+_ENDLESS_HEADER: Final = re.compile(
+    rb"^content-(?:[^\n]{16384}|[^\n]*(?:\n[ \t][^\n]*){200})", re.IGNORECASE | re.MULTILINE
+)
+
+
+def parse_eml(raw: RawDocument, read_attached: Parser) -> ParsedDocument:
+    """Return the document of a mail; `read_attached` reads the files that are attached to it.
+
+    Raises IngestError: `corrupt`, `too_large`, `empty`.
+    """
+    content, start = raw.content, raw.content[:_HEADER_START]
+    # In a mail that begins with ASCII only a part can be wide, which is decoded with the part.
+    if not start.isascii() or b"\0" in start:
+        content = in_utf8(content)
+    if _ENDLESS_HEADER.search(content):
+        raise IngestError("too_large", "A header of the mail is too long.")
+    message = message_from_bytes(content, policy=default)
+    if not isinstance(message, EmailMessage) or not any(name in message for name in _HEADERS):
+        raise IngestError("corrupt", "The file is not a mail.")
+    if sum(1 for _ in _parts(message)) > _MAX_PARTS:
+        raise IngestError("too_large", f"The mail has more than {_MAX_PARTS} parts.")
+    return mail_document(raw, _mail(message), read_attached)
+
+
+def decoded_header(header: str) -> str:
+    """Return a header with its encoded words as text; a damaged one unchanged."""
+    readable = _with_decoded_bytes(header[:_MAX_HEADER_LENGTH])
+    try:
+        return str(make_header(decode_header(readable)))
+    except (HeaderParseError, UnicodeError, LookupError, ValueError):
+        return readable
+
+
+def _with_decoded_bytes(header: str) -> str:
+    """Return a header as text, including unencoded bytes outside ASCII."""
+    if not any("\udc80" <= character <= "\udcff" for character in header):
+        return header
+    written = header.encode("utf-8", "surrogateescape")
+    try:
+        return decode(written)
+    except IngestError:
+        return written.decode("utf-8", "replace")
+
+
+def _mail(message: EmailMessage) -> Mail:
+    plain = message.get_body(("plain",))
+    page = message.get_body(("html",))
+    headers = {name.lower(): decoded_header(str(value)) for name, value in reversed(list(message.raw_items()))}
+    return Mail(
+        subject=headers.get("subject", ""),
+        sender=headers.get("from", ""),
+        recipients=headers.get("to", ""),
+        copied=headers.get("cc", ""),
+        sent=_date(headers.get("date", "")),
+        text=decode(_bytes(plain), plain.get_content_charset() or "") if plain and _bytes(plain) else "",
+        html=_bytes(page) if page else b"",
+        html_charset=(page.get_content_charset() or "") if page else "",
+        attachments=list(_attachments(message)),
+    )
+
+
+def _date(header: str) -> datetime | None:
+    try:
+        return parsedate_to_datetime(header)
+    except ValueError:
+        return None
+
+
+def _parts(message: EmailMessage) -> Iterator[object]:
+    """Yield the parts, including those of attached mails, without recursion."""
+    waiting: list[object] = [message]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        if isinstance(part, Message) and part.is_multipart():
+            waiting.extend(part.get_payload())
+
+
+def _bytes(part: "MIMEPart[Any, Any]") -> bytes:
+    payload = part.get_payload(decode=True)
+    return payload if isinstance(payload, bytes) else b""
+
+
+def _attachments(message: EmailMessage) -> Iterator[RawDocument]:
+    for number, part in enumerate(message.iter_attachments(), start=1):
+        kind = part.get_content_type()
+        name = part.get_filename() or f"part {number}"
+        if kind == _MAIL_TYPE and part.is_multipart():
+            ending = "" if name.lower().endswith(_MAIL_SUFFIX) else _MAIL_SUFFIX
+            yield RawDocument(name + ending, _attached_mail(part.get_payload(0)), kind)
+        else:
+            charset = part.get_content_charset()
+            yield RawDocument(name, _bytes(part), f"{kind}; charset={charset}" if charset else kind)
+
+
+def _attached_mail(message: object) -> bytes:
+    """Return a mail as bytes; empty if it is nested too deeply or invalid."""
+    try:
+        return message.as_bytes() if isinstance(message, Message) else b""
+    except (RecursionError, UnicodeError, LookupError, ValueError):
+        return b""
+
+
+def parse_msg(raw: RawDocument, read_attached: Parser) -> ParsedDocument:
+    """Return the document of an Outlook mail. Raises IngestError: `corrupt`, `empty`."""
+    message = OutlookMessage.load(BytesIO(raw.content))
+    headers = {name.lower(): value for name, value in message.message_headers.items()}
+    people = (f"{person.name} <{person.email_address}>" for person in message.recipients if person.email_address)
+    mail = Mail(
+        subject=message.subject or "",
+        sender=decoded_header(message.sender or ""),
+        recipients=decoded_header(headers.get("to", "")) or ", ".join(people),
+        copied=decoded_header(headers.get("cc", "")),
+        sent=message.sent_date,
+        text=message.body or "",
+        html=(message.html_body or "").encode(),
+        html_charset="utf-8",
+        attachments=list(_outlook_attachments(message)),
+    )
+    return mail_document(raw, mail, read_attached)
+
+
+def _outlook_attachments(message: OutlookMessage) -> Iterator[RawDocument]:
+    for number, attached in enumerate(message.attachments, start=1):
+        name = attached.file_name or f"part {number}"
+        yield RawDocument(name, attached.file_bytes or b"", attached.mime_type or "")

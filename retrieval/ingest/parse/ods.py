@@ -6,12 +6,12 @@ from io import BytesIO
 from typing import Final
 
 from retrieval.errors import IngestError
-from retrieval.ingest.parse.archive import checked_names
+from retrieval.ingest.parse.containers import checked_names
 from retrieval.ingest.parse.finish import finished
 from retrieval.ingest.parse.grid import DATE, NUMBER, TEXT, CellBudget, Merge, Sheet, SheetBuilder, kind_of
 from retrieval.ingest.parse.open_document import CONTENT, facts_of, refuse_encrypted
 from retrieval.ingest.parse.sheets import blocks_of_sheets, facts_of_sheets
-from retrieval.ingest.parse.xml_stream import Handlers, read_events
+from retrieval.ingest.parse.xml_reading import Handlers, read_events
 from retrieval.text.document import ParsedDocument, RawDocument
 
 _CELLS: Final = frozenset({"table-cell", "covered-table-cell"})

@@ -8,7 +8,7 @@ from lxml.etree import _Element
 from retrieval.ingest.parse.builder import BlockBuilder
 from retrieval.ingest.parse.finish import finished
 from retrieval.ingest.parse.open_document import opened, qualified, rows_of, text_of
-from retrieval.ingest.parse.xml_tree import name_of
+from retrieval.ingest.parse.xml_reading import name_of
 from retrieval.text.document import Block, ParsedDocument, RawDocument
 
 _STYLE_NAME: Final = qualified("text", "style-name")

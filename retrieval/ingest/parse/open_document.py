@@ -10,9 +10,8 @@ from typing import Final
 from lxml.etree import _Element
 
 from retrieval.errors import IngestError
-from retrieval.ingest.parse.archive import checked_names
-from retrieval.ingest.parse.xml_facts import facts_in
-from retrieval.ingest.parse.xml_tree import name_of, tree_of
+from retrieval.ingest.parse.containers import checked_names
+from retrieval.ingest.parse.xml_reading import facts_in, name_of, tree_of
 
 CONTENT: Final = "content.xml"
 _META: Final = "meta.xml"

@@ -11,9 +11,7 @@ import pypdfium2.raw as pdfium
 
 from retrieval.errors import IngestError
 from retrieval.ingest.parse.finish import finished
-from retrieval.ingest.parse.pdf_layout import BROKEN_WORD, blocks_of_pages
-from retrieval.ingest.parse.pdf_lines import Line
-from retrieval.ingest.parse.pdf_running import without_running_lines
+from retrieval.ingest.parse.pdf_layout import BROKEN_WORD, Line, blocks_of_pages, without_running_lines
 from retrieval.text.document import ParsedDocument, RawDocument
 
 _MAX_PAGES: Final = 5000

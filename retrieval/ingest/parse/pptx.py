@@ -13,8 +13,8 @@ from pptx.oxml.ns import qn
 from pptx.slide import Slide
 
 from retrieval.errors import IngestError
-from retrieval.ingest.parse.archive import checked_names
 from retrieval.ingest.parse.builder import BlockBuilder
+from retrieval.ingest.parse.containers import checked_names
 from retrieval.ingest.parse.finish import finished, one_line
 from retrieval.ingest.parse.number_format import plain
 from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument

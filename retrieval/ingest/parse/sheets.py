@@ -1,27 +1,35 @@
-"""Sheets to blocks: a heading per sheet, tables with their header, labels with their values, notes."""
+"""Blocks of sheets: a heading per sheet, tables with headers, labels with values, notes."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from retrieval.ingest.parse.finish import one_line
 from retrieval.ingest.parse.grid import TEXT, Row, Sheet
-from retrieval.ingest.parse.headers import Header, are_pairs, continued, header_of, header_rows, title_rows
-from retrieval.ingest.parse.regions import columns_of, regions
+from retrieval.ingest.parse.regions import (
+    Header,
+    are_pairs,
+    columns_of,
+    continued,
+    header_of,
+    header_rows,
+    regions,
+    title_rows,
+)
 from retrieval.text.document import Block, BlockKind
 
 #: Level 1 would make the first sheet's name the document's title.
 _SHEET_LEVEL: Final = 2
 _REGION_LEVEL: Final = 3
 _MAX_TITLE_LENGTH: Final = 120
-#: A block of more rows is cut, so that the cost of a block stays bounded.
+#: Tables with more rows are split, to limit the cost of a block.
 _MAX_ROWS: Final = 1000
-#: A wider header is cut into groups of columns, each beside the first column, so that rows repeat with their header.
-_WIDEST_HEADER: Final = 400
+#: A wider header is split into groups of columns, each with the first column, so that chunks can repeat their header.
+_MAX_HEADER_WIDTH: Final = 400
 _MAX_NAME_LENGTH: Final = 160
 
 
 def blocks_of_sheets(sheets: Iterable[Sheet]) -> Iterator[Block]:
-    """Yield what the sheets hold, each filled one below a heading with its name."""
+    """Yield the blocks of the sheets that are not empty, each below a heading with its name."""
     for sheet in sheets:
         if sheet.rows and sheet.name:
             yield Block(BlockKind.HEADING, one_line(sheet.name), level=_SHEET_LEVEL)
@@ -30,7 +38,7 @@ def blocks_of_sheets(sheets: Iterable[Sheet]) -> Iterator[Block]:
 
 
 def facts_of_sheets(sheets: Sequence[Sheet]) -> dict[str, str]:
-    """Return the names of the sheets, and of those among them that people do not see at first."""
+    """Return the names of the sheets and of the hidden ones."""
     return {
         "sheets": ", ".join(sheet.name for sheet in sheets),
         "hidden_sheets": ", ".join(sheet.name for sheet in sheets if sheet.is_hidden),
@@ -38,7 +46,7 @@ def facts_of_sheets(sheets: Sequence[Sheet]) -> dict[str, str]:
 
 
 class _SheetReader:
-    """Goes through the regions of one sheet and remembers the last header, which further regions may share."""
+    """Reads the regions of one sheet, which may share the last header."""
 
     def __init__(self, sheet: Sheet) -> None:
         self._sheet = sheet
@@ -47,14 +55,13 @@ class _SheetReader:
     def blocks(self) -> Iterator[Block]:
         found = list(regions(self._sheet.rows))
         for rows, following in zip(found, [*found[1:], []], strict=True):
-            if len(rows) == 1 and len(rows[0].columns) == 1:
-                yield from self._alone(rows[0], following)
-            else:
+            if len(rows) > 1 or len(rows[0].columns) > 1:
                 yield from self._region(rows)
-
-    def _alone(self, row: Row, following: Sequence[Row]) -> Iterator[Block]:
-        """Yield a lone text as the heading of what follows, anything else as it is."""
-        yield from self._titles([row], columns_of(following)[0]) if following else _lines([row])
+            elif following:
+                # A single text is the heading of the next region.
+                yield from self._titles(rows, columns_of(following)[0])
+            else:
+                yield from _lines(rows)
 
     def _region(self, rows: Sequence[Row]) -> Iterator[Block]:
         titles = title_rows(rows)
@@ -73,7 +80,7 @@ class _SheetReader:
             yield from _table(Header(tuple(columns), ("",) * len(columns)), body)
 
     def _titles(self, rows: Sequence[Row], first_column: int) -> Iterator[Block]:
-        """Yield the texts above a region, the first as its heading unless it stands over some columns only."""
+        """Yield the texts above a region, the first as its heading unless it is further right."""
         if not rows:
             return
         text = one_line(rows[0].texts[0])
@@ -96,7 +103,7 @@ def _line(row: Row) -> str:
 
 
 def _with_one_label(header: Header, rows: Sequence[Row]) -> tuple[Header, list[Row]]:
-    """Return the table with its first column and the unnamed ones after it, steps of an outline, put together."""
+    """Return the table with its first column and the unnamed ones after it, an outline, joined to one."""
     steps = 1
     while steps < len(header.columns) and not header.names[steps] and header.columns[steps] not in header.figures:
         steps += 1
@@ -104,10 +111,10 @@ def _with_one_label(header: Header, rows: Sequence[Row]) -> tuple[Header, list[R
         return header, list(rows)
     first, last = header.columns[0], header.columns[steps - 1]
     names = (header.names[0], *header.names[steps:])
-    return Header((first, *header.columns[steps:]), names), [_put_together(row, first, last) for row in rows]
+    return Header((first, *header.columns[steps:]), names), [_with_joined_labels(row, first, last) for row in rows]
 
 
-def _put_together(row: Row, first: int, last: int) -> Row:
+def _with_joined_labels(row: Row, first: int, last: int) -> Row:
     labels = row.between(first, last)
     rest = row.between(last + 1, row.columns[-1])
     if labels.columns:
@@ -122,8 +129,7 @@ def _table(header: Header, rows: Sequence[Row]) -> Iterator[Block]:
         yield Block(BlockKind.LIST, "\n".join(f"- {one_line(name)}" for name in header.names if name))
     for start in range(0, len(rows), _MAX_ROWS):
         part = rows[start : start + _MAX_ROWS]
-        for group in groups:
-            yield _table_block(group, part)
+        yield from (_table_block(group, part) for group in groups)
 
 
 def _groups(header: Header) -> Iterator[Header]:
@@ -132,7 +138,7 @@ def _groups(header: Header) -> Iterator[Header]:
     width = 0
     for place, name in enumerate(header.names):
         size = min(len(name), _MAX_NAME_LENGTH) + len(" | ")
-        if len(group) > 1 and width + size > _WIDEST_HEADER:
+        if len(group) > 1 and width + size > _MAX_HEADER_WIDTH:
             yield _group(header, group)
             group, width = [0], min(len(header.names[0]), _MAX_NAME_LENGTH)
         group.append(place)

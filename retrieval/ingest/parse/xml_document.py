@@ -1,16 +1,98 @@
-"""XML that is no format of its own: each part below the root as lines of "element: text"."""
+"""XML: RSS and Atom feeds item by item, other documents as lines of "element: text"."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from html import unescape
 from typing import Final
 
 from lxml import etree
 
 from retrieval.errors import IngestError
-from retrieval.ingest.parse.feed import FEED_ROOTS, feed_of
 from retrieval.ingest.parse.finish import finished, one_line
-from retrieval.ingest.parse.html import parse_html
-from retrieval.ingest.parse.xml_tree import local, name_of, tree_of
+from retrieval.ingest.parse.html import blocks_of_content, parse_html
+from retrieval.ingest.parse.xml_reading import local, name_of, tree_of
 from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
+
+FEED_ROOTS: Final = frozenset({"rss", "rdf", "feed"})
+_ITEMS: Final = frozenset({"item", "entry"})
+#: Where the text of an item stands, the fullest first.
+_CONTENTS: Final = ("encoded", "content", "description", "summary")
+_DATES: Final = ("updated", "modified", "pubdate", "published", "date", "lastbuilddate")
+_AUTHORS: Final = ("creator", "author")
+_ITEM_LEVEL: Final = 2
+_DEEPEST_LEVEL: Final = 6
+_MAX_ITEMS: Final = 10_000
+
+
+def feed_of(raw: RawDocument, root: etree._Element) -> ParsedDocument:
+    """Return a feed with a heading for each item; raises IngestError `too_large` beyond 10,000 items."""
+    items = [element for element in root.iter() if local(element) in _ITEMS]
+    if len(items) > _MAX_ITEMS:
+        raise IngestError("too_large", f"The feed has more than {_MAX_ITEMS} items.")
+    channel = next((element for element in root if local(element) == "channel"), root)
+    facts = {
+        "language": _said(channel, ("language",)),
+        "description": _said(channel, ("description", "subtitle")),
+        "modified": _date(_said(channel, _DATES)),
+    }
+    blocks = (block for item in items for block in _item(item))
+    return finished(raw, source_type="feed", blocks=blocks, metadata=facts, explicit_title=_said(channel, ("title",)))
+
+
+def _item(item: etree._Element) -> Iterator[Block]:
+    title = _said(item, ("title",))
+    yield Block(BlockKind.HEADING, title or _link(item) or "Untitled", level=_ITEM_LEVEL)
+    facts = (_date(_said(item, _DATES)), _said(item, _AUTHORS), _link(item))
+    yield Block(BlockKind.PARAGRAPH, " · ".join(filter(None, facts)))
+    for block in blocks_of_content(_content(item)):
+        is_heading = block.kind is BlockKind.HEADING
+        yield replace(block, level=min(block.level + _ITEM_LEVEL, _DEEPEST_LEVEL)) if is_heading else block
+    topics = dict.fromkeys(one_line(child.get("term") or child.text or "") for child in _children(item, "category"))
+    if any(topics):
+        yield Block(BlockKind.PARAGRAPH, f"Topics: {', '.join(filter(None, topics))}")
+
+
+def _content(item: etree._Element) -> str:
+    """Return the markup of an item; Atom may hold it as elements instead of text."""
+    for name in _CONTENTS:
+        for child in _children(item, name):
+            markup = child.text or ""
+            markup += "".join(etree.tostring(part, encoding="unicode") for part in child)
+            if markup.strip():
+                return markup
+    return ""
+
+
+def _children(element: etree._Element, name: str) -> Iterator[etree._Element]:
+    return (child for child in element if local(child) == name)
+
+
+def _said(element: etree._Element, names: tuple[str, ...]) -> str:
+    """Return the text of the first child with one of the names, the first of the names first.
+
+    What is escaped twice, as titles often are, is read as it was meant.
+    """
+    texts = (one_line(unescape("".join(child.itertext()))) for name in names for child in _children(element, name))
+    return next(filter(None, texts), "")
+
+
+def _link(item: etree._Element) -> str:
+    """Return the address of an item: RSS writes it as text, Atom in an attribute beside other links."""
+    links = [child for child in _children(item, "link") if child.get("rel", "alternate") == "alternate"]
+    return next((one_line(link.get("href") or link.text or "") for link in links), "")
+
+
+def _date(written: str) -> str:
+    """Return a date of RSS or Atom as ISO writes it, and what is neither as it stands."""
+    for read in (datetime.fromisoformat, parsedate_to_datetime):
+        try:
+            return read(written).isoformat()
+        except ValueError:
+            continue
+    return written
+
 
 _MAX_PARTS: Final = 100_000
 

@@ -130,7 +130,7 @@ def test_a_bad_archive_is_refused_before_it_is_opened(content, reason, raw):
 
 
 def test_an_archive_of_many_entries_is_refused(raw, monkeypatch):
-    monkeypatch.setattr("retrieval.ingest.parse.archive._MAX_ENTRIES", 1)
+    monkeypatch.setattr("retrieval.ingest.parse.containers._MAX_ENTRIES", 1)
     with pytest.raises(IngestError) as caught:
         parse_docx(raw(archive(word__document="x", other="x"), name="x.docx"))
     assert caught.value.reason == "too_large"

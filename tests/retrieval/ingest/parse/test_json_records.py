@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from retrieval.errors import IngestError
 from retrieval.ingest.parse import parse
-from retrieval.ingest.parse.flatten import flat_lines
+from retrieval.ingest.parse.json_records import flat_lines
 from retrieval.text.document import RawDocument
 
 

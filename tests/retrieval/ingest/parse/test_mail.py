@@ -66,7 +66,7 @@ def test_attachments_are_read_below_their_names(shape, xlsx_bytes):
         (4, "Sheet"),
         ("table", "City | Sales\nOslo | 3"),
         (2, "Attachment: photo.png"),
-        ("paragraph", "Not read: This is an image, and images are not read."),
+        ("paragraph", "Not read: This is an image. Images are not supported."),
     ]
     assert document.metadata["attachments"] == "plan.md, sales.xlsx, photo.png"
     assert {block.row for block in document.blocks} == {None}
