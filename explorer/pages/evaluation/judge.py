@@ -1,4 +1,4 @@
-"""Judging in place: grades of passages, the measures of the ranking at hand, and questions kept as cases."""
+"""Judging hits: grades of passages, the measures of the ranking, and queries saved as cases."""
 
 from typing import Any
 from uuid import UUID
@@ -16,8 +16,7 @@ from corecube.access import scope_for
 from corecube.errors import CoreCubeError, NotFoundError
 from corecube.http import HtmxHttpRequest
 from corecube.models import User
-from corecube.scope import AccessScope
-from explorer.pages.evaluation.judge_panels import JudgePanel, judge_panel
+from explorer.pages.evaluation.judge_panels import judge_panel
 from explorer.viewer import admins_only, principal_of, signed_in, viewer_of, wants_fragment
 from retrieval.evaluation.question_sets import save_case, set_named
 from retrieval.models import QuestionSet, SearchRecord
@@ -27,7 +26,7 @@ from retrieval.search.outcome import SearchOutcome
 
 
 def judging_context(outcome: SearchOutcome, viewer: User) -> dict[str, Any]:
-    """Return what the Explorer shows of the judgments of a search, which are read within its scope only."""
+    """Return the judgments of a search for the Explorer, within its scope."""
     query = outcome.state.query.text
     grades = grades_of(query, viewer=viewer, scope=outcome.state.scope)
     return {
@@ -37,7 +36,7 @@ def judging_context(outcome: SearchOutcome, viewer: User) -> dict[str, Any]:
 
 
 def case_context(viewer: User, *, trace_id: UUID, query: str) -> dict[str, Any]:
-    """Return what the form that saves a case needs; only an admin is shown it."""
+    """Return the context of the form that saves a case, which only an admin sees."""
     sets = list(QuestionSet.objects.all()) if viewer.is_admin else []
     return {"case_trace": trace_id, "case_query": query, "question_sets": sets}
 
@@ -46,14 +45,16 @@ def case_context(viewer: User, *, trace_id: UUID, query: str) -> dict[str, Any]:
 @signed_in
 @never_cache
 def judge_hit(request: HtmxHttpRequest) -> HttpResponse:
-    """Keep the viewer's grade of one hit, and show the ranking's measures anew.
+    """Store the viewer's grade of one hit and show the new measures of the ranking.
 
-    A passage outside the scope of whoever the search was made as does not exist, nor does somebody else's search.
+    A passage outside the scope of the search's user is a 404, and so is the search of another user.
     """
     viewer = viewer_of(request)
     passage, grade = _given(request.POST)
     record = get_object_or_404(SearchRecord.objects.own(viewer).select_related("user"), pk=_uuid(request.POST, "trace"))
-    query, scope = record.query or request.POST.get("q", ""), _scope(record, viewer)
+    # What the search's principal may see now of the connections that it read.
+    scope = scope_for(principal_of(record, viewer)).only(record.connection_ids, reveal=False)
+    query = record.query or request.POST.get("q", "")
     try:
         judge(query, passage, grade=grade, by=viewer, scope=scope)
     except NotFoundError as error:
@@ -63,16 +64,14 @@ def judge_hit(request: HtmxHttpRequest) -> HttpResponse:
     ranking = tuple(PassageId(chunk.document_id, text) for chunk, text in ranking_of(record.trace))
     panel = judge_panel(ranking, grades_of(query, viewer=viewer, scope=scope), query=query, trace_id=record.pk)
     rank = ranking.index(passage) + 1 if passage in ranking else 0
-    return render(request, "explorer/evaluation/_judged.html", _judged(panel, rank, grade))
-
-
-def _judged(panel: JudgePanel, rank: int, grade: int | None) -> dict[str, Any]:
-    said = "no longer has a grade" if grade is None else f"graded {grade}, {GRADES[grade]}"
-    return {"judging": panel, "strip": panel.strips.get(rank), "announcement": f"Hit {rank} {said}. {panel.spoken}."}
+    result = "no longer has a grade" if grade is None else f"graded {grade}, {GRADES[grade]}"
+    announcement = f"Hit {rank} {result}. {panel.spoken}."
+    context = {"judging": panel, "strip": panel.strips.get(rank), "announcement": announcement}
+    return render(request, "explorer/evaluation/_judged.html", context)
 
 
 def _given(sent: QueryDict) -> tuple[PassageId, int | None]:
-    """Return the passage and the grade of a pressed button: "document:text=2", or "document:text=" to take it back."""
+    """Return the passage and the grade of a button: "document:text=2", or "document:text=" to clear it."""
     passage, _, grade = sent.get("grade", "").partition("=")
     document, _, content_hash = passage.partition(":")
     try:
@@ -88,13 +87,8 @@ def _uuid(sent: QueryDict, name: str) -> UUID:
         raise Http404 from error
 
 
-def _scope(record: SearchRecord, viewer: User) -> AccessScope:
-    """Return what the search's principal may see now of the connections that it read; raise Http404."""
-    return scope_for(principal_of(record, viewer)).only(record.connection_ids, reveal=False)
-
-
 def _next(request: HtmxHttpRequest) -> str:
-    """Return the page of this site that the form was sent from."""
+    """Return the page of this site that sent the form."""
     address = request.POST.get("next", "")
     is_own = url_has_allowed_host_and_scheme(address, {request.get_host()}, require_https=request.is_secure())
     return address if is_own else reverse("explorer:search")
@@ -103,7 +97,7 @@ def _next(request: HtmxHttpRequest) -> str:
 @require_POST
 @admins_only
 def save_as_case(request: HtmxHttpRequest) -> HttpResponse:
-    """Keep the question of a logged search in a question set, a new one or one that there is."""
+    """Save the query of a logged search in a question set, new or existing."""
     viewer = viewer_of(request)
     record = get_object_or_404(SearchRecord, pk=_uuid(request.POST, "trace"))
     try:
@@ -119,7 +113,7 @@ def save_as_case(request: HtmxHttpRequest) -> HttpResponse:
 
 
 def _chosen_set(sent: QueryDict, viewer: User) -> QuestionSet:
-    """Return the set that is named, else the one that was picked; raise Http404 for one that is gone."""
+    """Return the named set, else the chosen one; raise Http404 if it was deleted."""
     if name := sent.get("name", "").strip():
         return set_named(name, actor=viewer)
     if slug := sent.get("set", ""):

@@ -1,4 +1,4 @@
-"""Judging in place: the grades at each hit, and what the judgments say of the ranking."""
+"""Judging hits: the grades of each hit, and the measures of the ranking."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from retrieval.records.judgments import GRADES, Graded, PassageId
 
 @dataclass(frozen=True, slots=True)
 class GradeButton:
-    """A grade that can be given."""
+    """The button of a grade."""
 
     grade: int
     meaning: str
@@ -21,42 +21,41 @@ class GradeButton:
 class JudgeStrip:
     """The grades of one hit."""
 
-    #: Place of the hit, from 1.
     rank: int
-    #: What a grade is sent for: the document, and the hash of the judged text.
+    #: The judged passage: the document, and the hash of the text.
     passage: str
     buttons: tuple[GradeButton, ...]
     is_judged: bool
-    #: "2 by another", "3 as the median of 4 others", or empty.
+    #: "2 by another user", "3, median of 4 other users", or empty.
     others: str
 
 
 @dataclass(frozen=True, slots=True)
 class MeasureCell:
-    """A measure by its name."""
+    """A measure with its name."""
 
     name: str
-    #: Three decimals; a dash where there is nothing to measure against.
+    #: Three decimals; a dash without judgments.
     value: str
     help: str
 
 
 @dataclass(frozen=True, slots=True)
 class JudgePanel:
-    """What a ranking is worth by the judgments of its query."""
+    """The measures of a ranking by the judgments of its query."""
 
     query: str
     trace_id: UUID
-    #: By the place of the hit.
+    #: By rank.
     strips: Mapping[int, JudgeStrip]
     measures: tuple[MeasureCell, ...]
-    #: Passages of the query that anybody judged, and that the viewer did.
+    #: Judged passages of the query, and those judged by the viewer.
     judged: int
     own: int
 
     @property
     def spoken(self) -> str:
-        """The measures as a screen reader is told them."""
+        """The measures, for a screen reader."""
         return ", ".join(f"{cell.name} {cell.value}" for cell in self.measures)
 
 
@@ -76,24 +75,21 @@ def judge_panel(
 
 def judge_strip(rank: int, passage: PassageId, graded: Graded | None) -> JudgeStrip:
     """Return the grades of one hit."""
-    own = graded.own if graded else None
+    own, others = graded.own if graded else None, ""
+    if graded and own is None:
+        is_one = graded.others == 1
+        others = f"{graded.grade}{' by another user' if is_one else f', median of {graded.others:,} other users'}"
     return JudgeStrip(
         rank=rank,
         passage=f"{passage.document_id}:{passage.content_hash}",
         buttons=tuple(GradeButton(grade, meaning, grade == own) for grade, meaning in GRADES.items()),
         is_judged=own is not None,
-        others=_others(graded) if graded and graded.own is None else "",
+        others=others,
     )
 
 
-def _others(graded: Graded) -> str:
-    if graded.others == 1:
-        return f"{graded.grade} by another user"
-    return f"{graded.grade}, median of {graded.others:,} other users"
-
-
 def measure_cells(measures: Measures) -> tuple[MeasureCell, ...]:
-    """Return the measures as they are shown; only here are they rounded."""
+    """Return the measures for display, rounded."""
     return tuple(
         MeasureCell(name, "\N{EN DASH}" if value is None else f"{value:.3f}", meaning)
         for name, value, meaning in _measures(measures)

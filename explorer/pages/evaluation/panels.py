@@ -1,4 +1,4 @@
-"""Question sets as their pages show them; judgments are counted within the reader's scope only."""
+"""Question sets; judgments are counted within the reader's scope."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -9,7 +9,7 @@ from django.db.models import Count, Q
 
 from corecube.scope import AccessScope
 from explorer.pages.evaluation.judge_panels import MeasureCell, measure_cells
-from retrieval.evaluation.question_set import CaseResult, SetResult
+from retrieval.evaluation.question_set import SetResult
 from retrieval.models import Case, QuestionSet
 from retrieval.records.judgments import normalised_query, standing
 
@@ -22,7 +22,7 @@ class SetRow:
     name: str
     cases: int
     unanswerable: int
-    #: Answerable cases with a judgment that their reader may see.
+    #: Answerable cases with a judgment that the reader may see.
     judged: int
 
 
@@ -35,26 +35,26 @@ class CaseRow:
     is_answerable: bool
     judgments: int
     created_by: str
-    #: The search that it was saved from; None where there is none.
+    #: The search that it was saved from; None for none.
     record: UUID | None
 
 
 @dataclass(frozen=True, slots=True)
 class CaseResultRow:
-    """What one case came to."""
+    """The result of a case."""
 
     query: str
     is_answerable: bool
-    #: Empty for a case that the documents do not answer.
+    #: Empty for an unanswerable case.
     measures: tuple[MeasureCell, ...]
     is_refused: bool
-    #: A refusal where there is an answer, or the other way round.
+    #: A refusal of an answerable case, or an answer to an unanswerable one.
     is_wrong: bool
 
 
 @dataclass(frozen=True, slots=True)
 class SetResultPanel:
-    """What a preset is worth on a set."""
+    """The result of a preset on a set."""
 
     preset: str
     measures: tuple[MeasureCell, ...]
@@ -69,21 +69,21 @@ def set_rows(scope: AccessScope) -> tuple[SetRow, ...]:
     """Return all sets by name."""
     sets = QuestionSet.objects.annotate(size=Count("cases"), open=Count("cases", filter=Q(cases__is_answerable=False)))
     cases = list(Case.objects.filter(is_answerable=True).values_list("question_set_id", "query"))
-    said = _judgments([query for _, query in cases], scope)
-    judged = Counter(set_id for set_id, query in cases if said.get(normalised_query(query)))
+    counts = _judgments([query for _, query in cases], scope)
+    judged = Counter(set_id for set_id, query in cases if counts.get(normalised_query(query)))
     return tuple(SetRow(it.slug, it.name, it.size, it.open, judged[it.pk]) for it in sets)
 
 
 def case_rows(question_set: QuestionSet, scope: AccessScope) -> tuple[CaseRow, ...]:
-    """Return a set's cases by their questions."""
+    """Return the cases of a set."""
     cases = list(question_set.cases.select_related("created_by"))
-    said = _judgments([case.query for case in cases], scope)
+    counts = _judgments([case.query for case in cases], scope)
     return tuple(
         CaseRow(
             id=case.pk,
             query=case.query,
             is_answerable=case.is_answerable,
-            judgments=said.get(normalised_query(case.query), 0),
+            judgments=counts.get(normalised_query(case.query), 0),
             created_by=case.created_by.username if case.created_by else "",
             record=case.record_id,
         )
@@ -92,24 +92,23 @@ def case_rows(question_set: QuestionSet, scope: AccessScope) -> tuple[CaseRow, .
 
 
 def result_panel(result: SetResult) -> SetResultPanel:
-    """Return what a measurement shows."""
+    """Return the panel of a result."""
     return SetResultPanel(
         preset=result.preset,
         measures=measure_cells(result.means),
         measured=result.measured,
-        cases=tuple(map(_result_row, result.cases)),
+        cases=tuple(
+            CaseResultRow(
+                query=case.query,
+                is_answerable=case.is_answerable,
+                measures=measure_cells(case.measures) if case.measures else (),
+                is_refused=case.is_refused,
+                is_wrong=case.is_refused == case.is_answerable,
+            )
+            for case in result.cases
+        ),
         refused=_share(result.refusals),
         wrongly_refused=_share(result.wrongly_refused),
-    )
-
-
-def _result_row(case: CaseResult) -> CaseResultRow:
-    return CaseResultRow(
-        query=case.query,
-        is_answerable=case.is_answerable,
-        measures=measure_cells(case.measures) if case.measures else (),
-        is_refused=case.is_refused,
-        is_wrong=case.is_refused == case.is_answerable,
     )
 
 
@@ -118,7 +117,7 @@ def _share(counts: tuple[int, int]) -> str:
 
 
 def _judgments(queries: Iterable[str], scope: AccessScope) -> Mapping[str, int]:
-    """Return how many judgments each question has, by its normalised text."""
+    """Return the number of judgments by normalised query."""
     wanted = {normalised_query(query) for query in queries}
     counted = standing(scope).filter(query__in=wanted).values("query").annotate(number=Count("pk"))
     return {row["query"]: row["number"] for row in counted}

@@ -1,4 +1,4 @@
-"""Question sets, for admins: their cases, what a preset is worth on them, judgments as files."""
+"""Question sets, for admins: cases, evaluation of presets, import and export of judgments."""
 
 from typing import Any, Final
 from uuid import UUID
@@ -20,7 +20,7 @@ from retrieval.evaluation.question_sets import delete_case, delete_set, mark_cas
 from retrieval.models import Case, QuestionSet
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 
-#: Cases that the page measures while its reader waits.
+#: The maximum number of cases that the page evaluates.
 MAX_MEASURED: Final = 100
 _EXPORTS: Final = {"csv": (csv_of, "text/csv"), "qrels": (qrels_of, "text/plain")}
 
@@ -29,7 +29,7 @@ _EXPORTS: Final = {"csv": (csv_of, "text/csv"), "qrels": (qrels_of, "text/plain"
 @admins_only
 @never_cache
 def question_sets(request: HtmxHttpRequest) -> HttpResponse:
-    """List the question sets; a POST makes one."""
+    """List the question sets; a POST creates one."""
     viewer = viewer_of(request)
     if request.method == "POST":
         try:
@@ -73,7 +73,7 @@ def _page(request: HtmxHttpRequest, found: QuestionSet) -> dict[str, Any]:
 @admins_only
 @never_cache
 def measures(request: HtmxHttpRequest, slug: str) -> HttpResponse:
-    """Ask the set's first cases with a preset, and show what its ranking is worth to the viewer."""
+    """Run the first cases of a set with a preset, and show the measures with the viewer's access."""
     found = get_object_or_404(QuestionSet, slug=slug)
     preset = request.POST.get("preset", DEFAULT_PRESET)
     cases = list(found.cases.all()[:MAX_MEASURED])
@@ -118,7 +118,7 @@ def remove_set(request: HtmxHttpRequest, slug: str) -> HttpResponse:
 @admins_only
 @never_cache
 def export(request: HtmxHttpRequest, slug: str, kind: str) -> HttpResponse:
-    """Send a set's judgments of what the viewer may see, as CSV or TREC qrels."""
+    """Download the judgments of a set that the viewer may see, as CSV or TREC qrels."""
     found = get_object_or_404(QuestionSet, slug=slug)
     if kind not in _EXPORTS:
         raise Http404
@@ -132,7 +132,7 @@ def export(request: HtmxHttpRequest, slug: str, kind: str) -> HttpResponse:
 @require_POST
 @admins_only
 def import_judgments(request: HtmxHttpRequest, slug: str) -> HttpResponse:
-    """Take judgments from an uploaded or pasted file, as the viewer's own."""
+    """Import judgments from an uploaded file or pasted text, as the viewer's."""
     found, viewer = get_object_or_404(QuestionSet, slug=slug), viewer_of(request)
     try:
         lines = read_lines(_sent(request), found)
@@ -146,7 +146,7 @@ def import_judgments(request: HtmxHttpRequest, slug: str) -> HttpResponse:
 
 
 def _sent(request: HtmxHttpRequest) -> str:
-    """Return the text of the uploaded file, or else what was pasted; raise InvalidRequestError."""
+    """Return the uploaded or pasted text; raise InvalidRequestError."""
     file = request.FILES.get("file")
     if file is None:
         return request.POST.get("text", "")

@@ -1,4 +1,4 @@
-"""What the query log is asked for: filters and the place to read on from, as its address has them."""
+"""The filters and the page position of the query log, as in its address."""
 
 import uuid
 from collections.abc import Mapping
@@ -16,10 +16,10 @@ from retrieval.models import SearchRecord
 from retrieval.models.search import FLAGS
 from retrieval.presets.catalog import PRESETS
 
-#: Milliseconds from which a search is slow, unless the address says otherwise.
+#: Milliseconds above which a search is slow, by default.
 SLOW_MS: Final = 500
-_SLOWEST_MS: Final = 1_000_000
-#: How far back the log is read, by the word in the address.
+_MAX_SLOW_MS: Final = 1_000_000
+#: Periods by their names in the address.
 SINCE: Final[Mapping[str, timedelta]] = {
     "hour": timedelta(hours=1),
     "day": timedelta(days=1),
@@ -30,14 +30,14 @@ SINCE: Final[Mapping[str, timedelta]] = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A record's place in the log, which is ordered by time and then by id."""
+    """A position in the log, which is ordered by time and then by id."""
 
     at: datetime
     id: uuid.UUID
 
     @classmethod
     def read(cls, text: str) -> Self | None:
-        """Return the place that an address names, None where it names none."""
+        """Return the position in an address; None for an invalid one."""
         moment, _, name = text.partition("~")
         try:
             at, identity = parse_datetime(moment), uuid.UUID(name)
@@ -50,18 +50,18 @@ class Place:
 
     @property
     def older(self) -> Q:
-        """What stands after this place, newest first."""
+        """The condition of older records."""
         return Q(at__lte=self.at) & (Q(at__lt=self.at) | Q(id__lt=self.id))
 
     @property
     def newer(self) -> Q:
-        """What stands before it."""
+        """The condition of newer records."""
         return Q(at__gte=self.at) & (Q(at__gt=self.at) | Q(id__gt=self.id))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogFilter:
-    """Which records are wanted; all conditions hold together."""
+    """The filters of the log, combined with AND."""
 
     #: Names of `retrieval.models.search.FLAGS`, and "slow".
     flags: tuple[str, ...] = ()
@@ -70,19 +70,17 @@ class LogFilter:
     preset: str = ""
     surface: str = ""
     text: str = ""
-    #: A word of SINCE, or empty.
+    #: A key of SINCE, or empty.
     since: str = ""
 
     @classmethod
     def read(cls, query: QueryDict) -> Self:
-        """Return what a query string asks for; what it cannot mean is left at its default."""
+        """Return the filters of a query string; invalid ones get their default."""
         ms, since, surface = query.get("ms", ""), query.get("since", ""), query.get("surface", "")
-        preset = query.get("preset", "")
+        preset, is_number = query.get("preset", ""), ms.isdecimal() and ms.isascii() and len(ms) <= len("1000000")
         return cls(
             flags=tuple(name for name in (*FLAGS, "slow") if name in query.getlist("flag")),
-            slow_ms=min(int(ms), _SLOWEST_MS)
-            if ms.isdecimal() and ms.isascii() and len(ms) <= len("1000000")
-            else SLOW_MS,
+            slow_ms=min(int(ms), _MAX_SLOW_MS) if is_number else SLOW_MS,
             user=storable(query.get("user", "")),
             preset=preset if preset in PRESETS else "",
             surface=surface if surface in SearchRecord.Surface.values else "",
@@ -92,29 +90,24 @@ class LogFilter:
 
     @property
     def is_set(self) -> bool:
-        """Whether anything is filtered."""
+        """Whether any filter is set."""
         return self != replace(type(self)(), slow_ms=self.slow_ms)
 
     def flag(self, name: str) -> Q:
-        """Return one flag's condition."""
+        """Return the condition of a flag."""
         return Q(milliseconds__gt=self.slow_ms) if name == "slow" else FLAGS[name]
 
     @property
-    def holds_text(self) -> Q:
-        """The condition of the text, for which every search has to be read; empty without one."""
+    def text_condition(self) -> Q:
+        """The condition of the text, which must read every search; empty without a text."""
         return Q(query__in_any_case=self.text) if self.text else Q()
 
     def condition(self, now: datetime) -> Q:
-        """Return all conditions together, but for the text."""
-        wanted = Q()
+        """Return all conditions except the text."""
+        fields = {"user__username": self.user, "preset": self.preset, "surface": self.surface}
+        condition = Q(**{name: value for name, value in fields.items() if value})
         if self.since:
-            wanted &= Q(at__gte=now - SINCE[self.since])
-        if self.user:
-            wanted &= Q(user__username=self.user)
-        if self.preset:
-            wanted &= Q(preset=self.preset)
-        if self.surface:
-            wanted &= Q(surface=self.surface)
+            condition &= Q(at__gte=now - SINCE[self.since])
         for name in self.flags:
-            wanted &= self.flag(name)
-        return wanted
+            condition &= self.flag(name)
+        return condition

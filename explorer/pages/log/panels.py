@@ -1,4 +1,4 @@
-"""The query log: a row a search, and how many there are of each kind."""
+"""The query log: a row per search, and counts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,10 +16,10 @@ from retrieval.engine.types import Verdict
 from retrieval.models import SearchRecord
 from retrieval.models.search import FLAGS
 
-#: Searches on one page, and as many as are counted: beyond that the number only says that there are more.
+#: Searches per page, and the maximum count; a higher count is shown as "more".
 PAGE_SIZE: Final = 50
 MAX_COUNTED: Final = 1000
-#: Searches that are read for a text on one page, at most.
+#: The maximum number of searches that are read to find a text for one page.
 MAX_READ: Final = 20_000
 FLAG_LABELS: Final[Mapping[str, str]] = {
     "refused": "Refused",
@@ -42,10 +42,10 @@ _SURFACES: Final[Mapping[str, str]] = {"api": "API"}
 
 @dataclass(frozen=True, slots=True)
 class LogBadge:
-    """A word on a search, with what it means."""
+    """A label about a search, with its explanation."""
 
     text: str
-    #: Decides the colour: good, warn, bad, or empty.
+    #: good, warn, bad, or empty.
     tone: str
     detail: str = ""
 
@@ -58,28 +58,28 @@ class LogRow:
     at: datetime
     ago: str
     user: str
-    #: Who looked through the user's eyes, and the key that was used; empty where nobody and none.
+    #: The admin who searched as the user, and the API key; empty for none.
     actor: str
     key: str
     surface: str
-    #: Empty where the text was not kept.
+    #: Empty if the text was not stored.
     query: str
     preset: str
     version: str
     hits: int
     milliseconds: str
     verdict: LogBadge | None
-    #: "0.86"; empty where it was not judged.
+    #: "0.86"; empty without a verdict.
     confidence: str
     badges: tuple[LogBadge, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class LogCount:
-    """How many searches there are of a kind."""
+    """A number of searches."""
 
     number: int
-    #: There are more than were counted.
+    #: Whether there are more than the maximum count.
     more: bool = False
 
     def __str__(self) -> str:
@@ -88,73 +88,75 @@ class LogCount:
 
 @dataclass(frozen=True, slots=True)
 class LogFlag:
-    """A filter that is on or off, and what it would leave."""
+    """A filter that is on or off, and the number of its searches."""
 
     name: str
     label: str
     help: str
     is_on: bool
-    #: The flags of the address once it is switched.
+    #: The flags of the address after it is switched.
     switched: tuple[str, ...]
     count: LogCount
 
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """Searches of one page, newest first."""
+    """The searches of one page, newest first."""
 
     rows: tuple[LogRow, ...]
-    #: What to ask for to read on in either direction; empty at an end.
+    #: The positions of the next pages; empty at an end.
     older: str
     newer: str
-    #: How many searches were looked through for a text, where that is not all there are; else 0.
+    #: The number of searches that were read for a text if there are more; else 0.
     read: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The ids of records that match, in the order that they were read in."""
+    """The ids of matching records, in reading order."""
 
     ids: Sequence[UUID]
-    #: The last one that was looked through for a text; None when there are no more.
+    #: The last one that was read for a text; None if there are no more.
     end: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LogMatches:
-    """The records that a filter leaves, and how many of them have each flag; "all" counts all of them."""
+    """The records that match a filter, and their counts by flag; "all" counts all of them."""
 
     records: QuerySet[SearchRecord]
     counts: Mapping[str, LogCount]
-    #: What the query of each has to hold beside.
+    #: An additional condition of the query text.
     text: Q = field(default_factory=Q)
-    #: The newest, where they had to be read for the counts.
+    #: The newest ones, if they were read for the counts.
     newest: _Found | None = None
 
 
 def log_matches(records: QuerySet[SearchRecord], wanted: LogFilter, now: datetime) -> LogMatches:
-    """Return the records that the filter leaves, with their counts.
+    """Return the records that match the filter, with their counts.
 
-    Looking for text reads record by record. It is done once and goes through the newest only; then each number is of
-    the newest thousand that match among them.
+    A text search reads every record. It runs once over the newest records; the counts then cover the newest thousand
+    matches among them.
     """
     found = records.filter(wanted.condition(now))
     names = (*FLAGS, "slow")
     if not wanted.text:
         flags = {name: found.filter(wanted.flag(name)) for name in names}
         return LogMatches(found, {name: _counted(matching) for name, matching in {"all": found, **flags}.items()})
-    newest = _find(found, wanted.holds_text, MAX_COUNTED + 1)
+    newest = _find(found, wanted.text_condition, MAX_COUNTED + 1)
     more = len(newest.ids) > MAX_COUNTED or newest.end is not None
     counted = records.filter(pk__in=newest.ids[:MAX_COUNTED])
     flagged = counted.aggregate(**{name: Count("pk", filter=wanted.flag(name)) for name in names})
     counts = {
         name: LogCount(number, more) for name, number in {"all": min(len(newest.ids), MAX_COUNTED), **flagged}.items()
     }
-    return LogMatches(found, counts, wanted.holds_text, newest) if more else LogMatches(counted, counts, newest=newest)
+    return (
+        LogMatches(found, counts, wanted.text_condition, newest) if more else LogMatches(counted, counts, newest=newest)
+    )
 
 
 def _find(records: QuerySet[SearchRecord], text: Q, limit: int, *, newest_first: bool = True) -> _Found:
-    """Return the first records that hold the text; traces are large, and only those of a page are looked into."""
+    """Return the first records with the text; only those of a page are read, since traces are large."""
     records = records.order_by("-at", "-id") if newest_first else records.order_by("at", "id")
     if not text:
         return _Found(list(records.values_list("pk", flat=True)[:limit]))
@@ -171,7 +173,7 @@ def _counted(records: QuerySet[SearchRecord]) -> LogCount:
 
 
 def log_flags(wanted: LogFilter, counts: Mapping[str, LogCount]) -> Iterator[LogFlag]:
-    """Yield the flags as they are switched."""
+    """Yield the flags."""
     for name, label in FLAG_LABELS.items():
         is_on = name in wanted.flags
         others = tuple(flag for flag in wanted.flags if flag != name)
@@ -179,7 +181,7 @@ def log_flags(wanted: LogFilter, counts: Mapping[str, LogCount]) -> Iterator[Log
 
 
 def log_page(matches: LogMatches, *, before: Place | None, after: Place | None, now: datetime) -> LogPage:
-    """Return a page of records: those older than `before`, or those newer than `after`, or else the newest."""
+    """Return a page of records: older than `before`, or newer than `after`, or else the newest."""
     records, limit = matches.records, PAGE_SIZE + 1
     if before is None and after is not None:
         found = _find(records.filter(after.newer), matches.text, limit, newest_first=False)
@@ -194,19 +196,19 @@ def log_page(matches: LogMatches, *, before: Place | None, after: Place | None, 
 
 
 def _rest(found: _Found) -> Place | bool:
-    """Return whether there are records after those of a page; where that was not looked through, from which place."""
+    """Return whether there are more records; if they were not read yet, from which position."""
     return True if len(found.ids) > PAGE_SIZE else found.end or False
 
 
 def with_facts(records: QuerySet[SearchRecord]) -> QuerySet[SearchRecord]:
-    """Return records with what `log_row` needs beside their own fields: who, and what the trace says of the preset."""
+    """Return records with what `log_row` needs besides their fields: the users, and the preset's version and mode."""
     found = records.select_related("user", "actor", "key")
     return found.annotate(version=F("trace__version"), is_draft=F("trace__is_draft"), mode=F("trace__mode"))
 
 
 def _page(ids: Sequence[UUID], *, newer: Place | bool, older: Place | bool, now: datetime) -> LogPage:
     found = {record.pk: record for record in with_facts(SearchRecord.objects.filter(pk__in=ids)).defer("trace")}
-    # One may have been deleted in between.
+    # One may have been deleted since.
     records = [found[it] for it in ids if it in found]
     return LogPage(
         rows=tuple(log_row(record, now) for record in records),
@@ -217,14 +219,15 @@ def _page(ids: Sequence[UUID], *, newer: Place | bool, older: Place | bool, now:
 
 
 def _place(edge: list[SearchRecord], *, rest: Place | bool) -> str:
-    """Return the place to read on from: the given one, or the page's own edge; empty at an end."""
+    """Return the position of the next page: the given one, or the edge of this page; empty at an end."""
     if isinstance(rest, Place):
         return str(rest)
     return str(Place(edge[0].at, edge[0].pk)) if rest and edge else ""
 
 
 def log_row(record: SearchRecord, now: datetime) -> LogRow:
-    """Return a record's row; it has its trace's `version`, `is_draft` and `mode` beside its own fields."""
+    """Return the row of a record, annotated by `with_facts`."""
+    verdict = Verdict(record.verdict) if record.verdict in set(Verdict) else None
     return LogRow(
         id=record.pk,
         at=record.at,
@@ -238,19 +241,19 @@ def log_row(record: SearchRecord, now: datetime) -> LogRow:
         version=version_label(getattr(record, "version", 0) or 0),
         hits=record.hit_count,
         milliseconds=f"{record.milliseconds:,.0f}",
-        verdict=_verdict(record.verdict),
+        verdict=LogBadge(VERDICTS[verdict], TONES[verdict]) if verdict else None,
         confidence="" if record.confidence is None else f"{record.confidence:.2f}",
         badges=tuple(badges_of(record)),
     )
 
 
 def surface_label(surface: str) -> str:
-    """Return where a search was asked, as people read it."""
+    """Return the label of a channel."""
     return _SURFACES.get(surface, surface.capitalize())
 
 
 def badges_of(record: SearchRecord) -> Iterable[LogBadge]:
-    """Yield what is to be known of a search before it is opened."""
+    """Yield the badges of a search."""
     if record.is_refused:
         yield LogBadge("refused", "bad", FLAG_HELP["refused"])
     if record.feedback is not None:
@@ -261,10 +264,3 @@ def badges_of(record: SearchRecord) -> Iterable[LogBadge]:
         yield LogBadge(wording.MODE_LABELS[mode].lower(), "", "Only one leg searched.")
     for code in record.degraded:
         yield LogBadge(wording.note_label(code), "warn", FLAG_HELP["degraded"])
-
-
-def _verdict(value: str) -> LogBadge | None:
-    if value not in set(Verdict):
-        return None
-    verdict = Verdict(value)
-    return LogBadge(VERDICTS[verdict], TONES[verdict])

@@ -1,13 +1,13 @@
-"""One record of the query log: what was asked and what each stage did, as far as its reader may see it now."""
+"""One record of the query log, limited to what its reader may see now."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
 from corecube.scope import AccessScope
 from explorer import wording
-from explorer.charts.chart import Chart
+from explorer.charts.chart import ABSENT, Chart
 from explorer.charts.waterfall import waterfall
 from explorer.components.answerability import signal_label
 from explorer.components.bars import BarPart, score_bar
@@ -15,19 +15,19 @@ from explorer.components.drops import ChunkLabels, chunk_label
 from explorer.components.funnel import Funnel, stored_funnel
 from explorer.components.preset_numbers import version_label
 from explorer.components.timeline import TraceRow, span_rows
-from retrieval.engine.types import ChunkId, Hit, TermMatch
+from retrieval.engine.types import ChunkId, TermMatch
 from retrieval.models import Chunk, SearchRecord
 from retrieval.presets.preset import PresetConfig
 from retrieval.records.stored_trace import hits_of, ranking_of, spans_of
 
 
 class Presence(StrEnum):
-    """What became of a chunk that was found."""
+    """The current state of a chunk that was found."""
 
     SAME = "same"
     CHANGED = "changed"
     GONE = "gone"
-    #: It may be there; its reader may not see it.
+    #: It may exist, but the reader may not see it.
     HIDDEN = "hidden"
 
 
@@ -41,11 +41,11 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class StoredHit:
-    """A hit as it was, with what its chunk is called now."""
+    """A logged hit, with the current label of its chunk."""
 
     rank: int
     chunk_id: ChunkId
-    #: Empty for a chunk that is gone.
+    #: Empty for a deleted chunk.
     label: str
     presence: Presence
     score: float
@@ -56,23 +56,23 @@ class StoredHit:
     contributions: tuple[Figure, ...]
     signals: tuple[Figure, ...]
     matches: tuple[TermMatch, ...]
-    #: The N of its passage [N], if it was packed.
+    #: The number of its passage, if it was packed.
     citation: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What of a record's chunks is there now, within its reader's scope."""
+    """The chunks of a record that exist now, within its reader's scope."""
 
     labels: ChunkLabels
     hashes: Mapping[ChunkId, str]
-    #: Chunks that are there but outside the reader's scope; only an admin is told of them as such.
+    #: Chunks that exist outside the reader's scope; set for an admin only.
     outside: Collection[ChunkId]
     tells_gone: bool
     scope: AccessScope
 
     def presence(self, chunk_id: ChunkId, content_hash: str) -> Presence:
-        """Return what became of a chunk. Who is no admin learns only whether they can see it."""
+        """Return the state of a chunk. A user who is not an admin learns only whether they can see it."""
         if chunk_id in self.labels:
             return Presence.SAME if content_hash in {"", self.hashes[chunk_id]} else Presence.CHANGED
         is_gone = self.tells_gone and chunk_id not in self.outside
@@ -81,7 +81,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordPanels:
-    """What the page of a record shows of its trace."""
+    """The panels of a record's page."""
 
     trace_id: UUID
     preset: str
@@ -94,15 +94,15 @@ class RecordPanels:
     trace: tuple[TraceRow, ...]
     waterfall: Chart | None
     hits: tuple[StoredHit, ...]
-    #: Hits that are not listed, since their reader may not see them now.
+    #: Hits that the reader may not see now.
     hidden: int
-    #: What each signal of the answerability was.
+    #: The answerability signals.
     signals: tuple[Figure, ...]
     presences: Mapping[str, int]
 
 
 def find_chunks(record: SearchRecord, scope: AccessScope, *, tells_gone: bool) -> Found:
-    """Return what is there now of the chunks that a record names, as far as `scope` lets its reader see it."""
+    """Return the chunks of a record that exist now, within the reader's `scope`."""
     spans = spans_of(record.trace)
     named = {hit.chunk_id for hit in hits_of(record.trace)} | {drop.chunk_id for span in spans for drop in span.drops}
     sources = {inclusion.connection.id: inclusion.connection.name for inclusion in scope.included}
@@ -122,11 +122,11 @@ def find_chunks(record: SearchRecord, scope: AccessScope, *, tells_gone: bool) -
 
 
 def record_panels(record: SearchRecord, found: Found, config: PresetConfig) -> RecordPanels:
-    """Return the panels of a record; `config` is what it ran with."""
+    """Return the panels of a record; `config` has its settings."""
     spans = spans_of(record.trace)
     hits = tuple(_hits(record, found, config))
     listed = tuple(hit for hit in hits if hit.presence is not Presence.HIDDEN)
-    judged = record.trace.get("answerability") or {}
+    signals = (record.trace.get("answerability") or {}).get("signals", {})
     return RecordPanels(
         trace_id=record.pk,
         preset=record.preset,
@@ -141,13 +141,15 @@ def record_panels(record: SearchRecord, found: Found, config: PresetConfig) -> R
         ),
         hits=listed,
         hidden=len(hits) - len(listed),
-        signals=tuple(Figure(signal_label(name), f"{value:.2f}") for name, value in judged.get("signals", {}).items()),
+        signals=tuple(
+            Figure(signal_label(name), f"{value:.2f}") for name, value in answerability.get("signals", {}).items()
+        ),
         presences={kind.value: sum(hit.presence is kind for hit in hits) for kind in Presence},
     )
 
 
 def principal_label(record: SearchRecord) -> str:
-    """Return who a search was made for, as people read it; empty when the account is gone."""
+    """Return the user and API key of a search; empty if the account was deleted."""
     name = record.user.username if record.user else ""
     return f"{name} via key {record.key.prefix}…" if record.key else name
 
@@ -166,17 +168,12 @@ def _hits(record: SearchRecord, found: Found, config: PresetConfig) -> Iterator[
             score=hit.score,
             score_type=hit.score_type.value,
             bar=score_bar(hit, legs=legs, full=config.highest_score),
-            legs=tuple(_legs(hit, legs)),
+            legs=tuple(Figure(wording.leg_label(leg), str(hit.ranks.get(leg, ABSENT))) for leg in sorted(legs)),
             contributions=tuple(_figures(hit.contributions, wording.signal_label)),
             signals=tuple(_figures(hit.signals, lambda name: name.replace("_", " "))),
             matches=hit.matches,
             citation=citations.get(str(hit.chunk_id)),
         )
-
-
-def _legs(hit: Hit, legs: Iterable[str]) -> Iterator[Figure]:
-    for leg in sorted(legs):
-        yield Figure(wording.leg_label(leg), str(hit.ranks.get(leg, "\N{EN DASH}")))
 
 
 def _figures(values: Mapping[str, float], label: Callable[[str], str]) -> Iterator[Figure]:

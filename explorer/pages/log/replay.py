@@ -1,6 +1,6 @@
-"""A logged search, asked again: its address in the Explorer, what the Explorer leaves out, what differs since then."""
+"""Running a logged search again: its address in the Explorer, what the Explorer ignores, what changed since."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -25,27 +25,27 @@ from retrieval.records.stored_trace import spans_of
 from retrieval.search.configuration import Configuration, configuration_of
 from retrieval.search.request import SearchRequest
 
-#: Changed documents that are counted; beyond that the number only says that there are more.
+#: The maximum count of changed documents; a higher count is shown as "more than".
 _MAX_COUNTED: Final = 1000
-#: Hits that the Explorer asks for.
+#: Hits that the Explorer returns.
 _EXPLORER_TOP_K: Final = SearchRequest(text="").top_k
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A record asked again."""
+    """How to run a record again."""
 
-    #: Empty where it cannot be.
+    #: Empty if it cannot run again.
     address: str
-    #: Why it cannot be, in a sentence.
+    #: Why it cannot, in a sentence.
     obstacle: str
-    #: What the Explorer does otherwise than the search that was logged.
+    #: What the Explorer does differently from the logged search.
     leaves_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Something that a search runs with, then and now."""
+    """A property of a search, then and now."""
 
     label: str
     then: str
@@ -55,15 +55,15 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class SinceThen:
-    """What differs between a logged search and one that is made now, without making it."""
+    """The differences between a logged search and the same search now, without running it."""
 
     differences: tuple[Difference, ...]
-    #: The numbers that differ; None where the record or this release does not tell.
+    #: Changed settings; None if the record or this release does not have them.
     changes: tuple[ChangeRow, ...] | None
 
 
 def replay(record: SearchRecord, viewer: User) -> Replay:
-    """Return how a viewer, who may read the record, asks it again in the Explorer."""
+    """Return how a viewer, who may read the record, runs it again in the Explorer."""
     if not record.query:
         return Replay("", "The query text was not stored, so the search cannot be run again.")
     if record.user is None or not record.user.is_active:
@@ -80,33 +80,25 @@ def replay(record: SearchRecord, viewer: User) -> Replay:
     mode = record.trace.get("mode", HYBRID)
     if mode != HYBRID:
         pairs.append(("mode", mode))
-    pairs += [("without", slug) for slug in _without(record, record.user)]
+    # What the logged request excluded, by its own filter or by its key's.
+    visible = _slugs(scope_for(Principal(record.user)))
+    pairs += [("without", slug) for slug in sorted(visible - _slugs(_asked_scope(record, record.user)))]
     if limits := filter_of(record.trace.get("filter", {})).text:
         pairs.append(("filter", limits))
     return Replay(f"{reverse('explorer:search')}?{urlencode(pairs)}", "", tuple(_left_out(record)))
 
 
-def _without(record: SearchRecord, user: User) -> list[str]:
-    """Return the slugs of what its user may see and the logged request left out: by its narrowing, or by its key's."""
-    whole = scope_for(Principal(user))
-    return sorted(_slugs(whole) - _slugs(_asked_scope(record, user)))
-
-
 def _asked_scope(record: SearchRecord, user: User) -> AccessScope:
-    """Return the scope that the logged request would have now; what it named and is gone narrows nothing any more."""
+    """Return the scope that the logged request would have now; connections that no longer exist are ignored."""
     narrowing = record.trace.get("narrowing", {})
     whole = scope_for(Principal(user, record.key))
-    include = narrowing.get("include", ())
-    exclude = narrowing.get("exclude", ())
     known = _slugs(whole)
-    if include and not known.intersection(include):
+    include, exclude = (
+        tuple(slug for slug in narrowing.get(name, ()) if slug in known) for name in ("include", "exclude")
+    )
+    if narrowing.get("include") and not include:
         return whole.only((), reveal=False)
-    request = ScopeRequest(_known(include, known), _known(exclude, known))
-    return scope_for(Principal(user, record.key), request)
-
-
-def _known(slugs: Iterable[str], known: set[str]) -> tuple[str, ...]:
-    return tuple(slug for slug in slugs if slug in known)
+    return scope_for(Principal(user, record.key), ScopeRequest(include, exclude))
 
 
 def _slugs(scope: AccessScope) -> set[str]:
@@ -126,7 +118,7 @@ def _left_out(record: SearchRecord) -> Iterator[str]:
 
 
 def config_then(record: SearchRecord) -> PresetConfig:
-    """Return the numbers that a record ran with, as far as this release has them; defaults for an unknown preset."""
+    """Return the settings of a record, as far as this release has them; defaults for an unknown preset."""
     preset = PRESETS.get(record.preset)
     if preset is None:
         return PresetConfig()
@@ -135,7 +127,7 @@ def config_then(record: SearchRecord) -> PresetConfig:
 
 
 def since_then(record: SearchRecord, viewer_scope: AccessScope) -> SinceThen:
-    """Return what differs since a search; documents are counted within `viewer_scope` only."""
+    """Return what changed since a search; documents are counted within `viewer_scope`."""
     now = _configuration_now(record)
     differences = [_version(record, now), _index(record), *_documents(record, viewer_scope)]
     changes = None
@@ -147,7 +139,7 @@ def since_then(record: SearchRecord, viewer_scope: AccessScope) -> SinceThen:
 
 
 def _configuration_now(record: SearchRecord) -> Configuration | None:
-    """Return what the same request would run with; None where it could not."""
+    """Return the configuration of the same request now; None if it could not run."""
     preset = PRESETS.get(record.preset)
     if preset is None:
         return None

@@ -1,6 +1,6 @@
-"""The query log: every search that was made, and one of them in full."""
+"""The query log: the list of searches, and one search in detail."""
 
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.http import HttpResponse
@@ -21,7 +21,7 @@ from explorer.pages.log.filters import SINCE, LogFilter, Place
 from explorer.pages.log.panels import badges_of, log_flags, log_matches, log_page, log_row, surface_label, with_facts
 from explorer.pages.log.record import find_chunks, record_panels
 from explorer.pages.log.replay import config_then, replay, since_then
-from explorer.viewer import signed_in, viewer_of, wants_fragment
+from explorer.viewer import render_page, signed_in, viewer_of, wants_fragment
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import PRESETS
 
@@ -33,7 +33,7 @@ _SINCE_LABELS: Final = {"hour": "Last hour", "day": "Last 24 hours", "week": "La
 @never_cache
 @vary_on_headers("HX-Request")
 def log(request: HtmxHttpRequest) -> HttpResponse:
-    """List the searches that the viewer may know of, newest first: an admin all, anyone else their own."""
+    """List the searches, newest first: all for an admin, anyone else's own."""
     viewer, now, wanted = viewer_of(request), timezone.now(), LogFilter.read(request.GET)
     matches = log_matches(SearchRecord.objects.visible_to(viewer), wanted, now)
     page = log_page(
@@ -42,31 +42,29 @@ def log(request: HtmxHttpRequest) -> HttpResponse:
         after=Place.read(request.GET.get("after", "")),
         now=now,
     )
-    flags = list(log_flags(wanted, matches.counts))
-    context = {"wanted": wanted, "flags": flags, "total": matches.counts["all"], "page": page}
-    fragment = wants_fragment(request)
-    if not fragment:
-        context |= _form(viewer, wanted)
-    template = "explorer/log/_log_fragment.html" if fragment else "explorer/log/log.html"
-    return render(request, template, {**context, "section": "log", "shows_people": viewer.is_admin})
-
-
-def _form(viewer: User, wanted: LogFilter) -> dict[str, Any]:
-    """Return what the filters offer; only an admin can choose a person."""
-    names = User.objects.order_by("username").values_list("username", flat=True) if viewer.is_admin else ()
-    return {
+    # Only an admin can choose a user; a fragment has no form.
+    offers_people = viewer.is_admin and not wants_fragment(request)
+    names = User.objects.order_by("username").values_list("username", flat=True) if offers_people else ()
+    context = {
+        "section": "log",
+        "shows_people": viewer.is_admin,
+        "wanted": wanted,
+        "flags": list(log_flags(wanted, matches.counts)),
+        "total": matches.counts["all"],
+        "page": page,
         "presets": list(PRESETS),
         "surfaces": [(value, surface_label(value)) for value in SearchRecord.Surface.values],
         "sinces": [(word, _SINCE_LABELS[word]) for word in SINCE],
         "people": with_chosen(((name, name) for name in names), wanted.user) if viewer.is_admin else (),
     }
+    return render_page(request, "explorer/log/log.html", "explorer/log/_log_fragment.html", context)
 
 
 @require_GET
 @signed_in
 @never_cache
 def record(request: HtmxHttpRequest, record_id: UUID) -> HttpResponse:
-    """Show one search: what was asked, what each stage did, and what differs since; nothing is searched for it."""
+    """Show one search: its query, stages and hits, and what changed since; this does not search."""
     viewer, now = viewer_of(request), timezone.now()
     found = get_object_or_404(with_facts(SearchRecord.objects.visible_to(viewer)), pk=record_id)
     scope = scope_for(Principal(viewer))
