@@ -1,4 +1,4 @@
-"""One answer of a conversation: read again, asked again, rated, and its passages read."""
+"""One answer of a conversation: show, retry, rate, and read its passages."""
 
 from typing import Any
 from uuid import UUID
@@ -27,7 +27,7 @@ from retrieval.models import Message
 @signed_in
 @never_cache
 def answer(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) -> HttpResponse:
-    """Show one question with its answer as it stands: the fragment that takes a stream's place at its end."""
+    """Show one question with its current answer: the fragment that replaces a stream at its end."""
     found = own_answer(viewer_of(request), conversation_id, message_id)
     if not wants_fragment(request):
         return _back(conversation_id, message_id)
@@ -38,7 +38,7 @@ def answer(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) ->
 @signed_in
 @never_cache
 def retry_answer(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) -> HttpResponse:
-    """Have a question answered anew, in the place of its answer."""
+    """Answer a question again and replace its answer."""
     found = own_answer(viewer_of(request), conversation_id, message_id)
     return answering(request, retry(found))
 
@@ -47,7 +47,7 @@ def retry_answer(request: HtmxHttpRequest, conversation_id: UUID, message_id: UU
 @signed_in
 @never_cache
 def rate(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) -> HttpResponse:
-    """Keep a thumb: `rating` is 1, -1, or 0 to take it back; `number` names a passage of the answer."""
+    """Store a rating: `rating` is 1, -1, or 0 to clear it; `number` is a passage of the answer."""
     found = own_answer(viewer_of(request), conversation_id, message_id)
     try:
         thumbs = _rated(found, request.POST)
@@ -66,7 +66,7 @@ def rate(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) -> H
 
 
 def _rated(answer: Message, sent: QueryDict) -> dict[str, Any]:
-    """Keep the thumb that was sent, and return what its buttons show now; raise CoreCubeError."""
+    """Store the rating, and return the context of its buttons; raise CoreCubeError."""
     number, rating = _number(sent, "number"), _number(sent, "rating") or None
     if number is None:
         rate_answer(answer, rating)
@@ -79,14 +79,13 @@ def _rated(answer: Message, sent: QueryDict) -> dict[str, Any]:
 @signed_in
 @never_cache
 def passage(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID, number: int) -> HttpResponse:
-    """Show a passage of an answer between its neighbours, for the side panel; without scripts, in its document.
+    """Show a passage with its neighbours for the side panel; without scripts, redirect to its document.
 
-    One that is gone or outside the viewer's scope does not exist.
+    A passage that was deleted or is outside the viewer's scope is a 404.
     """
     viewer = viewer_of(request)
     exchange = exchange_of(own_answer(viewer, conversation_id, message_id), viewer)
-    reference = next((it for it in exchange.references if it.number == number), None)
-    chunk = reference.chunk if reference else None
+    chunk = next((it.chunk for it in exchange.references if it.number == number), None)
     panel = passage_panel(scope_for(Principal(viewer)), chunk, number) if chunk else None
     if chunk is None or panel is None:
         raise Http404

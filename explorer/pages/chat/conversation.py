@@ -1,4 +1,4 @@
-"""A conversation as its page shows it: answers with their chips, the sources under them, what their reader is told."""
+"""A conversation on its page: answers with citations, their sources, and messages to the reader."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -30,34 +30,36 @@ _PROBLEMS: Final[Mapping[str, str]] = {
 }
 _PROBLEM: Final = "Something went wrong while the answer was written."
 
-_STALE: Final = "Changed or deleted since this answer."
-_HIDDEN: Final = "No longer visible to you."
+_WARNINGS: Final[Mapping[ReferenceState, str]] = {
+    ReferenceState.STALE: "Changed or deleted since this answer.",
+    ReferenceState.HIDDEN: "No longer visible to you.",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcePanel:
-    """A passage behind an answer."""
+    """A source of an answer."""
 
-    #: Of its place in the page.
+    #: Its id in the page.
     anchor: str
     number: int
     state: ReferenceState
-    #: Where its text is read: in its document, and in the side panel. Empty where there is none.
+    #: Its place in its document; empty for none.
     address: str
     title: str
-    #: Connection, heading path and pages, those there are.
+    #: Each is empty if unknown.
     connection: str
     path: str
     pages: str
     score: str
     excerpt: str
-    #: What is to be said of it, where it does not stand as it did.
+    #: Set if the source changed or is no longer visible.
     warning: str
     rating: int | None
 
     @property
     def name(self) -> str:
-        """How it is called in a sentence."""
+        """Its name in a sentence."""
         return self.title or self.connection or "a source"
 
 
@@ -67,11 +69,11 @@ class ExchangePanel:
 
     id: UUID
     question: str
-    #: What was searched for; empty where that is the question.
+    #: The search query; empty if it is the question.
     searched: str
     html: SafeString
     state: Message.State
-    #: Why there is no whole answer, in a sentence; empty otherwise.
+    #: Why the answer is incomplete, in a sentence; empty otherwise.
     problem: str
     withheld: bool
     refused: bool
@@ -87,17 +89,17 @@ class ExchangePanel:
 
     @property
     def is_open(self) -> bool:
-        """Whether the answer is still to be written, or being written."""
+        """Whether the answer is waiting or being written."""
         return self.state in {Message.State.WAITING, Message.State.WRITING}
 
     @property
     def is_retried(self) -> bool:
-        """Whether its reader is offered to ask again."""
+        """Whether the reader can ask again."""
         return self.state in {Message.State.FAILED, Message.State.STOPPED}
 
     @property
     def spoken(self) -> str:
-        """How it ended, as it is announced."""
+        """The result, as a screen reader announces it."""
         if self.state is Message.State.FAILED:
             return f"The answer was interrupted. {self.problem}"
         if self.state is Message.State.STOPPED:
@@ -108,7 +110,7 @@ class ExchangePanel:
 
 
 def exchange_panel(exchange: Exchange) -> ExchangePanel:
-    """Return one question and its answer, as far as their user may read them now."""
+    """Return one question and its answer, limited to what their user may read now."""
     answer = exchange.answer
     sources = {it.number: _source(it, answer.pk) for it in exchange.references}
     doubts = tuple(_doubts(exchange.unsupported, answer.pk))
@@ -139,7 +141,7 @@ def exchange_panels(exchanges: Iterable[Exchange]) -> tuple[ExchangePanel, ...]:
 
 
 def readers_text(*, keeps_text: bool, days: int) -> str:
-    """Return who can read the questions of the chat page; `days` is how long the query log keeps them, 0 for ever."""
+    """Return who can read the questions; `days` is how long the query log stores them, 0 for no limit."""
     if not keeps_text:
         return "Your questions are not stored in the query log. Only you can open this conversation."
     period = f" for {days} days" if days else ""
@@ -147,13 +149,13 @@ def readers_text(*, keeps_text: bool, days: int) -> str:
 
 
 def problem_text(code: str) -> str:
-    """Return why an answer broke off, in a sentence."""
+    """Return why an answer failed, in a sentence."""
     return _PROBLEMS.get(code, _PROBLEM)
 
 
 def _source(reference: Reference, answer: UUID) -> SourcePanel:
-    first, last = reference.pages or (None, None)
-    warnings = {ReferenceState.STALE: _STALE, ReferenceState.HIDDEN: _HIDDEN}
+    line = " ".join(reference.text.split())
+    excerpt = line if len(line) <= _EXCERPT_CHARACTERS else f"{line[:_EXCERPT_CHARACTERS].rsplit(' ', 1)[0]} \u2026"
     return SourcePanel(
         anchor=f"source-{answer}-{reference.number}",
         number=reference.number,
@@ -162,22 +164,17 @@ def _source(reference: Reference, answer: UUID) -> SourcePanel:
         title=reference.title,
         connection=reference.connection,
         path=" \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} ".join(reference.heading_path),
-        pages=wording.pages(first, last),
+        pages=wording.pages(*(reference.pages or (None, None))),
         score="" if reference.score is None else f"{reference.score:.2f}",
-        excerpt=_excerpt(reference.text),
-        warning=warnings.get(reference.state, ""),
+        excerpt=excerpt,
+        warning=_WARNINGS.get(reference.state, ""),
         rating=reference.rating,
     )
 
 
-def _excerpt(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _EXCERPT_CHARACTERS else f"{line[:_EXCERPT_CHARACTERS].rsplit(' ', 1)[0]} \u2026"
-
-
 def _chip(source: SourcePanel) -> SafeString:
-    """Return the marker of a passage: a link to it in the list under the answer."""
-    gone = "" if source.state is ReferenceState.CURRENT else " is-gone"
+    """Return a citation: a link to the source in the list below the answer."""
+    gone = "" if source.standing is ReferenceState.CURRENT else " is-gone"
     label = f"Source {source.number}: {source.name}"
     chip = '<a class="citation cite{}" href="#{}" data-cite aria-label="{}">{}</a>'
     return format_html(chip, gone, source.anchor, label, source.number)

@@ -1,4 +1,4 @@
-"""A person's conversations: the list, and what can be done with them."""
+"""A user's conversations: list, rename, delete, export."""
 
 from typing import Final
 from urllib.parse import urlencode
@@ -32,7 +32,7 @@ _KINDS: Final = {
 @signed_in
 @never_cache
 def history(request: HtmxHttpRequest) -> HttpResponse:
-    """List the viewer's conversations, the last used first; `find` searches their titles and questions."""
+    """List the viewer's conversations, the latest first; `find` searches their titles and questions."""
     find = request.GET.get("find", "")
     if not wants_fragment(request):
         return redirect(f"{reverse('explorer:chat')}?{urlencode({'find': find})}")
@@ -44,7 +44,7 @@ def history(request: HtmxHttpRequest) -> HttpResponse:
 @signed_in
 @never_cache
 def rename_one(request: HtmxHttpRequest, conversation_id: UUID) -> HttpResponse:
-    """Give a conversation another title."""
+    """Rename a conversation."""
     found = own_conversation(viewer_of(request), conversation_id)
     try:
         rename(found, request.POST.get("title", ""))
@@ -57,7 +57,7 @@ def rename_one(request: HtmxHttpRequest, conversation_id: UUID) -> HttpResponse:
 @signed_in
 @never_cache
 def delete_one(request: HtmxHttpRequest, conversation_id: UUID) -> HttpResponse:
-    """Delete a conversation for good."""
+    """Delete a conversation permanently."""
     own_conversation(viewer_of(request), conversation_id).delete()
     messages.success(request, "Conversation deleted.")
     return redirect("explorer:chat")
@@ -67,7 +67,7 @@ def delete_one(request: HtmxHttpRequest, conversation_id: UUID) -> HttpResponse:
 @signed_in
 @never_cache
 def delete_everything(request: HtmxHttpRequest) -> HttpResponse:
-    """Delete all of the viewer's conversations, where `sure` says that they mean it."""
+    """Delete all of the viewer's conversations if `sure` confirms it."""
     if request.POST.get("sure") != "yes":
         messages.error(request, "Select the checkbox to delete all conversations.")
     else:
@@ -79,7 +79,7 @@ def delete_everything(request: HtmxHttpRequest) -> HttpResponse:
 @signed_in
 @never_cache
 def export(request: HtmxHttpRequest, conversation_id: UUID, kind: str) -> HttpResponse:
-    """Send a conversation as a file, as far as its user may read it now."""
+    """Download a conversation, limited to what its user may read now."""
     viewer = viewer_of(request)
     if kind not in _KINDS:
         raise Http404

@@ -1,4 +1,4 @@
-"""What stands around a conversation: the list of them, sources to choose, a passage to read."""
+"""The parts around a conversation: the list, the choice of sources, and a passage with its context."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from retrieval.engine.types import ChunkId
 from retrieval.models import Chunk
 
 PER_PAGE: Final = 60
-#: Chunks before and after the one that is cited.
+#: Chunks before and after the cited one.
 _AROUND: Final = 1
 _MAX_DIGITS: Final = 4
 _WEEK: Final = timedelta(days=7)
@@ -27,7 +27,7 @@ _MONTH: Final = timedelta(days=30)
 
 @dataclass(frozen=True, slots=True)
 class ShelfItem:
-    """A conversation in the list: what its user wrote, and nothing of any document."""
+    """A conversation in the list, without text of any document."""
 
     id: UUID
     title: str
@@ -36,7 +36,7 @@ class ShelfItem:
 
 @dataclass(frozen=True, slots=True)
 class ShelfGroup:
-    """Conversations that were used at about the same time."""
+    """The conversations of a period."""
 
     heading: str
     items: tuple[ShelfItem, ...]
@@ -55,18 +55,18 @@ class SourceChoice:
 
 @dataclass(frozen=True, slots=True)
 class PassageBlock:
-    """A chunk of the document that a passage stands in."""
+    """A chunk of a passage's document."""
 
-    #: The last heading above it; empty where it is that of the block before.
+    #: The last heading above it; empty if it is the same as in the block before.
     heading: str
     text: str
-    #: Whether it is the passage itself and not its neighbour.
+    #: Whether it is the passage, not a neighbour.
     is_cited: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassagePanel:
-    """A passage with what stands around it."""
+    """A passage with its neighbours."""
 
     number: int
     title: str
@@ -74,25 +74,22 @@ class PassagePanel:
     path: str
     #: Pages, rows or lines, in words.
     pages: str
-    #: Where it stands in its document's page.
+    #: Its place on the page of its document.
     address: str
     blocks: tuple[PassageBlock, ...]
 
 
 def shelf_of(viewer: User, find: str, *, page: str = "", now: datetime | None = None) -> dict[str, Any]:
-    """Return the viewer's conversations for the list, the last used first; `more` counts those after this page."""
+    """Return the viewer's conversations for the list, the latest first; `more` counts those after this page."""
     found = conversations_of(viewer, find)
     number = int(page) if page.isdecimal() and len(page) <= _MAX_DIGITS else 1
     start = (max(number, 1) - 1) * PER_PAGE
     items = [ShelfItem(it.pk, it.title, it.updated_at) for it in found[start : start + PER_PAGE]]
     more = max(found.count() - start - PER_PAGE, 0) if len(items) == PER_PAGE else 0
     today = timezone.localdate(now)
-    return {"history": tuple(_groups(items, today)), "find": find, "more": more, "next_page": number + 1}
-
-
-def _groups(items: Iterable[ShelfItem], today: date) -> Iterator[ShelfGroup]:
-    for heading, group in groupby(items, key=lambda it: _heading(timezone.localdate(it.at), today)):
-        yield ShelfGroup(heading, tuple(group))
+    groups = groupby(items, key=lambda it: _heading(timezone.localdate(it.at), today))
+    history = tuple(ShelfGroup(heading, tuple(group)) for heading, group in groups)
+    return {"history": history, "find": find, "more": more, "next_page": number + 1}
 
 
 def _heading(day: date, today: date) -> str:
@@ -106,7 +103,7 @@ def _heading(day: date, today: date) -> str:
 
 
 def source_choices(scope: AccessScope, include: Collection[str], exclude: Collection[str]) -> tuple[SourceChoice, ...]:
-    """Return the connections in scope, ticked where a conversation reads them; an empty `include` means all."""
+    """Return the connections in scope, those of a conversation selected; an empty `include` means all."""
     return tuple(
         SourceChoice(
             it.connection.slug,
@@ -120,7 +117,7 @@ def source_choices(scope: AccessScope, include: Collection[str], exclude: Collec
 
 
 def scope_words(choices: Sequence[SourceChoice]) -> str:
-    """Return which sources are chosen, in words: "All sources", "Handbook", "3 of 9 sources"."""
+    """Return the chosen sources in words: "All sources", "Handbook", "3 of 9 sources"."""
     chosen = [it for it in choices if it.is_chosen]
     if len(chosen) == len(choices):
         return "All sources"
@@ -128,7 +125,7 @@ def scope_words(choices: Sequence[SourceChoice]) -> str:
 
 
 def passage_panel(scope: AccessScope, chunk_id: ChunkId, number: int) -> PassagePanel | None:
-    """Return a passage with its neighbours; None where the scope has no such passage."""
+    """Return a passage with its neighbours; None if the scope has no such passage."""
     document_id, ordinal = chunk_id
     around = range(ordinal - _AROUND, ordinal + _AROUND + 1)
     own = Chunk.objects.filter(document_id=document_id, connection_id__in=scope.connection_ids, ordinal__in=around)

@@ -1,4 +1,4 @@
-"""An answer on its way to the browser, as server-sent events: search, text, citation, notice, done, error."""
+"""Streams an answer to the browser as server-sent events: search, text, citation, notice, done, error."""
 
 import json
 import logging
@@ -35,9 +35,9 @@ _KEEP_ALIVE: Final = b": keep-alive\n\n"
 @signed_in
 @never_cache
 def stream(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) -> HttpResponseBase:
-    """Write an answer that waits, and send what happens; of any other answer only that it is done.
+    """Write a waiting answer and stream its events; for any other answer send only that it is done.
 
-    Reading it twice writes it once. Leaving it stops the language model, and what was written is kept.
+    Reading it twice writes it once. Disconnecting stops the language model and stores the partial answer.
     """
     answer = own_answer(viewer_of(request), conversation_id, message_id)
     if not claimed(answer):
@@ -47,7 +47,7 @@ def stream(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) ->
     except CoreCubeError as error:
         logger.exception("chat.failed message=%s", answer.pk)
         return _events(_failed(answer, error.code))
-    # A slow stream must not keep a connection of the pool.
+    # A slow stream must not hold a pooled database connection.
     release_connection()
     return _events(_answer(writing))
 
@@ -56,7 +56,7 @@ def stream(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) ->
 @signed_in
 @never_cache
 def stop_answer(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) -> HttpResponse:
-    """End an answer that is being written, whichever process writes it, and the language model's work with it."""
+    """Stop an answer in any process, and its language model."""
     stop(own_answer(viewer_of(request), conversation_id, message_id))
     if wants_fragment(request):
         return HttpResponse(status=204)
@@ -71,12 +71,12 @@ def _events(events: AsyncGenerator[bytes, None]) -> StreamingHttpResponse:
 async def _answer(writing: Writing) -> AsyncGenerator[bytes, None]:
     """Yield the events of an answer while it is written. Nothing is sent after done or error."""
     yield _event("search", _search(writing))
-    silences = 0
+    heartbeats = 0
     try:
         async with aclosing(written(writing)) as events:
             async for event in events:
-                silences = 0 if event is not None else silences + 1
-                if silences and silences * POLL_SECONDS % KEEP_ALIVE_SECONDS == 0:
+                heartbeats = 0 if event is not None else heartbeats + 1
+                if heartbeats and heartbeats * POLL_SECONDS % KEEP_ALIVE_SECONDS == 0:
                     yield _KEEP_ALIVE
                 for name, data in _named(event):
                     yield _event(name, data)
@@ -84,7 +84,7 @@ async def _answer(writing: Writing) -> AsyncGenerator[bytes, None]:
         # The status is sent already, so the error goes into the stream.
         logger.exception("chat.stream_failed message=%s", writing.message.pk)
         writing.problem = writing.problem or CoreCubeError.code
-    # The answer is stored by now, so the turn that the browser fetches next is the finished one.
+    # The answer is stored by now, so the browser fetches the finished one next.
     async for last in _failed(writing.message, writing.problem) if writing.problem else _ended(writing):
         yield last
 
@@ -111,7 +111,7 @@ async def _failed(answer: Message, code: str) -> AsyncGenerator[bytes, None]:
 
 
 def _named(event: AnswerEvent | None) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield an event's name and data, if the browser hears of it before the end."""
+    """Yield an event's name and data, if the browser receives it before the end."""
     match event:
         case Text(text):
             yield "text", {"text": text}
@@ -127,7 +127,7 @@ def _named(event: AnswerEvent | None) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _search(writing: Writing) -> dict[str, Any]:
-    """Return what was searched for, and the passages that the answer will be written from."""
+    """Return the search query and the passages of the answer."""
     searched = writing.rewriting.searched if writing.rewriting.is_rewritten else ""
     return {"searched": searched, "passages": [_passage(it, writing) for it in writing.answering.outcome.passages]}
 

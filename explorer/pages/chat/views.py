@@ -1,4 +1,4 @@
-"""The chat page: a conversation, and asking in it."""
+"""The chat page: a conversation and its questions."""
 
 import logging
 from typing import Any
@@ -35,13 +35,13 @@ logger = logging.getLogger(__name__)
 @signed_in
 @never_cache
 def new(request: HtmxHttpRequest) -> HttpResponse:
-    """Show the page with nothing asked yet, `q` filled in; or begin a conversation with the question that is sent."""
+    """Show an empty page with `q` filled in; a POST starts a conversation with its question."""
     viewer = viewer_of(request)
     if request.method != "POST":
         return render(request, "explorer/chat/chat.html", page_context(viewer, None, request.GET))
     try:
         narrowing = _narrowing(request.POST, viewer) or ScopeRequest()
-        # A question that is refused leaves no conversation behind.
+        # A refused question creates no conversation.
         with transaction.atomic():
             begun = start(viewer, preset=request.POST.get("preset", DEFAULT_PRESET), narrowing=narrowing)
             asked = ask(begun, _question(request.POST))
@@ -54,9 +54,9 @@ def new(request: HtmxHttpRequest) -> HttpResponse:
 @signed_in
 @never_cache
 def conversation(request: HtmxHttpRequest, conversation_id: UUID) -> HttpResponse:
-    """Show a conversation, as far as its user may read it now, or ask on in it; anybody else's does not exist.
+    """Show a conversation, limited to what its user may read now, or add a question; a 404 for another user's.
 
-    A question can come with another preset or other sources, which hold from then on.
+    A question can change the preset or the sources from then on.
     """
     viewer = viewer_of(request)
     found = own_conversation(viewer, conversation_id)
@@ -73,7 +73,7 @@ def conversation(request: HtmxHttpRequest, conversation_id: UUID) -> HttpRespons
 def answering(request: HtmxHttpRequest, answer: Message) -> HttpResponse:
     """Return the exchange whose answer the browser reads as events, with the page's address in `HX-Push-Url`.
 
-    Without scripts nobody would read them: the answer is written to its end, and then the page shown.
+    Without scripts, the answer is completed before the page is shown.
     """
     page = reverse("explorer:conversation", args=[answer.conversation_id])
     if wants_fragment(request):
@@ -96,7 +96,7 @@ def render_exchange(request: HtmxHttpRequest, answer: Message) -> HttpResponse:
 
 
 def _refused(request: HtmxHttpRequest, found: Conversation | None, error: CoreCubeError) -> HttpResponse:
-    """Say why a question cannot be asked: as plain text for the form, else in the page, with what was typed."""
+    """Return why a question was refused: as plain text for the form, else in the page with the typed text."""
     if isinstance(error, NotFoundError):
         raise Http404 from error
     if wants_fragment(request):
@@ -106,9 +106,11 @@ def _refused(request: HtmxHttpRequest, found: Conversation | None, error: CoreCu
 
 
 def page_context(viewer: User, found: Conversation | None, sent: QueryDict) -> dict[str, Any]:
-    """Return what the page shows: the conversation, the form under it as it was sent, the conversations beside it."""
+    """Return the page's context: the conversation, the form as it was sent, and the list of conversations."""
     scope = scope_for(Principal(viewer))
     exchanges = exchange_panels(exchanges_of(found, viewer)) if found else ()
+    narrowing = _sent_narrowing(scope, sent) or (found.narrowing if found else {})
+    choices = source_choices(scope, narrowing.get("include", ()), narrowing.get("exclude", ()))
     return {
         "section": "chat",
         "conversation": found,
@@ -123,38 +125,34 @@ def page_context(viewer: User, found: Conversation | None, sent: QueryDict) -> d
         ),
         "examples": () if exchanges else examples_for(scope, viewer.username),
         "current": found.pk if found else None,
-        **_sources(scope, _sent_narrowing(scope, sent) or (found.narrowing if found else {})),
+        "sources": choices,
+        "scope_words": scope_words(choices),
         **shelf_of(viewer, sent.get("find", "")),
     }
 
 
-def _sources(scope: AccessScope, narrowing: dict[str, list[str]]) -> dict[str, Any]:
-    choices = source_choices(scope, narrowing.get("include", ()), narrowing.get("exclude", ()))
-    return {"sources": choices, "scope_words": scope_words(choices)}
-
-
 def _sent_narrowing(scope: AccessScope, sent: QueryDict) -> dict[str, list[str]]:
-    """Return the narrowing by the sources that were ticked; empty where the form was not sent."""
+    """Return the narrowing to the selected sources; empty if the form was not sent."""
     if sent.get("narrowed") != "1":
         return {}
-    ticked = set(sent.getlist("source"))
-    return {"exclude": [slug for it in scope.included if (slug := it.connection.slug) not in ticked]}
+    selected = set(sent.getlist("source"))
+    return {"exclude": [slug for it in scope.included if (slug := it.connection.slug) not in selected]}
 
 
 def _question(sent: QueryDict) -> str:
-    """Return what is asked: an example that was picked, else what was typed."""
+    """Return the question: the chosen example, else the typed text."""
     return sent.get("example") or sent.get("q", "")
 
 
 def _narrowing(sent: QueryDict, viewer: User) -> ScopeRequest | None:
-    """Return the sources that were ticked, None where the form had none to tick; all of them narrow nothing."""
+    """Return the selected sources; None if the form had none to select. All of them mean no narrowing."""
     if sent.get("narrowed") != "1":
         return None
-    ticked = tuple(dict.fromkeys(sent.getlist("source")))
+    selected = tuple(dict.fromkeys(sent.getlist("source")))
     visible = {it.connection.slug for it in scope_for(Principal(viewer)).included}
-    if not ticked and visible:
+    if not selected and visible:
         raise InvalidRequestError("Select at least one source.")
-    return ScopeRequest() if visible <= set(ticked) else ScopeRequest(include=ticked)
+    return ScopeRequest() if visible <= set(selected) else ScopeRequest(include=selected)
 
 
 def own_conversation(viewer: User, conversation_id: UUID) -> Conversation:

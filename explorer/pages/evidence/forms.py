@@ -1,6 +1,6 @@
-"""The forms of section sets: a section's policy, what its set has in common, and a copy."""
+"""The forms of section sets: a section's policy, the shared settings of a set, and a copy."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from django import forms
@@ -13,7 +13,7 @@ from retrieval.text.hints import HINTS
 
 _INPUT: Final = {"class": "input"}
 _MAX_FLOOR: Final = 200
-#: A section that nothing is wrong with; one value of another is tried in it.
+#: A valid section, in which a single value is validated.
 _FITTING: Final[Mapping[str, Any]] = {"name": "probe", "title": "Probe", "template": "probe"}
 ROLES: Final = {
     "": "none",
@@ -24,7 +24,7 @@ ROLES: Final = {
 
 
 class SectionForm(forms.Form):
-    """A section: its query, its numbers with their bounds, and what it requires of each source type."""
+    """A section: its query, its settings with their bounds, and the role of each source type."""
 
     name = forms.CharField(
         max_length=60,
@@ -66,7 +66,7 @@ class SectionForm(forms.Form):
 
     @property
     def query(self) -> str:
-        """The query about the subject that was sent to try it with; empty for a template that does not fit."""
+        """The query about the test subject; empty for an invalid template."""
         if not self.is_bound or "template" in self.errors:
             return ""
         tried = Section(**{**_FITTING, "template": self.cleaned_data["template"]})
@@ -75,13 +75,9 @@ class SectionForm(forms.Form):
     @property
     def values(self) -> dict[str, Any]:
         """The section's fields as `SectionSet.to_mapping` writes them."""
-        return {**self._texts, **self._numbers, **self._types, **self._floors}
-
-    @property
-    def _texts(self) -> dict[str, str]:
         name = self.section.name if self.section else self.cleaned_data.get("name", "")
         texts = {it: self.cleaned_data.get(it, "") for it in ("title", "template", "hint")}
-        return {"name": name, **texts}
+        return {"name": name, **texts, **self._numbers, **self._types, **self._floors}
 
     @property
     def _numbers(self) -> dict[str, float]:
@@ -89,7 +85,7 @@ class SectionForm(forms.Form):
 
     @property
     def _types(self) -> dict[str, list[str]]:
-        """The source types by their role, in the order in which the section had them, new ones behind."""
+        """The source types by role, in the order of the stored section, new ones last."""
         before = {name: getattr(self.section, name) if self.section else () for name in TYPE_LISTS}
         chosen = {it: self.cleaned_data.get(f"role.{it}", "") for it in self.source_types}
         return {
@@ -99,25 +95,26 @@ class SectionForm(forms.Form):
 
     @property
     def _floors(self) -> dict[str, dict[str, int]]:
-        return {name: dict(self._floors_of(name)) for name in ("quantity_floors", "survivor_floors")}
-
-    def _floors_of(self, name: str) -> Iterator[tuple[str, int]]:
-        for it in self.source_types:
-            if count := self.cleaned_data.get(f"{name}.{it}"):
-                yield it, count
+        return {
+            name: {it: count for it in self.source_types if (count := self.cleaned_data.get(f"{name}.{it}"))}
+            for name in ("quantity_floors", "survivor_floors")
+        }
 
     def clean(self) -> None:
-        """Check by the section's own rules what no field can know alone, each at its field."""
+        """Validate by the section's rules what depends on several fields."""
         for name in ("name", "template"):
-            if self.cleaned_data.get(name):
-                self._try(name, {name: self.cleaned_data[name]})
+            if value := self.cleaned_data.get(name):
+                try:
+                    Section(**{**_FITTING, name: value})
+                except ConfigError as error:
+                    self.add_error(name, str(error))
         for name, problem in Section(**_FITTING).problems(self._numbers).items():
             if name not in self.errors:
                 self.add_error(name, f"It {problem}.")
         self._check_floors()
 
     def _check_floors(self) -> None:
-        """Refuse floors of what is not required, and more of them than are read or kept."""
+        """Refuse floors of types that are not required, and sums above the number of chunks read or retained."""
         required = self._types["required"]
         for name, bound in (("quantity_floors", "cap"), ("survivor_floors", "keep")):
             floors = self._floors[name]
@@ -127,15 +124,9 @@ class SectionForm(forms.Form):
             if limit is not None and sum(floors.values()) > limit:
                 self.add_error(f"{name}.{next(iter(floors))}", f"The sum must not exceed {bound}.")
 
-    def _try(self, name: str, value: Mapping[str, Any]) -> None:
-        try:
-            Section(**{**_FITTING, **value})
-        except ConfigError as error:
-            self.add_error(name, str(error))
-
 
 class SectionSetForm(forms.Form):
-    """What the sections of a set have in common: its title, its source types and its defaults."""
+    """The shared settings of a set's sections: title, source types and defaults."""
 
     title = forms.CharField(max_length=120, label="Title", widget=forms.TextInput(attrs=_INPUT))
     source_types = forms.CharField(
@@ -168,24 +159,25 @@ class SectionSetForm(forms.Form):
 
     @property
     def values(self) -> dict[str, Any]:
-        """What it says, as `SectionSet.to_mapping` writes it, without name and sections."""
+        """The set's fields as `SectionSet.to_mapping` writes them, without name and sections."""
         given = {name: self.cleaned_data[name] for name in NUMBERS if self.cleaned_data.get(name) is not None}
+        parts = (line.partition(":") for line in self.cleaned_data["source_types"].splitlines() if line)
         return {
             "title": self.cleaned_data["title"],
-            "source_types": [_source_type(line) for line in self.cleaned_data["source_types"].splitlines() if line],
+            "source_types": [{"name": name.strip(), "also": _names(also)} for name, _, also in parts],
             "defaults": {**given, "never_recovered": _names(self.cleaned_data["never_recovered"])},
         }
 
-    def told(self, problems: Mapping[str, str]) -> None:
-        """Put what is wrong with the set at the fields that it is about."""
-        tell(self, problems, {"title": "title", "source_types": "source_types", "defaults": "never_recovered"})
+    def add_problems(self, problems: Mapping[str, str]) -> None:
+        """Add the problems of the set as errors of its fields."""
+        add_problems(self, problems, {"title": "title", "source_types": "source_types", "defaults": "never_recovered"})
 
 
 class CopyForm(forms.Form):
     """The name and the title of a copy."""
 
     def __init__(self, data: Mapping[str, Any] | None = None, **options: Any) -> None:  # noqa: ANN401 -- Django's
-        # It stands on one page with the form of its set.
+        # Its page also has the form of the set.
         super().__init__(data, auto_id="copy_%s", **options)
 
     new_name = forms.CharField(
@@ -197,8 +189,8 @@ class CopyForm(forms.Form):
     title = forms.CharField(max_length=120, label="Title", widget=forms.TextInput(attrs=_INPUT))
 
 
-def tell(form: forms.Form, problems: Mapping[str, str], fields: Mapping[str, str]) -> None:
-    """Put problems, by dotted names, at the fields whose beginning `fields` names; the others above the form."""
+def add_problems(form: forms.Form, problems: Mapping[str, str], fields: Mapping[str, str]) -> None:
+    """Add problems, by dotted names, as errors of the fields that `fields` maps their prefix to, else of the form."""
     for name, problem in problems.items():
         last = name.rsplit(".", 1)[-1]
         field = last if last in form.fields else fields.get(name.split(".", 1)[0])
@@ -206,7 +198,7 @@ def tell(form: forms.Form, problems: Mapping[str, str], fields: Mapping[str, str
 
 
 def _type_fields(source_type: str) -> dict[str, forms.Field]:
-    """Return a source type's role in a section, and its two floors."""
+    """Return the fields of a source type: its role in a section, and its two floors."""
     role = forms.ChoiceField(
         required=False,
         label=f"Role of {source_type}",
@@ -226,7 +218,7 @@ def _floor(label: str) -> forms.IntegerField:
 
 
 def _initial(section_set: SectionSet, section: Section | None) -> Iterator[tuple[str, Any]]:
-    """Yield a section's fields; of a new one those that its set's defaults give."""
+    """Yield the initial values of a section; a new one has the defaults of its set."""
     defaults = section_set.defaults.values
     for facts in Section.declared():
         yield facts.name, getattr(section, facts.name) if section else defaults.get(facts.name, facts.default)
@@ -236,17 +228,8 @@ def _initial(section_set: SectionSet, section: Section | None) -> Iterator[tuple
         types: Any = getattr(section, role) if section else defaults[role]
         yield from ((f"role.{it}", role) for it in types)
     if section:
-        yield from _floors("quantity_floors", section.quantity_floors)
-        yield from _floors("survivor_floors", section.survivor_floors)
-
-
-def _floors(name: str, floors: Mapping[str, int]) -> Iterable[tuple[str, int]]:
-    return ((f"{name}.{it}", count) for it, count in floors.items())
-
-
-def _source_type(line: str) -> dict[str, Any]:
-    name, _, also = line.partition(":")
-    return {"name": name.strip(), "also": _names(also)}
+        for name in ("quantity_floors", "survivor_floors"):
+            yield from ((f"{name}.{it}", count) for it, count in getattr(section, name).items())
 
 
 def _names(text: str) -> list[str]:

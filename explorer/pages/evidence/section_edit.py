@@ -1,4 +1,4 @@
-"""The sections of a set, for admins: added, edited, moved and removed."""
+"""The sections of a set, for admins: add, edit, move and remove."""
 
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from corecube.http import HtmxHttpRequest
 from explorer.components.edit_form import STALE
-from explorer.pages.evidence.forms import SectionForm, tell
+from explorer.pages.evidence.forms import SectionForm, add_problems
 from explorer.pages.evidence.section_set_panels import number_rows, type_fields
 from explorer.pages.evidence.section_sets import INVALID
 from explorer.viewer import admins_only, viewer_of
@@ -35,7 +35,7 @@ def new_section(request: HtmxHttpRequest, name: str) -> HttpResponse:
 @admins_only
 @never_cache
 def edit_section(request: HtmxHttpRequest, name: str, section: str) -> HttpResponse:
-    """Show a section's policy; a POST saves it, or with "preview" shows what it would search for."""
+    """Show a section's policy; a POST saves it, or with "preview" shows its query."""
     found = section_set_named(name)
     return _edited(request, found, section_named(found, section))
 
@@ -52,7 +52,7 @@ def _edited(request: HtmxHttpRequest, found: SectionSet, section: Section | None
     try:
         save_section_set(_with(found, section, form), actor=viewer_of(request), replaces=replaces)
     except TunablesError as error:
-        tell(form, error.problems, {})
+        add_problems(form, error.problems, {})
         return _page(request, form, status=INVALID, replaces=replaces)
     except VersionConflictError as error:
         form.add_error(None, STALE)
@@ -62,7 +62,7 @@ def _edited(request: HtmxHttpRequest, found: SectionSet, section: Section | None
 
 
 def _with(found: SectionSet, section: Section | None, form: SectionForm) -> dict[str, Any]:
-    """Return a set's mapping with what the form says of one section."""
+    """Return a set's mapping with one section from the form."""
     mapping = found.to_mapping()
     rows: Any = mapping["sections"]
     if section is None:
@@ -106,13 +106,13 @@ def change_section(request: HtmxHttpRequest, name: str, section: str) -> HttpRes
     return redirect("explorer:section_set", name=name)
 
 
-def _changed(rows: Any, section: str, deed: str) -> list[Any]:  # noqa: ANN401 -- JSON
-    """Return the sections' rows with one moved by a place, or without it."""
+def _changed(rows: Any, section: str, action: str) -> list[Any]:  # noqa: ANN401 -- JSON
+    """Return the sections' rows with one moved by one position, or without it."""
     others = [row for row in rows if row["name"] != section]
-    if deed == "remove":
+    if action == "remove":
         return others
-    if deed not in _STEPS:
+    if action not in _STEPS:
         raise Http404
-    place = next(place for place, row in enumerate(rows) if row["name"] == section)
-    others.insert(max(0, place + _STEPS[deed]), rows[place])
+    index = next(index for index, row in enumerate(rows) if row["name"] == section)
+    others.insert(max(0, index + _STEPS[action]), rows[index])
     return others

@@ -1,4 +1,4 @@
-"""Section sets: the list, a set's sections in a table, and the fields of a section."""
+"""Section sets: the list, the table of a set's sections, and the fields of a section."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,17 +33,17 @@ class SectionLine:
 
     name: str
     title: str
-    #: What is searched for, about the subject that the page tries.
+    #: The query about the test subject.
     query: str
     complexity: int
     cap: int
     keep: int
     floors: str
     hint: str
-    #: "excel (3 of 16 kept)".
+    #: "excel (3, 1 retained)".
     required: tuple[str, ...]
     optional: tuple[str, ...]
-    #: Beside those of the set's defaults.
+    #: In addition to the set's defaults.
     never_recovered: tuple[str, ...]
     is_first: bool
     is_last: bool
@@ -60,7 +60,7 @@ class TypeFields:
 
     @property
     def errors(self) -> list[str]:
-        """What is wrong with any of them."""
+        """The errors of all three fields."""
         return [str(error) for field in (self.role, self.quantity, self.survivors) for error in field.errors]
 
 
@@ -73,7 +73,7 @@ def set_row(found: SectionSet) -> SetRow:
 
 
 def section_lines(found: SectionSet, subject: str) -> Iterator[SectionLine]:
-    """Yield a set's sections in order, each with its query about a subject."""
+    """Yield the sections of a set, each with its query about a subject."""
     for place, section in enumerate(found.sections, start=1):
         yield SectionLine(
             name=section.name,
@@ -100,9 +100,9 @@ def _required(section: Section) -> Iterator[str]:
 
 
 def number_rows(form: SectionForm | SectionSetForm, section_set: SectionSet) -> Iterator[FieldRow]:
-    """Yield the fields of a section's numbers, each with its bounds and default.
+    """Yield the fields of a section's settings, each with its bounds and default.
 
-    The default of a section is its set's number, that of the set is the shipped one.
+    The default of a section comes from its set, that of a set is the shipped one.
     """
     defaults = section_set.defaults.numbers if isinstance(form, SectionForm) else {}
     for facts in Section.declared():

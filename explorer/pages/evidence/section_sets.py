@@ -1,4 +1,4 @@
-"""Section sets, for admins: what there is, one set with its sections, and what can be done with it as a whole."""
+"""Section sets, for admins: the list, one set with its sections, copy, reset and delete."""
 
 from typing import Any, Final
 
@@ -44,7 +44,7 @@ def sets(request: HtmxHttpRequest) -> HttpResponse:
 @admins_only
 @never_cache
 def one_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
-    """Show a section set; a POST saves what its sections have in common. What cannot be saved stays in the form."""
+    """Show a section set; a POST saves its shared settings. Invalid input stays in the form."""
     found = section_set_named(name)
     if request.method == "GET":
         return _page(request, found, SectionSetForm(section_set=found))
@@ -58,7 +58,7 @@ def one_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
             replaces=request.POST.get("replaces", ""),
         )
     except TunablesError as error:
-        form.told(error.problems)
+        form.add_problems(error.problems)
         return _page(request, found, form, status=INVALID, replaces=request.POST.get("replaces", ""))
     except VersionConflictError as error:
         form.add_error(None, STALE)
@@ -113,7 +113,7 @@ def copy_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
 @admins_only
 @never_cache
 def reset_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
-    """Ask whether a shipped set is to be put back to its numbers; a POST does it."""
+    """Ask whether to reset a shipped set to its defaults; a POST does it."""
     found = section_set_named(name)
     if not is_edited(found):
         raise Http404
@@ -128,7 +128,7 @@ def reset_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
 @admins_only
 @never_cache
 def delete_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
-    """Ask whether one of the installation's own sets is to be deleted; a POST does it."""
+    """Ask whether to delete a custom set; a POST does it."""
     found = section_set_named(name)
     if is_shipped(name):
         raise Http404
@@ -139,6 +139,6 @@ def delete_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
     return _confirm(request, found, "Delete")
 
 
-def _confirm(request: HtmxHttpRequest, found: SectionSet, deed: str) -> HttpResponse:
-    context = {"section": "section_sets", "row": set_row(found), "deed": deed}
+def _confirm(request: HtmxHttpRequest, found: SectionSet, action: str) -> HttpResponse:
+    context = {"section": "section_sets", "row": set_row(found), "action": action}
     return render(request, "explorer/evidence/section_set_confirm.html", context)

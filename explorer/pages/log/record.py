@@ -141,9 +141,7 @@ def record_panels(record: SearchRecord, found: Found, config: PresetConfig) -> R
         ),
         hits=listed,
         hidden=len(hits) - len(listed),
-        signals=tuple(
-            Figure(signal_label(name), f"{value:.2f}") for name, value in answerability.get("signals", {}).items()
-        ),
+        signals=tuple(Figure(signal_label(name), f"{value:.2f}") for name, value in signals.items()),
         presences={kind.value: sum(hit.presence is kind for hit in hits) for kind in Presence},
     )
 
