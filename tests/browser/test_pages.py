@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 from tests.browser.axe import findings
 from tests.browser.pages import ERRORS, MODEL_PAGES, OUTSIDE, PAGES, PLAIN_PAGES, STEPS
+from tests.profiles import PROFILE
 
 #: Addresses of the console that are no pages: parts of one, and forms' targets.
 NO_PAGES = {
@@ -62,6 +63,8 @@ NO_PAGES = {
 }
 #: Pages that one test looks at.
 _BATCH = 12
+#: At which widths the colours of the dark theme are looked at.
+_DARK_WIDTHS = {"default": (1440,), "nightly": (390, 1440)}[PROFILE]
 _COLOURS = ["color-contrast", "link-in-text-block"]
 #: What a page still loads or draws by itself.
 _UNSETTLED = "[hx-trigger=load], .htmx-request"
@@ -100,7 +103,7 @@ def inspect(browser):
     page.keyboard.press("Tab")
     yield from page.evaluate(_UNREACHED)
     page.emulate_media(color_scheme="dark")
-    for width in (390, 1440):
+    for width in _DARK_WIDTHS:
         browser.resize(width)
         yield from (f"dark, {width}: {line}" for line in findings(page, runOnly=_COLOURS))
     page.emulate_media(color_scheme="light")

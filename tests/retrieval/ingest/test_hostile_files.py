@@ -13,9 +13,9 @@ from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk
 from retrieval.text.document import ChunkLimits
 
-BYTES = 5 * 10**6
+BYTES = 2 * 10**6
 #: A guard against what takes minutes, and no measure.
-MAX_SECONDS = 120
+MAX_SECONDS = 60
 FILES = {
     "letters": lambda: b"a" * BYTES,
     "digits": lambda: b"7" * BYTES,
@@ -23,7 +23,7 @@ FILES = {
     "blank lines": lambda: b"begin" + b"\n" * BYTES + b"end",
     "underscores": lambda: b"_" * BYTES,
     # Its words are many and all different, which costs the encoder of the tests more than anything else.
-    "base64": lambda: base64.b64encode(random.Random(7).randbytes(BYTES // 20)),
+    "base64": lambda: base64.b64encode(random.Random(7).randbytes(BYTES // 8)),
 }
 
 
@@ -38,13 +38,13 @@ def source(db, tmp_path):
 @pytest.mark.parametrize(
     ("name", "suffix"), [*((name, "txt") for name in FILES), ("letters", "md"), ("blank lines", "py"), ("spaces", "md")]
 )
-def test_a_hostile_file_of_five_megabytes_becomes_bounded_chunks_in_time(source, tmp_path, name, suffix):
+def test_a_hostile_file_of_two_megabytes_becomes_bounded_chunks_in_time(source, tmp_path, name, suffix):
     (tmp_path / f"hostile.{suffix}").write_bytes(FILES[name]())
     (tmp_path / "honest.md").write_text("# Pumps\n\nThe pump of hall seven wants oil in march.\n")
     started = time.monotonic()
     sync = sync_connection(source)
     assert time.monotonic() - started < MAX_SECONDS
     assert sync.added >= 1
-    max_length = Chunk.objects.aggregate(max_length=Max(Length("text")))["longest"]
+    max_length = Chunk.objects.aggregate(max_length=Max(Length("text")))["max_length"]
     assert max_length <= ChunkLimits().max_characters
     assert Chunk.objects.filter(text__contains="hall seven").exists()

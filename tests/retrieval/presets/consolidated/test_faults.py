@@ -145,7 +145,7 @@ class TestReranker:
 
     def test_one_that_is_silent_is_not_waited_for_beyond_the_time(self, find, make_reranker, rerank_server):
         rerank_server.answer = lambda _out, _body: rerank_server.over.wait(60)
-        outcome = find(reranker=make_reranker(), seconds=4.0)
+        outcome = find(reranker=make_reranker(), seconds=2.5)
         assert skips(outcome) == ["api_error"]
         assert "csv" in types(outcome)
         assert "rerank_timeout" in outcome.state.degraded
