@@ -11,6 +11,8 @@ LOCK := UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --un
 	--fork-strategy fewest --generate-hashes --no-emit-index-url --no-emit-find-links
 TORCH ?= torch==2.13.0
 ARGS ?=
+# One more than two cores: many tests wait for a process or a time-out.
+WORKERS ?= 3
 # The workers of a test run, and the processes that tests start, compile each module once.
 test test-fast: export PYTHONDONTWRITEBYTECODE =
 
@@ -31,7 +33,7 @@ run: .venv/.installed ## Prepare what is missing and start CoreCube; Ctrl-C stop
 	@$(BIN)/python manage.py start $(ARGS)
 
 test: .venv/.dev-installed test-tools test-models ## Run every test (ARGS='-k scope' for some)
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-fast: .venv/.dev-installed ## Run the pure tests and a smoke test of the rest, in two minutes
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "pure or smoke" $(ARGS)
