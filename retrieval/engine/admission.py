@@ -1,7 +1,7 @@
-"""Who may query the store, and when: slots for searches, and a ladder that turns away as the connections run out.
+"""Admission control: slots for searches, and a ladder of refusals as the connection pool fills up.
 
-A search holds a slot, and a turn of the processor within it: side by side many would all be late, since each takes the
-processor from the others. What a search recovers has slots of its own, so that it never waits behind new searches.
+A search holds a slot and a CPU turn within it, since many concurrent searches would all be late. Recovery has separate
+slots, so that it never waits behind new searches.
 """
 
 import math
@@ -18,10 +18,10 @@ from corecube.errors import OverloadedError
 from retrieval.engine.admission_ladder import Ladder, LadderConfig, PoolConfig, Purpose, Refusal, Rung
 from retrieval.engine.slots import Slots
 
-#: Searches whose time tells how long the next ones will wait, and how many of them tell anything.
+#: Number of recent searches that predict the waiting time, and the minimum number for a prediction.
 _REMEMBERED: Final = 32
 _TELLING: Final = 8
-#: A refused query is never told to wait for longer.
+#: Maximum retry delay for a refused query.
 _MAX_RETRY_SECONDS: Final = 30
 
 
@@ -29,43 +29,43 @@ _MAX_RETRY_SECONDS: Final = 30
 class ProcessHooks:
     """What admission reads from the process."""
 
-    #: Connections at work, without the caller's own.
+    #: Busy connections, without the caller's.
     active: Callable[[], int] = lambda: 0
-    #: Connections that the pool may hold where the server takes fewer than are wished for; else None.
+    #: Connections that the server allows, if fewer than configured; else None.
     fitting: Callable[[], int | None] = lambda: None
-    #: Gives the caller's connection back while it waits.
+    #: Releases the caller's connection while it waits.
     release_connection: Callable[[], None] = lambda: None
     clock: Callable[[], float] = perf_counter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What is at work, and what was turned away since the process began."""
+    """The current load, and the refusals since the process started."""
 
-    #: Connections wished for, those that there are, and those at work.
+    #: Configured, available and busy connections.
     wished: int
     connections: int
     active: int
     rung: Rung
-    #: Searches: slots, those held, searches that wait for a slot or a turn, and the turns of the processor.
+    #: Searches: slots, held slots, searches waiting for a slot or a CPU turn, and CPU turns.
     slots: int
     held: int
     waiting: int
     turns: int
-    #: Slots of recovery, and those held.
+    #: Recovery slots, and held ones.
     recovery_slots: int
     recovery_held: int
-    #: Queries that were begun, and those turned away, by reason.
+    #: Admitted queries, and refused ones by reason.
     admitted: int
     refused: Mapping[Refusal, int]
-    #: Searches that were broken off and for which no recovery was begun.
+    #: Timed-out searches whose recovery was skipped.
     recovery_skipped: int
-    #: The longest that a query waited before it was begun.
+    #: Maximum waiting time of a query.
     max_wait_seconds: float
 
 
 class Admission:
-    """Lets queries begin, or turns them away at once. Safe to share between threads."""
+    """Admits queries or refuses them at once; thread-safe."""
 
     def __init__(
         self,
@@ -85,24 +85,23 @@ class Admission:
         self._refused: Counter[Refusal] = Counter()
         self._longest_wait = 0.0
         self._taken: deque[float] = deque(maxlen=_REMEMBERED)
-        #: When the searches at work began.
+        #: Start times of the running searches.
         self._began: dict[object, float] = {}
-        #: What the search of this thread holds, and its mark among those at work.
+        #: The slots of this thread's search, and its key among the running ones.
         self._own = local()
 
     @property
     def wanted(self) -> int:
-        """How many searches are at work or wait."""
+        """Number of running and waiting searches."""
         return self._wanted
 
     @contextmanager
     def query(self, purpose: Purpose = Purpose.PRIMARY, *, budget_seconds: float) -> Iterator[float]:
-        """Hold what a query needs, and give the seconds that it waited for it.
+        """Hold the slots of a query, and yield the seconds that it waited.
 
-        Raises OverloadedError: at once where the ladder turns it away or it would wait for longer than its budget, and
-        else when the budget is over. Who waits keeps no database connection, except inside a transaction. Within a
-        search that holds a slot only DIVERSITY and RECOVERY may be asked for: a second PRIMARY slot would wait for
-        slots that wait for it.
+        Raises OverloadedError: at once if the ladder refuses it or the expected wait exceeds its budget, else when the
+        budget is over. The database connection is released while waiting, except inside a transaction. A search that
+        holds a slot may only request DIVERSITY and RECOVERY: a second PRIMARY slot could deadlock.
         """
         is_primary = purpose is Purpose.PRIMARY
         self._count_wanted(1 if is_primary else 0)
@@ -122,21 +121,21 @@ class Admission:
             self._own.search = outer
             self._began.pop(mark, None)
             for lane in reversed(held):
-                lane.give_back()
+                lane.release()
             self._count_wanted(-1 if is_primary else 0)
 
     @contextmanager
     def left(self, *, wait_seconds: float) -> Iterator[None]:
-        """Give back meanwhile what this thread's search holds, which waits for a service, and take it again behind it.
+        """Release the slots of this thread's search while it waits for a service, and acquire them again afterwards.
 
-        The seconds count from here, the service's own time included: what cannot be had again within what it leaves of
-        them the search goes on without, for one that has begun is not turned away. The time that it was away tells
-        nothing of how long searches take. Outside a search nothing is given back.
+        `wait_seconds` include the service's time. A slot that is not free again in time is not acquired: a running
+        search is never refused. The time in between does not count towards the duration of searches. Does nothing
+        outside a search.
         """
         held, mark = getattr(self._own, "search", None) or ([], None)
         lanes = tuple(held)
         for lane in reversed(lanes):
-            lane.give_back()
+            lane.release()
         held.clear()
         gone = self._world.clock()
         ends = gone + wait_seconds
@@ -151,7 +150,7 @@ class Admission:
                 self._began[mark] = began + self._world.clock() - gone
 
     def skips_recovery(self) -> bool:
-        """Return whether no recovery is to be begun for a search that was broken off; what is skipped is counted."""
+        """Return whether a timed-out search must skip its recovery, and count it."""
         is_skipped = self._ladder().skips_recovery(self._world.active())
         if is_skipped:
             with self._lock:
@@ -159,7 +158,7 @@ class Admission:
         return is_skipped
 
     def load(self) -> Load:
-        """Return the figures of this moment."""
+        """Return the current figures."""
         ladder, active = self._ladder(), self._world.active()
         with self._lock:
             return Load(
@@ -180,10 +179,10 @@ class Admission:
             )
 
     def _take(self, purpose: Purpose, budget_seconds: float, held: list[Slots]) -> float:
-        """Take every slot that the query needs and return the seconds that it waited; what was taken is in `held`."""
+        """Acquire every slot of the query into `held`; return the seconds that it waited."""
         clock = self._world.clock
         asked = clock()
-        self._ask_ladder(purpose, budget_seconds)
+        self._check_ladder(purpose, budget_seconds)
         if purpose is Purpose.PRIMARY and self._expected_wait() > budget_seconds:
             raise self._refusal(Refusal.QUEUE)
         lanes = (self._slots, self._turns) if purpose is Purpose.PRIMARY else (self._recovery,)
@@ -197,14 +196,14 @@ class Admission:
         if has_waited:
             if waited >= budget_seconds:
                 raise self._refusal(Refusal.BUDGET_OVER)
-            self._ask_ladder(purpose, budget_seconds - waited)
+            self._check_ladder(purpose, budget_seconds - waited)
         with self._lock:
             self._admitted += 1
             self._longest_wait = max(self._longest_wait, waited)
         return waited
 
     def _wait(self, lane: Slots, left: Callable[[], float]) -> None:
-        """Wait for a slot while there is time; raise OverloadedError when it is over, or too short for the queue."""
+        """Wait for a slot; raise OverloadedError when the time is over, or too short for the queue."""
         reason = Refusal.BUDGET_OVER
 
         def gives_up(ahead: int) -> bool:
@@ -218,28 +217,28 @@ class Admission:
         if not lane.wait_for_one(left(), gives_up=gives_up):
             raise self._refusal(reason)
 
-    def _ask_ladder(self, purpose: Purpose, budget_seconds: float) -> None:
-        """Raise OverloadedError where the ladder turns a query away.
+    def _check_ladder(self, purpose: Purpose, budget_seconds: float) -> None:
+        """Raise OverloadedError if the ladder refuses a query.
 
-        It is asked again without the caller's connection: of a crowd that comes in the same instant each would else be
-        turned away for the connections of the others, who do not query yet.
+        A refusal is checked again without the caller's connection: otherwise simultaneous requests would be refused
+        for each other's idle connections.
         """
-        if self._turned_away(purpose, budget_seconds) is not None:
+        if self._refused_by_ladder(purpose, budget_seconds) is not None:
             self._world.release_connection()
-            if (reason := self._turned_away(purpose, budget_seconds)) is not None:
+            if (reason := self._refused_by_ladder(purpose, budget_seconds)) is not None:
                 raise self._refusal(reason)
 
-    def _turned_away(self, purpose: Purpose, budget_seconds: float) -> Refusal | None:
+    def _refused_by_ladder(self, purpose: Purpose, budget_seconds: float) -> Refusal | None:
         return self._ladder().refusal(self._world.active(), budget_seconds=budget_seconds, purpose=purpose)
 
     def _ladder(self) -> Ladder:
         return Ladder(self._pool, self._config, self._world.fitting())
 
     def _expected_wait(self, ahead: int | None = None) -> float:
-        """Return the seconds until a search has its turn that comes now, or has so many ahead of it in the queue.
+        """Return the expected wait in seconds of a new search, or of one with `ahead` searches before it.
 
-        0 where too few have ended to tell. A search takes as long as the last ones did, or as those at work have taken
-        already: they tell sooner that all has become slower.
+        0 while too few searches have ended. The duration is the median of the last searches, or of the age of the
+        running ones if higher, which reflects a slowdown sooner.
         """
         taken = list(self._taken)
         if len(taken) < _TELLING or self._turns.held < self._turns.count:
@@ -251,7 +250,7 @@ class Admission:
         return (queued + self._turns.waiting + 1) * seconds / self._turns.count
 
     def _refusal(self, reason: Refusal) -> OverloadedError:
-        """Return the error of a query that is turned away, counted."""
+        """Count a refused query and return its error."""
         with self._lock:
             self._refused[reason] += 1
         seconds = max(1, min(_MAX_RETRY_SECONDS, math.ceil(self._expected_wait())))

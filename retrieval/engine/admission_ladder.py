@@ -1,4 +1,4 @@
-"""Admission control: what is turned away as the connections run out, most replaceable first."""
+"""The admission ladder: which queries are refused as the connection pool fills up."""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from retrieval.engine.tunables import Tunables, tunable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolConfig(Tunables):
-    """The connections that searches and ingests share. Raises ConfigError where both may hold more than there are."""
+    """The connections of searches and ingests. Raises ConfigError if their shares exceed the total."""
 
     connections: int = tunable(96, low=32, high=10_000, unit="connections", help="Connections at work at once.")
     retrieval_slots: int = tunable(
@@ -21,7 +21,7 @@ class PoolConfig(Tunables):
     )
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for slots that are more than the connections."""
+        """Raise ConfigError for more slots than connections."""
         Tunables.__post_init__(self)
         if self.retrieval_slots + self.ingest_slots > self.connections:
             raise ConfigError("PoolConfig: retrieval_slots and ingest_slots must not exceed connections together.")
@@ -29,7 +29,7 @@ class PoolConfig(Tunables):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LadderConfig(Tunables):
-    """Who is turned away at which share of the pool. Raises ConfigError for rungs out of their order.
+    """Which queries are refused at which share of the pool. Raises ConfigError for rungs out of order.
 
     triage < hard_reject <= short_budget_reject < recovery_skip, and a triaged budget is the shorter one.
     """
@@ -57,7 +57,7 @@ class LadderConfig(Tunables):
     )
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for rungs out of their order."""
+        """Raise ConfigError for rungs out of order."""
         Tunables.__post_init__(self)
         if not self.triage < self.hard_reject:
             raise ConfigError("LadderConfig.triage must be below hard_reject.")
@@ -66,12 +66,12 @@ class LadderConfig(Tunables):
 
 
 class Purpose(StrEnum):
-    """What a query is for; the later ones are let through where the earlier ones are not."""
+    """The purpose of a query, in rising priority."""
 
     PRIMARY = "primary"
-    #: So that a source type is not missing: exempt from the hard rejection.
+    #: Searches a missing source type: exempt from the hard rejection.
     DIVERSITY = "diversity"
-    #: Recovery of a pool that came back empty or one-sided: turned away by a full pool alone.
+    #: Recovers an empty or one-sided pool: refused only by a full pool.
     RECOVERY = "recovery"
 
 
@@ -82,14 +82,14 @@ class Refusal(StrEnum):
     SHORT_BUDGET = "short_budget"
     HARD_REJECT = "hard_reject"
     TRIAGE = "triage"
-    #: It would wait for its slot for longer than it has.
+    #: The expected wait exceeds its budget.
     QUEUE = "queue"
-    #: Its time was over before its slot came.
+    #: Its budget was over before a slot was free.
     BUDGET_OVER = "budget_over"
 
 
 class Rung(StrEnum):
-    """How far up the ladder the connections at work have come."""
+    """The current rung of the ladder."""
 
     CALM = "calm"
     TRIAGE = "triage"
@@ -101,22 +101,22 @@ class Rung(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """Decides by how many of the pool's connections are at work."""
+    """Decides by the number of busy connections."""
 
     pool: PoolConfig
     config: LadderConfig
-    #: Connections that the pool holds where the server takes fewer than are wished for; None for as many.
+    #: Connections that the server allows, if fewer than configured; else None.
     fitting: int | None = None
 
     @property
     def connections(self) -> int:
-        """Connections that there are, at least 1."""
+        """Available connections, at least 1."""
         wished: int = self.pool.connections
         return wished if self.fitting is None else max(1, min(self.fitting, wished))
 
     @property
     def spare(self) -> int:
-        """Connections kept for recovery and for missing source types, at least 1: 12 of 96."""
+        """Connections reserved for recovery and missing source types, at least 1: 12 of 96."""
         return max(1, self.connections - self.rung(self.config.hard_reject))
 
     def rung(self, share: float) -> int:
@@ -124,7 +124,7 @@ class Ladder:
         return math.floor(share * self.connections + 1e-9)
 
     def reached(self, active: int) -> Rung:
-        """Return the highest rung that so many connections at work have reached."""
+        """Return the highest rung that this number of busy connections reaches."""
         config = self.config
         rungs = (
             (self.connections, Rung.FULL),
@@ -136,10 +136,10 @@ class Ladder:
         return next((rung for minimum, rung in rungs if active >= minimum), Rung.CALM)
 
     def refusal(self, active: int, *, budget_seconds: float, purpose: Purpose = Purpose.PRIMARY) -> Refusal | None:
-        """Return why a query is turned away, None where it is admitted.
+        """Return why a query is refused; None if it is admitted.
 
-        `active` connections are at work without it, and it has `budget_seconds` left. A full pool turns everything
-        away, since a recovery that waited there would starve what holds the connections.
+        `active` are the other busy connections, `budget_seconds` the time left. A full pool refuses everything, since a
+        waiting recovery would starve the holders of connections.
         """
         if active >= self.connections:
             return Refusal.POOL_FULL
@@ -155,5 +155,5 @@ class Ladder:
         return None
 
     def skips_recovery(self, active: int) -> bool:
-        """Return whether no recovery is to be started any more for a search that was broken off."""
+        """Return whether timed-out searches skip their recovery."""
         return active >= self.rung(self.config.recovery_skip)

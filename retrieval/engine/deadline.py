@@ -1,4 +1,4 @@
-"""How long a search may take, on a clock that tests can set."""
+"""The deadline of a search."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Final
 SOFT_SHARE: Final = 0.85
 #: Share of the time left for legs that embedding the query may take.
 EMBED_SHARE: Final = 0.6
-#: Share of what is reserved that a read may take which a search can do nothing without: what follows takes time too.
+#: Share of the reserve that an indispensable read may take.
 _READ_SHARE_OF_RESERVE: Final = 2 / 3
 
 
@@ -20,7 +20,7 @@ class Deadline:
     budget_seconds: float
     started: float
     clock: Callable[[], float]
-    #: Share of the budget that legs and models may use; the rest is reserved for making passages of what they found.
+    #: Share of the budget for legs and models; the rest is reserved for packing passages.
     soft_share: float = SOFT_SHARE
     embed_share: float = EMBED_SHARE
 
@@ -41,26 +41,26 @@ class Deadline:
 
     @property
     def leg_seconds(self) -> float:
-        """Seconds that a leg may take, at least 0: until 85 % of the budget, so that the rest can still run."""
+        """Seconds left for a leg, at least 0: until 85 % of the budget."""
         return max(0.0, self.soft_share * self.budget_seconds - self.elapsed_seconds)
 
     @property
     def embed_seconds(self) -> float:
-        """Seconds that a model may take to embed the query, at least 0, so that words can still be searched for."""
+        """Seconds left to embed the query, at least 0, so that text can still be searched."""
         return self.embed_share * self.leg_seconds
 
     @property
     def read_seconds(self) -> float:
-        """Seconds that a read may take which the search cannot do without, at least 0: until 95 % of the budget."""
+        """Seconds left for an indispensable read, at least 0: until 95 % of the budget."""
         share = self.soft_share + _READ_SHARE_OF_RESERVE * (1 - self.soft_share)
         return max(0.0, share * self.budget_seconds - self.elapsed_seconds)
 
     @property
     def is_soft(self) -> bool:
-        """Whether 85 % of the budget is spent, so that only what must run still runs."""
+        """Whether 85 % of the budget is spent, so that optional stages are skipped."""
         return self.elapsed_seconds >= self.soft_share * self.budget_seconds
 
     @property
     def is_over(self) -> bool:
-        """Whether the whole budget is spent."""
+        """Whether the budget is spent."""
         return self.elapsed_seconds >= self.budget_seconds

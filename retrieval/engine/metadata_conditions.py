@@ -1,4 +1,4 @@
-"""Conditions on a document's metadata, as Dify words them. Facts are strings; numbers and dates are read from them."""
+"""Conditions on a document's metadata, with Dify's operators. Values are strings; numbers and dates are parsed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ Value = str | float | Sequence[str] | None
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A comparison that one of the named facts has to pass."""
+    """A comparison that one of the named fields must pass."""
 
     names: tuple[str, ...]
     operator: str
@@ -19,23 +19,23 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Comparisons of which a document has to pass all, or any."""
+    """Comparisons of which a document must pass all, or any."""
 
     each: tuple[Condition, ...]
     all_of: bool = True
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The facts that they ask about, each once."""
+        """The named fields, each once."""
         return tuple(dict.fromkeys(name for condition in self.each for name in condition.names))
 
     def met_by(self, facts: Mapping[str, str]) -> bool:
-        """Return whether facts pass."""
+        """Return whether a document's metadata passes."""
         return fulfils(facts, self.each, all_of=self.all_of)
 
 
 def fulfils(facts: Mapping[str, str], conditions: Sequence[Condition], *, all_of: bool) -> bool:
-    """Return whether facts pass all of the conditions, or any; none at all are always passed."""
+    """Return whether metadata passes all conditions, or any; always without conditions."""
     passed = [any(OPERATORS[it.operator](facts.get(name, ""), it.value) for name in it.names) for it in conditions]
     return not passed or (all(passed) if all_of else any(passed))
 
@@ -74,7 +74,7 @@ def _textual(compare: Callable[[str, str], bool]) -> Callable[[str, Value], bool
 
 
 def _numeric(compare: Callable[[float, float], bool]) -> Callable[[str, Value], bool]:
-    """Return a comparison of numbers, which whatever is no number fails."""
+    """Return a comparison of numbers; other values fail."""
 
     def passes(fact: str, value: Value) -> bool:
         left, right = _number(fact), _number(value)
@@ -84,7 +84,7 @@ def _numeric(compare: Callable[[float, float], bool]) -> Callable[[str, Value], 
 
 
 def _dated(compare: Callable[[datetime, datetime], bool]) -> Callable[[str, Value], bool]:
-    """Return a comparison of dates, which whatever is no date fails."""
+    """Return a comparison of dates; other values fail."""
 
     def passes(fact: str, value: Value) -> bool:
         left, right = _moment(fact), _moment(value)

@@ -1,7 +1,7 @@
-"""Reading what was asked: the part that retrieval reads, its search syntax, and the same without it. No Django.
+"""Parsing a query: the part that retrieval reads, its search syntax, and the plain text. No Django.
 
-The syntax is the one of web searches: "a phrase" in quotes, -word or -"a phrase" for what must be absent, and OR.
-A minus before a number or inside a word is part of it, a quote without its partner is none, and OR counts in capitals.
+The syntax is that of web searches: "a phrase" in quotes, -word or -"a phrase" to exclude, and OR in capitals.
+A minus before a number or inside a word, and an unmatched quote, are not syntax.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Final
 
 from retrieval.engine.state import Query
 
-#: Shares of the limit that a cut may give up to end at a word.
+#: A cut may drop one part in this many to end at a word.
 _MAX_CUT: Final = 5
 _JOINERS: Final = frozenset("\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}")
 _SKIN_TONES: Final = range(0x1F3FB, 0x1F400)
@@ -40,15 +40,15 @@ class Clause:
 
     @property
     def words(self) -> list[str]:
-        """The words without anything that would read as syntax."""
+        """The words without syntax."""
         bare = (_MINUS_WORD.sub("", word) for word in self.text.replace('"', " ").split())
         return [word for word in bare if word != _OR]
 
 
 def read_query(text: str, *, characters: int) -> Query:
-    """Return the query with the part of at most `characters` that retrieval reads, and that part without syntax.
+    """Return the query with its first `characters`, which retrieval reads, and their plain text.
 
-    A query that only says what must be absent excludes nothing: its words are searched for. Never raises.
+    A query with only exclusions excludes nothing: its words are searched. Never raises.
     """
     read = cut(text, characters)
     clauses = _joined(list(_clauses(read.translate(_CURLY))))
@@ -62,16 +62,16 @@ def read_query(text: str, *, characters: int) -> Query:
 
 
 def clauses_of(query: Query) -> list[Clause]:
-    """Return what a query asks for in order, as it is meant: without operators, its words."""
+    """Return the clauses of a query in order; without operators, its words."""
     if query.operators:
         return _joined(list(_clauses(query.retrieval_text.translate(_CURLY))))
     return [Clause(word) for word in (query.plain_text or query.retrieval_text).split()]
 
 
 def cut(text: str, characters: int) -> str:
-    """Return the beginning of a text, at most so many characters, ended after a word where one ends near the limit.
+    """Return the first characters of a text, cut after a word if one ends near the limit.
 
-    A letter is never parted from its accents, nor a joined emoji taken apart.
+    Letters keep their accents, and joined emoji are not split.
     """
     if len(text) <= characters:
         return text
@@ -94,11 +94,11 @@ def cut(text: str, characters: int) -> str:
 
 
 def _clauses(text: str) -> Iterator[Clause]:
-    """Yield the clauses in order; a quote without its partner is left out of its word."""
+    """Yield the clauses in order, without unmatched quotes."""
     for token in _TOKEN.finditer(text):
         phrase, excluded = token["phrase"], token["excluded"]
         if phrase is not None:
-            # Without a word in it a pair of quotes says nothing.
+            # Quotes without a word are no phrase.
             has_word = _WORD.search(phrase) is not None
             yield Clause(phrase, is_phrase=has_word, is_excluded=has_word and bool(token["minus"]))
         elif excluded is not None:
@@ -108,7 +108,7 @@ def _clauses(text: str) -> Iterator[Clause]:
 
 
 def _joined(clauses: Sequence[Clause]) -> list[Clause]:
-    """Return the clauses without an OR that has nothing to join before or after it."""
+    """Return the clauses without an OR that lacks a clause before or after it."""
     joined: list[Clause] = []
     for place, clause in enumerate(clauses):
         following = [it for it in clauses[place + 1 :] if not it.is_or][:1]
@@ -127,11 +127,11 @@ def _plain(clauses: Sequence[Clause]) -> str:
 
 
 def _written(clause: Clause) -> str:
-    """Return a clause so that `websearch_to_tsquery` reads it as it is meant."""
+    """Return a clause in the syntax of `websearch_to_tsquery`."""
     if clause.is_or:
         return _OR
     text = clause.text.replace('"', " ")
     minus = "-" if clause.is_excluded else ""
     is_misread = text.startswith("-") or text.lower() == "or"
-    # It takes every minus before a word for an operator, and a small "or" for an OR; not so inside quotes.
+    # Outside quotes it reads every minus before a word as an operator, and "or" as OR.
     return f'{minus}"{text}"' if minus or clause.is_phrase or is_misread else text

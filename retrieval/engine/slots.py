@@ -1,4 +1,4 @@
-"""Slots of which so many are held at a time; who comes first gets the next one."""
+"""A fair counting semaphore."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -7,12 +7,12 @@ from threading import TIMEOUT_MAX, Event, Lock
 from time import monotonic
 from typing import Final
 
-#: How often who waits looks whether waiting is still worth it.
+#: Interval at which a waiting caller checks whether to give up.
 _LOOK_SECONDS: Final = 0.5
 
 
 class Slots:
-    """Counted slots, handed on in the order in which they were asked for. Safe to share between threads."""
+    """Counted slots, granted first come, first served; thread-safe."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -22,25 +22,25 @@ class Slots:
 
     @property
     def held(self) -> int:
-        """How many are held, at most as many as there are."""
+        """Number of held slots."""
         return self._held
 
     @property
     def waiting(self) -> int:
-        """How many wait for one."""
+        """Number of waiting callers."""
         return len(self._queue)
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """Hold a slot, waiting for it as long as that takes."""
+        """Hold a slot, waiting without a timeout."""
         self.wait_for_one(TIMEOUT_MAX)
         try:
             yield
         finally:
-            self.give_back()
+            self.release()
 
     def take_free(self) -> bool:
-        """Take a slot if one is free and nobody waits for it; return whether it was taken."""
+        """Acquire a slot if one is free and nobody waits; return whether it was acquired."""
         with self._lock:
             if self._held < self.count and not self._queue:
                 self._held += 1
@@ -48,9 +48,9 @@ class Slots:
             return False
 
     def wait_for_one(self, seconds: float, *, gives_up: Callable[[int], bool] = lambda _: False) -> bool:
-        """Wait so long for a slot, behind those who wait already; return whether it was taken.
+        """Wait for a slot up to this many seconds; return whether it was acquired.
 
-        `gives_up` is asked now and then whether to leave the queue, with the number of those who are ahead in it.
+        `gives_up` is called at intervals with the number of callers ahead, and returns whether to leave the queue.
         """
         with self._lock:
             if self._held < self.count and not self._queue:
@@ -63,7 +63,7 @@ class Slots:
         ends = monotonic() + seconds
         while not mine.wait(max(0.0, min(_LOOK_SECONDS, ends - monotonic()))):
             with self._lock:
-                # It may have been handed on in the very moment in which the wait ended.
+                # The slot may have been granted just when the wait ended.
                 if mine.is_set():
                     return True
                 if monotonic() >= ends or gives_up(self._queue.index(mine)):
@@ -71,8 +71,8 @@ class Slots:
                     return False
         return True
 
-    def give_back(self) -> None:
-        """Hand a slot that is held to who has waited longest, or free it."""
+    def release(self) -> None:
+        """Release a slot, to the longest waiting caller if there is one."""
         with self._lock:
             if self._queue:
                 self._queue.popleft().set()

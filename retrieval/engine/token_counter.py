@@ -1,4 +1,4 @@
-"""Whose tokens a budget is counted in."""
+"""Counting tokens with a model's tokenizer."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ CountTokens = Callable[[Sequence[str]], Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class TokenCounter:
-    """Counts tokens as one model cuts them."""
+    """Counts tokens with the tokenizer of a model."""
 
     #: The model's name.
     name: str

@@ -1,11 +1,11 @@
-"""Values that every search reads and that people seldom change: read anew once a second. Free of Django."""
+"""A cache of one second for values that every search reads. Free of Django."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Final, Generic, TypeVar
 
-#: How long a process may go by what another one has changed.
+#: Time after which a process sees a change of another one.
 SECONDS: Final = 1.0
 
 _T = TypeVar("_T")
@@ -13,21 +13,21 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True)
 class TtlCache(Generic[_T]):
-    """What a function returned within the last second; safe to use from several threads."""
+    """Caches what a function returned for a second; thread-safe."""
 
     read: Callable[[], _T]
     clock: Callable[[], float] = monotonic
-    #: When it was read, and what.
-    _kept: tuple[float, _T] | None = field(default=None, repr=False)
+    #: Time of the read, and the value.
+    _cached: tuple[float, _T] | None = field(default=None, repr=False)
 
     def get(self) -> _T:
-        """Return the value, read anew when it is a second old; raise what reading raises."""
-        kept, now = self._kept, self.clock()
-        if kept is None or now - kept[0] >= SECONDS:
-            # Of before it was read: what changes meanwhile is seen a second later at most.
-            kept = self._kept = (now, self.read())
-        return kept[1]
+        """Return the value, read again after a second; raise what `read` raises."""
+        cached, now = self._cached, self.clock()
+        if cached is None or now - cached[0] >= SECONDS:
+            # Stamped before reading, so that a concurrent change is seen after a second at most.
+            cached = self._cached = (now, self.read())
+        return cached[1]
 
     def forget(self) -> None:
-        """Have the next `get` read it."""
-        self._kept = None
+        """Clear the cache."""
+        self._cached = None

@@ -1,7 +1,7 @@
 """Tunables: configuration that declares its default, bounds, unit and help in one place.
 
-Forms and `docs/configuration.md` are made from the declarations, and a value out of its bounds cannot exist.
-Nested configs are read and changed by dotted names: `config.with_values({"blend.dense": 0.7})`.
+Forms and `docs/configuration.md` are generated from the declarations. A value out of bounds cannot exist.
+Nested configs are accessed by dotted names: `config.with_values({"blend.dense": 0.7})`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,26 +16,26 @@ _Config = TypeVar("_Config", bound="Tunables")
 
 @dataclass(frozen=True, slots=True)
 class TunableFacts:
-    """What a tunable's declaration says, for forms and documentation."""
+    """The declaration of a tunable, for forms and documentation."""
 
     name: str
-    #: The number where nobody sets another one: in a nest that of the whole nest, not of the nested config by itself.
+    #: The default; in a nested config that of the outermost config.
     default: float
     low: float
     high: float
     unit: str
     help: str
-    #: Whether more of it costs time or memory: a request may then only lower it.
+    #: Whether a higher value costs time or memory: a request may only lower it.
     costs: bool
     #: Name of the tunable that it must not exceed; empty for none.
     at_most: str
-    #: Whether all searches share what it governs: a request may not change it.
+    #: Whether it affects all searches: a request may not change it.
     is_shared: bool
-    #: Whether it is counted in whole numbers.
+    #: Whether it is an integer.
     is_whole: bool
 
     def problem(self, value: object) -> str:
-        """Return what is wrong with a value, to stand behind the tunable's name; empty for one that fits."""
+        """Return why a value is invalid, to follow the tunable's name; empty for a valid one."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             return "must be a number"
         if not self.low <= value <= self.high:
@@ -45,13 +45,13 @@ class TunableFacts:
         return ""
 
     def typed(self, value: float) -> float:
-        """Return a value that fits in the declared type: 5.0 is 5 where whole numbers are counted."""
+        """Return a valid value in the declared type: 5.0 becomes 5 for an integer."""
         return int(value) if self.is_whole else float(value)
 
 
 @dataclass(frozen=True, slots=True)
 class TunableSection:
-    """The tunables that one config of a nest declares, under dotted names."""
+    """The tunables of one config, under dotted names."""
 
     #: Dotted name of the config; empty for the outermost.
     name: str
@@ -62,7 +62,7 @@ class TunableSection:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A tunable that has different values in two configs."""
+    """A tunable with different values in two configs."""
 
     name: str
     before: float
@@ -80,10 +80,9 @@ def tunable(  # noqa: PLR0913 -- declared by keyword, like dataclasses.field
     at_most: str = "",
     is_shared: bool = False,
 ) -> Any:  # noqa: ANN401 -- like dataclasses.field
-    """Declare a number within `low` to `high`, both allowed; more of one that `costs` takes time or memory.
+    """Declare a number from `low` to `high`, both inclusive; higher values of one that `costs` take time or memory.
 
-    `at_most` names a tunable of the same config that it must not exceed. One that `is_shared` governs what all searches
-    share, so that no request can change it for itself.
+    `at_most` names a tunable of the same config that it must not exceed. A request cannot change one that `is_shared`.
     """
     facts = {
         "low": low,
@@ -99,11 +98,11 @@ def tunable(  # noqa: PLR0913 -- declared by keyword, like dataclasses.field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tunables:
-    """Base of the config dataclasses; checks every bound when made."""
+    """Base of the config dataclasses; checks every bound at construction."""
 
     #: Heading of its section; empty for one made of the section's name.
     label: ClassVar[str] = ""
-    #: Dotted names of inherited numbers that go unused here: they can be neither seen nor set.
+    #: Dotted names of inherited tunables that are unused here: they are neither shown nor set.
     unused: ClassVar[frozenset[str]] = frozenset()
 
     def __post_init__(self) -> None:
@@ -118,7 +117,7 @@ class Tunables:
 
     @classmethod
     def declared(cls) -> tuple[TunableFacts, ...]:
-        """Return what each tunable declares, in order."""
+        """Return the declarations of the tunables, in order."""
         if cls not in _DECLARED:
             _DECLARED[cls] = tuple(
                 TunableFacts(name=it.name, default=it.default, is_whole=it.type is int, **it.metadata)  # type: ignore[arg-type]  # a tunable has a default
@@ -129,7 +128,7 @@ class Tunables:
 
     @classmethod
     def sections(cls) -> tuple[TunableSection, ...]:
-        """Return this config and those nested in it, each with what it declares."""
+        """Return the sections of this config and the nested ones."""
         if cls not in _SECTIONS:
             found = (
                 replace(it, tunables=tuple(facts for facts in it.tunables if facts.name not in cls.unused))
@@ -141,19 +140,19 @@ class Tunables:
 
     @classmethod
     def declared_below(cls) -> Iterator[TunableFacts]:
-        """Yield what this config and the configs nested in it declare, under dotted names."""
+        """Yield the declarations of this config and the nested ones, under dotted names."""
         for section in cls.sections():
             yield from section.tunables
 
     def values(self, prefix: str = "") -> dict[str, float]:
-        """Return every number by its dotted name, those of nested configs included."""
-        own = {f"{prefix}{facts.name}": getattr(self, facts.name) for facts in self.declared()}
+        """Return every number by its dotted name, nested ones included."""
+        found = {f"{prefix}{facts.name}": getattr(self, facts.name) for facts in self.declared()}
         for name, inner in self.nested():
-            own |= inner.values(f"{prefix}{name}.")
-        return own
+            found |= inner.values(f"{prefix}{name}.")
+        return found
 
     def problems(self, values: Mapping[str, object]) -> dict[str, str]:
-        """Return what keeps values from being set, by dotted name: unknown names, wrong types, bounds, order."""
+        """Return why values are invalid, by dotted name: unknown names, wrong types, bounds, order."""
         declared = {facts.name: facts for facts in self.declared_below()}
         found = {
             name: declared[name].problem(value) if name in declared else "is no tunable"
@@ -168,15 +167,15 @@ class Tunables:
         return found
 
     def with_values(self, values: Mapping[str, object]) -> Self:
-        """Return a copy with some numbers changed, by dotted name; raise TunablesError naming all that do not fit."""
+        """Return a copy with some numbers changed, by dotted name; raise TunablesError naming all invalid ones."""
         if problems := self.problems(values):
             raise TunablesError(problems)
         return _replaced(self, values)
 
     def with_overrides(self, values: Mapping[str, object]) -> Self:
-        """Return a copy with what one request changes. What costs time or memory it can only lower.
+        """Return a copy with the overrides of a request, which can only lower what costs time or memory.
 
-        What all searches share it cannot change. Raises OverridesError naming all that do not fit.
+        It cannot change what all searches share. Raises OverridesError naming all invalid ones.
         """
         own = self.values()
         raised = {
@@ -195,17 +194,17 @@ class Tunables:
         return _replaced(self, values)
 
     def fitted(self, values: Mapping[str, object]) -> tuple[Self, dict[str, str]]:
-        """Return a copy with the values that fit, and what is wrong with each of the others."""
+        """Return a copy with the valid values, and why each of the others is invalid."""
         unfit: dict[str, str] = {}
-        kept = dict(values)
-        # Leaving one out can put another out of order with a default.
-        while problems := self.problems(kept):
+        valid = dict(values)
+        # Without one value another can exceed a default.
+        while problems := self.problems(valid):
             unfit |= problems
-            kept = {name: value for name, value in kept.items() if name not in problems}
-        return _replaced(self, kept), unfit
+            valid = {name: value for name, value in valid.items() if name not in problems}
+        return _replaced(self, valid), unfit
 
     def nested(self) -> Iterator[tuple[str, "Tunables"]]:
-        """Yield the configs right inside this one, by name."""
+        """Yield the directly nested configs, by name."""
         for item in fields(self):
             inner = getattr(self, item.name)
             if isinstance(inner, Tunables):
@@ -213,18 +212,18 @@ class Tunables:
 
 
 def diff(before: Tunables, after: Tunables) -> tuple[Change, ...]:
-    """Return the tunables that differ between two configs of one kind, in the order of their declaration."""
+    """Return the tunables that differ between two configs of one type, in order."""
     old, new = before.values(), after.values()
     return tuple(Change(name, old[name], new[name]) for name in old if old[name] != new[name])
 
 
-#: Read from the classes once, since a search reads them again and again.
+#: Cached per class, since every search reads them.
 _DECLARED: Final[dict[type[Tunables], tuple[TunableFacts, ...]]] = {}
 _SECTIONS: Final[dict[type[Tunables], tuple[TunableSection, ...]]] = {}
 
 
 def _sections(kind: type[Tunables]) -> Iterator[TunableSection]:
-    """Yield a config's own section, then those of the configs in it under dotted names."""
+    """Yield a config's section, then those of nested configs under dotted names."""
     yield TunableSection("", kind.label, _help(kind), kind.declared())
     for item in fields(kind):
         if item.default_factory is not MISSING and isinstance(nested := item.default_factory(), Tunables):
@@ -232,7 +231,7 @@ def _sections(kind: type[Tunables]) -> Iterator[TunableSection]:
 
 
 def _inner_sections(config: Tunables, name: str) -> Iterator[TunableSection]:
-    """Yield the sections of a nested config, whose values are the defaults of the nest."""
+    """Yield the sections of a nested config, whose values are the defaults."""
     tunables = tuple(
         replace(
             facts,
@@ -253,7 +252,7 @@ def _help(kind: type[Tunables]) -> str:
 
 
 def _replaced(config: _Config, values: Mapping[str, Any], prefix: str = "") -> _Config:
-    """Return a copy of a config with values that were checked."""
+    """Return a copy of a config with checked values."""
     changes: dict[str, Any] = {
         facts.name: facts.typed(values[f"{prefix}{facts.name}"])
         for facts in config.declared()

@@ -12,13 +12,13 @@ import snowballstemmer  # type: ignore[import-untyped]
 from retrieval.engine.types import Term
 
 _WORD: Final = re.compile(r"[^\W_]+")
-#: "gan-0x66", or the "-4107" that PostgreSQL makes of RIME-4107: the name of one thing, which no likeness replaces.
+#: An identifier: "gan-0x66", or the "-4107" that PostgreSQL makes of RIME-4107.
 _CODE: Final = re.compile(r"[a-z].*[0-9].*|-[0-9]{3,}")
 _CACHED_STEMS: Final = 20_000
 
 
 def stemmer(text_search_config: str) -> Callable[[str], str]:
-    """Return the stemmer behind a PostgreSQL text search configuration; words stay as they are where there is none."""
+    """Return the stemmer behind a PostgreSQL text search configuration; the identity without one."""
     if text_search_config not in snowballstemmer.algorithms():
         return str
     return _stemmer(text_search_config)
@@ -29,7 +29,7 @@ def _stemmer(language: str) -> Callable[[str], str]:
     own = local()
 
     def stem(word: str) -> str:
-        # A stemmer keeps the word that it is at work on, so each thread has one.
+        # Stemmers have state, so each thread has its own.
         if not hasattr(own, "stemmer"):
             own.stemmer = snowballstemmer.stemmer(language)
         stemmed: str = own.stemmer.stemWord(word)
@@ -41,13 +41,13 @@ def _stemmer(language: str) -> Callable[[str], str]:
 
 @dataclass(frozen=True, slots=True)
 class TermFinder:
-    """Says which of the query's terms a text holds."""
+    """Finds the query's terms in a text."""
 
     terms: tuple[Term, ...]
     stem: Callable[[str], str]
 
     def found(self, text: str) -> frozenset[str]:
-        """Return the lexemes that the text holds."""
+        """Return the lexemes in the text."""
         lowered = text.lower()
         # A stem begins as its word does.
         initials = tuple({_bare(term.lexeme)[:1] for term in self.terms})

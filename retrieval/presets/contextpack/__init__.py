@@ -1,1 +1,1 @@
-"""Context packs: judging candidates by a rubric, what stands around them, and packing them under a budget."""
+"""The preset `contextpack`: candidates scored by a rubric, with their neighbours, packed under a token budget."""

@@ -1,20 +1,20 @@
-"""Sharing candidates out among prompts, each of which a model can read and answer in full. Pure."""
+"""Splitting candidates into prompts that a model can read and answer completely. Pure."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from retrieval.llm.types import Window
 
-#: What one result takes of an answer, in tokens: its fields, and 25 words of evidence.
+#: Tokens of one result in an answer: its fields, and 25 words of evidence.
 _RESULT_TOKENS: Final = 80
-#: What stands around the results.
+#: Tokens of the JSON around the results.
 _AROUND_TOKENS: Final = 16
-#: What is left free of a window, because a model's own tokenizer may count up to so much more than ours.
+#: Unused share of a context window, since the model's tokenizer may count more tokens than ours.
 _SLACK: Final = 0.15
 
 
 def batches(sizes: Sequence[int], window: Window, *, around: int) -> tuple[tuple[int, ...], ...]:
-    """Return runs of candidates, by their places and in order, as few as fit; one too large for any prompt is in none.
+    """Return the fewest runs of candidates that fit, as indexes in order; candidates that fit no prompt are left out.
 
     `sizes` are the candidates' tokens, `around` those of the rest of a prompt.
     """
@@ -23,10 +23,10 @@ def batches(sizes: Sequence[int], window: Window, *, around: int) -> tuple[tuple
     places = [place for place, size in enumerate(sizes) if size <= room]
     fitting = [sizes[place] for place in places]
     minimum = list(_filled(fitting, room, limit))
-    # Evened out by count where only the answer's length parted them: they are asked side by side.
+    # Balanced by count where only the answer length split them, since they run in parallel.
     even = -(-len(fitting) // max(1, len(minimum)))
-    evened = list(_filled(fitting, room, min(limit, even)))
-    runs = evened if len(evened) == len(minimum) else minimum
+    balanced = list(_filled(fitting, room, min(limit, even)))
+    runs = balanced if len(balanced) == len(minimum) else minimum
     return tuple(tuple(places[it] for it in run) for run in runs)
 
 

@@ -1,4 +1,4 @@
-"""Citation lines: where in which document a chunk stands. Pure."""
+"""Citation lines: the place of a chunk in its document. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ from retrieval.text.rows import row_unit
 
 _SEPARATOR: Final = " | "
 _NOTHING: Final = "n/a"
-#: What a span is called, by what its source type counts.
+#: Label of a span, by the unit of the source type.
 _SPANS: Final = {"row": "Rows", "record": "Items", "line": "Lines"}
 
 
 def citations(hits: Ranking) -> tuple[str, ...]:
-    """Return a line for each hit; where documents among them share a title, with the document's id."""
+    """Return a line for each hit; with the document's id where documents share a title."""
     documents = defaultdict(set)
     for hit in hits:
         documents[_plain(hit.chunk.title)].add(hit.chunk_id.document_id)
@@ -29,8 +29,8 @@ def citations(hits: Ranking) -> tuple[str, ...]:
 def citation(chunk: ChunkFacts, *, document: str = "") -> str:
     """Return "Doc: Travel policy | Page: 3-4 | Section: Rail > Seats | Rows: 12-40", with "Id: …" for `document`.
 
-    Document, page and section always stand there, as "n/a" where there is none; rows, items or lines only where the
-    source counts them.
+    Document, page and section are always present, as "n/a" without a value; rows, items or lines only where the source
+    counts them.
     """
     return _SEPARATOR.join(f"{name}: {value}" for name, value in _parts(chunk, document))
 
@@ -52,5 +52,5 @@ def _span(first: int | None, last: int | None) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text on one line and without what parts the fields, so that no title poses as one."""
+    """Return a text on one line without the field separator."""
     return " ".join(text.replace("|", "/").split())

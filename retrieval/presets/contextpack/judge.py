@@ -1,4 +1,4 @@
-"""What the stage asks of whoever judges candidates, and bringing other scores onto the rubric's scale. Pure."""
+"""Scoring candidates by a rubric, and mapping other scores to the rubric's scale. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -9,34 +9,34 @@ from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
 from retrieval.ranking.blend import BlendConfig, on_unit_scale
 
-#: The signals of a hit that a language model judged, and of one that has another score on the same scale.
+#: The signals of a hit that a language model scored, and of one with another score on the same scale.
 RUBRIC: Final = "rubric"
 ANSWERS: Final = "answers"
 MAPPED: Final = "mapped"
 _WHOLE: Final = 100.0
-#: What half of the late interaction adds to the highest blend.
+#: Share of late interaction on top of the highest blend.
 _LATE_SHARE: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Relevance:
-    """What a language model judged of one candidate."""
+    """A language model's score of one candidate."""
 
     #: By the rubric, 0 to 100.
     score: float
     #: Whether the candidate by itself answers the question.
     is_answering: bool
-    #: What it rests on, in the document's words: shown with the search, never stored or logged.
+    #: The decisive words of the document: shown with the search, never stored or logged.
     evidence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class RubricScores:
-    """What was judged of the candidates."""
+    """The rubric scores of the candidates."""
 
-    #: The candidates by those judgments, or by what stood in for them, before all but the best were dropped.
+    #: The candidates by these scores, or by mapped ones, before the cut.
     candidates: Ranking = ()
-    #: What a language model judged, in its own words; empty where none did.
+    #: A language model's scores; empty without a model.
     relevance: Mapping[ChunkId, Relevance] = field(default_factory=dict)
 
 
@@ -80,52 +80,52 @@ class RelevanceConfig(Tunables):
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What some answers of a language model took."""
+    """The usage of a language model."""
 
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    #: Some tokens were counted here, because the service did not say.
+    #: Some tokens were estimated, because the service did not report them.
     is_estimated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a language model made of some candidates."""
+    """A language model's scores of candidates."""
 
     #: The model's name.
     model: str
-    #: Those that it left out are absent.
+    #: Candidates that it left out are absent.
     by_chunk: Mapping[ChunkId, Relevance]
-    #: Prompts that were sent, and those whose judgments were kept from the last time.
+    #: Prompts sent, and prompts answered from the cache.
     asked: int = 0
     known: int = 0
-    #: What the model's answers took, those that were of no use too.
+    #: Usage, unusable answers included.
     spent: Spent = field(default_factory=Spent)
 
 
 class RelevanceJudge(Protocol):
-    """Has a language model judge candidates, of those that may read them."""
+    """Has a permitted language model score candidates."""
 
     def __call__(self, question: str, hits: Ranking, *, config: RelevanceConfig, seconds: float) -> Judged:
-        """Return the judgments of the hits, which are completed; raise JudgingError within about `seconds`.
+        """Return the scores of completed hits; raise JudgingError within about `seconds`.
 
-        Where no model may judge that is said first, and not that no time was left for one.
+        A missing permission is reported before a lack of time.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Who judges a search's candidates."""
+    """What scores the candidates of a search."""
 
     ask: RelevanceJudge
 
 
 def judged_ranking(hits: Ranking, judged: Mapping[ChunkId, Relevance], blend: BlendConfig) -> Ranking:
-    """Return the hits by their score on the rubric, the better blended first among equals.
+    """Return the hits by their rubric score; ties by blend.
 
-    Those without a judgment keep their order, behind all that are related at all and before those judged 0; their
-    scores are brought onto the same scale, none above a score before it. Raw values are kept among the signals.
+    Hits without one keep their order, behind all scores above 0 and before those of 0; their scores are mapped to the
+    same scale, none above a score before it. Raw values become signals.
     """
     scored = [_judged_hit(hit, judged[hit.chunk_id]) for hit in hits if hit.chunk_id in judged]
     ordered = sorted(scored, key=lambda hit: (-hit.score, -hit.signals["blend"], hit.chunk_id))
@@ -147,9 +147,9 @@ def _judged_hit(hit: Hit, relevance: Relevance) -> Hit:
 
 
 def mapped_ranking(hits: Ranking, blend: BlendConfig, *, limit: float = _WHOLE) -> Ranking:
-    """Return ranked hits in the same order, their scores on the rubric's scale and marked as not judged by it.
+    """Return ranked hits in the same order with scores mapped to the rubric's scale.
 
-    No score is above `most`, nor above one before it: hits of two kinds of scores may follow each other.
+    No score exceeds `limit` or one before it, since hits of two score types may follow each other.
     """
     whole = blend.dense + blend.fulltext + blend.freshness
     scores = accumulate((on_rubric_scale(hit, whole) for hit in hits), min, initial=limit)
@@ -168,7 +168,7 @@ def mapped_ranking(hits: Ranking, blend: BlendConfig, *, limit: float = _WHOLE) 
 def on_rubric_scale(hit: Hit, whole: float) -> float:
     """Return a reranker's or the blend's score as 0 to 100; `whole` is the highest blend.
 
-    A logit counts by its logistic function, a service's relevance from 0 on.
+    A logit is mapped by the logistic function, a service's relevance counts from 0.
     """
     highest = {ScoreType.BLEND: whole, ScoreType.MAXSIM: whole + _LATE_SHARE}.get(hit.score_type, 1.0)
     share = on_unit_scale(hit) / highest if highest > 0 else 0.0

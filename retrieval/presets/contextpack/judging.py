@@ -1,4 +1,4 @@
-"""One language model's work on the candidates of one search."""
+"""Scoring the candidates of one search by a language model."""
 
 import asyncio
 import hashlib
@@ -32,27 +32,27 @@ from retrieval.presets.contextpack.verdicts import read_answer
 
 logger = logging.getLogger(__name__)
 
-#: Prompts of one search that are at work at once.
+#: Concurrent prompts of one search.
 _SIDE_BY_SIDE: Final = 8
-#: Times that candidates which are asked about together are parted or asked about again, at the most.
+#: Maximum number of prompts for one batch of candidates, splits and retries included.
 _MAX_PROMPTS: Final = 16
-#: Seconds before the second attempt, doubled before each further one; drawn from half to one and a half of it.
+#: Seconds before the second attempt, doubled for each further one, with a jitter of 50 %.
 _FIRST_WAIT_SECONDS: Final = 0.25
-#: Whoever has less time learns nothing of a model by its silence: a request may set a time that no model can keep.
+#: A timeout below this says nothing about the model: a request may set an impossible time limit.
 _TELLING_SECONDS: Final = 5.0
 _MAX_RESULT_LENGTH: Final = 600
 _MAX_AROUND_LENGTH: Final = 1000
 _RANDOM: Final = random.SystemRandom()
-#: Asking again would come to the same.
+#: Errors that a retry would repeat.
 _FINAL: Final = (AnswerRefusedError, AnswerBreakerOpenError)
 
-#: Candidates by their places in the ranking.
+#: Candidates by their indexes in the ranking.
 Places = Sequence[int]
 
 
 @dataclass(slots=True)
 class _Answers:
-    """What is known of the candidates that are asked about together."""
+    """The scores of one batch of candidates."""
 
     found: dict[ChunkId, Relevance] = field(default_factory=dict)
     prompts: int = 0
@@ -62,23 +62,23 @@ class _Answers:
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """One language model, and what it is to judge."""
+    """A language model and the candidates to score."""
 
     provider: ModelProvider
     question: str
     hits: Ranking
     config: RelevanceConfig
-    #: Whom judgments are kept for.
+    #: The principal whose cache it is.
     owner: str
     kept: RelevanceCache
-    #: What its answers took so far.
+    #: Usage so far.
     took: list[TokenUsage] = field(default_factory=list)
 
     async def judged(self, ends: float) -> Judged:
-        """Return the judgments, `ends` being when they must be there by the loop's clock; raise JudgingError for none.
+        """Return the scores before `ends` on the loop's clock; raise JudgingError for none.
 
-        A model that judged nothing in time, three times in a row, is not asked to judge for half a minute. It may
-        still answer: that takes it less.
+        A model that times out three times in a row is not used for scoring for half a minute. It may still write
+        answers, which take less time.
         """
         is_telling = ends - asyncio.get_running_loop().time() >= _TELLING_SECONDS
         service = self.provider.client.service
@@ -124,14 +124,13 @@ class Judging:
         )
         runs = batches(sizes, self.provider.window, around=around)
         if not runs:
-            raise JudgingError(f"{self.provider.name} can read no candidate: it takes too few tokens.")
+            raise JudgingError(f"{self.provider.name} can read no candidate: its context window is too small.")
         return runs
 
     async def _run(self, run: Places, candidates: Sequence[Shown], ends: float) -> _Answers:
-        """Return what is judged of the candidates of one prompt.
+        """Return the scores of the candidates of one prompt.
 
-        What is refused, or answered with what cannot be read, is asked about in halves: one document that nobody can
-        judge, or that talks the model out of it, costs its own judgment and not the others'.
+        A refused or unreadable prompt is split in halves, so that one problematic document costs only its own score.
         """
         key = self._key(run)
         if (known := self.kept.get(key)) is not None:
@@ -142,7 +141,7 @@ class Judging:
                 unread = await self._part(parts.popleft(), candidates, answers, attempts=attempts, ends=ends)
                 half = len(unread) // 2
                 parts += (unread[:half], unread[half:]) if half else ()
-                # A part that cannot be read is not asked about again as it is.
+                # An unreadable part is split, not retried.
                 attempts = 1
         except JudgingError as error:
             answers.failed = error
@@ -153,7 +152,7 @@ class Judging:
     async def _part(
         self, part: Places, candidates: Sequence[Shown], answers: _Answers, *, attempts: int, ends: float
     ) -> Places:
-        """Return those of which no answer could be read; raise JudgingError where asking on is of no use."""
+        """Return the candidates without a readable answer; raise JudgingError where further attempts are useless."""
         left = part
         failed: AnswerError | None = AnswerGarbageError()
         for attempt in range(attempts):
@@ -178,7 +177,7 @@ class Judging:
         return left
 
     async def _asked(self, places: Places, candidates: Sequence[Shown], answers: _Answers, ends: float) -> None:
-        """Add what one answer judges; raise JudgingTimeoutError or AnswerError."""
+        """Add the scores of one answer; raise JudgingTimeoutError or AnswerError."""
         seconds = ends - asyncio.get_running_loop().time()
         if seconds <= 0:
             raise self._too_late()
@@ -198,14 +197,14 @@ class Judging:
             numbers = (self.provider.name, reading.is_whole, len(reading.judged), len(places), reading.left_out)
             logger.info("relevance.incomplete model=%s whole=%s judged=%d of=%d left_out=%d", *numbers)
         if not reading.is_whole:
-            raise AnswerGarbageError(f"What {self.provider.name} answered is no judgment.")
+            raise AnswerGarbageError(f"The answer of {self.provider.name} has no scores.")
         answers.found |= {self.hits[places[number - 1]].chunk_id: it for number, it in reading.judged.items()}
 
     def _too_late(self) -> JudgingTimeoutError:
-        return JudgingTimeoutError(f"{self.provider.name} did not judge the candidates in time.")
+        return JudgingTimeoutError(f"{self.provider.name} did not score the candidates in time.")
 
     def _key(self, run: Places) -> Hashable:
-        """Return what names a prompt's judgments, without any text."""
+        """Return the cache key of a prompt's scores, without any text."""
         service = self.provider.client.service
         question = hashlib.sha256(self.question.encode()).digest()
         hits = [self.hits[place] for place in run]
@@ -217,13 +216,13 @@ class Judging:
 
 @lru_cache(maxsize=64)
 def _breaker(name: str, base_url: str, model: str) -> CircuitBreaker:  # noqa: ARG001 -- they name the service
-    """Return what counts the times that a model did not judge in time."""
-    text = f"{name} did not judge in time several times in a row and is left alone for now."
+    """Return the circuit breaker of a model."""
+    text = f"{name} timed out several times in a row and is paused."
     return CircuitBreaker(refusal=lambda: JudgingError(text))
 
 
 async def _waited(attempt: int, ends: float) -> bool:
-    """Wait before a further attempt, each time about twice as long, and return whether there is time for one."""
+    """Wait before a further attempt with exponential backoff; return whether there is time for one."""
     wait = _FIRST_WAIT_SECONDS * 2 ** (attempt - 1) * _RANDOM.uniform(0.5, 1.5)
     if asyncio.get_running_loop().time() + wait >= ends:
         return False
@@ -232,7 +231,7 @@ async def _waited(attempt: int, ends: float) -> bool:
 
 
 def _noting(spend: Spend, took: list[TokenUsage]) -> Spend:
-    """Return what notes an answer's use as `spend` does, and in `took`."""
+    """Return a `spend` that also records the usage in `took`."""
 
     async def noted(usage: TokenUsage, seconds: float) -> None:
         took.append(usage)

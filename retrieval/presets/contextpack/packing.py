@@ -1,7 +1,7 @@
-"""Which chunks a context holds, in which order, and which go first where they are too many. Pure.
+"""Selecting and ordering the chunks of a context under a token budget. Pure.
 
-Each chunk is packed once, for the strongest reason that it has: a parent is the rest of its section, chunk by chunk,
-so no section repeats the primary hit in it, and every passage can be cited by itself.
+Each chunk is packed once, in its strongest role. A parent is the rest of a section, chunk by chunk, so that no section
+repeats its primary hit, and every passage can be cited.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,9 +12,9 @@ from retrieval.engine.token_counter import CountTokens
 from retrieval.engine.types import PRIMARY, ChunkId, Hit, Ranking
 from retrieval.index.types import Neighbour, Relation
 
-#: The event that tells in whose tokens a pack was counted.
+#: The event with the tokenizer that counted a pack.
 PACK_COUNTED: Final = "pack_counted"
-#: What stands between two passages.
+#: The text between two passages.
 BREAK: Final = "\n\n"
 
 _RANKS: Final = {relation: rank for rank, relation in enumerate(Relation, start=1)}
@@ -22,7 +22,7 @@ _RANKS: Final = {relation: rank for rank, relation in enumerate(Relation, start=
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A chunk that is to be packed, and why."""
+    """A chunk to pack, with its role."""
 
     hit: Hit
     #: "primary", or a relation.
@@ -39,7 +39,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """An item under its number: the lower it is, the longer the item is kept."""
+    """A numbered item; lower numbers have priority."""
 
     number: int
     item: Item
@@ -51,22 +51,22 @@ class Numbered:
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """What fits the budget, in reading order, and what went, in the order in which it went."""
+    """The items that fit the budget, in reading order, and the dropped ones, in dropping order."""
 
     kept: tuple[Numbered, ...]
     dropped: tuple[Numbered, ...]
 
     @property
     def tokens(self) -> int:
-        """Tokens of all that was kept."""
+        """Tokens of all packed items."""
         return sum(it.tokens for it in self.kept)
 
 
 def items(primaries: Ranking, neighbours: Sequence[Neighbour]) -> tuple[Item, ...]:
-    """Return every chunk once, what is kept longest first: primary hits, parents, siblings, cross-page neighbours.
+    """Return every chunk once by priority: primary hits, parents, siblings, cross-page neighbours.
 
-    Within a relation those of the better primary hit come first, then the nearer, then the earlier ones. Of several
-    chunks with one and the same text only the first is there. Expects primary hits best first.
+    Within a relation those of the better primary hit come first, then the nearer, then the earlier ones. Of chunks with
+    the same text only the first is returned. Expects primary hits best first.
     """
     places = {hit.chunk_id: place for place, hit in enumerate(primaries)}
     around = [Item(it.hit, it.relation, places[it.primary], it.distance) for it in neighbours if it.primary in places]
@@ -90,12 +90,11 @@ def packed(
     header: Callable[[int, Hit], str],
     count_tokens: CountTokens,
 ) -> Packing:
-    """Drop items from the end of `found` until the rest fits the budget; the first primary hits stay in any case.
+    """Drop items from the end of `found` until the rest fits the budget; the first `min_primary` hits always stay.
 
-    So cross-page neighbours go first, then siblings, parents and the primary hits behind the first `min_primary`. The
-    kept are numbered from 1 without gaps. Tokens are those of each header and text as they stand, counted together
-    with the break behind them, so that the whole has no more than their sum: what ingestion stored was counted by the
-    model of its time.
+    Cross-page neighbours are dropped first, then siblings, parents and the other primary hits. The packed items are
+    numbered from 1. Header, text and the break behind them are counted again, since the stored counts may be those of
+    another tokenizer.
     """
     lines = [header(number, item.hit) for number, item in enumerate(found, start=1)]
     sizes = count_tokens([f"{line}\n{item.hit.chunk.text}{BREAK}" for line, item in zip(lines, found, strict=True)])

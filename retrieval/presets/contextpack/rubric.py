@@ -1,7 +1,6 @@
-"""What a language model is told and shown to judge candidates by: the rubric, the question, passages as fenced data.
+"""The prompt for scoring candidates: the rubric, the question, and passages as fenced data. Pure.
 
-Pure. As in every prompt, nothing of a document stands in the system message, and nothing in a document can end the
-fence around it.
+The system message contains no document text, and no document can end its fence.
 """
 
 import hashlib
@@ -39,20 +38,20 @@ copied as they stand; empty where nothing in it speaks for the question."""
 _ASKED: Final = "Question:\n{question}\n\nPassages:\n\n{passages}"
 _FENCED: Final = "<<<{fence}\n### [{number}] {place}\n{text}\n{fence}>>>"
 
-#: Changes with every word above, so that no judgment by another prompt is taken for one by this.
+#: Changes with the prompt, so that scores of another prompt are never reused.
 PROMPT_VERSION: Final = hashlib.sha256(repr((_SYSTEM, _ASKED, _FENCED, _MAX_PLACE_LENGTH)).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A candidate as the model is shown it, without its number."""
+    """A candidate in a prompt, without its number."""
 
     place: str
     text: str
 
 
 def shown(hit: Hit, *, characters: int) -> Shown:
-    """Return the beginnings of a candidate's title with its headings and of its text, defused."""
+    """Return the truncated and neutralised title with headings, and text, of a candidate."""
     place = " > ".join((hit.chunk.title, *hit.chunk.heading_path))[:_MAX_PLACE_LENGTH]
     return Shown(" ".join(neutral(place).split()), neutral(hit.chunk.text[:characters]))
 
@@ -74,5 +73,5 @@ def fenced(number: int, candidate: Shown, fence: str = "0" * _FENCE_LENGTH) -> s
 
 
 def response_format() -> dict[str, Any]:
-    """Return what asks a service to write by the schema alone."""
+    """Return the request option for answers by the JSON schema."""
     return {"type": "json_schema", "json_schema": {"name": "relevance", "strict": True, "schema": ANSWER_SCHEMA}}

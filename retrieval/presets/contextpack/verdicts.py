@@ -1,4 +1,4 @@
-"""Reading what a language model judged: strictly by the schema, and candidate by candidate. Pure."""
+"""Reading a language model's scores: strictly by the schema, candidate by candidate. Pure."""
 
 import json
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _FIELDS: Final[Mapping[str, Mapping[str, Any]]] = {
     "key_evidence": {"type": "string"},
 }
 
-#: The JSON schema of an answer, by which answers are asked for and read.
+#: The JSON schema of an answer.
 ANSWER_SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
     "additionalProperties": False,
@@ -44,20 +44,20 @@ ANSWER_SCHEMA: Final[Mapping[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What an answer says, as far as it keeps to the schema."""
+    """The valid part of an answer."""
 
     #: By the candidate's number, from 1.
     judged: Mapping[int, Relevance]
-    #: Whether the whole is an object as the schema has it.
+    #: Whether the answer is an object of the schema.
     is_whole: bool = True
-    #: Results that were left out: no such candidate, one judged twice, a wrong type, a score out of range.
+    #: Ignored results: unknown or repeated candidate, wrong type, score out of range.
     left_out: int = 0
 
 
 def read_answer(answer: str, *, candidates: int) -> Reading:
-    """Return what an answer judges of candidates 1 to `candidates`; nothing of one that is no such object.
+    """Return the scores of candidates 1 to `candidates`; none if the answer is not an object of the schema.
 
-    A result that breaks the schema is left out and the others count. A candidate with two results that differ has none.
+    A result that breaks the schema is ignored. A candidate with two different results has none.
     """
     results = _results(answer)
     if results is None:
@@ -78,7 +78,7 @@ def read_answer(answer: str, *, candidates: int) -> Reading:
 def _results(answer: str) -> list[Any] | None:
     """Return the list of results; None for what is not an object with that list alone."""
     try:
-        # Some models set a fence around an object in spite of what they are told.
+        # Some models put the object in a code fence despite the instructions.
         content = json.loads(unfenced(answer), parse_constant=_no_number)
     except (ValueError, RecursionError):
         return None
@@ -93,7 +93,7 @@ def _no_number(name: str) -> float:
 
 
 def _result(result: object) -> tuple[int | None, Relevance | None]:
-    """Return a result's number and judgment; None for what breaks the schema."""
+    """Return a result's number and score; None for what breaks the schema."""
     if not isinstance(result, dict) or result.keys() != _FIELDS.keys():
         return None, None
     number, score, answers, evidence = (result[name] for name in _FIELDS)

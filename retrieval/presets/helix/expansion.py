@@ -1,4 +1,4 @@
-"""Lifting hits by what the question names and by what its documents lead to. Pure."""
+"""Lifting hits by names in the question and by links. Pure."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -14,15 +14,15 @@ from retrieval.graph.spans import words_of
 from retrieval.presets.helix.walk import Step, best_steps, pagerank, relation_match, seated, traverse
 
 NAMED: Final = "named"
-#: The signal that holds a hit's place among the seats, from 1: those who rank by several signals keep to it.
+#: The signal with a hit's reserved slot, from 1.
 SEAT: Final = "seat"
-#: What naming a document adds to its fused score of 0 to 1.
+#: Lift of a named document, on top of its fused score of 0 to 1.
 _NAMED_LIFT: Final = 1.0
-#: What a link keeps whose sentence has none of the question's other words.
+#: Weight of a link whose sentence has no other word of the question.
 _MIN_SENTENCE: Final = 0.5
-#: A word and a lexeme of fewer letters are the same only when they are equal.
+#: Shorter words and lexemes match only if equal.
 _STEM_LETTERS: Final = 4
-#: How far apart the scores of seats are at least.
+#: Minimum score distance of reserved slots.
 _SEAT_STEP: Final = 1e-3
 
 
@@ -82,7 +82,7 @@ class GraphConfig(Tunables):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The chunk by which a document enters the pool, and how near the document is to the relation asked for."""
+    """The chunk by which a document enters the pool, and its similarity to the rest of the question."""
 
     chunk: ChunkId
     #: In standard deviations above the scope's mean.
@@ -92,7 +92,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """What is known before hits are lifted."""
+    """The input for lifting hits."""
 
     #: Fused score of 0 to 1 of every chunk in the pool.
     scores: Mapping[ChunkId, float]
@@ -103,14 +103,14 @@ class Expansion:
     edges: Sequence[Edge] = ()
     entries: Mapping[UUID, Entry] = field(default_factory=dict)
     terms: Sequence[Term] = ()
-    #: What stands beside the best hits.
+    #: Neighbours of the best hits.
     neighbours: Mapping[ChunkId, Lift] = field(default_factory=dict)
-    #: The subgraph was cut short: it is walked breadth first.
+    #: The subgraph reached the row limit: it is traversed breadth-first.
     is_cut: bool = False
 
 
 def seeds_of(scores: Mapping[ChunkId, float], named: Sequence[NamedDocument], config: GraphConfig) -> dict[UUID, float]:
-    """Return the documents whose links are followed with their weights: 1 where named, less for the best hits."""
+    """Return the documents whose links are followed, with weights: 1 for named ones, less for the best hits."""
     seeds = {name.document_id: 1.0 for name in named}
     ranked = sorted(document_scores(scores).items(), key=lambda it: (-it[1], it[0]))
     for document, score in ranked[: config.top_seeds]:
@@ -127,10 +127,10 @@ def document_scores(scores: Mapping[ChunkId, float]) -> dict[UUID, float]:
 
 
 def lifted(hits: Ranking, given: Expansion, config: GraphConfig) -> Ranking:
-    """Return the pool with its lifted hits and those that links bring in, the best first.
+    """Return the pool with lifted hits and those that links add, best first.
 
-    f = s + [named] + b: the fused score, 1 where the question names the document, and what PageRank brings along the
-    links. Then seats: the named documents first and the best bridge of each, in front of what scores higher.
+    f = s + [named] + b: the fused score, 1 if the question names the document, and the PageRank mass of the links.
+    Reserved slots rank first: the named documents and the best bridge of each.
     """
     ways = _ways(given)
     steps = best_steps((Step(*pair, way.evidence) for pair, way in ways.items()), limit=config.bridges)
@@ -150,7 +150,7 @@ def lifted(hits: Ranking, given: Expansion, config: GraphConfig) -> Ranking:
 
 
 def sentence_match(sentence: str, terms: Sequence[Term]) -> float:
-    """Return which share of the terms, by idf, stands in a sentence, 0 to 1."""
+    """Return the idf-weighted share of the terms in a sentence, 0 to 1."""
     total = sum(term.idf for term in terms)
     if not total:
         return 0.0
@@ -167,14 +167,14 @@ def _has_form_of(forms: set[str], lexeme: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """The link between two documents that says most for this question."""
+    """The best link between two documents for this question."""
 
     evidence: float
     edge: Edge
 
 
 def _ways(given: Expansion) -> dict[tuple[UUID, UUID], _Way]:
-    """Return the links with their evidence for this question: how surely they lead, and to what was asked for."""
+    """Return the best link of each pair of documents with its evidence for this question."""
     best: dict[tuple[UUID, UUID], _Way] = {}
     # Several links come from one sentence.
     sentences = {edge.sentence for edge in given.edges if edge.target in given.entries}
@@ -194,7 +194,7 @@ def _ways(given: Expansion) -> dict[tuple[UUID, UUID], _Way]:
 def _lifts(
     given: Expansion, ways: Mapping[tuple[UUID, UUID], _Way], steps: Sequence[Step], brought: Mapping[UUID, float]
 ) -> dict[UUID, tuple[Lift, ...]]:
-    """Return why each document is lifted; what the walk brought is shared out by the links' evidence."""
+    """Return the lifts of each document; PageRank mass is distributed by the links' evidence."""
     lifts: dict[UUID, list[Lift]] = defaultdict(list)
     for name in given.named:
         lifts[name.document_id].append(Lift(NAMED, _NAMED_LIFT, name.name))
@@ -211,7 +211,7 @@ def _lifts(
 
 
 def _entrance(document: UUID, pool: Mapping[ChunkId, Hit], given: Expansion) -> Hit | None:
-    """Return the hit that a document is lifted by: its best in the pool, else a new one; None where it has no chunk."""
+    """Return the hit that lifts a document: its best in the pool, else a new one; None without a chunk."""
     pooled = [hit for hit in pool.values() if hit.chunk_id.document_id == document]
     if pooled:
         return min(pooled, key=lambda hit: (-hit.score, hit.chunk_id))
@@ -238,7 +238,7 @@ def _raised(hit: Hit, lifts: tuple[Lift, ...]) -> Hit:
 
 
 def _in_order(hits: Sequence[Hit], seats: Sequence[UUID]) -> Ranking:
-    """Return the hits by score; who has a seat is raised above who sits or stands behind."""
+    """Return the hits by score; reserved slots rank first."""
     place = {document: number for number, document in enumerate(seats)}
     sitting: dict[UUID, Hit] = {}
     for hit in sorted(hits, key=lambda it: (-it.score, it.chunk_id)):

@@ -1,7 +1,7 @@
-"""What kind of thing a document remembers. Pure.
+"""The memory type of a document. Pure.
 
-A remembered item is what it was remembered as. Everything else is told by what it is (code and mail by the source type)
-and by what its title, its address, its connection's name and its headings call it; what calls itself nothing is a fact.
+A remembered item has its stored type. Other documents are classified by source type (code, mail) and by words in title,
+address, connection name and headings; the default is semantic.
 """
 
 import math
@@ -34,15 +34,15 @@ _EPISODE: Final = _words(
     "retros?", "retrospectives?", "inbox", "tickets?", "journals?", "diary", "changelog", r"call[-_ ]notes",
     "transcripts?", r"(?:19|20)\d\d-\d\d-\d\d",
 )  # fmt: skip
-#: Looked for in this order: the minutes of a decision are a decision, the runbook of an incident a procedure.
+#: In this order: the minutes of a decision are a decision, the runbook of an incident a procedure.
 _NAMED: Final = ((MemoryType.DECISION, _DECISION), (MemoryType.PROCEDURAL, _PROCEDURE), (MemoryType.EPISODIC, _EPISODE))
 _TYPES: Final = frozenset(it.value for it in MemoryType)
-#: Documents whose words are not looked through again.
-_KEPT: Final = 20_000
+#: Number of cached documents.
+_CACHED: Final = 20_000
 
 
 def memory_type_of(chunk: ChunkFacts, *, connection: str = "") -> MemoryType:
-    """Return a chunk's memory type, as its document's title says, then its address, its connection, its headings."""
+    """Return a chunk's memory type by its title, then its address, its connection, its headings."""
     if chunk.memory_kind in _TYPES:
         return MemoryType(chunk.memory_kind)
     if chunk.source_type in _CODE_TYPES:
@@ -54,14 +54,14 @@ def memory_type_of(chunk: ChunkFacts, *, connection: str = "") -> MemoryType:
     return _said((chunk.title, path, connection, " / ".join(chunk.heading_path)))
 
 
-@lru_cache(_KEPT)
+@lru_cache(_CACHED)
 def _said(texts: tuple[str, ...]) -> MemoryType:
     found = (memory_type for text in texts for memory_type, words in _NAMED if words.search(text))
     return next(found, MemoryType.SEMANTIC)
 
 
 def prevailing(found: Iterable[tuple[MemoryType, float]], *, min_share: float) -> MemoryType | None:
-    """Return the memory type that has at least this share of what all weigh, (type, weight) each; None for none."""
+    """Return the memory type with at least this share of the total weight of (type, weight) pairs; else None."""
     weights: dict[MemoryType, float] = {}
     for memory_type, weight in found:
         weights[memory_type] = weights.get(memory_type, 0.0) + weight

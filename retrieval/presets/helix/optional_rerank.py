@@ -1,4 +1,4 @@
-"""The reranker of a preset that runs on a processor and within its own machine: off unless asked for, and few pairs."""
+"""The optional local reranker of a CPU-only preset."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Final
@@ -11,7 +11,7 @@ from retrieval.encoders.timed_reranker import timed
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.stages.rerank import Rerank, RerankConfig
 
-#: More take a processor seconds: 100 pairs through a large cross-encoder took 88 s and more.
+#: More take seconds on a CPU: 100 pairs took a large cross-encoder 88 s.
 MAX_PAIRS: Final = 30
 
 
@@ -32,10 +32,10 @@ class OptionalRerankConfig(Tunables):
 def optional_rerank(
     config: OptionalRerankConfig, reranker: Reranker | None, calls: ModelCalls | None = None
 ) -> tuple[Rerank, ...]:
-    """Return the stage as a tuple of one, empty where no candidates are asked for.
+    """Return the stage in a tuple; empty without candidates.
 
-    A service is not asked: the stage then says so in every search, and the order stands. Raises ConfigError for more
-    candidates than a processor manages, which the config's own bounds do not let through.
+    A remote service is not used: the stage then leaves a note, and the order does not change. Raises ConfigError for
+    too many candidates, which the configuration's bounds exclude.
     """
     if not config.candidates:
         return ()

@@ -1,4 +1,4 @@
-"""Reading the question while it is embedded."""
+"""Analyzing the question while it is embedded."""
 
 from collections.abc import Sequence
 from concurrent.futures import Executor, Future
@@ -13,9 +13,9 @@ from retrieval.stages.analyze import Analyze
 
 @dataclass(frozen=True, slots=True)
 class PrefetchQuestion:
-    """Reads a question's terms, the projects it may name and its names while the query is embedded.
+    """Reads a question's terms, the known projects and its names while the query is embedded.
 
-    They are read in the order in which stages wait for them. The embedding leaves a core to it.
+    In the order in which stages wait for them. The embedding leaves a CPU core free.
     """
 
     analyze: Analyze
@@ -24,7 +24,7 @@ class PrefetchQuestion:
     executor: Executor
 
     def begun(self, state: SearchState) -> SearchState:
-        """Return the state with its terms, projects and names as they are now being read."""
+        """Return the state with futures of its terms, projects and names."""
         terms: Future[QueryTerms] = Future()
         projects: Future[Sequence[str]] = Future()
         names = self.executor.submit(self._read, state, terms, projects)
@@ -32,7 +32,7 @@ class PrefetchQuestion:
         return replace(state, prefetch={**state.prefetch, **begun})
 
     def _read(self, state: SearchState, terms: Future[QueryTerms], projects: Future[Sequence[str]]) -> QuestionNames:
-        """Return the names, having handed over the terms and the projects; without terms all of it fails."""
+        """Return the names after setting the terms and the projects; without terms everything fails."""
         try:
             found = self.analyze.read(state)
         except BaseException as error:

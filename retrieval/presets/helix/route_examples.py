@@ -1,4 +1,4 @@
-"""The router's examples: those shipped and those that admins added, and the router that is trained with them."""
+"""The router's examples, shipped and added by admins, and the routers trained with them."""
 
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
@@ -21,9 +21,9 @@ from retrieval.models import RouteExample
 from retrieval.presets.helix.router.routes import ROUTES, Examples, Router, shipped_examples, version_of, with_more
 
 MAX_CHARACTERS: Final = 300
-#: Examples that admins can add; each takes some milliseconds of a process's first search.
+#: Maximum number of added examples; each costs some milliseconds of a process's first search.
 MAX_ADDED: Final = 500
-#: A training that failed is tried again after so long.
+#: Seconds before a failed training is retried.
 _AGAIN_SECONDS: Final = 60.0
 
 #: Route and text of each.
@@ -32,7 +32,7 @@ _Key = tuple[str, str, Added]
 
 
 def added_examples() -> Added:
-    """Return the examples that admins added, as they were within the last second."""
+    """Return the examples that admins added, at most a second old."""
     return _added.get()
 
 
@@ -40,28 +40,28 @@ _added: Final = TtlCache(lambda: tuple(RouteExample.objects.order_by("pk").value
 
 
 def forget_examples() -> None:
-    """Have this process read the added examples anew with the next search."""
+    """Clear this process's cache of added examples."""
     _added.forget()
 
 
 def _changed() -> None:
-    """Forget the examples now, and when the change is committed, as a search may read those of before until then."""
+    """Clear the cache now and after the commit, since searches read the old examples until then."""
     forget_examples()
     transaction.on_commit(forget_examples)
 
 
 def add_example(route: str, text: str, *, actor: User) -> RouteExample:
-    """Add an example, or return it where it is there; raise InvalidRequestError."""
+    """Add an example, or return the existing one; raise InvalidRequestError."""
     text = " ".join(storable(text).split())
     if route not in ROUTES:
         raise InvalidRequestError(f"There is no route {route!r}; there are: {', '.join(ROUTES)}.")
     if not text or len(text) > MAX_CHARACTERS:
         raise InvalidRequestError(f"An example has 1 to {MAX_CHARACTERS} characters.")
     if text in shipped_examples().get(route, ()):
-        raise InvalidRequestError("That example is shipped already.")
+        raise InvalidRequestError("This example is already shipped.")
     with atomic_change():
         if RouteExample.objects.count() >= MAX_ADDED:
-            raise InvalidRequestError(f"There are {MAX_ADDED} examples already; delete one first.")
+            raise InvalidRequestError(f"The limit of {MAX_ADDED} examples is reached; delete one first.")
         example, is_new = RouteExample.objects.get_or_create(route=route, text=text)
         if is_new:
             audit.record("route_example.added", actor=actor, subject=route, example=example.pk)
@@ -70,7 +70,7 @@ def add_example(route: str, text: str, *, actor: User) -> RouteExample:
 
 
 def delete_example(example: RouteExample, *, actor: User) -> None:
-    """Delete an example that was added."""
+    """Delete an added example."""
     with transaction.atomic():
         audit.record("route_example.deleted", actor=actor, subject=example.route, example=example.pk)
         example.delete()
@@ -79,15 +79,15 @@ def delete_example(example: RouteExample, *, actor: User) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Routers:
-    """Routers by model and examples, trained once each, and again where that failed; for several threads."""
+    """Routers by model and examples, trained once, and retried after a failure; thread-safe."""
 
     clock: Callable[[], float] = monotonic
-    #: When the training began, and what it gives.
+    #: When the training began, and its future.
     _trained: dict[_Key, tuple[float, Future[Router]]] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
     def get(self, encoder: Encoder, added: Added, executor: Executor) -> Router | None:
-        """Return the router of a model and its examples; None while the executor trains it, and when that failed."""
+        """Return the router of a model and its examples; None while it is trained, and after a failure."""
         key, now = (encoder.name, encoder.weights, added), self.clock()
         with self._lock:
             began, future = self._trained.get(key, (now, Future[Router]()))
@@ -100,7 +100,7 @@ class Routers:
         return future.result() if future.done() and not _has_failed(future) else None
 
     def router_of(self, encoder: Encoder, executor: Executor) -> Callable[[], Router | None]:
-        """Return what looks the examples up, with every search, and gives the router that they make."""
+        """Return a function that reads the examples and returns their router."""
         return lambda: self.get(encoder, added_examples(), executor)
 
 
@@ -116,7 +116,7 @@ def _train(future: "Future[Router]", encoder: Encoder, added: Added) -> None:
 
 
 def trained_router(encoder: Encoder, examples: Examples) -> Router:
-    """Return the router of a model, whose vectors of the examples are those of questions; raise EncoderError."""
+    """Return the router of a model, with examples embedded as queries; raise EncoderError."""
     vectors = {
         route: np.stack([encoder.encode_query(text) for text in texts]) for route, texts in examples.items() if texts
     }

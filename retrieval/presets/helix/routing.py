@@ -1,4 +1,4 @@
-"""What the router of `helix` makes of a question: frozen, free of Django."""
+"""The routing of a question."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,21 +9,21 @@ from retrieval.engine.types import MemoryType
 
 @dataclass(frozen=True, slots=True)
 class TimeWindow:
-    """From when to when, as a question says it; None is open."""
+    """A time range in a question; None is open."""
 
     since: datetime | None = None
     until: datetime | None = None
-    #: The words of the question that say it: "last week".
+    #: The words in the question: "last week".
     words: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Routing:
-    """What the router made of a question."""
+    """The router's decision for a question."""
 
-    #: Nothing is to be searched: the question needs no memory.
+    #: The question needs no search.
     skip: bool = False
-    #: The type that the question asks for; None where no route is clearly the nearest.
+    #: The requested type; None if no route is clearly the nearest.
     memory_type: MemoryType | None = None
     project: str = ""
     window: TimeWindow | None = None

@@ -1,4 +1,4 @@
-"""From seeds along links: what each document is lifted by, and who sits first. Pure."""
+"""PageRank and traversal along links from the seeds, and the reserved slots. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,16 +10,16 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-#: Standard deviations above the corpus's mean at which a document is as good as sure to be of the relation asked for.
+#: Standard deviations above the corpus mean at which a document almost certainly matches the question.
 _RELATION_CENTRE: Final = 2.0
-#: PageRank's remaining mass at which the walk ends.
-_NEXT_TO_NOTHING: Final = 1e-6
+#: Remaining PageRank mass at which the iteration ends.
+_TOLERANCE: Final = 1e-6
 _MAX_STEPS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A way from one document to another, and how much it says for this question, 0 to 1."""
+    """A link from one document to another, with its evidence for this question, 0 to 1."""
 
     source: UUID
     target: UUID
@@ -27,15 +27,15 @@ class Step:
 
 
 def relation_match(z: float) -> float:
-    """Return what a target's likeness to the relation asked for makes of a link, 0.5 to 1.
+    """Return the weight of a link by its target's similarity to the question, 0.5 to 1.
 
-    z is in standard deviations above the corpus's mean. A link is evidence by itself: it never loses more than half.
+    z is in standard deviations above the corpus mean. A link is evidence by itself, so it never loses more than half.
     """
     return 0.5 + 0.5 / (1.0 + exp(min(50.0, max(-50.0, _RELATION_CENTRE - z))))
 
 
 def best_steps(steps: Iterable[Step], *, limit: int) -> list[Step]:
-    """Return the steps with the most evidence, `most` a source, the best first."""
+    """Return the steps with the most evidence, at most `limit` per source, best first."""
     taken: dict[UUID, int] = defaultdict(int)
     kept = []
     for step in sorted(steps, key=lambda it: (-it.evidence, it.source, it.target)):
@@ -46,11 +46,11 @@ def best_steps(steps: Iterable[Step], *, limit: int) -> list[Step]:
 
 
 def pagerank(seeds: Mapping[UUID, float], steps: Sequence[Step], *, damping: float, limit: float) -> dict[UUID, float]:
-    """Return what Personalized PageRank lifts each document by, 0 to `most`.
+    """Return what Personalized PageRank lifts each document by, 0 to `limit`.
 
     p = (1 - d) v + d A'p with the seeds' weights as v and the links' evidence as A. A row that sums to more than 1 is
-    scaled down to 1; what a row lacks to 1 goes nowhere, so that a weak link stays weak where it is the only one. The
-    lift is the mass that came along links, in units of what one sure link from a seed of weight 1 brings. Page et al.,
+    scaled down to 1; mass that a row lacks to 1 is lost, so that a single weak link stays weak. The lift is the mass
+    that came along links, in units of one certain link from a seed of weight 1. Page et al.,
     1999; Gutiérrez et al., HippoRAG, 2024.
     """
     if not seeds or not steps:
@@ -66,16 +66,16 @@ def pagerank(seeds: Mapping[UUID, float], steps: Sequence[Step], *, damping: flo
     for _ in range(_MAX_STEPS):
         mass = damping * np.bincount(targets, weights=shares * mass[sources], minlength=len(nodes))
         came += mass
-        if mass.sum() < _NEXT_TO_NOTHING:
+        if mass.sum() < _TOLERANCE:
             break
     unit = (1.0 - damping) * damping or 1.0
     return {node: min(limit, float(came[place[node]]) / unit) for node in nodes if came[place[node]] > 0}
 
 
 def traverse(seeds: Mapping[UUID, float], steps: Sequence[Step], *, hops: int, limit: float) -> dict[UUID, float]:
-    """Return what a bounded breadth-first walk lifts each document by, 0 to `most`: the best path's product.
+    """Return what a bounded breadth-first walk lifts each document by, 0 to `limit`: the best path's product.
 
-    The fallback where the subgraph was cut short: it needs no whole graph to be right about the nearest.
+    The fallback for an incomplete subgraph, where it is still right about the nearest documents.
     """
     out: dict[UUID, list[Step]] = defaultdict(list)
     for step in steps:
@@ -94,7 +94,7 @@ def traverse(seeds: Mapping[UUID, float], steps: Sequence[Step], *, hops: int, l
 
 
 def seated(named: Sequence[UUID], steps: Sequence[Step]) -> list[UUID]:
-    """Return who sits first: the named documents, then the best bridge of each that does not sit yet."""
+    """Return the reserved slots: the named documents, then the best bridge of each."""
     seats = list(named)
     for document in named:
         bridges = (step for step in steps if step.source == document and step.target not in seats)

@@ -18,7 +18,7 @@ def test_no_more_are_held_than_there_are():
     slots = Slots(2)
     assert [slots.take_free() for _ in range(3)] == [True, True, False]
     assert (slots.held, slots.waiting) == (2, 0)
-    slots.give_back()
+    slots.release()
     assert slots.take_free()
 
 
@@ -29,14 +29,14 @@ def test_the_first_to_wait_is_the_first_to_be_served():
     def wait(number):
         assert slots.wait_for_one(10)
         served.append(number)
-        slots.give_back()
+        slots.release()
 
     with ThreadPoolExecutor(5) as threads:
         for number in range(5):
             threads.submit(wait, number)
             until(lambda number=number: slots.waiting == number + 1)
         assert not slots.take_free()
-        slots.give_back()
+        slots.release()
     assert served == [0, 1, 2, 3, 4]
     assert (slots.held, slots.waiting) == (0, 0)
 
@@ -47,7 +47,7 @@ def test_who_has_waited_long_enough_leaves_the_queue(seconds):
     slots.take_free()
     assert not slots.wait_for_one(seconds)
     assert slots.waiting == 0
-    slots.give_back()
+    slots.release()
     assert slots.held == 0
 
 
@@ -64,7 +64,7 @@ def test_a_crowd_leaves_nothing_behind():
         sleep(0.0005)
         with lock:
             inside.remove(number)
-        slots.give_back()
+        slots.release()
         return 1
 
     with ThreadPoolExecutor(24) as threads:
@@ -91,7 +91,7 @@ class SlotsMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.held)
     @rule()
     def give_back(self):
-        self.slots.give_back()
+        self.slots.release()
         self.held -= 1
 
     @invariant()

@@ -1,20 +1,19 @@
-"""The project that a question names, of those that are known. Pure."""
+"""Finding a known project in a question. Pure."""
 
 import re
 from collections.abc import Iterable
 from typing import Final
 
 _MIN_LETTERS: Final = 2
-#: What makes a word a name even in small letters: a digit, a hyphen, an underscore, a capital inside.
+#: Marks a word as a name in any case: a digit, a hyphen, an underscore, a capital inside.
 _MARKED: Final = re.compile(r"\d|[-_./]|(?<=\w)[A-Z]")
 
 
 def project_in(text: str, known: Iterable[str]) -> str:
     """Return the longest known project that a question names; empty for none.
 
-    A name of several words, or with a digit, a hyphen or a capital inside, counts in any case. Any other one is a word
-    like "data" as well: it counts where it stands beside the word "project", or where it is a capitalised name and the
-    question has it capitalised behind another word.
+    A name of several words, or with a digit, a hyphen or a capital inside, matches in any case. Any other name may be a
+    common word: it matches next to the word "project", or if name and question capitalise it behind another word.
     """
     found = [name for name in known if len(name.strip()) >= _MIN_LETTERS and _names(text, name.strip())]
     return max(found, key=lambda name: (len(name), name), default="")

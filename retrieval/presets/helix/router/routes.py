@@ -1,7 +1,6 @@
-"""Which route a question is nearest to: centroids of example sentences, trained in milliseconds. Pure.
+"""The nearest route of a question: centroids of example sentences, trained in milliseconds. Pure.
 
-What all examples have in common (that they are short English sentences) is taken off first: a vector is compared less
-the mean of all examples. Without that every pair of questions is alike.
+The mean of all examples is subtracted first: otherwise all short English sentences are similar.
 """
 
 import hashlib
@@ -20,7 +19,7 @@ from retrieval.engine.types import MemoryType, Vector
 
 #: Routes of questions that need no search; admins add examples to the last one.
 SKIP_ROUTES: Final = ("arithmetic", "formatting", "greeting", "translation", "skip")
-#: What looks like a skip and is none: it keeps the others away.
+#: Questions that resemble a skip route but need a search.
 SEARCH_ROUTE: Final = "search"
 ROUTES: Final = (*SKIP_ROUTES, *MemoryType, SEARCH_ROUTE)
 
@@ -32,7 +31,7 @@ Examples = Mapping[str, Sequence[str]]
 
 @cache
 def shipped_examples() -> Examples:
-    """Return the sentences that come with the product."""
+    """Return the shipped sentences."""
     tables = tomllib.loads((files("retrieval.presets.helix.router") / "examples.toml").read_text(encoding="utf-8"))
     return {route: tuple(texts) for table in tables.values() for route, texts in table.items()}
 
@@ -46,26 +45,26 @@ def with_more(examples: Examples, more: Iterable[tuple[str, str]]) -> Examples:
 
 
 def version_of(examples: Examples) -> str:
-    """Return a fingerprint that changes with any sentence or its route, whatever their order."""
+    """Return a fingerprint of all sentences and routes, independent of their order."""
     lines = sorted((route, text) for route, texts in examples.items() for text in texts)
     return hashlib.sha256(json.dumps(lines).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """How like the routes a question is: cosines with their centroids, -1 to 1, best first."""
+    """A question's similarity to the routes: cosines with their centroids, -1 to 1, best first."""
 
     by_route: Mapping[str, float]
 
     @property
     def nearest(self) -> str:
-        """The route that it is most like; empty where there is none."""
+        """The nearest route; empty without routes."""
         return next(iter(self.by_route), "")
 
     def skip(self, *, minimum: float, margin: float) -> str:
-        """Return the skip route that it is like by at least so much, and by so much more than any that searches.
+        """Return the nearest skip route with at least this similarity and this margin over every other route.
 
-        Empty for none. Where in doubt there is none: to search costs little, to miss costs much.
+        Empty for none: in doubt the question is searched.
         """
         skips = {route: it for route, it in self.by_route.items() if route in SKIP_ROUTES}
         others = [it for route, it in self.by_route.items() if route not in SKIP_ROUTES]
@@ -75,7 +74,7 @@ class Likeness:
         return best
 
     def memory_type(self, *, minimum: float) -> MemoryType | None:
-        """Return the memory type that it is most like of all routes, by at least so much; None for none."""
+        """Return the memory type of the nearest route with at least this similarity; None for none."""
         found = self.nearest
         return MemoryType(found) if found in _TYPES and self.by_route[found] >= minimum else None
 
@@ -101,21 +100,21 @@ class Router:
         return cls(tuple(known), centroids, common, version)
 
     def likeness(self, vector: Vector) -> Likeness:
-        """Return how like each route a question's unit vector is."""
+        """Return the similarity of a question's unit vector to each route."""
         cosines = self.centroids @ _unit(vector - self.common)
         order = sorted(range(len(self.routes)), key=lambda place: (-cosines[place], self.routes[place]))
         return Likeness({self.routes[place]: float(cosines[place]) for place in order})
 
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return vectors at length 1; one of no length stays as it is."""
+    """Return unit vectors; zero vectors stay zero."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
 
 
 @dataclass(frozen=True, slots=True)
 class RouterSource:
-    """Gives the router that is trained for an installation's model and examples."""
+    """Provides the router of an installation's model and examples."""
 
     #: Returns None while the routes are being trained.
     get: Callable[[], Router | None]

@@ -1,7 +1,7 @@
-"""Times that a question names, read from its English words relative to a moment and its time zone. Pure.
+"""Reading times from the English words of a question, relative to a moment and its time zone. Pure.
 
-A day begins at midnight of the moment's zone, a week on Monday. A month or weekday without a year is the latest that
-has begun. Words that are no date on any calendar are not read.
+A day begins at midnight of that zone, a week on Monday. A month or weekday without a year is the latest that has begun.
+Invalid dates are ignored.
 """
 
 import calendar
@@ -46,18 +46,18 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True, slots=True)
 class TimeExpression:
-    """A time that a question names."""
+    """A time expression in a question."""
 
     window: TimeWindow
-    #: Whether it lies behind the asker for sure: "yesterday", "last week", "since March". Words like "in 2024" or
-    #: "this week" may just as well be a part of what is asked about.
+    #: Whether it certainly lies in the past: "yesterday", "last week", "since March". "In 2024" or "this week" may be
+    #: part of the topic.
     is_past: bool
 
 
 def time_in(text: str, now: datetime) -> TimeExpression | None:
-    """Return the first time that a question names, the most telling words first; None where it names none.
+    """Return the first time expression in a question, the most specific pattern first; None without one.
 
-    A window has its first moment in it and its last one not. One that begins after `now` is none.
+    A window is half-open: it excludes its end. One that begins after `now` is ignored.
     """
     for pattern, read in _READERS:
         for found in pattern.finditer(text):
@@ -88,7 +88,7 @@ def _begin(unit: str, now: datetime) -> datetime:
 
 
 def _shifted(moment: datetime, unit: str, count: int) -> datetime:
-    """Return a moment so many units later, or earlier for a count below 0; the day is cut to its month's last."""
+    """Return a moment shifted by a number of units; the day is limited to the last of its month."""
     days = {"hour": 0, "day": 1, "week": 7, "fortnight": 14}
     if unit == "hour":
         return moment + timedelta(hours=count)
@@ -107,7 +107,7 @@ def _count(found: re.Match[str]) -> int:
 
 
 def _ago(found: re.Match[str], now: datetime) -> TimeExpression:
-    """Read "3 days ago": the day, week, month or year that far back."""
+    """Read "3 days ago" as that day, week, month or year."""
     unit, then = found["unit"].lower(), _shifted(now, found["unit"].lower(), -_count(found))
     if unit == "hour":
         return _said(found, then, now, is_past=True)
@@ -117,7 +117,7 @@ def _ago(found: re.Match[str], now: datetime) -> TimeExpression:
 
 
 def _recent(found: re.Match[str], now: datetime) -> TimeExpression:
-    """Read "the past two weeks", "the last 24 hours": from that far back until now."""
+    """Read "the past two weeks", "the last 24 hours" as the time until now."""
     return _said(found, _shifted(now, found["unit"].lower(), -_count(found)), None, is_past=True)
 
 
