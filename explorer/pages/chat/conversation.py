@@ -174,7 +174,7 @@ def _source(reference: Reference, answer: UUID) -> SourcePanel:
 
 def _chip(source: SourcePanel) -> SafeString:
     """Return a citation: a link to the source in the list below the answer."""
-    gone = "" if source.standing is ReferenceState.CURRENT else " is-gone"
+    gone = "" if source.state is ReferenceState.CURRENT else " is-gone"
     label = f"Source {source.number}: {source.name}"
     chip = '<a class="citation cite{}" href="#{}" data-cite aria-label="{}">{}</a>'
     return format_html(chip, gone, source.anchor, label, source.number)
