@@ -42,10 +42,10 @@ def alive_since() -> datetime:
 def record_heartbeat(sync_id: UUID, worker: UUID) -> None:
     """Store a heartbeat for a running sync and for the worker's claims of it."""
     now = timezone.now()
-    Sync.objects.filter(pk=sync_id, status=Sync.Status.RUNNING).update(heartbeat_at=now)
     with transaction.atomic():
         claimed = SyncItem.objects.filter(worker=worker, state=_STATE.RUNNING, sync_id=sync_id)
         lock_items(claimed).update(heartbeat_at=now)
+        Sync.objects.filter(pk=sync_id, status=Sync.Status.RUNNING).update(heartbeat_at=now)
 
 
 def next_sync() -> Sync | None:

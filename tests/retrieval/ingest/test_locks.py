@@ -32,9 +32,8 @@ def items(transactional_db):
     return made
 
 
-def _waits_without_the_second(items, work):
-    """Return whether work that needs both items waits for the first without holding the second."""
-    first, second = items
+def _waits_without(row, first, work):
+    """Return whether work that needs an item and another row waits for the item without holding the row."""
 
     def at_work():
         try:
@@ -52,7 +51,7 @@ def _waits_without_the_second(items, work):
             _wait_for_somebody_waiting()
             try:
                 with transaction.atomic():
-                    SyncItem.objects.select_for_update(nowait=True).get(pk=second.pk)
+                    type(row).objects.select_for_update(nowait=True).get(pk=row.pk)
                 is_free = True
             except DatabaseError:
                 is_free = False
@@ -93,7 +92,17 @@ def _wait_for_somebody_waiting():
 )
 def test_items_are_locked_by_their_keys_wherever_they_lie(items, work):
     keys = [item.pk for item in reversed(items)]
-    assert _waits_without_the_second(items, lambda: work(keys, items[0].sync))
+    assert _waits_without(items[1], items[0], lambda: work(keys, items[0].sync))
+
+
+def test_a_heartbeat_locks_the_items_before_the_sync(items):
+    """As whoever finishes an item does; the watchdog sends it in a transaction of its own."""
+
+    def work():
+        with transaction.atomic():
+            record_heartbeat(items[0].sync_id, WORKER)
+
+    assert _waits_without(items[0].sync, items[0], work)
 
 
 def test_unchanged_items_are_counted_once_each(items):
