@@ -18,22 +18,21 @@ _DELIMITERS: Final = (",", ";", "\t", "|")
 _SAMPLED_CHARACTERS: Final = 65536
 _SAMPLED_RECORDS: Final = 100
 _MAX_FIELDS: Final = 2 * MAX_CELLS
-#: As many as a sheet has.
+#: The maximum of Excel sheets.
 _MAX_COLUMNS: Final = 16_384
-#: A spreadsheet program writes its delimiter into the first line when it is an unusual one.
+#: Spreadsheet programs write an unusual delimiter into the first line.
 _STATED: Final = "sep="
 
 
 def parse_delimited(raw: RawDocument) -> ParsedDocument:
     """Return the document of a csv or tsv file; its rows are numbered by record, as spreadsheets show them.
 
-    Raises IngestError: `too_large` for too many cells or a cell beyond what one can hold, `encoding`,
-    `empty`.
+    Raises IngestError: `too_large` for too many cells or too long a cell, `encoding`, `empty`.
     """
     text = decode(raw.content, charset_of(raw.media_type))
     delimiter, text = _delimiter(text)
     if text.count(delimiter) + text.count("\n") > _MAX_FIELDS:
-        raise IngestError("too_large", f"The file holds more than {_MAX_FIELDS:,} cells, blank ones among them.")
+        raise IngestError("too_large", f"The file has more than {_MAX_FIELDS:,} cells, including blank ones.")
     builder = SheetBuilder("", CellBudget())
     for number, record in enumerate(_records(text, delimiter), start=1):
         for column, cell in enumerate(record):
@@ -52,7 +51,7 @@ def _delimiter(text: str) -> tuple[str, str]:
 
 
 def _fitness(sample: str, delimiter: str) -> tuple[float, int]:
-    """Return how evenly a delimiter cuts the records, then into how many cells; the first delimiter wins a draw."""
+    """Return how often a delimiter yields the most frequent number of cells, and that number."""
     try:
         records = [record for record in islice(_reader(sample, delimiter), _SAMPLED_RECORDS) if record]
     except (csv.Error, IngestError):
@@ -69,7 +68,7 @@ def _records(text: str, delimiter: str) -> Iterator[list[str]]:
     try:
         yield from _reader(text, delimiter)
     except csv.Error as error:
-        raise IngestError("too_large", "A cell of the file is longer than a cell can be.") from error
+        raise IngestError("too_large", "A cell of the file is too long.") from error
 
 
 def _reader(text: str, delimiter: str) -> Iterator[list[str]]:

@@ -22,8 +22,8 @@ from retrieval.text.document import Block, ParsedDocument, RawDocument
 
 _HEADING: Final = re.compile(r"heading\s*([1-9])")
 _TITLE_NAMES: Final = frozenset({"title"})
-_DEEPEST_HEADING: Final = 6
-#: Styles build on styles; a longer chain is a circle.
+_MAX_HEADING_LEVEL: Final = 6
+#: Styles are based on other styles; a longer chain is a cycle.
 _MAX_ANCESTORS: Final = 20
 
 
@@ -52,15 +52,15 @@ class Styles:
             named = _HEADING.match(style.name)
             level = 1 if style.name in _TITLE_NAMES else int(named[1]) if named else style.outline_level
             if level:
-                return min(level, _DEEPEST_HEADING)
+                return min(level, _MAX_HEADING_LEVEL)
         return 0
 
     def is_list(self, style_id: str) -> bool:
-        """Return True for a style whose paragraphs are numbered or have bullets."""
+        """Return whether the style's paragraphs are numbered or have bullets."""
         return any(style.is_list for style in self._chain(style_id))
 
     def is_contents(self, style_id: str) -> bool:
-        """Return True for an entry of the table of contents, which only repeats the headings."""
+        """Return whether the style is for entries of the table of contents, which repeat the headings."""
         return any(style.name.startswith("toc ") for style in self._chain(style_id))
 
     def _chain(self, style_id: str) -> Iterator[Style]:
@@ -73,32 +73,27 @@ class Styles:
 
 
 def outline_level(properties: _Element | None) -> int:
-    """Return the outline level from 1 that paragraph properties set, 0 when they set none."""
-    written = _value(properties, "w:outlineLvl")
+    """Return the outline level from 1 in paragraph properties, 0 if they have none."""
+    written = _attribute(properties, "w:outlineLvl")
     level = int(written) + 1 if written.isdecimal() else 0
-    return level if level <= _DEEPEST_HEADING else 0
+    return level if level <= _MAX_HEADING_LEVEL else 0
 
 
 def _style(element: _Element) -> Style:
     properties = element.find(qn("w:pPr"))
-    name = _value(element, "w:name").lower()
+    name = _attribute(element, "w:name").lower()
     is_numbered = properties is not None and properties.find(qn("w:numPr")) is not None
     return Style(
         name=name,
-        parent=_value(element, "w:basedOn"),
+        parent=_attribute(element, "w:basedOn"),
         outline_level=outline_level(properties),
         is_list=is_numbered or name.startswith("list"),
     )
 
 
-def _value(parent: _Element | None, tag: str) -> str:
-    child = None if parent is None else parent.find(qn(tag))
-    return "" if child is None else str(child.get(qn("w:val"), ""))
-
-
 _DOCUMENT_PART: Final = "word/document.xml"
 _FALLBACK: Final = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-#: Deleted text, field codes, properties, and boxes that are read by themselves.
+#: Deleted text, field codes, properties, and text boxes, which are read separately.
 _NOT_TEXT: Final = frozenset(
     map(qn, ("w:del", "w:moveFrom", "w:instrText", "w:delText", "w:pPr", "w:rPr", "w:txbxContent"))
 ) | {_FALLBACK}
@@ -135,7 +130,7 @@ def parse_docx(raw: RawDocument) -> ParsedDocument:
 
 
 class _Reader:
-    """Walks through the body; wrappers such as content controls are looked into."""
+    """Reads the body, including wrappers such as content controls."""
 
     def __init__(self, styles: Styles, notes: Mapping[tuple[str, str], str], targets: Mapping[str, str]) -> None:
         self._builder = BlockBuilder()
@@ -190,20 +185,22 @@ class _Reader:
             self._children(table)
             return
         for above, row in pairwise(rows):
-            row[:] = [_merged(cell, above, column) for column, cell in enumerate(row)]
+            row[:] = [
+                above[column] if cell is None and column < len(above) else cell for column, cell in enumerate(row)
+            ]
         self._builder.table([[cell or "" for cell in row] for row in rows], has_header=True)
 
     def _is_layout(self, table: _Element, rows: list[list[str | None]]) -> bool:
-        """Return True for a frame around text: one cell, or headings inside."""
+        """Return whether a table is a frame around text: one cell, or headings inside."""
         styles = (_attribute(properties, "w:pStyle") for properties in table.iter(qn("w:pPr")))
         return sum(map(len, rows)) <= 1 or any(map(self._styles.heading_level, styles))
 
     def _skip(self, _: _Element) -> None:
-        """Leave out what the element holds."""
+        """Leave out the element."""
 
 
 def _texts(element: _Element) -> Iterator[str]:
-    """Yield the text inside an element as a reader sees it."""
+    """Yield the visible text of an element."""
     for child in element:
         if child.tag in _WRITTEN:
             yield child.text or ""
@@ -226,12 +223,6 @@ def _cells(row: _Element) -> Iterator[str | None]:
         yield from [""] * (min(int(span), 50) - 1 if span.isdecimal() else 0)
 
 
-def _merged(cell: str | None, above: list[str | None], column: int) -> str | None:
-    if cell is None and column < len(above):
-        return above[column]
-    return cell
-
-
 def _notes(document: Document) -> dict[tuple[str, str], str]:
     """Return the texts of foot and end notes by their element name and id."""
     notes = {}
@@ -244,7 +235,7 @@ def _notes(document: Document) -> dict[tuple[str, str], str]:
 
 
 def _targets(document: Document) -> dict[str, str]:
-    """Return where the links of the text lead, by the ids of their relationships."""
+    """Return the targets of the links by the ids of their relationships."""
     links = (rel for rel in document.part.rels.values() if rel.reltype == RELATIONSHIP_TYPE.HYPERLINK)
     return {rel.rId: rel.target_ref for rel in links if rel.is_external}
 

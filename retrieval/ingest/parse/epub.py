@@ -17,7 +17,7 @@ from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocumen
 
 _CONTAINER: Final = "META-INF/container.xml"
 _RIGHTS: Final = "META-INF/encryption.xml"
-#: Fonts are obfuscated in books that anybody may read; this is what a locked chapter is marked with.
+#: The mark of an encrypted chapter; free books may have obfuscated fonts.
 _LOCKED: Final = b"xmlenc#aes"
 _PAGES: Final = frozenset({"application/xhtml+xml", "text/html"})
 _MAX_CHAPTERS: Final = 5000
@@ -25,7 +25,7 @@ _DEEPEST_HEADING: Final = 6
 
 
 def parse_epub(raw: RawDocument) -> ParsedDocument:
-    """Return the document of a book: all that its spine lists but the table of contents.
+    """Return the document of a book: the parts in its spine except the table of contents.
 
     Raises IngestError: `encrypted` (copy protection), `too_large`, `corrupt`, `empty`.
     """
@@ -80,12 +80,12 @@ def _package_part(archive: zipfile.ZipFile) -> str:
     with archive.open(_CONTAINER) as stream:
         read_events(stream, Handlers(start=start))
     if not parts:
-        raise IngestError("corrupt", "The book does not say where its parts are.")
+        raise IngestError("corrupt", "The book does not list its parts.")
     return parts[0]
 
 
 def _chapter(content: bytes) -> Iterator[Block]:
-    """Yield a chapter's blocks; its headings stand one level below the book's title."""
+    """Yield a chapter's blocks, with headings one level below the book's title."""
     if not content.strip():
         return
     try:

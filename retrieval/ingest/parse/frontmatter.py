@@ -1,7 +1,7 @@
-"""The block of facts above a Markdown page: the flat part of YAML (---) and TOML (+++).
+"""The metadata above a Markdown page: the flat part of YAML (---) and TOML (+++).
 
-A page's facts are scalars and lists of scalars. Reading only those needs no YAML library and
-knows no anchors, tags or nesting, hence nothing that a hostile page could blow up.
+Metadata are scalars and lists of scalars. Reading only those needs no YAML library and no anchors, tags or nesting,
+which a hostile page could abuse.
 """
 
 import re
@@ -15,14 +15,12 @@ _MAX_CHARACTERS: Final = 20_000
 
 
 def split_front_matter(text: str) -> tuple[dict[str, str], str]:
-    """Return the page's facts and the text below them; no facts when the page has none.
+    """Return the page's metadata, which may be empty, and the text below.
 
     Lists become one value with commas; nested values stay text.
     """
     found = _FRONT_MATTER.match(text)
-    if found is None:
-        return {}, text
-    return _facts(found[2][:_MAX_CHARACTERS]), text[found.end() :]
+    return (_facts(found[2][:_MAX_CHARACTERS]), text[found.end() :]) if found else ({}, text)
 
 
 def _facts(lines: str) -> dict[str, str]:

@@ -18,14 +18,14 @@ from retrieval.text.document import Block, ParsedDocument, RawDocument
 _CHARSET: Final = re.compile(
     rb"<(?:meta[^>]{0,200}?charset|\?xml[^>]{0,80}?encoding)\s*=\s*[\"']?([\w-]+)", re.IGNORECASE
 )
-#: References to characters that XML forbids: a tree that holds one cannot be changed.
+#: References to characters that XML forbids: a tree with one cannot be changed.
 _CONTROL_REFERENCE: Final = re.compile(
     r"&#(?:x0*(?:[0-8bcef]|1[0-9a-f]|fff[ef])(?![0-9a-f])|0*(?:[0-8]|1[124-9]|2[0-9]|3[01]|6553[45])(?![0-9]));?",
     re.IGNORECASE,
 )
 _TAG: Final = re.compile(r"<[a-zA-Z/]")
 _SNIFFED_BYTES: Final = 4096
-#: Deeper nesting than this is read as plain text; real pages stay far below it.
+#: Deeper elements are read as plain text; real pages are far less deep.
 _MAX_DEPTH: Final = 120
 _BLOCKS: Final = frozenset({
     "address", "article", "aside", "blockquote", "body", "caption", "center", "details", "dd", "div", "dl",
@@ -56,19 +56,19 @@ def parse_html(raw: RawDocument) -> ParsedDocument:
 
 
 def blocks_of_content(markup: str) -> list[Block]:
-    """Return the blocks of a piece of HTML from a stranger, without scripts and navigation; plain text is one."""
+    """Return the blocks of an untrusted piece of HTML, without scripts and navigation; plain text is allowed."""
     return _Reader().read(main_content(_page(f"<div>{markup}</div>"))) if markup.strip() else []
 
 
 def blocks_of_fragment(markup: str) -> list[Block]:
-    """Return the blocks of a piece of HTML, as it stands inside Markdown."""
+    """Return the blocks of a piece of HTML inside Markdown."""
     if not _TAG.search(markup):
         return []
     return _Reader().read(_page(f"<div>{markup}</div>"))
 
 
 def blocks_of_page(content: bytes, charset: str = "") -> list[Block]:
-    """Return the blocks of all that a reader sees of a page: a chapter, a mail, where nothing is navigation.
+    """Return the blocks of all visible content of a page without navigation, such as a chapter or a mail.
 
     `charset` is the one that the source names. Raises IngestError `empty`, `encoding`, `unsupported_type`.
     """
@@ -103,12 +103,12 @@ def _metadata(page: HtmlElement) -> dict[str, str]:
 
 
 class _Reader:
-    """Walks through the elements; text gathers in a run that each block boundary closes."""
+    """Reads the elements; text is collected in a run up to the next block boundary."""
 
     def __init__(self) -> None:
         self._builder = BlockBuilder()
         self._run: list[str] = []
-        #: One entry for each open list: the next number, or None where it has bullets.
+        #: One entry for each open list: the next number, or None for bullets.
         self._lists: list[int | None] = []
         self._marker = ""
         self._depth = 0
@@ -216,7 +216,7 @@ class _Reader:
         self._children(element)
 
     def _note_links(self, element: HtmlElement) -> None:
-        """Note the links inside an element whose text is read as a whole."""
+        """Record the links in an element whose text is read at once."""
         for link in element.iter("a"):
             self._builder.link(_visible(link), link.get("href", ""))
 
@@ -231,7 +231,7 @@ class _Reader:
             self._children(element)
 
     def _skip(self, _: HtmlElement) -> None:
-        """Leave out what the element holds."""
+        """Leave out the element."""
 
 
 def _visible(element: HtmlElement) -> str:

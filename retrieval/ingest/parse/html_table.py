@@ -1,4 +1,4 @@
-"""Tables of HTML: told apart from tables that only place things, and read row by row."""
+"""Data tables of HTML, as opposed to layout tables, row by row."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -6,14 +6,14 @@ from typing import Final
 from lxml.html import HtmlElement
 
 _STRUCTURE: Final = ("table", "h1", "h2", "h3", "h4", "pre")
-#: A cell with more text than this is a column of a page, not a value.
+#: A cell with more text is a column of a page, not a value.
 _MAX_CELL_CHARACTERS: Final = 2000
-#: Spans are followed up to here; a larger one is a mistake or an attack.
+#: Maximum span; a larger one is a mistake or an attack.
 _MAX_SPAN: Final = 50
 
 
 def is_data_table(table: HtmlElement) -> bool:
-    """Return False for a table that lays out a page or holds other blocks."""
+    """Return whether a table has data, and is not for layout or around other blocks."""
     if table.get("role") in ("presentation", "none"):
         return False
     if table.find(".//tr") is None or any(element is not table for element in table.iter(*_STRUCTURE)):
@@ -24,8 +24,8 @@ def is_data_table(table: HtmlElement) -> bool:
 def table_rows(table: HtmlElement) -> tuple[list[list[str]], bool]:
     """Return the texts of the cells row by row, and whether the first row is a header.
 
-    A cell that spans rows is repeated in each, so that every row can be read by itself; a cell
-    that spans columns is followed by empty cells, so that columns stay under their headers.
+    A cell that spans rows is repeated in each, so that every row is complete; a cell that spans columns is followed by
+    empty cells, so that columns stay under their headers.
     """
     open_spans: dict[int, tuple[int, str]] = {}
     rows = [list(_cells(row, open_spans)) for row in table.iter("tr")]
@@ -37,7 +37,7 @@ def table_rows(table: HtmlElement) -> tuple[list[list[str]], bool]:
 
 
 def _cells(row: HtmlElement, open_spans: dict[int, tuple[int, str]]) -> Iterator[str]:
-    """Yield the row's texts; `open_spans` holds, by column, the rows still to fill and the text."""
+    """Yield the row's texts; `open_spans` has, by column, the remaining rows and the text."""
     column = 0
     for cell in row.iterchildren("td", "th"):
         while column in open_spans:

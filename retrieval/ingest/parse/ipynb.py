@@ -1,4 +1,4 @@
-"""Jupyter notebooks: Markdown cells as Markdown, code cells as code, what they printed as text within a limit."""
+"""Jupyter notebooks: Markdown cells as Markdown, code cells as code, their output as text within a limit."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from retrieval.ingest.parse.finish import finished, tidy
 from retrieval.ingest.parse.markdown import blocks_of_markdown
 from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
 
-#: What one cell printed beyond this is a log.
+#: Longer output of a cell is cut.
 _MAX_OUTPUT_CHARACTERS: Final = 2_000
 _MAX_CELLS: Final = 20_000
 _CUT: Final = "\n…"
@@ -19,7 +19,7 @@ _CUT: Final = "\n…"
 def parse_notebook(raw: RawDocument) -> ParsedDocument:
     """Return the cells of a notebook in order; images and other binary outputs are left out.
 
-    Raises IngestError: `corrupt` when it is no notebook, `too_large` beyond 20,000 cells.
+    Raises IngestError: `corrupt` for other files, `too_large` beyond 20,000 cells.
     """
     notebook = _notebook(decode(raw.content))
     cells = _cells(notebook)
@@ -40,7 +40,7 @@ def _notebook(text: str) -> Mapping[str, Any]:
 
 
 def _cells(notebook: Mapping[str, Any]) -> Sequence[Any]:
-    """Return the cells of a notebook of format 4, or of 3, which keeps them in worksheets."""
+    """Return the cells of a notebook of format 4, or of 3, which has them in worksheets."""
     sheets = notebook.get("worksheets")
     holders = [notebook, *sheets] if isinstance(sheets, list) else [notebook]
     found = [holder.get("cells") for holder in holders if isinstance(holder, dict)]
@@ -72,7 +72,7 @@ def _blocks(cell: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def _outputs(outputs: object) -> Iterator[Block]:
-    """Yield what a cell printed or returned, up to the limit for the whole cell."""
+    """Yield the output of a cell, up to the limit per cell."""
     free = _MAX_OUTPUT_CHARACTERS
     for output in outputs if isinstance(outputs, list) else ():
         text = tidy(_output(output)) if isinstance(output, dict) else ""
@@ -82,7 +82,7 @@ def _outputs(outputs: object) -> Iterator[Block]:
 
 
 def _output(output: Mapping[str, Any]) -> str:
-    """Return the text of an output: what was printed, a value's plain form, or an error without its trace."""
+    """Return the text of an output: printed text, a value's plain form, or an error without its trace."""
     if output.get("output_type") in ("error", "pyerr"):
         return f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}"
     data = output.get("data")
@@ -91,7 +91,7 @@ def _output(output: Mapping[str, Any]) -> str:
 
 
 def _text(lines: object) -> str:
-    """Return a text that the format writes as one string or as a list of lines."""
+    """Return a text that is stored as one string or as a list of lines."""
     if isinstance(lines, list):
         return "".join(line for line in lines if isinstance(line, str))
     return lines if isinstance(lines, str) else ""

@@ -9,26 +9,26 @@ from retrieval.ingest.parse.decoding import charset_of, decode
 from retrieval.ingest.parse.finish import finished, one_line
 from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
 
-#: What JSON holds; numbers are kept as they are written.
+#: A JSON value; numbers are stored as written.
 Value: TypeAlias = "dict[str, Value] | list[Value] | str | bool | None"
 
 _MAX_DEPTH: Final = 200
-#: What names a record and what identifies it, the most telling key first.
+#: Keys of a record's name and of its identifier, most specific first.
 _NAME_KEYS: Final = ("title", "name", "label", "subject", "headline", "display_name", "displayname", "full_name")
 _ID_KEYS: Final = ("id", "_id", "key", "uuid", "slug", "code", "number", "sku", "path", "url")
 _MAX_LABEL_CHARACTERS: Final = 120
 
 
 def is_plain(value: Value) -> bool:
-    """Return True for a text, number, boolean or null, and for a list of those."""
+    """Return whether a value is a text, number, boolean or null, or a list of those."""
     items = value if isinstance(value, list) else (value,)
     return not any(isinstance(item, (dict, list)) for item in items)
 
 
-def spelled(value: Value) -> str:
-    """Return a plain value as text: commas between the items of a list, nothing for null."""
+def as_text(value: Value) -> str:
+    """Return a plain value as text: items of a list with commas, nothing for null."""
     if isinstance(value, list):
-        return ", ".join(filter(None, map(spelled, value)))
+        return ", ".join(filter(None, map(as_text, value)))
     if value is None:
         return ""
     return str(value).lower() if isinstance(value, bool) else str(value).strip()
@@ -37,38 +37,34 @@ def spelled(value: Value) -> str:
 def flat_lines(value: Value, path: str = "") -> Iterator[str]:
     """Yield "path: text" for each plain value below `path`, in order; null and empty ones are left out.
 
-    Places in a list count from 1. Raises IngestError `too_large` below 200 levels.
+    Indices of a list start at 1. Raises IngestError `too_large` below 200 levels.
     """
     waiting: list[tuple[str, Value, int]] = [(path, value, 0)]
     while waiting:
         step, current, depth = waiting.pop()
         if depth > _MAX_DEPTH:
-            raise IngestError("too_large", "The file is nested too deep.")
+            raise IngestError("too_large", "The file is nested too deeply.")
         if is_plain(current):
-            yield from _line(step, spelled(current))
+            if text := as_text(current):
+                yield f"{step}: {text}" if step else text
         else:
             waiting += [(further, member, depth + 1) for further, member in reversed(_steps(step, current))]
 
 
 def name_of(value: Value) -> str:
-    """Return the title or name that an object gives itself, empty when it gives none."""
-    return next((text[:_MAX_LABEL_CHARACTERS] for _, text in _told(value, _NAME_KEYS)), "")
+    """Return the title or name of an object; empty if it has none."""
+    return next((text[:_MAX_LABEL_CHARACTERS] for _, text in _present(value, _NAME_KEYS)), "")
 
 
 def label_of(value: Value) -> str:
-    """Return a record's name, else what identifies it, empty when none of its keys tells."""
-    return name_of(value) or next((text[:_MAX_LABEL_CHARACTERS] for _, text in _told(value, _ID_KEYS)), "")
+    """Return a record's name, or else its identifier; empty if it has neither."""
+    return name_of(value) or next((text[:_MAX_LABEL_CHARACTERS] for _, text in _present(value, _ID_KEYS)), "")
 
 
 def opening_of(value: Value) -> str:
-    """Return the lines that identify a record: its id and its name, as far as it has them."""
-    firsts = (next(_told(value, keys), None) for keys in (_ID_KEYS, _NAME_KEYS))
+    """Return the lines that identify a record: its id and its name, if present."""
+    firsts = (next(_present(value, keys), None) for keys in (_ID_KEYS, _NAME_KEYS))
     return "\n".join(f"{key}: {text[:_MAX_LABEL_CHARACTERS]}" for key, text in filter(None, firsts))
-
-
-def _line(path: str, text: str) -> Iterator[str]:
-    if text:
-        yield f"{path}: {text}" if path else text
 
 
 def _steps(path: str, value: Value) -> list[tuple[str, Value]]:
@@ -79,29 +75,29 @@ def _steps(path: str, value: Value) -> list[tuple[str, Value]]:
     return [(f"{path}[{number}]", item) for number, item in enumerate(items, start=1)]
 
 
-def _told(value: Value, keys: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield those of the keys that a record has a plain value for, as it writes them."""
+def _present(value: Value, keys: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield those of the keys, as written, that have a plain value in a record."""
     written = {key.lower(): key for key in value} if isinstance(value, dict) else {}
     for key in keys:
         if isinstance(value, dict) and key in written:
             member = value[written[key]]
-            text = " ".join(spelled(member).split()) if is_plain(member) and not isinstance(member, list) else ""
+            text = " ".join(as_text(member).split()) if is_plain(member) and not isinstance(member, list) else ""
             if text:
                 yield written[key], text
 
 
-#: Each record is a chunk; a file of more would take hours to embed.
+#: Each record is a chunk; embedding more would take hours.
 _MAX_RECORDS: Final = 100_000
 _MAX_KEY_CHARACTERS: Final = 100
-#: Keys of an object that only wraps its records; they say nothing about them.
+#: Generic keys of an object that only wraps its records.
 _WRAPPING_KEYS: Final = frozenset({"data", "items", "results", "records", "rows", "entries", "values", "list"})
 
 
 def parse_json(raw: RawDocument) -> ParsedDocument:
     """Return the records of a JSON file: the items of its arrays of objects, and its other keys one by one.
 
-    A file of one JSON value a line is read as such. Raises IngestError: `corrupt` when it is no JSON,
-    `too_large` beyond 100,000 records or 200 levels.
+    A file of one JSON value per line is read as NDJSON. Raises IngestError: `corrupt` for other content, `too_large`
+    beyond 100,000 records or 200 levels.
     """
     try:
         value = _loaded(decode(raw.content, charset_of(raw.media_type)))
@@ -127,7 +123,7 @@ def _loaded(text: str) -> Value:
     try:
         value: Value = json.loads(text.lstrip("\ufeff"), parse_int=str, parse_float=str, parse_constant=str)
     except RecursionError as error:
-        raise IngestError("too_large", "The file is nested too deep.") from error
+        raise IngestError("too_large", "The file is nested too deeply.") from error
     return value
 
 
@@ -142,7 +138,7 @@ def _document(raw: RawDocument, records: Iterable[Block], title: str = "") -> Pa
 
 def _records(value: Value) -> Iterator[Block]:
     if isinstance(value, list) and not is_plain(value):
-        yield from _items(value, ())
+        yield from (_record(item, number) for number, item in enumerate(value, start=1))
     elif isinstance(value, dict):
         yield from _members(value)
     else:
@@ -150,24 +146,19 @@ def _records(value: Value) -> Iterator[Block]:
 
 
 def _members(value: dict[str, Value]) -> Iterator[Block]:
-    """Yield an object's plain facts as one record, and each of its other members as one or, for arrays, several."""
+    """Yield an object's plain values as one record, and each other member as one or, for arrays, several."""
     facts: dict[str, Value] = {key: member for key, member in value.items() if is_plain(member)}
     yield Block(BlockKind.PARAGRAPH, "\n".join(flat_lines(facts)), header=opening_of(facts))
     for key, member in value.items():
         path = () if key.lower() in _WRAPPING_KEYS else (one_line(key)[:_MAX_KEY_CHARACTERS],)
         if isinstance(member, list) and key not in facts:
-            yield from _items(member, path)
+            yield from (_record(item, number, path) for number, item in enumerate(member, start=1))
         elif key not in facts:
             yield Block(BlockKind.PARAGRAPH, "\n".join(flat_lines(member, key)), header=key, path=path)
 
 
-def _items(values: list[Value], path: tuple[str, ...]) -> Iterator[Block]:
-    for number, item in enumerate(values, start=1):
-        yield _record(item, number, path)
-
-
 def _record(value: Value, number: int, path: tuple[str, ...] = ()) -> Block:
-    """Return the item of an array, under its own name."""
+    """Return the item of an array under its name."""
     label = label_of(value)
     names = (*path, label) if label else path
     return Block(BlockKind.PARAGRAPH, "\n".join(flat_lines(value)), header=opening_of(value), row=number, path=names)

@@ -1,4 +1,4 @@
-"""Markdown (CommonMark with tables), with the front matter and tags that site generators add."""
+"""Markdown (CommonMark with tables), with the front matter and tags of site generators."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from retrieval.ingest.parse.liquid import without_generator_tags
 from retrieval.text.document import Block, Hyperlink, ParsedDocument, RawDocument
 
 _MAX_NESTING: Final = 100
-#: Reading markup costs the square of its length in the worst case (brackets that nothing closes).
+#: The time for reading markup is quadratic in its length in the worst case (unclosed brackets).
 _MAX_INLINE_CHARACTERS: Final = 20_000
 _BREAKS: Final = {"softbreak": " ", "hardbreak": "\n"}
 _DELIMITER_ROW: Final = re.compile(r"[|:\-\s]+")
@@ -32,7 +32,7 @@ _LINE_BREAK_TAGS: Final = frozenset({"br", "p", "div", "li"})
 
 
 def parse_markdown(raw: RawDocument) -> ParsedDocument:
-    """Return the document of a Markdown file: tags and markup gone, link texts and image texts kept."""
+    """Return the document of a Markdown file without tags and markup, but with link and image texts."""
     facts, body = split_front_matter(tidy(decode(raw.content, charset_of(raw.media_type))))
     return finished(
         raw,
@@ -54,7 +54,7 @@ def blocks_of_markdown(markdown: str) -> list[Block]:
 
 
 def _read_inline(state: StateCore) -> None:
-    """Read the markup inside paragraphs, headings and cells, but leave a monstrous one as plain text."""
+    """Read the markup in paragraphs, headings and cells, except in a very long one, which stays plain text."""
     for token in state.tokens:
         if token.type == "inline" and len(token.content) > _MAX_INLINE_CHARACTERS:
             token.children = [Token("text", "", 0, content=token.content)]
@@ -64,11 +64,11 @@ def _read_inline(state: StateCore) -> None:
 
 
 class _Reader:
-    """Follows the parser's tokens and remembers only what encloses the current one."""
+    """Reads the parser's tokens, with only the open elements as state."""
 
     def __init__(self) -> None:
         self.builder = BlockBuilder()
-        #: One entry for each open list: the next number, or None where it has bullets.
+        #: One entry for each open list: the next number, or None for bullets.
         self._lists: list[int | None] = []
         self._marker = ""
         self._heading_level = 0
@@ -133,15 +133,12 @@ class _Reader:
         elif self._heading_level:
             self.builder.heading(text, self._heading_level)
         elif self._lists:
-            self._item_text(text)
+            self.builder.item(text, depth=len(self._lists) - 1, marker=self._marker)
+            self._marker = ""
         elif rows := _loose_rows(token.children or ()):
             self.builder.table(rows, has_header=True)
         else:
             self.builder.paragraph(text)
-
-    def _item_text(self, text: str) -> None:
-        self.builder.item(text, depth=len(self._lists) - 1, marker=self._marker)
-        self._marker = ""
 
     def _code(self, token: Token) -> None:
         self.builder.code(token.content)
@@ -151,7 +148,7 @@ class _Reader:
 
 
 def _loose_rows(tokens: Sequence[Token]) -> list[list[str]]:
-    """Return the rows of a table whose delimiter row is missing or malformed; none for a paragraph."""
+    """Return the rows of a table with a missing or malformed delimiter row; none for a paragraph."""
     lines = [
         _plain(list(line)) for is_break, line in groupby(tokens, lambda token: token.type in _BREAKS) if not is_break
     ]
@@ -162,7 +159,7 @@ def _loose_rows(tokens: Sequence[Token]) -> list[list[str]]:
 
 
 def _links(tokens: Sequence[Token]) -> Iterator[Hyperlink]:
-    """Yield the links of a paragraph, those that are written as HTML among them."""
+    """Yield the links of a paragraph, including those in HTML."""
     target, first = "", 0
     for place, token in enumerate(tokens):
         if opened := _opened(token):
@@ -173,7 +170,7 @@ def _links(tokens: Sequence[Token]) -> Iterator[Hyperlink]:
 
 
 def _opened(token: Token) -> str:
-    """Return the target of a link that begins with a token, empty where none does."""
+    """Return the target of a link that begins with a token; empty if none does."""
     if token.type == "link_open":
         return str(token.attrGet("href") or "")
     found = _ANCHOR.match(token.content) if token.type == "html_inline" else None
@@ -181,7 +178,7 @@ def _opened(token: Token) -> str:
 
 
 def _plain(tokens: Sequence[Token]) -> str:
-    """Return the text that a reader sees."""
+    """Return the visible text."""
     return "".join(map(_plain_token, tokens)).strip()
 
 
@@ -194,7 +191,7 @@ def _plain_token(token: Token) -> str:
 
 
 def _tag_text(tag: str) -> str:
-    """Return what an inline tag stands for; what is no tag of HTML is a placeholder such as <index>."""
+    """Return the text for an inline tag; a tag that is not HTML is a placeholder such as <index>."""
     name = _TAG_NAME.match(tag)
     if name is None:
         return ""

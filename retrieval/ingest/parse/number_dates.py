@@ -1,4 +1,4 @@
-"""Dates and times of spreadsheets: numbers of days, shown by the date part of a format code."""
+"""Dates and times of spreadsheets: numbers of days, formatted by the date part of a format code."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -7,58 +7,40 @@ from typing import Final
 
 _Token = tuple[str, str]
 
-#: 9999-12-31, the last day that a spreadsheet knows.
+#: 9999-12-31, the last day of spreadsheets.
 _LAST_DAY: Final = 2_958_465
-#: The 1900 calendar holds a 29 February 1900 that never was, as day 60.
-_NEVER_WAS: Final = 60
+#: The 1900 calendar has a 29 February 1900, which did not exist, as day 60.
+_FALSE_LEAP_DAY: Final = 60
 _MONTHS: Final = (
-    ("Jan", "January"),
-    ("Feb", "February"),
-    ("Mar", "March"),
-    ("Apr", "April"),
-    ("May", "May"),
-    ("Jun", "June"),
-    ("Jul", "July"),
-    ("Aug", "August"),
-    ("Sep", "September"),
-    ("Oct", "October"),
-    ("Nov", "November"),
-    ("Dec", "December"),
+    *("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November"),
+    "December",
 )
-_DAYS: Final = (
-    ("Mon", "Monday"),
-    ("Tue", "Tuesday"),
-    ("Wed", "Wednesday"),
-    ("Thu", "Thursday"),
-    ("Fri", "Friday"),
-    ("Sat", "Saturday"),
-    ("Sun", "Sunday"),
-)
-#: This many letters or more name a month or a day; one more is its full name.
+_DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+#: From this number of letters on, a month or a day has a name, shortened to as many; with one more it is complete.
 _NAMED: Final = 3
 _HALF_DAY: Final = 12
 _SHORT_YEAR: Final = 2
 
 
 class Clock(Enum):
-    """The day that a workbook counts from."""
+    """The first day of a workbook's calendar."""
 
     SINCE_1900 = datetime(1899, 12, 30)  # noqa: DTZ001 - dates of a sheet have no zone
     SINCE_1904 = datetime(1904, 1, 1)  # noqa: DTZ001 - dates of a sheet have no zone
 
 
 def moment(value: float, clock: Clock) -> datetime | None:
-    """Return the date and time of a number of days, to the second; None when no calendar holds it."""
+    """Return the date and time of a number of days, to the second; None outside the calendar."""
     if not 0 <= value <= _LAST_DAY:
         return None
-    is_early = clock is Clock.SINCE_1900 and value < _NEVER_WAS
+    is_early = clock is Clock.SINCE_1900 and value < _FALSE_LEAP_DAY
     return clock.value + timedelta(days=is_early, seconds=round(value * 86400))
 
 
 def shown_date(value: float, tokens: Sequence[_Token], clock: Clock) -> str:
-    """Return a date by the tokens of a format: ISO for a full numeric date, else as the format says.
+    """Return a date by the tokens of a format: in ISO format for a full numeric date, or else by the format.
 
-    Empty for a number that is no date.
+    Empty for a number that is not a date.
     """
     date = moment(value, clock)
     if date is None:
@@ -68,14 +50,9 @@ def shown_date(value: float, tokens: Sequence[_Token], clock: Clock) -> str:
         return _elapsed(value, letters)
     max_length = {letter: max((len(run) for run in letters if run[0] == letter), default=0) for letter in "ymdhs"}
     if max_length["y"] and max_length["d"] and 0 < max_length["m"] < _NAMED and max_length["d"] < _NAMED:
-        return _iso(date, max_length)
+        time = (" %H:%M:%S" if max_length["s"] else " %H:%M") if max_length["h"] else ""
+        return date.strftime(f"%Y-%m-%d{time}")
     return "".join(_parts(date, tokens)).strip(" ,-/")
-
-
-def _iso(date: datetime, max_length: dict[str, int]) -> str:
-    if not max_length["h"]:
-        return date.strftime("%Y-%m-%d")
-    return date.strftime("%Y-%m-%d %H:%M:%S" if max_length["s"] else "%Y-%m-%d %H:%M")
 
 
 def _elapsed(value: float, letters: Sequence[str]) -> str:
@@ -90,7 +67,7 @@ def _elapsed(value: float, letters: Sequence[str]) -> str:
 
 
 def _parts(date: datetime, tokens: Sequence[_Token]) -> list[str]:
-    """Return the texts of the tokens; `m` is a minute after an hour and before a second."""
+    """Return the texts of the tokens; `m` is a minute after an hour or before a second."""
     shown: list[str] = []
     runs = [text.lower() if kind == "date" else "" for kind, text in tokens]
     halves = any(kind == "half" for kind, _ in tokens)
@@ -117,9 +94,9 @@ def _part(date: datetime, run: str, *, halves: bool) -> str:
     if letter in "ye":
         return f"{date.year % 100:02}" if letter == "y" and length <= _SHORT_YEAR else str(date.year)
     if letter == "m" and length >= _NAMED:
-        return _MONTHS[date.month - 1][length > _NAMED]
+        return _MONTHS[date.month - 1][: None if length > _NAMED else _NAMED]
     if letter == "d" and length >= _NAMED:
-        return _DAYS[date.weekday()][length > _NAMED]
+        return _DAYS[date.weekday()][: None if length > _NAMED else _NAMED]
     hour = (date.hour % _HALF_DAY or _HALF_DAY) if halves else date.hour
     value = {"m": date.month, "d": date.day, "h": hour, "s": date.second}[letter]
     return f"{value:0{min(length, 2)}}"

@@ -1,4 +1,4 @@
-"""Numbers as a spreadsheet shows them: number format codes (ECMA-376 part 1, section 18.8.30) applied to values."""
+"""Numbers as spreadsheets show them, by number format codes (ECMA-376 part 1, section 18.8.30)."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from retrieval.ingest.parse.number_dates import Clock, shown_date
 
 _GENERAL: Final = "General"
 _SHORT_DATE: Final = "yyyy-mm-dd"
-#: The codes that files name only by number. 14 and 27 to 58 follow the reader's country: ISO dates here.
+#: The codes that files refer to by number. 14 and 27 to 58 depend on the country; here they are ISO dates.
 _BUILT_IN: Final = {
     0: _GENERAL,
     1: "0",
@@ -56,7 +56,7 @@ _TOKEN: Final = re.compile(
 _LITERALS: Final = ("quoted", "escaped", "currency", "other")
 _ZERO, _NEGATIVE = 2, 1
 _MAX_DECIMALS: Final = 15
-#: From here on a value has more digits than a spreadsheet keeps, and is shown with an exponent.
+#: Values from here on have more digits than a spreadsheet stores, and are shown with an exponent.
 _LARGE: Final = 1e15
 
 _Token = tuple[str, str]
@@ -64,28 +64,31 @@ _Token = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class NumberFormat:
-    """One format code, ready to be applied."""
+    """One parsed format code."""
 
     sections: tuple[tuple[_Token, ...], ...]
-    #: True when numbers are shown as dates or times.
+    #: Whether numbers are shown as dates or times.
     is_date: bool
-    #: True when numbers are shown with the digits that they have.
+    #: Whether numbers are shown with all their digits.
     is_plain: bool
 
     def shown(self, value: float, clock: Clock) -> str:
-        """Return the value as people see it; full dates in ISO form, since their order differs by country."""
+        """Return the value as shown to people; full dates in ISO format, because their order depends on the country."""
         if self.is_date:
             return shown_date(value, self.sections[0], clock) or plain(value)
         if self.is_plain:
             return plain(value)
-        section = self.sections[_section(value, len(self.sections))]
+        # One section for all numbers, or separate ones for positive, negative and zero.
+        count = len(self.sections)
+        place = _NEGATIVE if value < 0 and count > _NEGATIVE else _ZERO if value == 0 and count > _ZERO else 0
+        section = self.sections[place]
         shown = _number(abs(value), section)
-        return f"-{shown}" if value < 0 and len(self.sections) <= _NEGATIVE and shown.strip("0.,%") else shown
+        return f"-{shown}" if value < 0 and count <= _NEGATIVE and shown.strip("0.,%") else shown
 
 
 @lru_cache(maxsize=4096)
 def number_format(code: str) -> NumberFormat:
-    """Return the format of a code; one that is out of all proportion shows plain values."""
+    """Return the format of a code; a very long code shows plain values."""
     sections: list[list[_Token]] = [[]]
     for found in _TOKEN.finditer(code if len(code) <= _MAX_CODE_LENGTH else _GENERAL):
         kind = found.lastgroup
@@ -102,21 +105,15 @@ def number_format(code: str) -> NumberFormat:
 
 
 def built_in(number: int) -> str:
-    """Return the code of a format that files name only by its number."""
+    """Return the code of a built-in format by its number."""
     return _BUILT_IN.get(number, _GENERAL)
 
 
 def plain(value: float) -> str:
-    """Return a number with the digits that it has, as far as a spreadsheet keeps them (15)."""
+    """Return a number with all its digits, at most the 15 that a spreadsheet stores."""
     if value == int(value) and abs(value) < _LARGE:
         return str(int(value))
     return f"{value:.15g}"
-
-
-def _section(value: float, sections: int) -> int:
-    if value < 0 and sections > _NEGATIVE:
-        return _NEGATIVE
-    return _ZERO if value == 0 and sections > _ZERO else 0
 
 
 def _number(value: float, section: Sequence[_Token]) -> str:
@@ -142,16 +139,12 @@ def _by_pattern(value: float, pattern: Sequence[_Token], after: Sequence[_Token]
     if exponent:
         return f"{value:.{len(decimals)}E}"
     thousands = next((place for place, token in enumerate(after) if token != ("sign", ",")), len(after))
-    rounded = _rounded(value / 1000**thousands, len(decimals))
+    # Spreadsheets round half away from zero.
+    rounded = Decimal(repr(value / 1000**thousands)).quantize(Decimal(1).scaleb(-len(decimals)), ROUND_HALF_UP)
     whole, _, fraction = f"{rounded:f}".partition(".")
-    kept = max((place for place, sign in enumerate(decimals, start=1) if sign == "0"), default=0)
-    fraction = fraction[:kept] + fraction[kept:].rstrip("0")
+    fixed = max((place for place, sign in enumerate(decimals, start=1) if sign == "0"), default=0)
+    fraction = fraction[:fixed] + fraction[fixed:].rstrip("0")
     return _whole(whole, pattern[:point]) + (f".{fraction}" if fraction else "")
-
-
-def _rounded(value: float, decimals: int) -> Decimal:
-    """Return the value rounded half away from zero, as spreadsheets do."""
-    return Decimal(repr(value)).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
 
 
 def _whole(digits: str, pattern: Sequence[_Token]) -> str:
@@ -165,7 +158,7 @@ def _whole(digits: str, pattern: Sequence[_Token]) -> str:
 
 
 def _interspersed(digits: str, pattern: Sequence[_Token]) -> str:
-    """Return the digits with the signs that stand between them, such as 555-0100."""
+    """Return the digits with the characters between them, such as 555-0100."""
     shown: list[str] = []
     left = len(digits)
     first = next(place for place, (kind, _) in enumerate(pattern) if kind == "digit")

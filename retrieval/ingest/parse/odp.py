@@ -17,7 +17,7 @@ _SLIDE_LEVEL: Final = 2
 _CLASS: Final = qualified("presentation", "class")
 _NOTES: Final = qualified("presentation", "notes")
 _PARAGRAPH: Final = qualified("text", "p")
-#: What stands on every slide.
+#: Shapes that are on every slide.
 _RUNNING: Final = frozenset({"date-time", "footer", "header", "page-number"})
 
 
@@ -48,7 +48,7 @@ def parse_odp(raw: RawDocument) -> ParsedDocument:
 
 
 def _slide(slide: _Element, number: int) -> Iterator[Block]:
-    """Yield what a slide shows; one without a title is called by its number, so that it can be cited."""
+    """Yield the content of a slide; without a title, its heading is its number, so that it can be cited."""
     reader = BodyReader()
     title = ""
     for shape in slide:
@@ -57,17 +57,14 @@ def _slide(slide: _Element, number: int) -> Iterator[Block]:
             title = _words(shape)
         elif shape.tag != _NOTES and kind not in _RUNNING:
             reader.read(shape)
-    blocks = [*reader.blocks(), *_notes(slide)]
+    blocks = reader.blocks()
+    shapes = (shape for notes in slide.iterchildren(_NOTES) for shape in notes if shape.get(_CLASS) == "notes")
+    if notes := " ".join(filter(None, map(_words, shapes))):
+        blocks = [*blocks, Block(BlockKind.PARAGRAPH, f"Notes: {notes}")]
     if title or blocks:
         yield Block(BlockKind.HEADING, title or f"Slide {number}", level=_SLIDE_LEVEL, page=number)
     for block in blocks:
         yield replace(block, page=number)
-
-
-def _notes(slide: _Element) -> Iterator[Block]:
-    shapes = (shape for notes in slide.iterchildren(_NOTES) for shape in notes if shape.get(_CLASS) == "notes")
-    if notes := " ".join(filter(None, map(_words, shapes))):
-        yield Block(BlockKind.PARAGRAPH, f"Notes: {notes}")
 
 
 def _words(shape: _Element) -> str:
@@ -75,7 +72,7 @@ def _words(shape: _Element) -> str:
 
 
 def _hidden_styles(root: _Element) -> frozenset[str]:
-    """Return the names of the styles whose slides are not shown."""
+    """Return the names of the styles of hidden slides."""
     properties = root.iter(qualified("style", "drawing-page-properties"))
     hidden = (it for it in properties if it.get(qualified("presentation", "visibility")) == "hidden")
     parents = (it.getparent() for it in hidden)

@@ -1,4 +1,4 @@
-"""OpenDocument spreadsheets (ods), read as a stream of events; cells as the file shows them."""
+"""OpenDocument spreadsheets (ods), read as a stream of events, with the shown texts of cells."""
 
 import zipfile
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from retrieval.text.document import ParsedDocument, RawDocument
 _CELLS: Final = frozenset({"table-cell", "covered-table-cell"})
 _FIGURES: Final = frozenset({"float", "percentage", "currency"})
 _DATES: Final = frozenset({"date", "time"})
-#: Words that a reader does not see in the cell.
+#: Elements with text that a cell does not show.
 _ASIDE: Final = frozenset({"annotation", "shapes", "tracked-changes"})
 _MAX_REPEATED: Final = 1_048_576
 
@@ -116,7 +116,7 @@ class _Reader:
 
 
 def _shown(cell: Mapping[str, str], text: str) -> tuple[str, str]:
-    """Return a cell's text and kind; a date without the name of a month in ISO form, as everywhere."""
+    """Return a cell's text and kind; a date without the name of a month in ISO format, as in other formats."""
     kind = cell.get("office:value-type", "string")
     if kind == "date" and not any(map(str.isalpha, text)):
         return cell.get("office:date-value", text).replace("T", " "), DATE

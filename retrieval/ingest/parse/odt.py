@@ -15,10 +15,10 @@ _STYLE_NAME: Final = qualified("text", "style-name")
 _HEADING: Final = qualified("text", "h")
 _PARAGRAPH: Final = qualified("text", "p")
 _TITLE_STYLE: Final = "Title"
-#: Of a line of program text; as many paragraphs as lines.
+#: The style of code, with one paragraph per line.
 _CODE_STYLE: Final = "Preformatted_20_Text"
 _MAX_LEVELS: Final = 6
-#: What is written elsewhere once more, or no text of the document.
+#: Repeated text, and elements that are not text of the document.
 _SKIPPED: Final = frozenset(
     {
         *("tracked-changes", "table-of-content", "illustration-index", "table-index", "object-index", "user-index"),
@@ -43,14 +43,14 @@ def parse_odt(raw: RawDocument) -> ParsedDocument:
 
 
 def _styles_of(root: _Element, parent_name: str) -> frozenset[str]:
-    """Return the names of a style and of those that a document derives from it."""
+    """Return the names of a style and of the document's styles based on it."""
     parent, name = qualified("style", "parent-style-name"), qualified("style", "name")
     styles = (style for style in root.iter(qualified("style", "style")) if style.get(parent) == parent_name)
     return frozenset({parent_name, *(style.get(name, "") for style in styles)})
 
 
 class BodyReader:
-    """Walks through a body; what it does not know is looked into."""
+    """Reads a body, including unknown elements."""
 
     def __init__(
         self, *, title_styles: frozenset[str] = frozenset(), code_styles: frozenset[str] = frozenset()
@@ -68,7 +68,7 @@ class BodyReader:
         }
 
     def read(self, parent: _Element) -> None:
-        """Add what stands inside an element."""
+        """Add the content of an element."""
         for element in parent:
             if element.tag == _PARAGRAPH and element.get(_STYLE_NAME) in self._code_styles:
                 self._code.append(text_of(element))
@@ -88,17 +88,17 @@ class BodyReader:
     def _heading(self, heading: _Element) -> None:
         level = heading.get(qualified("text", "outline-level"), "1")
         self._builder.heading(text_of(heading), min(int(level), _MAX_LEVELS) if level in _LEVELS else _MAX_LEVELS)
-        self._beside(heading)
+        self._attached(heading)
 
     def _paragraph(self, paragraph: _Element) -> None:
         if paragraph.get(_STYLE_NAME, "") in self._title_styles:
             self._builder.heading(text_of(paragraph), 1)
         else:
             self._builder.paragraph(text_of(paragraph))
-        self._beside(paragraph)
+        self._attached(paragraph)
 
-    def _beside(self, paragraph: _Element) -> None:
-        """Add the boxes that hang on a paragraph and the notes that it refers to."""
+    def _attached(self, paragraph: _Element) -> None:
+        """Add the text boxes of a paragraph and the notes that it refers to."""
         for element in _outermost(paragraph):
             if name_of(element) == "text-box":
                 self.read(element)
@@ -117,29 +117,29 @@ class BodyReader:
                     self._heading(part)
                 elif name_of(part) == "p":
                     self._builder.item(text_of(part), depth=depth, marker=marker)
-                    self._beside(part)
+                    self._attached(part)
                     marker = ""
 
     def _table(self, table: _Element) -> None:
         rows = rows_of(table)
         if sum(map(len, rows)) <= 1 or next(table.iter(_HEADING), None) is not None:
-            # A frame around text.
+            # A frame around text, not a table.
             self.read(table)
             return
         self._builder.table(rows, has_header=True)
 
     def _skip(self, _: _Element) -> None:
-        """Leave out what the element holds."""
+        """Leave out the element."""
 
 
 _LEVELS: Final = frozenset(map(str, range(1, 11)))
-_BESIDE: Final = frozenset({"text-box", "note"})
+_ATTACHED: Final = frozenset({"text-box", "note"})
 
 
 def _outermost(element: _Element) -> Iterator[_Element]:
-    """Yield the boxes and notes inside an element, but none inside another one."""
+    """Yield the boxes and notes in an element, except those inside another one."""
     for child in element:
-        if name_of(child) in _BESIDE:
+        if name_of(child) in _ATTACHED:
             yield child
         else:
             yield from _outermost(child)

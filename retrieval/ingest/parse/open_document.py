@@ -1,4 +1,4 @@
-"""What OpenDocument files have in common: their parts, and text and tables as their XML writes them."""
+"""Common parts of OpenDocument files: their structure, and the XML of text and tables."""
 
 import re
 import zipfile
@@ -27,7 +27,7 @@ _MAX_REPEATED_ROWS: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class OpenDocument:
-    """The body of a text or a presentation, its styles, and what the file says about itself."""
+    """The body of a text or a presentation, its styles, and its metadata."""
 
     body: _Element
     root: _Element
@@ -35,7 +35,7 @@ class OpenDocument:
 
 
 def qualified(prefix: str, name: str) -> str:
-    """Return a name with its namespace, as lxml writes it: ("text", "style-name")."""
+    """Return a name with its namespace, in lxml's notation: ("text", "style-name")."""
     return f"{{{_NAMESPACE.format(prefix)}}}{name}"
 
 
@@ -46,7 +46,7 @@ def refuse_encrypted(archive: zipfile.ZipFile, names: frozenset[str]) -> None:
 
 
 def facts_of(archive: zipfile.ZipFile, names: frozenset[str]) -> dict[str, str]:
-    """Return what a file says about itself: title, author, dates."""
+    """Return the metadata of a file: title, author, dates."""
     if _META not in names:
         return {}
     with archive.open(_META) as stream:
@@ -54,31 +54,31 @@ def facts_of(archive: zipfile.ZipFile, names: frozenset[str]) -> dict[str, str]:
 
 
 def opened(content: bytes, kind: str) -> OpenDocument:
-    """Return the parts of a file whose body is of this kind: "text" or "presentation".
+    """Return the parts of a file with a body of this kind: "text" or "presentation".
 
     Raises IngestError: `too_large`, `corrupt`, `encrypted`.
     """
     names = checked_names(content)
-    strange = IngestError("corrupt", f"The file is not an OpenDocument {kind}.")
+    wrong_type = IngestError("corrupt", f"The file is not an OpenDocument {kind}.")
     if CONTENT not in names:
-        raise strange
+        raise wrong_type
     with zipfile.ZipFile(BytesIO(content)) as archive:
         refuse_encrypted(archive, names)
         root = tree_of(archive.read(CONTENT))
         facts = facts_of(archive, names)
     body = root.find(f"{qualified('office', 'body')}/{qualified('office', kind)}")
     if body is None:
-        raise strange
+        raise wrong_type
     return OpenDocument(body, root, facts)
 
 
 def text_of(element: _Element) -> str:
-    """Return the text inside a paragraph as a reader sees it."""
+    """Return the visible text of a paragraph."""
     return "".join(_texts(element))
 
 
 def rows_of(table: _Element) -> list[list[str]]:
-    """Return the texts of a table's cells, as many in each row; one that spans rows stands in each of them."""
+    """Return the texts of a table's cells in rows of equal length; a cell that spans rows is repeated in each."""
     rows: list[list[str]] = []
     spans: dict[int, tuple[int, str]] = {}
     for row in table.iter(qualified("table", "table-row")):
@@ -103,7 +103,7 @@ def _texts(element: _Element) -> Iterator[str]:
 
 
 def _cells(row: _Element, spans: dict[int, tuple[int, str]]) -> Iterator[str]:
-    """Yield the texts of a row; `spans` holds how many more rows a cell above goes on for, by column."""
+    """Yield the texts of a row; `spans` has, by column, the remaining rows and the text of a cell above."""
     column = 0
     for cell in row:
         if name_of(cell) not in _CELLS:
@@ -129,12 +129,12 @@ def _count(element: _Element, name: str, limit: int) -> int:
 
 
 def _decimal(written: str) -> str:
-    """Return a number as written, "1" for what is none or has more digits than any count."""
+    """Return a number as written, "1" for other text and for more digits than any count."""
     return written if written.isascii() and written.isdecimal() and len(written) <= len("1048576") else "1"
 
 
 _PARAGRAPHS: Final = (qualified("text", "p"), qualified("text", "h"))
-#: Words that a reader does not see where they stand, or that are read by themselves.
+#: Elements with hidden text, or with text that is read separately.
 _ASIDE: Final = frozenset(
     {
         *(qualified("office", "annotation"), qualified("text", "note"), qualified("text", "ruby-text")),

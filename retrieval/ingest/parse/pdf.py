@@ -15,7 +15,7 @@ from retrieval.ingest.parse.pdf_layout import BROKEN_WORD, Line, blocks_of_pages
 from retrieval.text.document import ParsedDocument, RawDocument
 
 _MAX_PAGES: Final = 5000
-#: A line ends after a broken word too, though PDFium writes no line end there.
+#: A line also ends after a broken word, where PDFium writes no line end.
 _LINE_END: Final = re.compile(rf"\r?\n|(?<={BROKEN_WORD})")
 _DATE: Final = re.compile(r"D:(\d{4})(\d{2})(\d{2})")
 #: PDFium keeps global state and crashes when two threads are inside it.
@@ -31,7 +31,7 @@ def parse_pdf(raw: RawDocument) -> ParsedDocument:
     with _PDFIUM_LOCK:
         pages, properties = _read(raw.content)
     if not any(pages):
-        raise IngestError("no_text", "The PDF has no text layer: it is probably a scan.")
+        raise IngestError("no_text", "The PDF has no text layer. It is probably a scan.")
     return finished(
         raw,
         source_type="pdf",
@@ -55,7 +55,7 @@ def _read(content: bytes) -> tuple[list[list[Line]], dict[str, str]]:
 
 
 def _properties(document: pypdfium2.PdfDocument) -> dict[str, str]:
-    """Return what the file says about itself; nothing when that is damaged, since the text may be whole."""
+    """Return the file's properties; empty if they are damaged, because the text may be readable."""
     try:
         return dict(document.get_metadata_dict(skip_empty=True))
     except UnicodeDecodeError:
@@ -84,14 +84,14 @@ def _lines(text_page: pypdfium2.PdfTextPage, number: int) -> Iterator[Line]:
 
 
 def _line(text_page: pypdfium2.PdfTextPage, text: str, first: int, number: int) -> Line:
-    """Return the line with its place, read from its first and its last character."""
+    """Return the line with its position, from the boxes of its first and last character."""
     left, bottom, _, top = _character_box(text_page, first)
     _, _, right, _ = _character_box(text_page, first + len(text) - 1)
     return Line(" ".join(text.split()), number, left=left, right=right, bottom=bottom, height=top - bottom)
 
 
 def _character_box(text_page: pypdfium2.PdfTextPage, text_index: int) -> tuple[float, float, float, float]:
-    """Return left, bottom, right and top of a character's full cell; zeros when it has no place."""
+    """Return left, bottom, right and top of a character's full cell; zeros if it has no position."""
     box = pdfium.FS_RECTF()
     character = pdfium.FPDFText_GetCharIndexFromTextIndex(text_page, text_index)
     if character < 0 or not pdfium.FPDFText_GetLooseCharBox(text_page, character, ctypes.byref(box)):

@@ -26,7 +26,7 @@ _SLIDE_LEVEL: Final = 2
 _DIAGRAM: Final = "http://schemas.openxmlformats.org/drawingml/2006/diagram"
 _DIAGRAM_POINT: Final = f"{{{_DIAGRAM}}}pt"
 _DIAGRAM_IDS: Final = f"{{{_DIAGRAM}}}relIds"
-#: What stands on every slide.
+#: Placeholders that are on every slide.
 _RUNNING: Final = frozenset(
     {PP_PLACEHOLDER.DATE, PP_PLACEHOLDER.FOOTER, PP_PLACEHOLDER.HEADER, PP_PLACEHOLDER.SLIDE_NUMBER}
 )
@@ -67,7 +67,7 @@ def parse_pptx(raw: RawDocument) -> ParsedDocument:
 
 
 def _slide(slide: Slide, number: int) -> Iterator[Block]:
-    """Yield what a slide shows; one without a title is called by its number, so that it can be cited."""
+    """Yield the content of a slide; without a title, its heading is its number, so that it can be cited."""
     builder = BlockBuilder()
     for shape in slide.shapes:
         if shape != slide.shapes.title:
@@ -93,7 +93,7 @@ def _is_hidden(slide: Slide) -> bool:
 
 
 def _read(shape: _Shape, builder: BlockBuilder, depth: int) -> None:
-    """Add what a shape says: groups are looked into, what stands on every slide is left out."""
+    """Add the content of a shape, including groups, without placeholders that are on every slide."""
     if shape.is_placeholder and shape.placeholder_format.type in _RUNNING:
         return
     if shape.shape_type == MSO_SHAPE_TYPE.GROUP:
@@ -126,7 +126,7 @@ def _read_text(shape: _Shape, builder: BlockBuilder) -> None:
 
 
 def _read_chart(chart: _Shape, builder: BlockBuilder) -> None:
-    """Add the numbers behind a chart as a table, a series a column."""
+    """Add the numbers of a chart as a table with a column per series."""
     if chart.has_title and chart.chart_title.has_text_frame:
         builder.paragraph(one_line(chart.chart_title.text_frame.text))
     for plot in chart.plots:
@@ -141,7 +141,7 @@ def _read_chart(chart: _Shape, builder: BlockBuilder) -> None:
 
 
 def _read_diagram(shape: _Shape, builder: BlockBuilder) -> None:
-    """Add the texts of a diagram (SmartArt), which stand in a part of their own."""
+    """Add the texts of a diagram (SmartArt), which are in a separate part."""
     for ids in shape.element.iter(_DIAGRAM_IDS):
         relation = ids.get(qn("r:dm"))
         if relation not in shape.part.rels or shape.part.rels[relation].is_external:

@@ -1,4 +1,4 @@
-"""reStructuredText, also as Sphinx extends it: nothing is included, fetched or run."""
+"""reStructuredText, including Sphinx's extensions: nothing is included, fetched or executed."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -17,18 +17,18 @@ from retrieval.text.document import Block, ParsedDocument, RawDocument
 
 _MAX_LINE_CHARACTERS: Final = 10_000
 _DEEPEST_LEVEL: Final = 6
-#: Directives inside directives that docutils does not know are followed so far.
+#: Maximum nesting of directives that docutils does not know.
 _MAX_NESTING: Final = 5
-#: A role that docutils does not know: what is joined to it, and what it marks, without the target behind it.
+#: A role that docutils does not know: the text joined to it, and its text without the target.
 _ROLE: Final = re.compile(
     r"(?<![\w:+.-])([\w+.-]*+):(?=[\w:+.-]{2})[\w:+.-]++(?<=:)`[~!]?([^`]*?)(?:(?<!\s)\s*+<[^<>`]*+>)?`"
 )
-#: Sphinx's link to another page: its text and, where they differ, its target.
+#: Sphinx's link to another page: its text and, if different, its target.
 _PAGE_ROLE: Final = re.compile(r":doc:`([^`<>]*?)(?:(?<!\s)\s*+<([^<>`]*+)>)?`")
 _DIRECTIVE: Final = re.compile(r"\A\s*\.\. ([\w:+.-]+)::[ \t]*(.*(?:\n|\Z))", re.MULTILINE)
 _OPTION: Final = re.compile(r"^[ \t]*:[\w -]+:.*\n?", re.MULTILINE)
-#: Directives whose words are not for readers: lists of files, settings, what may not be read here.
-_SILENT: Final = frozenset({
+#: Directives without text for readers: lists of files, settings, files that must not be read.
+_IGNORED: Final = frozenset({
     "toctree", "contents", "include", "literalinclude", "raw", "index", "highlight", "currentmodule", "module",
     "automodule", "autoclass", "autofunction", "automethod", "autosummary", "tabularcolumns", "meta", "default-role",
     "py:currentmodule", "py:module", "image", "figure", "only", "csv-table",
@@ -59,24 +59,22 @@ def _blocks(text: str, nesting: int) -> list[Block]:
 
 
 class _Reader:
-    """Walks through the nodes; what stands inside a list item becomes lines of the list."""
+    """Reads the nodes; the content of a list item becomes lines of the list."""
 
     def __init__(self, nesting: int) -> None:
         self._builder = BlockBuilder()
         self._nesting = nesting
         self._level = 0
-        #: How deep in lists the walk is, and the marker that the next line gets.
+        #: Nesting depth of lists, and the marker of the next line.
         self._depth = 0
         self._marker = ""
-        #: Where named links lead, by their names.
+        #: Targets of named links.
         self._targets: dict[str, str] = {}
         self._handlers: Mapping[type[nodes.Node], Callable[..., None]] = {
             nodes.section: self._section,
             nodes.title: self._title,
             nodes.paragraph: self._paragraph,
-            nodes.literal_block: self._code,
-            nodes.doctest_block: self._code,
-            nodes.math_block: self._code,
+            **dict.fromkeys((nodes.literal_block, nodes.doctest_block, nodes.math_block), self._code),
             nodes.line_block: self._lines,
             nodes.bullet_list: self._list,
             nodes.enumerated_list: self._list,
@@ -86,10 +84,7 @@ class _Reader:
             nodes.table: self._table,
             nodes.system_message: self._unknown,
             nodes.image: self._image,
-            nodes.comment: self._skip,
-            nodes.raw: self._skip,
-            nodes.target: self._skip,
-            nodes.substitution_definition: self._skip,
+            **dict.fromkeys((nodes.comment, nodes.raw, nodes.target, nodes.substitution_definition), self._skip),
         }
 
     def read(self, document: nodes.document) -> list[Block]:
@@ -158,7 +153,7 @@ class _Reader:
         self._depth -= 1
 
     def _field(self, node: nodes.Element) -> None:
-        """Add a line "name: value"; a field without a value says nothing."""
+        """Add a line "name: value"; a field without a value is left out."""
         name, value = (" ".join(_text(child).split()) for child in node.children[:2])
         if value:
             self._note_links(node)
@@ -172,7 +167,7 @@ class _Reader:
         self._builder.table(rows, has_header=next(node.findall(nodes.thead), None) is not None)
 
     def _note_links(self, node: nodes.Element) -> None:
-        """Note the links of what becomes the next block, Sphinx's to pages among them."""
+        """Record the links of the next block, including Sphinx's links to pages."""
         for link in node.findall(nodes.reference):
             target = link.get("refuri") or self._targets.get(link.get("refname", ""), "")
             self._builder.link(_text(link), target)
@@ -183,10 +178,10 @@ class _Reader:
         self._builder.paragraph(str(node.get("alt", "")))
 
     def _unknown(self, node: nodes.system_message) -> None:
-        """Read what stands in a directive that docutils does not know."""
+        """Read the content of a directive that docutils does not know."""
         for block in node.findall(nodes.literal_block):
             found = _DIRECTIVE.match(block.astext())
-            if found and found[1] not in _SILENT and self._nesting < _MAX_NESTING:
+            if found and found[1] not in _IGNORED and self._nesting < _MAX_NESTING:
                 content = _OPTION.sub("", _dedented(block.astext()[found.end() :]))
                 self._directive(found[1], found[2], content)
 
@@ -198,7 +193,7 @@ class _Reader:
         self._builder.extend(_blocks(content, self._nesting + 1))
 
     def _skip(self, _: nodes.Node) -> None:
-        """Leave out what the node holds."""
+        """Leave out the node."""
 
 
 def _text(node: nodes.Node) -> str:
@@ -206,7 +201,7 @@ def _text(node: nodes.Node) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return text with what the unknown roles in it mark."""
+    """Return the text with unknown roles replaced by their texts."""
     return _ROLE.sub(r"\1\2", text)
 
 

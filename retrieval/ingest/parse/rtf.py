@@ -22,7 +22,7 @@ def parse_rtf(raw: RawDocument) -> ParsedDocument:
     """
     content = in_utf8(raw.content).lstrip(b"\xef\xbb\xbf \t\r\n")
     if not content.startswith(_START):
-        raise IngestError("corrupt", "The file is not rich text.")
+        raise IngestError("corrupt", "The file is not rich text (RTF).")
     encoding = _code_page(content)
     text = rtf_to_text(content.decode("latin-1"), encoding, "replace")  # type: ignore[no-untyped-call] # bare library
     paragraphs = tidy(text).split("\n")
@@ -31,7 +31,7 @@ def parse_rtf(raw: RawDocument) -> ParsedDocument:
 
 
 def _code_page(content: bytes) -> str:
-    """Return the code page that the file names, Windows-1252 when Python does not know it."""
+    """Return the code page of the file, Windows-1252 for an unknown one."""
     found = _CODE_PAGE.search(content[:_SNIFFED_BYTES])
     name = f"cp{int(found[1])}" if found else "cp1252"
     try:

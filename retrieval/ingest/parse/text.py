@@ -1,4 +1,4 @@
-"""Plain text: paragraphs between blank lines, lines as they stand."""
+"""Plain text: paragraphs between blank lines, with their line breaks."""
 
 import re
 from typing import Final
@@ -11,7 +11,7 @@ _BLANK_LINES: Final = re.compile(r"\n\s*\n")
 
 
 def parse_text(raw: RawDocument) -> ParsedDocument:
-    """Return the paragraphs of a text file in whatever encoding it is."""
+    """Return the paragraphs of a text file in any encoding."""
     text = tidy(decode(raw.content, charset_of(raw.media_type)))
     blocks = (Block(BlockKind.PARAGRAPH, paragraph) for paragraph in _BLANK_LINES.split(text))
     return finished(raw, source_type="text", blocks=blocks)

@@ -16,24 +16,24 @@ from unicodedata import category, name
 #: Divides by the size of every unit.
 _SNIFFED_BYTES: Final = 8192
 _UNITS: Final = {"utf-32-le": 4, "utf-32-be": 4, "utf-16-le": 2, "utf-16-be": 2}
-#: With a NUL, or with more tabs, line ends and controls than this, bytes are no text in an old encoding.
+#: With a NUL, or with more tabs, line ends and controls than this, bytes are not text in an old encoding.
 _MAX_LOW_SHARE: Final = 0.4
-#: Distinct characters that distinguish other bytes from an old encoding, and of how many characters one may be odd.
+#: Minimum of distinct characters that rules out an old encoding, and characters per odd one.
 _MIN_DISTINCT: Final = 6
 _CERTAIN_CHARACTERS_PER_ODD: Final = 20
 #: In a shorter text all ideographs must be common in one and the same language.
 _LONG: Final = 20
-#: Of so many characters one may be odd: rare, a control or one that Unicode does not know.
+#: Characters per odd one, which is rare, a control or unassigned.
 _CHARACTERS_PER_ODD: Final = 10
-#: Of so many letters one may be next to a letter of another script.
+#: Adjacent letters per pair of different scripts.
 _LETTERS_PER_BREAK: Final = 5
-#: Letters after which there is a space, a digit or a line's end, in scripts that have spaces.
+#: Maximum letters without a space, a digit or a line end, in scripts with spaces.
 _MAX_RUN_LENGTH: Final = 24
-#: A shorter text is detected only where it is in an alphabet.
+#: A shorter text is detected only in an alphabet.
 _SHORT: Final = 4
 #: Share of characters that are letters or ASCII; the others are symbols.
 _MIN_READABLE: Final = 0.2
-#: Latin letters that may come on one character of ASCII, themselves among them.
+#: Maximum Latin letters per ASCII character, which includes ASCII letters.
 _LATIN_PER_ASCII: Final = 3
 _TEXT_CONTROLS: Final = "\t\n\r\f\x1b"
 _CONTROLS: Final = bytes(sorted(set(range(32)) - set(_TEXT_CONTROLS.encode())))
@@ -42,42 +42,42 @@ _NEUTRAL: Final = ""
 _EAST_ASIAN: Final = "EAST ASIAN"
 _LATIN: Final = "LATIN"
 _UNSPACED: Final = frozenset({_EAST_ASIAN, "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"})
-#: The scripts of living languages, as the names of their letters begin.
+#: The scripts of living languages, by the first word of their letters' Unicode names.
 _SCRIPTS: Final = _UNSPACED | {
     *(_LATIN, "GREEK", "CYRILLIC", "ARMENIAN", "GEORGIAN", "HEBREW", "ARABIC", "SYRIAC", "THAANA", "ETHIOPIC"),
     *("DEVANAGARI", "BENGALI", "GURMUKHI", "GUJARATI", "ORIYA", "TAMIL", "TELUGU", "KANNADA", "MALAYALAM", "SINHALA"),
     "MONGOLIAN",
 }
 _KANA: Final = frozenset({"HIRAGANA", "KATAKANA", "BOPOMOFO", "HALFWIDTH", "FULLWIDTH", "KATAKANA-HIRAGANA"})
-#: Where the old East Asian encodings have their common characters: the lead bytes of each.
+#: Lead bytes of the common characters in each old East Asian encoding.
 _COMMON: Final = {"gb2312": (0xB0, 0xD7), "euc_jp": (0xB0, 0xCF), "big5": (0xA4, 0xC6), "euc_kr": (0xB0, 0xC8)}
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """How bytes read in one encoding."""
+    """Bytes decoded in one encoding."""
 
     encoding: str
     text: str
 
     @property
     def ascii_share(self) -> float:
-        """The share of characters that ASCII has."""
+        """The share of ASCII characters."""
         return sum(map(str.isascii, self.text)) / len(self.text)
 
     @property
     def is_possible(self) -> bool:
-        """Whether nothing in it keeps it from being a text."""
+        """Whether it can be a text."""
         return "\0" not in self.text and self._count_odd() <= len(self.text) // _CHARACTERS_PER_ODD
 
     @property
     def blocks(self) -> int:
-        """The number of Unicode's pages of 256 characters that it has some of."""
+        """The number of Unicode pages of 256 characters in use."""
         return len({ord(character) >> 8 for character in self.text})
 
     @property
     def is_certain(self) -> bool:
-        """Whether it is long and regular enough to be no old encoding, in which any two bytes can be an ideograph."""
+        """Whether it is too long and regular for an old encoding, in which any two bytes can be an ideograph."""
         length, characters = len(self.text), set(self.text)
         if len(characters) < _MIN_DISTINCT or self._count_odd() > length // _CERTAIN_CHARACTERS_PER_ODD:
             return False
@@ -86,7 +86,7 @@ class _Reading:
 
     @property
     def is_text(self) -> bool:
-        """Whether it reads like a text in some language."""
+        """Whether it looks like text in some language."""
         scripts = [_script(character) for character in self.text]
         counts = Counter(scripts)
         return (
@@ -98,7 +98,7 @@ class _Reading:
         )
 
     def _is_alphabetic(self, counts: Counter[str]) -> bool:
-        """Return whether there is nothing but letters of alphabets and ASCII, and more than one character."""
+        """Return whether it has only letters of alphabets and ASCII, and more than one character."""
         signs = sum(not (character.isascii() or character.isalpha()) for character in self.text)
         return len(self.text) > 1 and not (signs or counts[_EAST_ASIAN])
 
@@ -106,7 +106,7 @@ class _Reading:
         return sum(_script(character) == _ODD for character in self.text)
 
     def _is_readable(self, counts: Counter[str]) -> bool:
-        """Return whether there is more than symbols, and enough of ASCII beside Latin letters."""
+        """Return whether it has more than symbols, and enough ASCII compared with Latin letters."""
         letters = sum(count for script, count in counts.items() if script not in {_ODD, _NEUTRAL})
         plain = sum(character.isascii() for character in self.text)
         is_readable = max(letters, plain) >= _MIN_READABLE * len(self.text)
@@ -122,9 +122,9 @@ _NOTHING: Final = _Reading("", " ")
 
 
 def wide_encoding(content: bytes, declared: str = "") -> str:
-    """Return the UTF-16 or UTF-32, with its byte order, that a text without a mark is in; empty for anything else.
+    """Return the UTF-16 or UTF-32 encoding, with byte order, of a text without a mark; empty for other content.
 
-    `declared` is the charset that the source names. A byte that is missing at the end does no harm.
+    `declared` is the charset that the source names. A missing byte at the end is accepted.
     """
     sample = content[:_SNIFFED_BYTES]
     hinted = _hinted(declared)
@@ -132,7 +132,8 @@ def wide_encoding(content: bytes, declared: str = "") -> str:
         return ""
     if found := _likeliest(it for it in _readings(sample, hinted) if it.is_text):
         return found
-    could_be_narrow = b"\0" not in sample and _low_share(sample) < _MAX_LOW_SHARE
+    low = sum(byte < ord(" ") for byte in sample)
+    could_be_narrow = b"\0" not in sample and low / len(sample) < _MAX_LOW_SHARE
     likely = (it for it in _readings(sample, tuple(_UNITS)) if it.is_text and (it.is_certain or not could_be_narrow))
     if found := _likeliest(likely):
         return found
@@ -140,27 +141,23 @@ def wide_encoding(content: bytes, declared: str = "") -> str:
 
 
 def count_controls(sample: bytes) -> int:
-    """Return how many bytes no text has in an encoding of single bytes or in UTF-8."""
+    """Return the number of control bytes, which no text has in a single-byte encoding or UTF-8."""
     return len(sample) - len(sample.translate(None, _CONTROLS))
 
 
-def _low_share(sample: bytes) -> float:
-    return sum(byte < ord(" ") for byte in sample) / len(sample)
-
-
 def wide_text(content: bytes, encoding: str) -> str:
-    """Return the text of bytes in a wide encoding, without a unit that was cut off at the end."""
-    whole = len(content) - len(content) % _UNITS[encoding]
-    return content[:whole].decode(encoding, errors="replace")
+    """Return the text of bytes in a wide encoding, without an incomplete unit at the end."""
+    end = len(content) - len(content) % _UNITS[encoding]
+    return content[:end].decode(encoding, errors="replace")
 
 
 def _likeliest(readings: Iterable[_Reading]) -> str:
-    """Return the encoding in which most is ASCII, then that of the fewest alphabets; empty for none."""
+    """Return the encoding with the most ASCII, then with the fewest alphabets; empty for none."""
     return max(readings, key=lambda it: (it.ascii_share, -it.blocks), default=_NOTHING).encoding
 
 
 def _hinted(declared: str) -> tuple[str, ...]:
-    """Return the wide encodings that a declared charset can mean; none for any other charset."""
+    """Return the wide encodings for a declared charset; none for other charsets."""
     try:
         known = codecs.lookup(declared).name if declared else ""
     except (LookupError, ValueError):
@@ -169,7 +166,7 @@ def _hinted(declared: str) -> tuple[str, ...]:
 
 
 def _readings(sample: bytes, encodings: Sequence[str]) -> Iterator[_Reading]:
-    """Yield what the sample reads in each encoding that it is valid in; a character cut at its end is left out."""
+    """Yield the sample decoded in each valid encoding, without an incomplete character at its end."""
     for encoding in encodings:
         decoder = codecs.getincrementaldecoder(encoding)()
         try:
@@ -189,14 +186,14 @@ def _is_utf8(sample: bytes) -> bool:
 
 
 def _stays_in_script(scripts: Iterable[str]) -> bool:
-    """Return whether letters that touch are nearly always of one script."""
+    """Return whether adjacent letters nearly always have the same script."""
     touching = [pair for pair in pairwise(scripts) if _NEUTRAL not in pair and _ODD not in pair]
     return sum(first != second for first, second in touching) <= len(touching) // _LETTERS_PER_BREAK + 1
 
 
 @lru_cache(maxsize=65_536)
 def _script(character: str) -> str:
-    """Return a letter's script, nothing for what every text may have, and `_ODD` for what hardly any text has."""
+    """Return a letter's script, `_NEUTRAL` for characters of any text, and `_ODD` for very rare ones."""
     kind = category(character)
     if kind == "Cc":
         return _NEUTRAL if character in _TEXT_CONTROLS else _ODD
@@ -224,11 +221,11 @@ def _is_common(character: str) -> bool:
 
 @cache
 def _common_characters() -> tuple[frozenset[str], ...]:
-    """Return the ideographs and syllables that each of the standards before Unicode lists first."""
-    return tuple(frozenset(_listed_first(encoding, *leads)) for encoding, leads in _COMMON.items())
+    """Return the common ideographs and syllables of each old encoding."""
+    return tuple(frozenset(_common_in(encoding, *leads)) for encoding, leads in _COMMON.items())
 
 
-def _listed_first(encoding: str, first: int, last: int) -> Iterator[str]:
+def _common_in(encoding: str, first: int, last: int) -> Iterator[str]:
     for lead, trail in product(range(first, last + 1), range(0x40, 0xFF)):
         character = bytes((lead, trail)).decode(encoding, "ignore")
         if len(character) == 1 and not character.isascii():

@@ -1,4 +1,4 @@
-"""Excel workbooks of before 2007 (xls)."""
+"""Old Excel workbooks (xls, before 2007)."""
 
 from collections.abc import Iterator
 from io import StringIO

@@ -41,7 +41,7 @@ _column = lru_cache(maxsize=_MAX_COLUMNS)(column_number)
 
 
 class SheetReader:
-    """Takes in the events of a sheet part."""
+    """Reads the events of a sheet part."""
 
     def __init__(self, builder: SheetBuilder, strings: SharedStrings, styles: Sequence[Style], clock: Clock) -> None:
         self._builder = builder
@@ -52,7 +52,7 @@ class SheetReader:
         self._parts: list[str] = []
         self._is_value = self._has_formula = False
         self._merges: list[Merge] = []
-        #: Formulas whose result the file does not hold, because no spreadsheet program has opened it.
+        #: Formulas without a stored result, because no spreadsheet program has opened the file.
         self.uncalculated = 0
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
@@ -73,7 +73,7 @@ class SheetReader:
             self._merges += _merges(attributes.get("ref", ""))
 
     def text(self, text: str) -> None:
-        """Take in a value."""
+        """Read a value."""
         if self._is_value:
             self._parts.append(text)
 
@@ -84,7 +84,7 @@ class SheetReader:
             self._finish_cell()
 
     def sheet(self) -> Sheet:
-        """Return the sheet that was read."""
+        """Return the sheet."""
         return self._builder.built(self._merges)
 
     def _finish_cell(self) -> None:
@@ -102,7 +102,7 @@ class SheetReader:
         return self._styles[number] if 0 <= number < len(self._styles) else PLAIN
 
     def _shown(self, written: str, style: Style) -> tuple[str, str]:
-        """Return the text that people see in a cell, and what kind of value it is."""
+        """Return the shown text of a cell and its kind."""
         kind = self._cell.get("t", "n")
         if kind == "s":
             number = int(written)
@@ -128,7 +128,7 @@ class SheetReader:
 
 
 def _merges(reference: str) -> list[Merge]:
-    """Return the range of a reference such as A1:C3, nothing for what is none."""
+    """Return the range of a reference such as A1:C3; empty for other text."""
     first, _, last = reference.partition(":")
     rows = [part.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ") for part in (first, last)]
     if not all(row.isdecimal() and len(row) <= len("1048576") for row in rows):
@@ -143,7 +143,7 @@ _BLOCK_BYTES: Final = 1024 * 1024
 def parse_xlsx(raw: RawDocument) -> ParsedDocument:
     """Return the document of an Excel workbook: a section per sheet, formulas by their stored results.
 
-    Hidden sheets are read too, and named in the metadata. Raises IngestError: `too_large` beyond
+    Hidden sheets are read too, and listed in the metadata. Raises IngestError: `too_large` beyond
     `grid.MAX_CELLS` cells, `corrupt`, `encrypted`, `empty`.
     """
     names = checked_names(raw.content)
@@ -181,7 +181,7 @@ class _Reader:
         )
         self._read(relations.by_kind.get("styles", ""), Handlers(start=styles.start))
         known_styles = styles.styles()
-        # Counting the values takes a fraction of reading them.
+        # Counting the values is much faster than reading them.
         CellBudget().take(sum(map(self._values_in, relations.by_id.values())))
         budget = CellBudget()
         for entry in workbook.sheets:
@@ -195,7 +195,7 @@ class _Reader:
             yield reader.sheet()
 
     def facts(self) -> dict[str, str]:
-        """Return what the file's properties say, and how many formulas have no result in it."""
+        """Return the file's properties, and the number of formulas without a result."""
         facts: dict[str, str] = {}
         part = self._root.by_kind.get("core-properties", "")
         if part in self._names:
@@ -211,14 +211,14 @@ class _Reader:
         return relations
 
     def _values_in(self, part: str) -> int:
-        """Return how many values a part holds, or a few less: those across the ends of the blocks read."""
+        """Return the number of values in a part, or slightly less: those across block ends are missed."""
         if part not in self._names:
             return 0
         with self._archive.open(part) as stream:
             return sum(block.count(b"<v>") for block in iter(lambda: stream.read(_BLOCK_BYTES), b""))
 
     def _read(self, part: str, handlers: Handlers) -> None:
-        """Read a part; one that is not there has nothing to say."""
+        """Read a part if the file has it."""
         if part in self._names:
             with self._archive.open(part) as stream:
                 read_events(stream, handlers)

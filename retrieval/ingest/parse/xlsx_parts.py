@@ -11,12 +11,12 @@ from retrieval.ingest.parse.number_format import NumberFormat, built_in, number_
 
 _RELATION_ID: Final = "id"
 _TRUE: Final = frozenset({"1", "true", "on"})
-#: Readings of East Asian words stand beside the words.
+#: Phonetic readings of East Asian words.
 _READING: Final = "rPh"
 
 
 class Relations:
-    """Which part is what, from a relationships part."""
+    """The parts of a file by id and by type, from a relationships part."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -25,7 +25,7 @@ class Relations:
         self.by_kind: dict[str, str] = {}
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Take in a relationship; what lies outside the file is left alone."""
+        """Read a relationship; targets outside the file are ignored."""
         if name == "Relationship" and attributes.get("TargetMode") != "External":
             target = attributes.get("Target", "")
             path = posixpath.normpath(posixpath.join("/" + self._folder, target)).lstrip("/")
@@ -50,7 +50,7 @@ class Workbook:
     clock: Clock = Clock.SINCE_1900
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Take in an element of the workbook part."""
+        """Read an element of the workbook part."""
         if name == "sheet":
             relation = next((value for key, value in attributes.items() if key.endswith(f":{_RELATION_ID}")), "")
             is_hidden = attributes.get("state", "visible") != "visible"
@@ -64,7 +64,7 @@ class SharedStrings:
 
     def __init__(self) -> None:
         self.texts: list[str] = []
-        #: What each of the texts is: a figure may be kept as a text.
+        #: Kinds of the texts: a figure may be stored as a text.
         self.kinds: list[str] = []
         self._parts: list[str] = []
         self._is_text = self._is_reading = False
@@ -78,7 +78,7 @@ class SharedStrings:
         self._is_text = name == "t" and not self._is_reading
 
     def text(self, text: str) -> None:
-        """Take in text of a run."""
+        """Read text of a run."""
         if self._is_text:
             self._parts.append(text)
 
@@ -94,7 +94,7 @@ class SharedStrings:
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How cells of one style show their values."""
+    """The number format and weight of a cell style."""
 
     format: NumberFormat
     is_bold: bool
@@ -113,7 +113,7 @@ class Styles:
         self._parent = ""
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Take in an element of the styles part."""
+        """Read an element of the styles part."""
         if name in ("fonts", "cellXfs", "cellStyleXfs", "dxfs"):
             self._parent = name
         elif name == "numFmt" and self._parent != "dxfs":
@@ -126,7 +126,7 @@ class Styles:
             self._formats.append((_number(attributes, "numFmtId"), _number(attributes, "fontId")))
 
     def styles(self) -> list[Style]:
-        """Return what was read, in the order of the cells' style numbers."""
+        """Return the styles in the order of their numbers."""
         return [
             Style(
                 number_format(self._codes.get(code) or built_in(code)),

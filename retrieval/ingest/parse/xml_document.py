@@ -15,9 +15,9 @@ from retrieval.ingest.parse.html import blocks_of_content, parse_html
 from retrieval.ingest.parse.xml_reading import local, name_of, tree_of
 from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
 
-FEED_ROOTS: Final = frozenset({"rss", "rdf", "feed"})
+_FEED_ROOTS: Final = frozenset({"rss", "rdf", "feed"})
 _ITEMS: Final = frozenset({"item", "entry"})
-#: Where the text of an item stands, the fullest first.
+#: Elements with the text of an item, most complete first.
 _CONTENTS: Final = ("encoded", "content", "description", "summary")
 _DATES: Final = ("updated", "modified", "pubdate", "published", "date", "lastbuilddate")
 _AUTHORS: Final = ("creator", "author")
@@ -26,25 +26,27 @@ _DEEPEST_LEVEL: Final = 6
 _MAX_ITEMS: Final = 10_000
 
 
-def feed_of(raw: RawDocument, root: etree._Element) -> ParsedDocument:
+def _feed(raw: RawDocument, root: etree._Element) -> ParsedDocument:
     """Return a feed with a heading for each item; raises IngestError `too_large` beyond 10,000 items."""
     items = [element for element in root.iter() if local(element) in _ITEMS]
     if len(items) > _MAX_ITEMS:
         raise IngestError("too_large", f"The feed has more than {_MAX_ITEMS} items.")
     channel = next((element for element in root if local(element) == "channel"), root)
     facts = {
-        "language": _said(channel, ("language",)),
-        "description": _said(channel, ("description", "subtitle")),
-        "modified": _date(_said(channel, _DATES)),
+        "language": _text_of(channel, ("language",)),
+        "description": _text_of(channel, ("description", "subtitle")),
+        "modified": _date(_text_of(channel, _DATES)),
     }
     blocks = (block for item in items for block in _item(item))
-    return finished(raw, source_type="feed", blocks=blocks, metadata=facts, explicit_title=_said(channel, ("title",)))
+    return finished(
+        raw, source_type="feed", blocks=blocks, metadata=facts, explicit_title=_text_of(channel, ("title",))
+    )
 
 
 def _item(item: etree._Element) -> Iterator[Block]:
-    title = _said(item, ("title",))
+    title = _text_of(item, ("title",))
     yield Block(BlockKind.HEADING, title or _link(item) or "Untitled", level=_ITEM_LEVEL)
-    facts = (_date(_said(item, _DATES)), _said(item, _AUTHORS), _link(item))
+    facts = (_date(_text_of(item, _DATES)), _text_of(item, _AUTHORS), _link(item))
     yield Block(BlockKind.PARAGRAPH, " · ".join(filter(None, facts)))
     for block in blocks_of_content(_content(item)):
         is_heading = block.kind is BlockKind.HEADING
@@ -55,7 +57,7 @@ def _item(item: etree._Element) -> Iterator[Block]:
 
 
 def _content(item: etree._Element) -> str:
-    """Return the markup of an item; Atom may hold it as elements instead of text."""
+    """Return the markup of an item, which may be text or, in Atom, elements."""
     for name in _CONTENTS:
         for child in _children(item, name):
             markup = child.text or ""
@@ -69,23 +71,23 @@ def _children(element: etree._Element, name: str) -> Iterator[etree._Element]:
     return (child for child in element if local(child) == name)
 
 
-def _said(element: etree._Element, names: tuple[str, ...]) -> str:
-    """Return the text of the first child with one of the names, the first of the names first.
+def _text_of(element: etree._Element, names: tuple[str, ...]) -> str:
+    """Return the text of the first child with one of the names, in the order of the names.
 
-    What is escaped twice, as titles often are, is read as it was meant.
+    Text that is escaped twice, as titles often are, is unescaped.
     """
     texts = (one_line(unescape("".join(child.itertext()))) for name in names for child in _children(element, name))
     return next(filter(None, texts), "")
 
 
 def _link(item: etree._Element) -> str:
-    """Return the address of an item: RSS writes it as text, Atom in an attribute beside other links."""
+    """Return the address of an item: text in RSS, an attribute of one of several links in Atom."""
     links = [child for child in _children(item, "link") if child.get("rel", "alternate") == "alternate"]
     return next((one_line(link.get("href") or link.text or "") for link in links), "")
 
 
 def _date(written: str) -> str:
-    """Return a date of RSS or Atom as ISO writes it, and what is neither as it stands."""
+    """Return a date of RSS or Atom in ISO format, and other text unchanged."""
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         try:
             return read(written).isoformat()
@@ -108,8 +110,8 @@ def parse_xml(raw: RawDocument) -> ParsedDocument:
         return parse_html(raw)
     if kind == "svg":
         raise IngestError("unsupported_type", "The file is a drawing.")
-    if kind in FEED_ROOTS:
-        return feed_of(raw, root)
+    if kind in _FEED_ROOTS:
+        return _feed(raw, root)
     if len(root) > _MAX_PARTS:
         raise IngestError("too_large", f"The file has more than {_MAX_PARTS} parts.")
     texts = ("\n".join(_lines(part, "")) for part in root)
@@ -119,22 +121,18 @@ def parse_xml(raw: RawDocument) -> ParsedDocument:
 
 
 def _lines(element: etree._Element, path: str) -> Iterator[str]:
-    """Yield a line for each element that has text or attributes of its own; text with marked words stays together."""
+    """Yield a line for each element with text or attributes; text that contains elements stays on one line."""
     name = name_of(element)
     if not name:
         return
     step = f"{path}.{name}" if path else name
-    if _is_mixed(element):
+    is_mixed = len(element) > 0 and any(one_line(text or "") for text in (element.text, *(it.tail for it in element)))
+    if is_mixed:
         yield from _line(element, step, "".join(element.itertext()))
     else:
         yield from _line(element, step, element.text or "")
         for child in element:
             yield from _lines(child, step)
-
-
-def _is_mixed(element: etree._Element) -> bool:
-    """Return True for text with elements inside it."""
-    return len(element) > 0 and any(one_line(text or "") for text in (element.text, *(it.tail for it in element)))
 
 
 def _line(element: etree._Element, path: str, text: str) -> Iterator[str]:

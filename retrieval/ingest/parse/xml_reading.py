@@ -11,17 +11,17 @@ from lxml import etree
 from retrieval.errors import IngestError
 from retrieval.ingest.parse.decoding import in_utf8, looks_binary
 
-#: Office formats nest some twenty elements; a reader of events needs no more.
+#: Office formats nest about twenty elements.
 _MAX_DEPTH: Final = 256
 
 
 def _ignore(_: str) -> None:
-    """Do nothing with what is not asked for."""
+    """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handlers:
-    """What is called while a stream is read; names come without their namespace prefix."""
+    """Callbacks for the events of a stream; names have no namespace prefix."""
 
     start: Callable[[str, Mapping[str, str]], None]
     end: Callable[[str], None] = _ignore
@@ -31,8 +31,8 @@ class Handlers:
 def read_events(stream: IO[bytes], handlers: Handlers) -> None:
     """Call the handlers for everything in the stream, in order.
 
-    Raises IngestError `corrupt` for what is no XML, for a document type (no format read here has
-    one, and entities need one) and for elements nested out of all proportion.
+    Raises IngestError `corrupt` for content that is not XML, for a document type (no format here has one, and entities
+    need one) and for elements nested too deeply.
     """
     parser = expat.ParserCreate()
     parser.buffer_text = True
@@ -57,11 +57,11 @@ def read_events(stream: IO[bytes], handlers: Handlers) -> None:
     try:
         parser.ParseFile(stream)
     except expat.ExpatError as error:
-        raise IngestError("corrupt", "The file holds damaged XML.") from error
+        raise IngestError("corrupt", "The file contains damaged XML.") from error
 
 
 def _refuse_doctype(*_: object) -> None:
-    raise IngestError("corrupt", "The file declares a document type, which its format forbids.")
+    raise IngestError("corrupt", "The file declares a document type, which its format does not allow.")
 
 
 _ENTITY_DECLARATION: Final = re.compile(rb"<!ENTITY\b|<\0!\0E\0N\0T|\0<\0!\0E\0N\0T")
@@ -72,18 +72,18 @@ _WIDE_DECLARATION: Final = re.compile(
 
 
 def tree_of(content: bytes) -> etree._Element:
-    """Return the root of an XML document; damage is passed over where it can be.
+    """Return the root of an XML document; damage is ignored if possible.
 
-    Raises IngestError: `corrupt` when there is nothing to read and for a document that declares entities of
-    its own (a few lines of those can stand for terabytes), `unsupported_type` when it is binary.
+    Raises IngestError: `corrupt` for an unreadable document and one that declares entities (a few lines of those can
+    expand to terabytes), `unsupported_type` for a binary file.
     """
     if looks_binary(content):
         raise IngestError("unsupported_type", "The file is binary, not text.")
     written = in_utf8(content)
-    # What a file declares is wrong once it is UTF-8, and a file without NULs is not in UTF-16.
+    # The declared encoding is wrong after the conversion to UTF-8, and a file without NULs is not in UTF-16.
     content = (_WIDE_DECLARATION if written is content else _XML_DECLARATION).sub(b"", written)
     if _ENTITY_DECLARATION.search(content):
-        raise IngestError("corrupt", "The file declares XML entities, which are not read.")
+        raise IngestError("corrupt", "The file declares XML entities, which are not supported.")
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True, remove_comments=True
     )
@@ -97,16 +97,16 @@ def tree_of(content: bytes) -> etree._Element:
 
 
 def name_of(element: etree._Element) -> str:
-    """Return an element's name without its namespace; empty for what is no element."""
+    """Return an element's name without its namespace; empty for other nodes."""
     return etree.QName(element).localname if isinstance(element.tag, str) else ""
 
 
 def local(element: etree._Element) -> str:
-    """Return an element's name in small letters, for comparing."""
+    """Return an element's name in lower case."""
     return name_of(element).lower()
 
 
-#: Dublin Core and what Office and OpenDocument put beside it, by element name.
+#: Metadata keys by element name, in Dublin Core, Office and OpenDocument.
 _FACTS: Final = {
     "title": "title",
     "creator": "author",
@@ -149,7 +149,7 @@ class _Facts:
 
 
 def facts_in(stream: IO[bytes]) -> dict[str, str]:
-    """Return the facts of a properties part by their usual names, the first of each; dates as ISO days."""
+    """Return the metadata in a properties part, the first value of each key; dates as ISO days."""
     facts = _Facts()
     read_events(stream, Handlers(start=facts.start, end=facts.end, text=facts.text))
     return facts.found
