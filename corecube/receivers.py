@@ -9,8 +9,7 @@ from django.dispatch import receiver
 from django.utils import timezone
 
 from corecube import audit
-from corecube.connectors.state import remove_state, state_folder
-from corecube.connectors.upload import remove_uploads, upload_folder
+from corecube.connectors.folders import remove_folder, state_folder, upload_folder
 from corecube.models import ApiKey, Compartment, Connection, OidcMembership, User
 
 
@@ -28,8 +27,8 @@ def revoke_narrowed_keys(instance: Compartment, **_: object) -> None:
 @receiver(post_delete, sender=Connection)
 def remove_files_with_connection(instance: Connection, **_: object) -> None:
     """Remove the connection's uploads, and what its connector kept, once the deletion is committed."""
-    transaction.on_commit(partial(remove_uploads, upload_folder(instance)))
-    transaction.on_commit(partial(remove_state, state_folder(instance)))
+    for folder in (upload_folder(instance), state_folder(instance)):
+        transaction.on_commit(partial(remove_folder, folder))
 
 
 @receiver(m2m_changed, sender=User.groups.through)

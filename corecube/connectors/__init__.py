@@ -1,4 +1,4 @@
-"""Connectors: each reads one kind of source. A new kind is one module or package and one entry in `kinds.py`."""
+"""Connectors: each reads one kind of source. A new kind needs one module or package and one entry in `kinds.py`."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -6,10 +6,10 @@ from typing import Any, Final
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from corecube.connectors.kinds import KINDS
-from corecube.connectors.local_files import LocalFiles, command_files, local_files
+from corecube.connectors.folders import state_folder, upload_folder
+from corecube.connectors.kinds import KINDS, kind_named
+from corecube.connectors.local_files import command_files, local_files
 from corecube.connectors.setup import SourceSetup
-from corecube.connectors.state import state_folder
 from corecube.connectors.types import (
     Capability,
     Connector,
@@ -19,44 +19,43 @@ from corecube.connectors.types import (
     ProbedConnector,
     SourceItem,
 )
-from corecube.connectors.upload import upload_folder
 from corecube.errors import ConfigError
 from corecube.models import Connection
 from corecube.secrets import unseal
 
-#: Where each kind's connector is.
+#: The dotted path of each kind's connector.
 CONNECTORS: Final[Mapping[str, str]] = {kind.name: kind.connector for kind in KINDS.values()}
 
 
 def connector_for(connection: Connection, secrets: Mapping[str, str] | None = None) -> ProbedConnector:
-    """Return the connector that reads a connection; raise ConfigError when its kind, config or secrets are wrong.
+    """Return the connector of a connection; raise ConfigError for an invalid kind, config or secret.
 
-    `secrets` stand in for those that the connection has stored.
+    `secrets` replace the stored ones.
     """
-    if connection.kind not in CONNECTORS:
-        message = f"There is no connector of kind {connection.kind!r}; there are: {', '.join(CONNECTORS)}."
-        raise ConfigError(message)
-    setup = setup_of(connection, secrets)
-    connector: ProbedConnector = import_string(CONNECTORS[connection.kind]).from_setup(setup)
+    connector: ProbedConnector = import_string(kind_named(connection.kind).connector).from_setup(
+        setup_of(connection, secrets)
+    )
     return connector
 
 
-def tells_changes(kind: str) -> bool:
-    """Return whether connectors of a kind can tell what changed without listing everything."""
+def is_incremental(kind: str) -> bool:
+    """Return whether connectors of a kind can list changes without listing everything."""
     return kind in CONNECTORS and issubclass(import_string(CONNECTORS[kind]), IncrementalConnector)
 
 
 def setup_of(connection: Connection, secrets: Mapping[str, str] | None = None) -> SourceSetup:
-    """Return what a connection hands to its connector; raise ConfigError for a config that is no object."""
+    """Return the setup of a connection's connector; raise ConfigError for a config that is not an object."""
     if not isinstance(connection.config, dict):
         raise ConfigError("The config must be a JSON object.")
+    path = connection.command_path
+    is_command_path = path and path == connection.config.get("path")
     return SourceSetup(
         config=connection.config,
         secrets=unseal(connection.sealed_secrets) if secrets is None else secrets,
         state=state_folder(connection),
         uploads=upload_folder(connection),
         max_bytes=settings.CORECUBE_MAX_FILE_BYTES,
-        local=_local_files_of(connection),
+        local=command_files(path) if is_command_path else local_files(),
         connection=connection.pk or 0,
     )
 
@@ -64,18 +63,12 @@ def setup_of(connection: Connection, secrets: Mapping[str, str] | None = None) -
 def checked_config(
     kind: str, config: Mapping[str, Any], secrets: Mapping[str, str] | None = None, *, command_path: str = ""
 ) -> None:
-    """Raise ConfigError when a connection with this kind, config and secrets could not be read.
+    """Raise ConfigError if a connection with this kind, config and secrets cannot be read.
 
     `command_path` is a path that a command on this machine chose.
     """
     unsaved = Connection(kind=kind, slug="unsaved", config=dict(config), command_path=command_path)
     connector_for(unsaved, secrets).check()
-
-
-def _local_files_of(connection: Connection) -> LocalFiles:
-    """Return what a connection may read of this machine's files; more where a command chose its path."""
-    path = connection.command_path
-    return command_files(path) if path and path == connection.config.get("path") else local_files()
 
 
 __all__ = [
@@ -88,6 +81,6 @@ __all__ = [
     "SourceItem",
     "checked_config",
     "connector_for",
+    "is_incremental",
     "setup_of",
-    "tells_changes",
 ]

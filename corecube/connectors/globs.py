@@ -1,6 +1,6 @@
-"""Which items of a source are wanted: include and exclude patterns as in a `.gitignore`.
+"""Include and exclude patterns for the items of a source, with the syntax of `.gitignore`.
 
-pathspec reads the patterns. RE2 applies them, in linear time whatever an admin wrote.
+pathspec parses the patterns. RE2 matches them, in linear time for every pattern.
 """
 
 import re
@@ -25,11 +25,11 @@ _OPTIONS.never_capture = True
 
 @dataclass(frozen=True, slots=True)
 class Globs:
-    """Decides by its path whether an item is wanted.
+    """Include and exclude patterns for paths.
 
-    An item is wanted if an include pattern matches, or if there is no include pattern, unless an exclude pattern
+    An item is included if an include pattern matches, or if there is no include pattern, unless an exclude pattern
     matches. `*.md` matches in every folder, `/docs/**` and `docs/` match everything below that folder, and a later
-    `!docs/old.md` takes one out of its list again. Paths are relative, with `/` between their parts. Raises ConfigError
+    `!docs/old.md` removes one path from its list. Paths are relative, with `/` between their parts. Raises ConfigError
     for an invalid pattern.
     """
 
@@ -39,12 +39,12 @@ class Globs:
     _excluded: "tuple[_Pattern, ...]" = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Read the patterns."""
-        object.__setattr__(self, "_included", _read(self.include))
-        object.__setattr__(self, "_excluded", _read(self.exclude))
+        """Compile the patterns."""
+        object.__setattr__(self, "_included", _compiled(self.include))
+        object.__setattr__(self, "_excluded", _compiled(self.exclude))
 
-    def want(self, path: str) -> bool:
-        """Return whether the item at a path is wanted."""
+    def includes(self, path: str) -> bool:
+        """Return whether the item at a path is included."""
         return (not self.include or _matches(self._included, path)) and not self.excludes(path)
 
     def excludes(self, path: str) -> bool:
@@ -55,20 +55,20 @@ class Globs:
 @dataclass(frozen=True, slots=True)
 class _Pattern:
     regex: Any  # re2's compiled pattern, which has no types
-    takes_back: bool
+    is_negated: bool
 
 
 def _matches(patterns: Iterable[_Pattern], path: str) -> bool:
-    """Return what the last matching pattern decides."""
+    """Return the decision of the last matching pattern."""
     text = "/".join(part for part in path.split("/") if part).encode(errors="replace")
     matching = False
     for pattern in patterns:
-        if pattern.takes_back == matching and pattern.regex.search(text):
-            matching = not pattern.takes_back
+        if pattern.is_negated == matching and pattern.regex.search(text):
+            matching = not pattern.is_negated
     return matching
 
 
-def _read(patterns: Sequence[str]) -> tuple[_Pattern, ...]:
+def _compiled(patterns: Sequence[str]) -> tuple[_Pattern, ...]:
     if len(patterns) > _MAX_PATTERNS:
         raise ConfigError(f"There are {len(patterns)} patterns; the maximum is {_MAX_PATTERNS}.")
     return tuple(_pattern(pattern) for pattern in patterns)
@@ -87,11 +87,11 @@ def _pattern(text: str) -> _Pattern:
         regex = to_regex(plain)[0] or to_regex(plain.replace("[", r"\["))[0]
         if regex is None:
             raise _invalid(text)
-        # A negated bracket does not match the border between two folders either.
+        # A negated bracket does not match a slash either.
         compiled = re2.compile(regex.replace("[^]", r"[^\]").replace("[^", "[^/"), _OPTIONS)
     except (GitIgnorePatternError, re2.error) as error:
         raise _invalid(text) from error
-    return _Pattern(compiled, takes_back=text.startswith("!"))
+    return _Pattern(compiled, is_negated=text.startswith("!"))
 
 
 def _invalid(text: str) -> ConfigError:

@@ -1,13 +1,13 @@
-"""HTTP as connectors need it: checked addresses, bounded in size and time, patient with a busy server."""
+"""The HTTP client of connectors: checked addresses, limits on size and time, retries for a busy server."""
 
 import random
 import time
 import weakref
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from email.message import Message
 from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any, Final, Self
@@ -15,107 +15,98 @@ from urllib.parse import urljoin, urlsplit
 
 import httpcore2
 
-from corecube.connectors.addresses import AddressGuard
-from corecube.connectors.bodies import body_of
-from corecube.connectors.network import Deadline, GuardedBackend
+from corecube.connectors.network import AddressGuard, Deadline, GuardedBackend
+from corecube.connectors.setup import too_large
 from corecube.connectors.types import ItemError
 from corecube.connectors.urls import checked_url, origin
 from corecube.version import VERSION
 
 USER_AGENT: Final = f"CoreCube/{VERSION}"
-#: Answers of a server that is busy or restarting: asking again later may help.
+#: Statuses of a server that is busy or restarting: a retry may help.
 _BUSY: Final = frozenset({429, 502, 503, 504})
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_BLOCK: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpLimits:
-    """What one request may take."""
+    """Limits of one request."""
 
-    #: Of the body, before and after it is decompressed.
+    #: Body size, before and after decompression.
     max_bytes: int
-    #: Of one wait for the network.
+    #: One wait for the network.
     timeout_seconds: float = 20.0
-    #: Of one request from its start to its body's last byte, redirects included.
+    #: One request from its start to the last byte of its body, including redirects.
     request_seconds: float = 60.0
-    #: Of a request with all its repetitions and the waits between them.
+    #: A request with all its retries and the waits between them.
     total_seconds: float = 180.0
     attempts: int = 4
     redirects: int = 5
-    #: Upper end of the first random wait; each further one doubles it.
+    #: Maximum of the first random wait; each further wait doubles it.
     backoff_seconds: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a server said."""
+class Response:
+    """The response of a server."""
 
-    #: Where the answer came from, after redirects.
+    #: The final address, after redirects.
     url: str
     status: int
-    #: Names are in small letters; of several with one name the last.
+    #: Names are in lower case; if a name is repeated, its last value.
     headers: Mapping[str, str]
     body: bytes
 
     @property
     def media_type(self) -> str:
-        """The content type without its parameters, in small letters."""
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-    @property
-    def charset(self) -> str:
-        """The content type's charset, empty where none is given."""
-        message = Message()
-        message["content-type"] = self.headers.get("content-type", "")
-        return str(message.get_content_charset() or "")
+        """The content type without its parameters, in lower case."""
+        return media_type_of(self.headers)
 
     @property
     def is_busy(self) -> bool:
-        """Whether asking again later may help."""
+        """Whether a retry may help."""
         return self.status in _BUSY
 
     @property
     def is_redirect(self) -> bool:
-        """Whether it only says where else to ask."""
+        """Whether this is a redirect with a target."""
         return self.status in _REDIRECTS and bool(self.headers.get("location"))
 
     def target(self) -> str:
-        """Return where a redirect leads; raise ItemError "bad_address"."""
+        """Return the target of a redirect; raise ItemError "bad_address"."""
         return checked_url(urljoin(self.url, self.headers["location"]))
 
     def modified_at(self) -> datetime | None:
-        """Return when the server says that it was changed."""
+        """Return the date of the header Last-Modified, None without a valid one."""
         return http_date(self.headers.get("last-modified", ""))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
-    """How one request differs from the usual."""
+class RequestOptions:
+    """Options of one request."""
 
     headers: Mapping[str, str] = field(default_factory=dict)
-    #: Whether redirects are followed; where not, they are answers too.
+    #: Whether to follow redirects; if not, the redirect is the response.
     follow: bool = True
-    #: Whether the body behind a status and its headers is wanted; where not, it is left unread and empty.
-    wants: Callable[[int, Mapping[str, str]], bool] = lambda *_: True
-    #: Instead of the client's own limit.
+    #: Decides by status and headers whether to read the body; an unread body is empty.
+    wants_body: Callable[[int, Mapping[str, str]], bool] = lambda *_: True
+    #: Overrides the client's limit.
     max_bytes: int | None = None
 
 
-_USUAL: Final = Ask()
+_DEFAULT_OPTIONS: Final = RequestOptions()
 
 
 @dataclass
 class HttpClient(AbstractContextManager["HttpClient"]):
-    """Sends GET requests. It serves one thread at a time."""
+    """Sends GET requests. Not thread-safe: one thread at a time."""
 
     limits: HttpLimits
     guard: AddressGuard
     headers: Mapping[str, str] = field(default_factory=dict)
-    #: Sent to the origin `credentials_for` only, also after a redirect.
+    #: Headers that are sent to the origin `credentials_for` only, also after a redirect.
     credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
     credentials_for: str = ""
-    #: Raises ItemError for a redirect that is not to be followed.
-    may_go: Callable[[str], None] = lambda _: None
     sleep: Callable[[float], None] = time.sleep
     uniform: Callable[[float, float], float] = random.uniform
     clock: Callable[[], float] = time.monotonic
@@ -130,7 +121,7 @@ class HttpClient(AbstractContextManager["HttpClient"]):
             max_connections=4,
             keepalive_expiry=30.0,
         )
-        # A connector lives as long as somebody reads from it, and nobody says when that ends.
+        # Connectors are not closed explicitly.
         weakref.finalize(self, self._pool.close)
 
     def __exit__(
@@ -143,72 +134,77 @@ class HttpClient(AbstractContextManager["HttpClient"]):
         """Close the connections."""
         self._pool.close()
 
-    def impatient(self) -> Self:
-        """Return a client that asks once only, for somebody who waits; the caller closes it."""
+    def without_retries(self) -> Self:
+        """Return a client that sends each request once only, for interactive checks; the caller closes it."""
         return replace(self, limits=replace(self.limits, attempts=1))
 
-    def get(self, url: str, ask: Ask = _USUAL) -> Answer:
-        """Return the answer to a GET request, whatever its status.
+    def get(self, url: str, options: RequestOptions = _DEFAULT_OPTIONS) -> Response:
+        """Return the response to a GET request, whatever its status.
 
-        A busy server is asked again, after the time it names or a random one that grows; when it stays busy its last
-        answer is returned. Raises ItemError: "unreachable", "timeout", "too_large", "private_address", "redirect",
+        A busy server gets retries, after its Retry-After time or a random, growing wait; if it stays busy, its last
+        response is returned. Raises ItemError: "unreachable", "timeout", "too_large", "private_address", "redirect",
         "corrupt" for a body that cannot be decompressed.
         """
         ends = self.clock() + self.limits.total_seconds
         for attempt in range(1, self.limits.attempts):
-            answer = self._tried(url, ask)
-            wait = self._wait(answer, attempt)
-            if (answer and not answer.is_busy) or self.clock() + wait >= ends:
-                return answer or self._once(url, ask)
+            response = self._get_if_reachable(url, options)
+            requested = retry_after(response.headers) if response else None
+            jitter = self.uniform(0, self.limits.backoff_seconds * 2 ** (attempt - 1))
+            wait = jitter if requested is None else requested + jitter / 4
+            if (response and not response.is_busy) or self.clock() + wait >= ends:
+                return response or self._get_once(url, options)
             self.sleep(wait)
-        return self._once(url, ask)
+        return self._get_once(url, options)
 
-    def _tried(self, url: str, ask: Ask) -> Answer | None:
-        """Return the answer, or None where the network failed and asking again may help."""
+    def _get_if_reachable(self, url: str, options: RequestOptions) -> Response | None:
+        """Return the response, or None if the network failed and a retry may help."""
         try:
-            return self._once(url, ask)
+            return self._get_once(url, options)
         except ItemError as error:
             if error.reason != "unreachable":
                 raise
             return None
 
-    def _wait(self, answer: Answer | None, attempt: int) -> float:
-        asked_for = retry_after(answer.headers) if answer else None
-        jitter = self.uniform(0, self.limits.backoff_seconds * 2 ** (attempt - 1))
-        return jitter if asked_for is None else asked_for + jitter / 4
-
-    def _once(self, url: str, ask: Ask) -> Answer:
+    def _get_once(self, url: str, options: RequestOptions) -> Response:
         """Send a request and follow its redirects."""
         self._deadline.start(self.limits.request_seconds)
         for _ in range(self.limits.redirects + 1):
-            answer = self._send(url, ask)
-            if not answer.is_redirect or not ask.follow:
-                return answer
-            url = answer.target()
-            self.may_go(url)
-        raise ItemError("redirect", f"The address leads around: more than {self.limits.redirects} redirects.")
+            response = self._send(url, options)
+            if not response.is_redirect or not options.follow:
+                return response
+            url = response.target()
+        raise ItemError("redirect", f"The server sent more than {self.limits.redirects} redirects.")
 
-    def _send(self, url: str, ask: Ask) -> Answer:
-        own = self.credentials if origin(url) == self.credentials_for else {}
-        sent = {"User-Agent": USER_AGENT, "Accept-Encoding": "gzip", **self.headers, **own, **ask.headers}
-        step = self.limits.timeout_seconds
-        timeouts = {"connect": step, "read": step, "write": step, "pool": step}
+    def _send(self, url: str, options: RequestOptions) -> Response:
+        credentials = self.credentials if origin(url) == self.credentials_for else {}
+        headers = {"User-Agent": USER_AGENT, "Accept-Encoding": "gzip", **self.headers, **credentials}
+        raw = _raw_headers({**headers, **options.headers})
+        timeouts = dict.fromkeys(("connect", "read", "write", "pool"), self.limits.timeout_seconds)
+        host = urlsplit(url).hostname or "The server"
         try:
-            with self._pool.stream("GET", url, headers=_raw(sent), extensions={"timeout": timeouts}) as response:
-                found = _headers(response.headers)
-                limit = ask.max_bytes or self.limits.max_bytes
-                body = body_of(response.iter_stream(), found, limit) if ask.wants(response.status, found) else b""
-                return Answer(url, response.status, found, body)
+            with self._pool.stream("GET", url, headers=raw, extensions={"timeout": timeouts}) as response:
+                found = headers_of(response.headers)
+                wants_body = options.wants_body(response.status, found)
+                limit = options.max_bytes or self.limits.max_bytes
+                body = body_of(response.iter_stream(), found, limit) if wants_body else b""
+                return Response(url, response.status, found, body)
         except httpcore2.TimeoutException as error:
-            raise ItemError("timeout", f"{_host(url)} took longer than it may.") from error
+            raise ItemError("timeout", f"{host} did not answer in time.") from error
         except (httpcore2.NetworkError, httpcore2.RemoteProtocolError, OSError) as error:
-            raise ItemError("unreachable", f"{_host(url)} cannot be reached: {_reason(error)}.") from error
+            # Only the network's reason: nothing of the request may appear in the message.
+            reason = str(error).strip().rstrip(".") or type(error).__name__
+            raise ItemError("unreachable", f"{host} cannot be reached: {reason}.") from error
         except (httpcore2.ProtocolError, httpcore2.UnsupportedProtocol) as error:
-            raise ItemError("bad_address", f"{_host(url)} cannot be asked for this address.") from error
+            raise ItemError("bad_address", f"{host} does not accept a request for this address.") from error
+
+
+def media_type_of(headers: Mapping[str, str]) -> str:
+    """Return the content type without its parameters, in lower case."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def retry_after(headers: Mapping[str, str], now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> float | None:
-    """Return the seconds that a server asks to wait; None where it does not say."""
+    """Return the wait in seconds that a server requests; None if it requests none."""
     value = headers.get("retry-after", "").strip()
     if value.isascii() and value.isdigit():
         return float(value[:9])
@@ -217,7 +213,7 @@ def retry_after(headers: Mapping[str, str], now: Callable[[], datetime] = lambda
 
 
 def http_date(value: str) -> datetime | None:
-    """Return an HTTP date as a moment, None for what is none."""
+    """Return an HTTP date with its time zone, None for an invalid one."""
     try:
         moment = parsedate_to_datetime(value)
     except (TypeError, ValueError, OverflowError):
@@ -225,21 +221,53 @@ def http_date(value: str) -> datetime | None:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+def body_of(blocks: Iterable[bytes], headers: Mapping[str, str], limit: int) -> bytes:
+    """Return a decompressed body; raise ItemError as soon as it exceeds the limit in bytes."""
+    if (announced := headers.get("content-length", "")).isdigit() and int(announced[:18]) > limit:
+        raise too_large(int(announced[:18]), limit)
+    encoding = headers.get("content-encoding", "identity").strip().lower()
+    if encoding in {"", "identity"}:
+        return _joined(blocks, limit)
+    if encoding not in {"gzip", "x-gzip"}:
+        raise ItemError("corrupt", "The server uses an unsupported compression.")
+    return _joined(_gunzipped(blocks), limit)
+
+
+def gunzip(content: bytes, limit: int) -> bytes:
+    """Return the decompressed bytes of gzip content; raise ItemError "too_large" or "corrupt"."""
+    return _joined(_gunzipped([content]), limit)
+
+
+def _gunzipped(blocks: Iterable[bytes]) -> Iterable[bytes]:
+    opened = zlib.decompressobj(16 + zlib.MAX_WBITS)
+    try:
+        for block in blocks:
+            waiting = block
+            while waiting and not opened.eof:
+                yield opened.decompress(waiting, _BLOCK)
+                waiting = opened.unconsumed_tail
+    except zlib.error as error:
+        raise ItemError("corrupt", "The compressed content is damaged.") from error
+    if not opened.eof:
+        raise ItemError("corrupt", "The compressed content is incomplete.")
+
+
+def _joined(blocks: Iterable[bytes], limit: int) -> bytes:
+    parts = bytearray()
+    for block in blocks:
+        parts += block
+        if len(parts) > limit:
+            raise too_large(len(parts), limit)
+    return bytes(parts)
+
+
+def headers_of(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Return headers as text, with names in lower case."""
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in raw}
 
 
-def _raw(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+def _raw_headers(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
     try:
         return [(name.encode("ascii"), value.encode("latin-1")) for name, value in headers.items()]
     except UnicodeEncodeError as error:
-        raise ItemError("bad_address", "A header of the request cannot be written.") from error
-
-
-def _host(url: str) -> str:
-    return urlsplit(url).hostname or "The server"
-
-
-def _reason(error: Exception) -> str:
-    """Return what a person can do something with; nothing of the request stands in it."""
-    return str(error).strip().rstrip(".") or type(error).__name__
+        raise ItemError("bad_address", "A request header contains an invalid character.") from error

@@ -1,4 +1,4 @@
-"""The kinds of connections as people choose and fill them in: what each reads, its config and its secrets."""
+"""The kinds of connections: label, purpose, connector, config and secrets of each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from corecube.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """Something that a connector signs in with."""
+    """A credential of a connector."""
 
     name: str
     label: str
@@ -22,60 +22,60 @@ class Secret:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of connection."""
+    """A kind of connection."""
 
     name: str
     label: str
     #: What it reads, in one sentence.
     purpose: str
-    #: Where its connector and the model of its config are; imported when needed: some connectors bring large libraries.
+    #: Dotted paths of the connector and of its config's model; imported when needed: some have large dependencies.
     connector: str
     config: str
     secrets: tuple[Secret, ...] = ()
-    #: The field of the config with the address that the secrets go to.
-    goes_to: str = ""
-    #: The field of the config that names files of this machine; unless it is an address, where the secrets go to it.
-    local_in: str = ""
-    #: Documents come to it; there is nothing to fetch before they do.
-    is_fed: bool = False
+    #: The config field with the address that receives the secrets.
+    address_field: str = ""
+    #: The config field with a path on this machine; if it is also the address field, it may be a URL instead.
+    path_field: str = ""
+    #: Documents are sent to the connection; before that there is nothing to fetch.
+    receives_documents: bool = False
 
     def model(self) -> type[SourceConfig]:
         """Return the model that checks this kind's config."""
         model: type[SourceConfig] = import_string(self.config)
         return model
 
-    def reads_this_machine(self, config: Mapping[str, object]) -> bool:
+    def reads_local_files(self, config: Mapping[str, object]) -> bool:
         """Return whether a connection with this config reads files of the machine that it runs on."""
-        is_address = str(config.get(self.local_in, "")).lower().startswith(("http://", "https://"))
-        return bool(self.local_in) and not (is_address and self.local_in == self.goes_to)
+        is_address = str(config.get(self.path_field, "")).lower().startswith(("http://", "https://"))
+        return bool(self.path_field) and not (is_address and self.path_field == self.address_field)
 
     def destination(self, config: Mapping[str, object]) -> str:
-        """Return the host that the secrets go to, with scheme and port; empty for a kind that sends none."""
-        parts = urlsplit(str(config.get(self.goes_to, "")))
-        return f"{parts.scheme}://{parts.netloc}".lower() if self.goes_to else ""
+        """Return the host that receives the secrets, with scheme and port; empty for a kind without secrets."""
+        parts = urlsplit(str(config.get(self.address_field, "")))
+        return f"{parts.scheme}://{parts.netloc}".lower() if self.address_field else ""
 
 
-_TOKEN: Final = "A user's access token with the right to read, and no more."  # noqa: S105 -- a hint, no token
+_TOKEN: Final = "A user's access token with read permission only."  # noqa: S105 -- a hint, no token
 
-#: A kind of connection is one module or package, and one entry here.
+#: Each kind is one module or package, and one entry here.
 KINDS: Final[Mapping[str, Kind]] = {
     kind.name: kind
     for kind in (
         Kind(
             "folder",
             "Folder on the server",
-            "Reads the files below a folder that the server can reach, a mounted share for instance.",
+            "Reads the files below a folder on the server, such as a mounted share.",
             "corecube.connectors.folder.FolderConnector",
             "corecube.connectors.folder.FolderConfig",
-            local_in="path",
+            path_field="path",
         ),
         Kind(
             "upload",
             "Uploaded files",
-            "Keeps the files that people upload here or over the API.",
+            "Stores files that users upload here or over the API.",
             "corecube.connectors.upload.UploadConnector",
             "corecube.connectors.upload.UploadConfig",
-            is_fed=True,
+            receives_documents=True,
         ),
         Kind(
             "git",
@@ -84,52 +84,52 @@ KINDS: Final[Mapping[str, Kind]] = {
             "corecube.connectors.git.GitConnector",
             "corecube.connectors.git.connector.GitConfig",
             (Secret("token", "Access token", f"{_TOKEN} Empty for a public repository."),),
-            goes_to="url",
-            local_in="url",
+            address_field="url",
+            path_field="url",
         ),
         Kind(
             "web",
             "Web site",
-            "Crawls a site politely from its start pages on.",
+            "Crawls a site from its start pages and follows robots.txt.",
             "corecube.connectors.web.WebConnector",
             "corecube.connectors.web.connector.WebConfig",
         ),
         Kind(
             "s3",
             "S3 bucket",
-            "Reads the objects of a bucket, at Amazon or at any service that speaks the same.",
+            "Reads the objects of a bucket at Amazon or another S3-compatible service.",
             "corecube.connectors.s3.S3Connector",
             "corecube.connectors.s3.S3Config",
             (
-                Secret("access_key", "Access key", "Empty, with the secret key, for a public bucket."),
+                Secret("access_key", "Access key", "Leave both keys empty for a public bucket."),
                 Secret("secret_key", "Secret key"),
-                Secret("session_token", "Session token", "Only where the service gave one."),
+                Secret("session_token", "Session token", "Only for temporary credentials."),
             ),
-            goes_to="endpoint",
+            address_field="endpoint",
         ),
         Kind(
             "confluence",
             "Confluence spaces",
-            "Reads pages, blog posts and attachments with the eyes of one user of the site.",
+            "Reads pages, blog posts and attachments with one user's permissions.",
             "corecube.connectors.confluence.ConfluenceConnector",
             "corecube.connectors.confluence.connector.ConfluenceConfig",
             (Secret("token", "API or access token", _TOKEN),),
-            goes_to="url",
+            address_field="url",
         ),
         Kind(
             "push",
             "Pushed by programs",
-            "Takes documents that programs send over the API.",
+            "Stores documents that programs send over the API.",
             "corecube.connectors.push.PushConnector",
             "corecube.connectors.push.PushConfig",
-            is_fed=True,
+            receives_documents=True,
         ),
     )
 }
 
 
 def kind_named(name: str) -> Kind:
-    """Return a kind; raise ConfigError for a name that none has."""
+    """Return a kind; raise ConfigError for an unknown name."""
     if name not in KINDS:
         message = f"There is no connector of kind {name!r}; there are: {', '.join(KINDS)}."
         raise ConfigError(message)

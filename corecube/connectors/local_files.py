@@ -1,25 +1,34 @@
-"""Which of this machine's files connections may read: those below the allowed folders, and never CoreCube's own.
+"""Files on this machine that connections may read: those below the allowed folders, except CoreCube's own files.
 
-A path is judged by where it really leads. What is refused is known by its path, by its device and inode, and by the
-mounts that show it, so that it is refused through a link, a bind mount or a hard link too.
+Paths are checked after links are resolved. Refused files are recognised by path, by device and inode, and by the
+mount table, so that links, bind mounts and hard links do not lead around the check.
 """
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Self, TypeAlias
 
 from django.conf import settings
 
-from corecube.connectors.mounts import points_showing, read_mounts
 from corecube.env import files_named
 from corecube.errors import ConfigError
 
 _Identity: TypeAlias = tuple[int, int]
 
-#: Folders of the system that no connection reads.
+#: System folders that no connection reads.
 SYSTEM_FOLDERS: Final = tuple(map(Path, ("/dev", "/etc", "/proc", "/sys")))
+_MOUNT_TABLE: Final = Path("/proc/self/mountinfo")
+#: Filesystems whose files are kernel data, not documents.
+_KERNEL_FILESYSTEMS: Final = frozenset(
+    {
+        *("binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs"),
+        *("fusectl", "mqueue", "nsfs", "proc", "pstore", "rpc_pipefs", "securityfs", "selinuxfs", "sysfs", "tracefs"),
+    }
+)
+_OCTAL_ESCAPE: Final = re.compile(rb"\\([0-7]{3})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +37,12 @@ class LocalFiles:
 
     #: Real paths.
     roots: tuple[Path, ...] = ()
-    #: Real paths that are refused with everything below them, each with a slash at its end.
+    #: Real paths, each with a slash at its end; they and everything below them are refused.
     refused: tuple[str, ...] = ()
-    #: Device and inode of what is refused.
+    #: Device and inode of the refused files and folders.
     identities: frozenset[_Identity] = frozenset()
-    #: Whether what has a hidden part below its root is refused.
-    hides: bool = True
+    #: Whether paths with a hidden part below their root are refused.
+    refuses_hidden: bool = True
 
     def allows(self, place: Path, *, shown: Collection[str] = ()) -> bool:
         """Return whether a real path may be read; the names in `shown` do not count as hidden."""
@@ -42,68 +51,73 @@ class LocalFiles:
         return not self.identities or not any(identity(it) in self.identities for it in (place, *place.parents))
 
     def allows_path(self, place: Path, *, shown: Collection[str] = ()) -> bool:
-        """Return whether a real path may be read as far as its words tell."""
+        """Return whether a real path may be read, by its name alone."""
         below = (place.relative_to(root).parts for root in self.roots if place.is_relative_to(root))
-        is_below = any(not self.hides or not _is_hidden(parts, shown) for parts in below)
+        is_below = any(not self.refuses_hidden or not _is_hidden(parts, shown) for parts in below)
         return is_below and not f"{place}/".startswith(self.refused)
 
     def without(self, refused: Sequence[Path]) -> Self:
-        """Return the same less these files and folders, which must be real paths."""
+        """Return a copy that refuses these files and folders, given as real paths."""
         identities = frozenset(filter(None, map(identity, refused)))
         return replace(self, refused=tuple(f"{it}/" for it in refused), identities=identities)
 
     def require(self, path: Path, *, shown: Collection[str] = ()) -> None:
-        """Raise ConfigError for a path that may not be read, in the same words whether or not something is there."""
+        """Raise ConfigError for a path that may not be read; the message is the same for missing files."""
         try:
-            place = Path(os.path.realpath(path))
+            place = _real(path)
         except ValueError as error:
-            raise ConfigError("The path holds a character that no path can hold.") from error
+            raise ConfigError("The path contains an invalid character.") from error
         if not self.allows(place, shown=shown):
             raise ConfigError(self.refusal)
 
     @property
     def refusal(self) -> str:
-        """What is said of a path that may not be read."""
+        """The error message for a path that may not be read."""
         roots = ", ".join(map(str, self.roots)) or "an allowed folder"
         return (
-            f"Connections may not read this path. Choose one below {roots}, or name its folder in the setting"
+            f"Connections may not read this path. Choose one below {roots}, or add its folder to the setting"
             " CORECUBE_FOLDER_ROOTS. Hidden folders below these, CoreCube's own data, /dev, /etc, /proc and /sys are"
             " refused."
         )
 
 
 NO_FILES: Final = LocalFiles()
-#: For commands, which read what the account that runs them may read.
-EVERY_FILE: Final = LocalFiles(roots=(Path("/"),), hides=False)
+#: For commands: they read everything that their user account may read.
+EVERY_FILE: Final = LocalFiles(roots=(Path("/"),), refuses_hidden=False)
 
 
 def local_files() -> LocalFiles:
-    """Return what connections may read by the settings."""
+    """Return the files that connections may read by the settings."""
     roots = (*settings.CORECUBE_FOLDER_ROOTS, settings.CORECUBE_SAMPLES_DIR)
-    return LocalFiles(tuple(map(_real, roots))).without(refused_places())
+    return LocalFiles(tuple(map(_real, roots))).without(_refused_paths())
 
 
 def command_files(path: str) -> LocalFiles:
-    """Return what a connection may read whose path a command chose: the files below it, wherever they lie."""
+    """Return the files that a connection may read whose path a command chose: all below it, wherever it is."""
     root = _real(Path(path))
-    return LocalFiles((root,), hides=False).without(refused_places(beside=root))
+    return LocalFiles((root,), refuses_hidden=False).without(_refused_paths(except_parents_of=root))
 
 
-def refused_places(beside: Path | None = None) -> list[Path]:
-    """Return the real paths of what is refused in any case, also where else it is mounted.
+def _refused_paths(except_parents_of: Path | None = None) -> list[Path]:
+    """Return the real paths of the files that are always refused, and the mount points that show them."""
 
-    Folders that a path `beside` lies in are not among them.
-    """
-    own = _real(settings.CORECUBE_VAR_DIR)
-    folders = [it for it in (own, *map(_real, SYSTEM_FOLDERS)) if not _lies_in(beside, it)]
+    def is_parent(folder: Path) -> bool:
+        return except_parents_of is not None and except_parents_of.is_relative_to(folder)
+
+    var = _real(settings.CORECUBE_VAR_DIR)
+    folders = [it for it in (var, *map(_real, SYSTEM_FOLDERS)) if not is_parent(it)]
     files = list(map(_real, files_named()))
     shown = points_showing([*folders, *files], read_mounts())
-    own_files = _files_in(own) if own in folders else ()
-    return list(dict.fromkeys(it for it in (*folders, *files, *own_files, *shown) if not _lies_in(beside, it)))
+    var_files: list[Path] = []
+    if var in folders:
+        # A hard link to one of these may be elsewhere.
+        with os.scandir(var) as entries:
+            var_files = [Path(entry.path) for entry in entries if entry.is_file(follow_symlinks=False)]
+    return list(dict.fromkeys(it for it in (*folders, *files, *var_files, *shown) if not is_parent(it)))
 
 
 def identity(path: Path) -> _Identity | None:
-    """Return what tells a file or folder from others whatever its path is; None for one that cannot be looked at."""
+    """Return the device and inode of a file or folder; None if it cannot be read."""
     try:
         facts = path.stat()
     except (OSError, ValueError):
@@ -111,27 +125,69 @@ def identity(path: Path) -> _Identity | None:
     return facts.st_dev, facts.st_ino
 
 
-def place_of(handle: int, opened: Path) -> Path:
-    """Return the real path of an open file, by the kernel's word where the system gives it."""
+def real_path_of(handle: int, opened: Path) -> Path:
+    """Return the real path of an open file: from the kernel where possible, else by resolving the given path."""
     try:
         return Path(os.readlink(f"/proc/self/fd/{handle}"))  # noqa: PTH115 -- pathlib reads it no better
     except OSError:
         return _real(opened)
 
 
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A part of a filesystem, and its mount point."""
+
+    device: str
+    #: The mounted folder or file within its filesystem.
+    root: Path
+    point: Path
+    kind: str
+
+
+def read_mounts() -> tuple[Mount, ...]:
+    """Return the mounts of this process, the latest last; empty on a system without a mount table."""
+    try:
+        return tuple(map(_mount, _MOUNT_TABLE.read_bytes().splitlines()))
+    except OSError:
+        return ()
+
+
+def points_showing(folders: Sequence[Path], mounts: Sequence[Mount]) -> Iterator[Path]:
+    """Yield the mount points that show a part of these folders, and those of kernel filesystems.
+
+    A mount of a parent folder is not yielded: the folder has its usual path below that mount point.
+    """
+    shown = {*_filesystem_paths(folders, mounts)}
+    for mount in mounts:
+        is_part = any(mount.device == device and mount.root.is_relative_to(path) for device, path in shown)
+        if is_part or mount.kind in _KERNEL_FILESYSTEMS:
+            yield mount.point
+
+
+def _filesystem_paths(folders: Iterable[Path], mounts: Sequence[Mount]) -> Iterator[tuple[str, Path]]:
+    """Yield device and path within its filesystem of each folder, and of each mount below it."""
+    for folder in folders:
+        above = [mount for mount in mounts if folder.is_relative_to(mount.point)]
+        if above:
+            # If several mounts share a point, the latest covers the others.
+            under = max(reversed(above), key=lambda mount: len(mount.point.parts))
+            yield under.device, under.root / folder.relative_to(under.point)
+        yield from ((mount.device, mount.root) for mount in mounts if mount.point.is_relative_to(folder))
+
+
+def _mount(line: bytes) -> Mount:
+    """Parse a line of the table: numbers, device, root, point, options, a hyphen, the filesystem and its source."""
+    fields = line.split(b" ")
+    device, root, point, kind = (
+        os.fsdecode(_OCTAL_ESCAPE.sub(lambda found: bytes([int(found[1], 8)]), field))
+        for field in (*fields[2:5], fields[fields.index(b"-", 6) + 1])
+    )
+    return Mount(device, Path(root), Path(point), kind)
+
+
 def _real(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _lies_in(path: Path | None, folder: Path) -> bool:
-    return path is not None and path.is_relative_to(folder)
-
-
 def _is_hidden(parts: Sequence[str], shown: Collection[str]) -> bool:
     return any(part.startswith(".") and part not in shown for part in parts)
-
-
-def _files_in(folder: Path) -> Iterator[Path]:
-    """Yield the files of a folder itself, of which a hard link may lie elsewhere."""
-    with os.scandir(folder) as entries:
-        yield from (Path(entry.path) for entry in entries if entry.is_file(follow_symlinks=False))

@@ -1,42 +1,109 @@
-"""Connections that go to checked addresses only and that end by a deadline, whatever the other side does."""
+"""Network connections to checked addresses, with a deadline for each request.
 
+A name is resolved once, each of its addresses is checked, and the connection is made to a checked address. A name
+therefore cannot resolve to one machine during the check and to another one afterwards (DNS rebinding).
+"""
+
+import ipaddress
+import socket
 import ssl
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 import httpcore2
 
-from corecube.connectors.addresses import AddressGuard
+from corecube.connectors.types import ItemError
+from corecube.metadata_addresses import REFUSAL, Address, names_refused
+
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+Resolve: TypeAlias = Callable[[str, int], Sequence[str]]
+
+#: IPv6 addresses that contain an IPv4 address behind a translator (RFC 6052).
+_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
+
+
+def resolve(host: str, port: int) -> list[str]:
+    """Return the addresses of a host name, in the system's order of preference; raise OSError."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+@dataclass(frozen=True, slots=True)
+class AddressGuard:
+    """Allows connections to public addresses, and to those that are allowed by network or by host name."""
+
+    #: Allowed private networks.
+    networks: tuple[Network, ...] = ()
+    #: Hosts that an admin configured; their addresses are not checked.
+    trusted_hosts: frozenset[str] = frozenset()
+    resolve: Resolve = resolve
+
+    def addresses(self, host: str, port: int) -> Sequence[str]:
+        """Return the addresses of a host.
+
+        Raises ItemError "unreachable" for an unknown name, and "private_address" if any of its addresses is not
+        allowed. Link-local and metadata addresses are never allowed, not even on trusted hosts.
+        """
+        try:
+            found = self.resolve(host, port)
+        except (OSError, UnicodeError) as error:
+            raise ItemError("unreachable", f"The host name {host} is unknown.") from error
+        if any(map(names_refused, found)):
+            raise ItemError("private_address", f"{host}: {REFUSAL}")
+        if host.lower() not in self.trusted_hosts and not all(self._allows(it) for it in found):
+            raise ItemError("private_address", f"{host} is in a private network.")
+        if not found:
+            raise ItemError("unreachable", f"The host name {host} has no address.")
+        return found
+
+    def _allows(self, text: str) -> bool:
+        address = _embedded_ipv4(ipaddress.ip_address(text.partition("%")[0]))
+        return _is_public(address) or any(address in network for network in self.networks)
+
+
+def _is_public(address: Address) -> bool:
+    if isinstance(address, ipaddress.IPv6Address) and address.is_site_local:
+        return False
+    return address.is_global and not address.is_multicast and not address.is_reserved
+
+
+def _embedded_ipv4(address: Address) -> Address:
+    """Return the IPv4 address that an IPv6 address contains, or else the address itself."""
+    if not isinstance(address, ipaddress.IPv6Address):
+        return address
+    if address in _NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour or address
 
 
 class Deadline:
-    """When the request at work must have ended; the connections of one client share it."""
+    """When the current request must end; the connections of one client share it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._ends = float("inf")
 
     def start(self, seconds: float) -> None:
-        """Begin anew."""
+        """Start a new period."""
         self._ends = self._clock() + seconds
 
     def remaining(self) -> float:
-        """Return the seconds that are left, negative when it has passed."""
+        """Return the seconds until the deadline, negative afterwards."""
         return self._ends - self._clock()
 
     def cut(self, timeout: float | None) -> float:
-        """Return a timeout that ends no later than the deadline; raise ReadTimeout when that has passed."""
+        """Return a timeout that ends no later than the deadline; raise ReadTimeout after the deadline."""
         left = self.remaining()
         if left <= 0:
-            raise httpcore2.ReadTimeout("The request took longer than it may.")
+            raise httpcore2.ReadTimeout("The request exceeded its time limit.")
         return left if timeout is None else min(timeout, left)
 
 
 @dataclass(frozen=True)
 class GuardedBackend(httpcore2.NetworkBackend):
-    """Opens TCP connections to the addresses that a guard lets through."""
+    """Opens TCP connections to the addresses that a guard allows."""
 
     guard: AddressGuard
     deadline: Deadline
@@ -50,22 +117,22 @@ class GuardedBackend(httpcore2.NetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.NetworkStream:
         """Return a stream to the first checked address that answers; raise ItemError from the guard."""
-        for_last: Exception = httpcore2.ConnectError(f"{host} does not answer.")
+        failure: Exception = httpcore2.ConnectError(f"{host} does not answer.")
         for address in self.guard.addresses(host, port):
             try:
                 stream = httpcore2.SyncBackend().connect_tcp(
                     address, port, self.deadline.cut(timeout), local_address, socket_options
                 )
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
-                for_last = error
+                failure = error
             else:
                 return _Stream(stream, self.deadline)
-        raise for_last
+        raise failure
 
 
 @dataclass(frozen=True)
 class _Stream(httpcore2.NetworkStream):
-    """A stream whose every wait ends with the deadline, so that a byte a second does not keep it open for ever."""
+    """A stream whose every wait ends with the deadline, so that a slow server cannot keep it open forever."""
 
     inner: httpcore2.NetworkStream
     deadline: Deadline

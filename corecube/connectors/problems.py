@@ -1,4 +1,4 @@
-"""What is wrong with a config, field by field, in words for the person who filled it in."""
+"""Problems of a connection's config by field, worded for the person who fills it in."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -12,17 +12,17 @@ from corecube.connectors.setup import FieldError
 from corecube.errors import ConfigError
 from corecube.models import Connection
 
-#: Wording by pydantic's type of error; what is not listed keeps pydantic's own.
-_WORDS: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
+#: Messages by pydantic's type of error; other types use pydantic's message.
+_MESSAGES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     "missing": lambda _: "This field is required.",
-    "extra_forbidden": lambda _: "There is no such field.",
+    "extra_forbidden": lambda _: "This field does not exist.",
     "greater_than_equal": lambda limit: f"It must be at least {_figure(limit['ge'])}.",
     "greater_than": lambda limit: f"It must be more than {_figure(limit['gt'])}.",
     "less_than_equal": lambda limit: f"It must be at most {_figure(limit['le'])}.",
     "less_than": lambda limit: f"It must be less than {_figure(limit['lt'])}.",
     "string_too_short": lambda limit: f"It needs at least {limit['min_length']} characters.",
     "string_too_long": lambda limit: f"It has more than {limit['max_length']} characters.",
-    "string_pattern_mismatch": lambda _: "It holds a sign that cannot stand in it.",
+    "string_pattern_mismatch": lambda _: "It contains an invalid character.",
     "too_short": lambda limit: f"It needs at least {limit['min_length']} line.",
     "too_long": lambda limit: f"It has more than {limit['max_length']} lines.",
     "literal_error": lambda limit: f"It must be {limit['expected']}.",
@@ -35,14 +35,14 @@ _WORDS: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     "bool_parsing": lambda _: "It must be true or false.",
     "tuple_type": lambda _: "It must be a list.",
     "string_type": lambda _: "It must be text.",
-    "ip_any_network": lambda _: "It is no network; write it as 10.20.0.0/16.",
+    "ip_any_network": lambda _: "It is not a network. Write it as 10.20.0.0/16.",
 }
 
 
 def config_problems(connection: Connection, secrets: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return what is wrong with a connection's kind, config and secrets, by field; nothing is asked of the source.
+    """Return the problems of a connection's kind, config and secrets by field, without contacting the source.
 
-    The empty field is what concerns no single one. No message holds a secret. `secrets` stand in for the stored ones.
+    The key of a problem without a field is empty. No message contains a secret. `secrets` replace the stored ones.
     """
     try:
         kind_named(connection.kind).model().model_validate(connection.config)
@@ -57,7 +57,7 @@ def config_problems(connection: Connection, secrets: Mapping[str, str] | None = 
 
 
 def normal_config(kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a config that has no problems as it is stored: JSON, without what is only the default."""
+    """Return a valid config in its stored form: JSON without default values."""
     return kind_named(kind).model().model_validate(dict(config)).model_dump(mode="json", exclude_defaults=True)
 
 
@@ -67,7 +67,7 @@ def _by_field(error: ValidationError) -> dict[str, str]:
         place = detail["loc"]
         field = str(place[0]) if place else ""
         lines = [f"Line {part + 1}: " for part in place[1:2] if isinstance(part, int)]
-        found.setdefault(field, "".join(lines) + _words(detail))
+        found.setdefault(field, "".join(lines) + _message(detail))
     return found
 
 
@@ -75,6 +75,6 @@ def _figure(number: float) -> str:
     return f"{int(number):,}" if number == int(number) else str(number)
 
 
-def _words(detail: ErrorDetails) -> str:
-    words = _WORDS.get(detail["type"])
-    return words(detail.get("ctx", {})) if words else f"{detail['msg']}."
+def _message(detail: ErrorDetails) -> str:
+    message = _MESSAGES.get(detail["type"])
+    return message(detail.get("ctx", {})) if message else f"{detail['msg']}."

@@ -1,4 +1,4 @@
-"""Documents that programs push over the API; they are kept in the database and read from there."""
+"""Documents that programs push over the API; they are stored in the database."""
 
 import hashlib
 import json
@@ -12,17 +12,17 @@ from corecube.connectors.setup import SourceConfig, SourceSetup, too_large
 from corecube.connectors.types import Capability, ItemError, SourceItem, require
 from corecube.models import Connection, PushedItem
 
-#: What another push of the same id overwrites.
+#: The columns that another push of the same id overwrites.
 _REPLACED: Final = ("name", "media_type", "uri", "content", "facts", "modified_at", "version", "pushed_at")
 
 
 class PushConfig(SourceConfig):
-    """What is taken of what is pushed; patterns are held against the documents' ids."""
+    """Which pushed documents to include; patterns match the documents' ids."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pushed:
-    """A document as a program hands it over."""
+    """A document that a program pushes."""
 
     external_id: str
     name: str
@@ -34,16 +34,16 @@ class Pushed:
 
     @property
     def version(self) -> str:
-        """SHA-256 of all of it."""
-        told = [self.external_id, self.name, self.media_type, self.uri, self.modified_at, dict(self.facts)]
-        digest = hashlib.sha256(json.dumps(told, default=str, sort_keys=True).encode())
+        """SHA-256 of all fields."""
+        fields = [self.external_id, self.name, self.media_type, self.uri, self.modified_at, dict(self.facts)]
+        digest = hashlib.sha256(json.dumps(fields, default=str, sort_keys=True).encode())
         digest.update(self.content)
         return digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class PushConnector:
-    """Reads what was pushed. A document is gone from the source only when a program deleted it."""
+    """Reads pushed documents. A document leaves the source only when a program deletes it."""
 
     connection_id: int
     max_bytes: int
@@ -56,11 +56,11 @@ class PushConnector:
         return cls(setup.connection, setup.limit(config.max_bytes), config.globs())
 
     def check(self) -> None:
-        """Raise ConfigError when the documents cannot be listed, which is when the database cannot."""
+        """Raise ConfigError if the documents cannot be listed."""
         require(self.preflight())
 
     def preflight(self) -> Iterator[Capability]:
-        """Yield what there is to read."""
+        """Yield the capability "list"."""
         count = PushedItem.objects.filter(connection_id=self.connection_id).count()
         yield Capability.passed("list", f"{count} documents were pushed.")
 
@@ -68,21 +68,21 @@ class PushConnector:
         """Yield the pushed documents, by their ids."""
         rows = PushedItem.objects.filter(connection_id=self.connection_id).defer("content")
         for row in rows.iterator(chunk_size=1000):
-            if self.globs.want(row.external_id):
+            if self.globs.includes(row.external_id):
                 yield item_of(row)
 
     def require_wanted(self, pushed: Pushed) -> None:
-        """Raise ItemError for a document that is too large or that the patterns leave out."""
+        """Raise ItemError for a document that is too large or excluded by the patterns."""
         if len(pushed.content) > self.max_bytes:
             raise too_large(len(pushed.content), self.max_bytes)
-        if not self.globs.want(pushed.external_id):
-            raise ItemError("left_out", "The connection's patterns leave out documents with that id.")
+        if not self.globs.includes(pushed.external_id):
+            raise ItemError("left_out", "The connection's patterns exclude documents with this id.")
 
     def read(self, item: SourceItem) -> bytes:
-        """Return a document's bytes; raise ItemError for one that was deleted meanwhile."""
+        """Return a document's bytes; raise ItemError for a deleted one."""
         row = PushedItem.objects.filter(pk=item.locator, connection_id=self.connection_id).only("content").first()
         if row is None:
-            raise ItemError("gone", "The document was deleted while it was read.")
+            raise ItemError("gone", "The document was deleted during the sync.")
         return bytes(row.content)
 
 
@@ -100,8 +100,8 @@ def item_of(row: PushedItem) -> SourceItem:
     )
 
 
-def keep_pushed(connection: Connection, pushed: Pushed) -> PushedItem:
-    """Store a pushed document in place of an earlier one with its id, and return the row."""
+def store_pushed(connection: Connection, pushed: Pushed) -> PushedItem:
+    """Store a pushed document, replacing an earlier one with the same id, and return the row."""
     row = PushedItem(
         connection=connection,
         external_id=pushed.external_id,
@@ -114,9 +114,6 @@ def keep_pushed(connection: Connection, pushed: Pushed) -> PushedItem:
         version=pushed.version,
     )
     PushedItem.objects.bulk_create(
-        [row],
-        update_conflicts=True,
-        unique_fields=["connection", "external_id"],
-        update_fields=_REPLACED,
+        [row], update_conflicts=True, unique_fields=["connection", "external_id"], update_fields=_REPLACED
     )
     return row

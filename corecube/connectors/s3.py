@@ -23,7 +23,7 @@ from corecube.connectors.types import Capability, ItemError, ItemProblem, Source
 from corecube.connectors.urls import checked_url
 from corecube.errors import UnavailableError
 
-#: Objects in these must be restored before they can be read, which takes hours and costs money.
+#: Storage classes whose objects must be restored before they can be read.
 _ARCHIVED: Final = frozenset({"GLACIER", "DEEP_ARCHIVE"})
 _REFUSED: Final = frozenset({"AccessDenied", "403", "AllAccessDisabled", "AccountProblem"})
 _UNKNOWN_KEY: Final = frozenset(
@@ -34,21 +34,21 @@ _READ_SECONDS: Final = 300
 
 
 class S3Config(SourceConfig):
-    """Which objects of which bucket."""
+    """Bucket and key prefix of a connection."""
 
     bucket: str = Field(min_length=3, max_length=255, pattern=r"^[A-Za-z0-9._-]+$", description="Name of the bucket.")
-    prefix: str = Field("", max_length=1024, description="Only keys that begin with this.")
-    endpoint: str = Field("", description="Address of the service; empty is Amazon's.")
-    region: str = Field("us-east-1", pattern=r"^[a-z0-9-]+$", description="Where the bucket is.")
-    addressing: Literal["auto", "path", "virtual"] = Field("auto", description="Where the bucket's name goes.")
+    prefix: str = Field("", max_length=1024, description="Only keys with this prefix.")
+    endpoint: str = Field("", description="Address of the service; empty for Amazon.")
+    region: str = Field("us-east-1", pattern=r"^[a-z0-9-]+$", description="Region of the bucket.")
+    addressing: Literal["auto", "path", "virtual"] = Field("auto", description="Bucket name in the path or the host.")
 
 
 @dataclass(frozen=True)
 class S3Connector:
     """Lists a bucket below a prefix and reads its objects.
 
-    Secrets `access_key` and `secret_key` sign the requests (`session_token` where the service gave one); without
-    them they are anonymous, as public buckets allow. No other credentials of the machine are used.
+    The secrets `access_key` and `secret_key` sign the requests (with `session_token` for temporary credentials);
+    without them the requests are anonymous. No other credentials of the machine are used.
     """
 
     config: S3Config
@@ -64,11 +64,11 @@ class S3Connector:
             try:
                 checked_url(config.endpoint)
             except ItemError as error:
-                raise FieldError("endpoint", f"The endpoint is not right. {error}") from error
+                raise FieldError("endpoint", f"The endpoint is invalid. {error}") from error
         secrets = {name: setup.secret(name) for name in ("access_key", "secret_key", "session_token")}
         if bool(secrets["access_key"]) != bool(secrets["secret_key"]):
-            lacking = "secret_key" if secrets["access_key"] else "access_key"
-            raise FieldError(lacking, "A bucket needs both an access key and a secret key, or neither.")
+            missing = "secret_key" if secrets["access_key"] else "access_key"
+            raise FieldError(missing, "A bucket needs both an access key and a secret key, or neither.")
         return cls(config, secrets, setup.limit(config.max_bytes), config.globs())
 
     def preflight(self) -> Iterator[Capability]:
@@ -76,40 +76,45 @@ class S3Connector:
         try:
             page = self._client.list_objects_v2(Bucket=self.config.bucket, Prefix=self.config.prefix, MaxKeys=1)
         except (ClientError, BotoCoreError) as error:
-            yield from _until_failure(error)
+            yield from _failed_listing(error)
             return
         yield Capability.passed("reach", "The service answers.")
-        yield Capability.passed("authenticate", "The keys are known." if self.secrets["access_key"] else "No keys.")
+        yield Capability.passed("authenticate", "The keys are valid." if self.secrets["access_key"] else "No keys.")
         yield Capability.passed("list", "The bucket can be listed.")
         for entry in page.get("Contents", ()):
-            yield self._can_read(entry["Key"])
+            try:
+                self._client.head_object(Bucket=self.config.bucket, Key=entry["Key"])
+            except (ClientError, BotoCoreError) as error:
+                yield Capability.failed("read", f"Objects cannot be read: {_label(error)}.")
+            else:
+                yield Capability.passed("read", "Objects can be read.")
 
     def check(self) -> None:
-        """Raise ConfigError when the bucket cannot be listed, or its first object not be read."""
+        """Raise ConfigError if the bucket cannot be listed or its first object cannot be read."""
         require(self.preflight())
 
     def items(self) -> Iterator[SourceItem | ItemProblem]:
-        """Yield the objects in the order of their keys; raise UnavailableError when a page cannot be had."""
+        """Yield the objects in the order of their keys; raise UnavailableError if a page cannot be fetched."""
         pages = self._client.get_paginator("list_objects_v2").paginate(
             Bucket=self.config.bucket, Prefix=self.config.prefix
         )
         try:
             for page in pages:
                 for entry in page.get("Contents", ()):
-                    if self._is_wanted(entry["Key"]):
+                    if not entry["Key"].endswith("/") and self.globs.includes(self._path(entry["Key"])):
                         yield self._item(entry)
         except (ClientError, BotoCoreError) as error:
-            raise UnavailableError(f"The bucket cannot be listed: {_said(error)}.") from error
+            raise UnavailableError(f"The bucket cannot be listed: {_label(error)}.") from error
 
     def read(self, item: SourceItem) -> bytes:
-        """Return an object's bytes; raise ItemError for one that is too large, too slow, gone or refused."""
+        """Return an object's bytes; raise ItemError if it is too large, too slow, deleted or refused."""
         try:
             answer = self._client.get_object(Bucket=self.config.bucket, Key=item.locator)
             with closing(answer["Body"]) as body:
                 return self._read(body.iter_chunks(_BLOCK))
         except (ClientError, BotoCoreError) as error:
-            reason = "unavailable" if _is_passing(error) else "unreadable"
-            raise ItemError(reason, f"The object cannot be read: {_said(error)}.") from error
+            reason = "unavailable" if _is_temporary(error) else "unreadable"
+            raise ItemError(reason, f"The object cannot be read: {_label(error)}.") from error
 
     def _read(self, blocks: Iterable[bytes]) -> bytes:
         content, ends = bytearray(), time.monotonic() + _READ_SECONDS
@@ -123,10 +128,10 @@ class S3Connector:
 
     @cached_property
     def _client(self) -> Any:  # noqa: ANN401 -- botocore makes its clients' classes at run time
-        """The client; nothing of it is taken from the machine's environment or files."""
+        """The client, which ignores the machine's environment and config files."""
         session = botocore.session.Session(session_vars=_NO_ENVIRONMENT)
         key, secret = self.secrets["access_key"], self.secrets["secret_key"]
-        # Set in any case: without any, botocore looks for some in the environment and asks the cloud's own service.
+        # Always set: otherwise botocore reads the environment and asks the cloud's metadata service.
         session.set_credentials(key or "anonymous", secret or "anonymous", self.secrets["session_token"] or None)
         client = session.create_client(
             "s3",
@@ -145,26 +150,15 @@ class S3Connector:
         weakref.finalize(self, client.close)
         return client
 
-    def _can_read(self, key: str) -> Capability:
-        try:
-            self._client.head_object(Bucket=self.config.bucket, Key=key)
-        except (ClientError, BotoCoreError) as error:
-            return Capability.failed("read", f"Objects cannot be read: {_said(error)}.")
-        return Capability.passed("read", "Objects can be read.")
-
-    def _is_wanted(self, key: str) -> bool:
-        """Return whether a key is that of an object, not of a folder, and one that the patterns take."""
-        return not key.endswith("/") and self.globs.want(self._path(key))
-
     def _path(self, key: str) -> str:
-        """Return a key below the prefix, as patterns see it; a prefix that ends within a name keeps that name."""
+        """Return the key that patterns match: without the folders of the prefix."""
         folder = self.config.prefix.rpartition("/")[0]
         return key[len(folder) :].lstrip("/")
 
     def _item(self, entry: Mapping[str, Any]) -> SourceItem | ItemProblem:
         key, size = str(entry["Key"]), int(entry["Size"])
         if entry.get("StorageClass") in _ARCHIVED:
-            return ItemProblem(key, "archived", "The object lies in an archive and would have to be restored first.")
+            return ItemProblem(key, "archived", "The object is archived and must be restored first.")
         if size > self.max_bytes:
             error = too_large(size, self.max_bytes)
             return ItemProblem(key, error.reason, str(error))
@@ -179,7 +173,7 @@ class S3Connector:
         )
 
 
-#: Session variables that would be read from the environment or a profile, each made a constant.
+#: Replaces the session variables that botocore reads from the environment or a profile.
 _NO_ENVIRONMENT: Final = {
     "profile": (None, None, None, None),
     "config_file": (None, None, "", None),
@@ -187,34 +181,34 @@ _NO_ENVIRONMENT: Final = {
 }
 
 
-def _until_failure(error: Exception) -> Iterator[Capability]:
-    """Yield what must have worked for a listing to fail in this way, and then what failed."""
+def _failed_listing(error: Exception) -> Iterator[Capability]:
+    """Yield the checks that a failed listing implies, up to the failed one."""
     code = _code(error)
     if not code:
-        yield Capability.failed("reach", f"The service cannot be reached: {_said(error)}.")
+        yield Capability.failed("reach", f"The service cannot be reached: {_label(error)}.")
         return
     yield Capability.passed("reach", "The service answers.")
     if code in _UNKNOWN_KEY:
-        yield Capability.failed("authenticate", f"The keys are refused: {_said(error)}.")
+        yield Capability.failed("authenticate", f"The keys are refused: {_label(error)}.")
         return
-    yield Capability.passed("authenticate", "The keys are known.")
-    what = "The bucket may not be listed" if code in _REFUSED else "The bucket cannot be listed"
-    yield Capability.failed("list", f"{what}: {_said(error)}.")
+    yield Capability.passed("authenticate", "The keys are valid.")
+    problem = "No permission to list the bucket" if code in _REFUSED else "The bucket cannot be listed"
+    yield Capability.failed("list", f"{problem}: {_label(error)}.")
 
 
 def _code(error: Exception) -> str:
-    """Return the service's word for an error, empty when the service did not answer."""
+    """Return the service's error code, empty if the service did not answer."""
     return str(error.response.get("Error", {}).get("Code", "")) if isinstance(error, ClientError) else ""
 
 
-def _is_passing(error: Exception) -> bool:
-    """Return whether trying again may help: no answer, an error of the server's own, or too many requests."""
+def _is_temporary(error: Exception) -> bool:
+    """Return whether a retry may help: no answer, a server error, or too many requests."""
     if not isinstance(error, ClientError):
         return True
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     return bool(status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS)
 
 
-def _said(error: Exception) -> str:
-    """Return a short word for an error; messages of the service may repeat keys and are left out."""
+def _label(error: Exception) -> str:
+    """Return an error's code or type; the service's messages may contain keys and are not shown."""
     return _code(error) or type(error).__name__

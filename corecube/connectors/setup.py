@@ -1,4 +1,4 @@
-"""What a connector is made from: its checked config, its secrets and its limits."""
+"""Inputs of a connector: its validated config, its secrets and its limits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from corecube.errors import ConfigError
 
 
 class FieldError(ConfigError):
-    """One field of a config, or one secret, cannot be right."""
+    """One field of a config, or one secret, is invalid."""
 
     def __init__(self, field: str, message: str) -> None:
         self.field = field
@@ -22,16 +22,16 @@ class FieldError(ConfigError):
 
 
 class SourceConfig(BaseModel):
-    """What every connector's config may hold; each kind adds its own fields."""
+    """The config fields of every connector; each kind adds more."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
-    include: tuple[str, ...] = Field((), description="Patterns of the paths that are taken in; none takes all.")
-    exclude: tuple[str, ...] = Field((), description="Patterns of the paths that are left out.")
-    max_bytes: int | None = Field(None, ge=1, description="Largest item, at most the installation's own limit.")
+    include: tuple[str, ...] = Field((), description="Patterns of the paths to include; empty includes all.")
+    exclude: tuple[str, ...] = Field((), description="Patterns of the paths to exclude.")
+    max_bytes: int | None = Field(None, ge=1, description="Maximum size of an item, up to the installation's limit.")
 
     def globs(self) -> Globs:
-        """Return the patterns, compiled; raise ConfigError for one that is none."""
+        """Return the compiled patterns; raise FieldError for an invalid one."""
         for name, patterns in (("include", self.include), ("exclude", self.exclude)):
             try:
                 Globs(patterns, ())
@@ -45,46 +45,44 @@ _Config = TypeVar("_Config", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSetup:
-    """What a connection hands to its connector."""
+    """Inputs of a connector."""
 
     config: Mapping[str, Any]
-    #: Decrypted; they stay in memory and out of every message.
+    #: Decrypted; they stay in memory and never appear in messages.
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    #: Where the connector may keep what spares it work the next time; it is removed with the connection.
+    #: Folder of what the connector stores between syncs; it is removed with the connection.
     state: Path
-    #: Where the files lie that people upload to the connection.
+    #: Folder of the files that are uploaded to the connection.
     uploads: Path
     #: The installation's limit for one item.
     max_bytes: int
-    #: What it may read of this machine's files.
+    #: Files on this machine that the connector may read.
     local: LocalFiles = NO_FILES
-    #: The connection's key, for what is kept in the database; 0 for one that is not stored yet.
+    #: The connection's primary key; 0 for one that is not stored yet.
     connection: int = 0
 
     def read(self, model: type[_Config]) -> _Config:
-        """Return the config as a kind's own; raise ConfigError that names each field and never its value."""
+        """Return the validated config; raise ConfigError that names each invalid field and never its value."""
         try:
             return model.model_validate(dict(self.config))
         except ValidationError as error:
-            wrong = (f"{_place(it['loc'])}: {it['msg']}" for it in error.errors(include_input=False))
-            raise ConfigError(f"The config is not right. {'; '.join(wrong)}.") from None
+            problems = (
+                f"{'.'.join(map(str, it['loc'])) or 'config'}: {it['msg']}" for it in error.errors(include_input=False)
+            )
+            raise ConfigError(f"The config is invalid. {'; '.join(problems)}.") from None
 
     def secret(self, name: str) -> str:
-        """Return a secret, empty where there is none; raise ConfigError for one that no header could carry."""
+        """Return a secret, empty if there is none; raise FieldError for one with an unprintable character."""
         value = self.secrets.get(name, "")
         if value.isprintable():
             return value
-        raise FieldError(name, f"The secret {name} holds a character that is not printable.")
+        raise FieldError(name, f"The secret {name} contains an unprintable character.")
 
-    def limit(self, own: int | None) -> int:
-        """Return the bytes that one item may have, by a connection's own limit and the installation's."""
-        return min(own or self.max_bytes, self.max_bytes)
+    def limit(self, configured: int | None) -> int:
+        """Return the size limit of one item in bytes: the lower of the connection's and the installation's."""
+        return min(configured or self.max_bytes, self.max_bytes)
 
 
 def too_large(size: int, limit: int) -> ItemError:
-    """Return the error of an item of so many bytes."""
-    return ItemError("too_large", f"The file has {size / 2**20:.1f} MB; the most is {limit / 2**20:.1f} MB.")
-
-
-def _place(location: tuple[int | str, ...]) -> str:
-    return ".".join(str(part) for part in location) or "config"
+    """Return the error of an item that exceeds the limit; both in bytes."""
+    return ItemError("too_large", f"The file has {size / 2**20:.1f} MB; the maximum is {limit / 2**20:.1f} MB.")

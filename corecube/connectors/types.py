@@ -1,4 +1,4 @@
-"""What every connector gives: items with stable names, and their bytes."""
+"""Types that all connectors share: items, problems, capabilities and the connector protocols."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,67 +21,67 @@ class ItemError(CoreCubeError):
 
 @dataclass(frozen=True, slots=True)
 class SourceItem:
-    """One thing that a source holds."""
+    """An item of a source."""
 
-    #: What the source calls it, unique and stable within the connection.
+    #: The source's id of the item, unique and stable within the connection.
     external_id: str
-    #: Name as people know it; its suffix helps to choose the parser.
+    #: Display name; its suffix helps to choose the parser.
     name: str
-    #: Where a person can open it; empty when nowhere.
+    #: Address for users; empty without one.
     uri: str
-    #: What the connector itself reads it by: a path, an address.
+    #: The path or address by which the connector reads it.
     locator: str
     modified_at: datetime | None
     media_type: str = ""
-    #: Changes whenever the bytes or the facts do (blob id, ETag, page version), so that an item whose version is
-    #: known need not be read. Empty where only reading tells.
+    #: Changes whenever the bytes or the facts do (blob id, ETag, page version), so that an item of a known version
+    #: is not read again. Empty if the source has no versions.
     version: str = ""
-    #: What the source says of the item beside its bytes: author, labels, ancestors ...
+    #: Metadata from the source: author, labels, ancestors ...
     facts: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ItemProblem:
-    """Something in the source that cannot be taken in, found while listing it."""
+    """An item that cannot be ingested, found while listing the source."""
 
     external_id: str
-    #: Stable word: unreadable, symlink, too_large ...
+    #: Stable code: unreadable, symlink, too_large ...
     reason: str
     message: str
-    #: Whether it hides what lies below it as well: a folder that cannot be listed.
+    #: Whether everything below it is hidden too: a folder that cannot be listed.
     covers_subtree: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ItemGone:
-    """Something that changed, and that a listing of everything would not show, or not any more."""
+    """A changed item that a full listing would not contain."""
 
     external_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """One thing that a source must allow, and whether it does."""
+    """The result of one check of a source."""
 
     #: reach, authenticate, list or read.
     name: str
     ok: bool
-    #: What was found, or why it failed; it holds no secret.
+    #: The result or the reason of the failure, without secrets.
     message: str
 
     @classmethod
     def passed(cls, name: str, message: str) -> Self:
-        """Return a capability that is there."""
+        """Return a passed check."""
         return cls(name, ok=True, message=message)
 
     @classmethod
     def failed(cls, name: str, message: str) -> Self:
-        """Return a capability that is missing."""
+        """Return a failed check."""
         return cls(name, ok=False, message=message)
 
 
 def require(capabilities: Iterable[Capability]) -> None:
-    """Try capabilities in order; raise ConfigError with the message of the first that is missing."""
+    """Raise ConfigError with the message of the first failed check."""
     for capability in capabilities:
         if not capability.ok:
             raise ConfigError(capability.message)
@@ -90,20 +90,20 @@ def require(capabilities: Iterable[Capability]) -> None:
 class Connector(Protocol):
     """Reads one source.
 
-    What `items` yields is all that the source holds: what is missing from it is gone. A source that cannot be
-    listed to its end therefore raises, and never ends early. `read` needs nothing but the item, so that another
-    process than the one that listed it may call it.
+    `items` yields everything in the source; items that it does not yield count as deleted. A source that cannot be
+    listed completely therefore raises, and never ends early. `read` needs only the item, so that another process
+    than the one that listed it may call it.
     """
 
     def check(self) -> None:
-        """Raise ConfigError when the source cannot be reached as configured."""
+        """Raise ConfigError if the source cannot be reached as configured."""
         ...
 
     def items(self) -> Iterator[SourceItem | ItemProblem]:
-        """Yield what the source holds, in a stable order; a bad item is yielded as a problem, never raised.
+        """Yield the items in a stable order; an unreadable item is yielded as a problem, never raised.
 
-        Costs as little as the source allows: no item's bytes are fetched only to list it. Raises ConfigError or
-        UnavailableError where the listing cannot be had as a whole.
+        Does not fetch the bytes of items if the source allows that. Raises ConfigError or UnavailableError if the
+        listing cannot be completed.
         """
         ...
 
@@ -113,20 +113,20 @@ class Connector(Protocol):
 
 
 class ProbedConnector(Connector, Protocol):
-    """A connector that can say, before anything is stored, what a source allows."""
+    """A connector that can check its source before anything is stored."""
 
     def preflight(self) -> Iterator[Capability]:
-        """Yield the capabilities in the order in which they are needed; it ends with the first that is missing."""
+        """Yield the results of the checks in order, up to the first failure."""
         ...
 
 
 @runtime_checkable
 class IncrementalConnector(ProbedConnector, Protocol):
-    """A connector that can tell what changed without listing everything."""
+    """A connector that can list changes without listing everything."""
 
     def changed_since(self, moment: datetime) -> Iterator[SourceItem | ItemProblem | ItemGone]:
-        """Yield at least the items that were made or changed since then; deletions only `items` shows.
+        """Yield at least the items that were created or changed since then, without deletions.
 
-        The moment is by this machine's clock; the connector allows for a source whose clock differs.
+        The time is by this machine's clock; the connector allows for a source whose clock differs.
         """
         ...

@@ -12,10 +12,8 @@ from urllib.parse import urlencode
 
 import httpcore2
 
-from corecube.connectors.addresses import AddressGuard
-from corecube.connectors.bodies import body_of
-from corecube.connectors.http import USER_AGENT
-from corecube.connectors.network import Deadline, GuardedBackend
+from corecube.connectors.http import USER_AGENT, body_of, headers_of
+from corecube.connectors.network import AddressGuard, Deadline, GuardedBackend
 from corecube.connectors.types import ItemError
 from corecube.oidc.problems import ProviderDownError, UntrustedAnswerError
 
@@ -55,8 +53,7 @@ def _send(method: str, url: str, trusted_host: str, headers: Mapping[str, str], 
             httpcore2.ConnectionPool(network_backend=backend) as pool,
             pool.stream(method, url, headers=_raw(sent), content=content, extensions={"timeout": timeouts}) as answer,
         ):
-            found = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in answer.headers}
-            return answer.status, body_of(answer.iter_stream(), found, _MAX_BYTES)
+            return answer.status, body_of(answer.iter_stream(), headers_of(answer.headers), _MAX_BYTES)
     except (httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.RemoteProtocolError, OSError) as error:
         raise ProviderDownError from error
     except ItemError as error:

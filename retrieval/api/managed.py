@@ -69,7 +69,7 @@ def require_own_source(
         return
     kind = KINDS.get(connection.kind)
     configs = (it for it in (connection.config, before) if isinstance(it, dict))
-    if kind is not None and any(map(kind.reads_this_machine, configs)):
+    if kind is not None and any(map(kind.reads_local_files, configs)):
         raise NotPermittedError(f"{_NARROWED} let a connection read files of this server. {_WHO_MAY}")
     if before is not None and stored_secrets(connection) - secrets.keys():
         raise NotPermittedError(f"{_NARROWED} use stored secrets for another source: send them again. {_WHO_MAY}")

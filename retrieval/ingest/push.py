@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from corecube.connectors import setup_of
-from corecube.connectors.push import PushConnector, Pushed, item_of, keep_pushed
+from corecube.connectors.push import PushConnector, Pushed, item_of, store_pushed
 from corecube.connectors.types import ItemError
 from corecube.errors import InvalidRequestError
 from corecube.models import Connection, PushedItem, User
@@ -138,7 +138,7 @@ def _index(connection: Connection, connector: PushConnector, pushed: Pushed, act
     source = Source(connector, partial(prepare_limited, seconds=_SECONDS_AT_ONCE))
     job = job_of(Sync(connection=connection, started_at=timezone.now()), source)
     prepared = _prepared(job, pushed)
-    row = keep_pushed(connection, pushed)
+    row = store_pushed(connection, pushed)
     if Sync.objects.filter(connection=connection, status__in=Sync.OPEN).exists():
         _queue(connection, actor)
         return PushState.QUEUED
@@ -178,7 +178,7 @@ def _prepared(job: Job, pushed: Pushed) -> PreparedDocument:
 
 
 def _store_and_queue(connection: Connection, pushed: Pushed, actor: User | None) -> PushState:
-    keep_pushed(connection, pushed)
+    store_pushed(connection, pushed)
     _queue(connection, actor)
     return PushState.QUEUED
 

@@ -12,7 +12,7 @@ from django.db.models import Exists, Max, OuterRef, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from corecube.connectors import tells_changes
+from corecube.connectors import is_incremental
 from corecube.models import Connection
 from retrieval.ingest.prepared_document import fingerprint
 from retrieval.ingest.run import limits_of, text_search_config_of
@@ -56,7 +56,7 @@ def changes_since(connection: Connection) -> datetime | None:
     Changes are enough when the source can list them, the last full sync is recent and had the same settings, and each
     sync since then was done. The time is the start of the last of them.
     """
-    if not tells_changes(connection.kind):
+    if not is_incremental(connection.kind):
         return None
     ended = connection.syncs.exclude(kind=Sync.Kind.DRY_RUN).exclude(status__in=Sync.OPEN)
     full = ended.filter(kind=Sync.Kind.FULL, status=Sync.Status.DONE).order_by("-started_at").first()

@@ -44,7 +44,7 @@ def test_a_connection_that_could_not_be_read_is_refused(admin, tmp_path):
     compartment = Compartment.objects.create(slug="c", name="C")
     for config, kind, reason in (
         ("{}", "folder", "A folder connection needs a path."),
-        ('{"path": "/srv/no/such"}', "folder", "There is nothing at /srv/no/such."),
+        ('{"path": "/srv/no/such"}', "folder", "/srv/no/such does not exist."),
         ("{}", "teleport", "Unknown kind. Available kinds:"),
     ):
         page = admin.post("/admin/corecube/connection/add/", connection(compartment, config=config, kind=kind))

@@ -11,9 +11,9 @@ from threading import Thread
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from corecube.connectors.addresses import AddressGuard
-from corecube.connectors.git.transport import GuardedGitClient, Meter
+from corecube.connectors.git.clients import GuardedGitClient, Meter
 from corecube.connectors.http import HttpClient, HttpLimits
+from corecube.connectors.network import AddressGuard
 from corecube.connectors.s3 import S3Connector
 from corecube.connectors.setup import SourceSetup
 from corecube.connectors.types import ItemError
@@ -127,7 +127,7 @@ def _hub(monkeypatch):
 CLIENTS = {
     "corecube/connectors/network.py": _http,
     "corecube/connectors/http.py": _http,
-    "corecube/connectors/git/transport.py": lambda: GuardedGitClient(
+    "corecube/connectors/git/clients.py": lambda: GuardedGitClient(
         "http://cloud.test/r.git", credentials={}, meter=Meter(1000)
     ).get_refs(b""),
     "corecube/connectors/s3.py": _s3,

@@ -1,4 +1,4 @@
-"""Confluence's REST API. Cloud and Data Center search alike; a page's text and a space are asked for differently."""
+"""Confluence's REST API. Cloud and Data Center share the search, but not the requests for a text or a space."""
 
 import base64
 from collections.abc import Iterator, Mapping
@@ -8,8 +8,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from pydantic import BaseModel, ValidationError
 
-from corecube.connectors.addresses import AddressGuard
-from corecube.connectors.confluence.answers import (
+from corecube.connectors.confluence.responses import (
     Anything,
     Content,
     ContentPage,
@@ -18,7 +17,8 @@ from corecube.connectors.confluence.answers import (
     Operation,
     User,
 )
-from corecube.connectors.http import Answer, HttpClient, HttpLimits
+from corecube.connectors.http import HttpClient, HttpLimits, Response
+from corecube.connectors.network import AddressGuard
 from corecube.connectors.types import ItemError
 from corecube.connectors.urls import origin
 
@@ -27,12 +27,12 @@ _GONE: Final = frozenset({404, 410})
 _REFUSED: Final = frozenset({401, 403})
 _TOO_MANY: Final = 429
 _SERVER_ERROR: Final = 500
-#: A search with expansions answers with 200 results at most.
-_PAGE: Final = 100
-#: Bytes that one page of a listing may have.
+#: A search with expansions returns at most 200 results.
+_PAGE_SIZE: Final = 100
+#: Maximum size of one page of a listing, in bytes.
 _LISTING_BYTES: Final = 32 * 2**20
-#: JSON writes a sign in up to six.
-_ESCAPED: Final = 6
+#: JSON needs up to six bytes for a character.
+_MAX_ESCAPED_BYTES: Final = 6
 _EXPAND: Final = (
     "version,ancestors,container,metadata.labels,"
     "restrictions.read.restrictions.user,restrictions.read.restrictions.group"
@@ -41,7 +41,7 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 def credentials(user: str, token: str) -> Mapping[str, str]:
-    """Return the header that signs in: with a user their API token, else a personal access token, else nobody."""
+    """Return the Authorization header: with a user for an API token, else for a personal access token."""
     if not token:
         return {}
     if not user:
@@ -51,7 +51,7 @@ def credentials(user: str, token: str) -> Mapping[str, str]:
 
 @dataclass(frozen=True)
 class ConfluenceApi:
-    """Asks one site.
+    """The API of one site.
 
     Its methods raise ItemError: those of HttpClient, "refused", "gone", "unavailable", "unreadable".
     """
@@ -64,8 +64,10 @@ class ConfluenceApi:
     def open(cls, base: str, *, is_cloud: bool, credentials: Mapping[str, str], max_bytes: int) -> "ConfluenceApi":
         """Return the API of the site at a base address; `max_bytes` is the limit for one text or file."""
         client = HttpClient(
-            HttpLimits(max_bytes=max(_LISTING_BYTES, _ESCAPED * max_bytes), request_seconds=120, total_seconds=300),
-            # The site is where an admin said it is, often inside; where it redirects to is checked.
+            HttpLimits(
+                max_bytes=max(_LISTING_BYTES, _MAX_ESCAPED_BYTES * max_bytes), request_seconds=120, total_seconds=300
+            ),
+            # An admin chose the site, often in a private network; targets of redirects are checked.
             AddressGuard(trusted_hosts=frozenset({urlsplit(base).hostname or ""})),
             headers={"Accept": "application/json, */*;q=0.5"},
             credentials=credentials,
@@ -74,11 +76,11 @@ class ConfluenceApi:
         return cls(base.rstrip("/"), is_cloud, client)
 
     def user(self) -> User:
-        """Return who the requests act for."""
+        """Return the user of the requests."""
         return self._json("/rest/api/user/current", User)
 
     def has_space(self, key: str) -> bool:
-        """Return whether a space is there and visible to the user."""
+        """Return whether a space exists and is visible to the user."""
         if self.is_cloud:
             return bool(self._json(f"/api/v2/spaces?{urlencode({'keys': key})}", Listing).results)
         try:
@@ -90,9 +92,9 @@ class ConfluenceApi:
         return True
 
     def search(self, cql: str, *, limit: int | None = None) -> Iterator[Content]:
-        """Yield what a CQL query finds, page by page; `most` bounds the first page and ends there."""
-        asked = {"cql": cql, "expand": _EXPAND, "limit": limit or _PAGE}
-        path, seen = f"/rest/api/content/search?{urlencode(asked)}", set()
+        """Yield the results of a CQL query, page by page; with a limit, only one page of that size."""
+        query = urlencode({"cql": cql, "expand": _EXPAND, "limit": limit or _PAGE_SIZE})
+        path, seen = f"/rest/api/content/search?{query}", set()
         while path and path not in seen:
             seen.add(path)
             page = self._json(path, ContentPage)
@@ -100,7 +102,7 @@ class ConfluenceApi:
             path = "" if limit else page.links.next
 
     def is_restricted(self, content_id: str) -> bool:
-        """Return whether only some may read a content; also where the site does not say."""
+        """Return whether reading a content is restricted; also true if the site does not say so."""
         path = f"/rest/api/content/{quote(content_id, safe='')}/restriction/byOperation/read"
         try:
             return self._json(f"{path}?expand=restrictions.user,restrictions.group", Operation).restricts
@@ -121,31 +123,31 @@ class ConfluenceApi:
         return self._get(path).body
 
     def _json(self, path: str, model: type[_Model]) -> _Model:
-        answer = self._get(path)
+        response = self._get(path)
         try:
-            return model.model_validate_json(answer.body)
+            return model.model_validate_json(response.body)
         except ValidationError as error:
-            raise ItemError("unreadable", "The site did not answer as Confluence does.") from error
+            raise ItemError("unreadable", "The site's response is not one of Confluence.") from error
 
-    def _get(self, path: str) -> Answer:
-        answer = self.client.get(self._address(path))
-        if answer.status == _OK:
-            return answer
-        if answer.status in _REFUSED:
-            raise ItemError("refused", f"The site refuses access (status {answer.status}).")
-        if answer.status in _GONE:
-            raise ItemError("gone", f"The site does not have it (status {answer.status}).")
-        # Passing troubles have a reason of their own: a job tries again, and no page counts as restricted for them.
-        is_passing = answer.status >= _SERVER_ERROR or answer.status == _TOO_MANY
-        reason = "unavailable" if is_passing else "unreadable"
-        raise ItemError(reason, f"The site answers with status {answer.status}.")
+    def _get(self, path: str) -> Response:
+        response = self.client.get(self._address(path))
+        status = response.status
+        if status == _OK:
+            return response
+        if status in _REFUSED:
+            raise ItemError("refused", f"The site refuses access (status {status}).")
+        if status in _GONE:
+            raise ItemError("gone", f"The content was not found (status {status}).")
+        # Temporary failures have a separate reason: a job retries them, and they do not mark a page as restricted.
+        is_temporary = status >= _SERVER_ERROR or status == _TOO_MANY
+        raise ItemError("unavailable" if is_temporary else "unreadable", f"The site answers with status {status}.")
 
     def _address(self, path: str) -> str:
-        """Return the address of a path that the site gave, always one of the site's own.
+        """Return the address on this site of a path from a response.
 
-        Some paths begin with the site's context (`/wiki/api/v2/…`), others are meant below it.
+        Some paths begin with the site's context (`/wiki/api/v2/…`), others are relative to it.
         """
         parts = urlsplit(path)
-        own = parts._replace(scheme="", netloc="", fragment="", path=f"/{parts.path.lstrip('/')}").geturl()
+        local = parts._replace(scheme="", netloc="", fragment="", path=f"/{parts.path.lstrip('/')}").geturl()
         context = urlsplit(self.base).path
-        return f"{origin(self.base)}{own}" if own.startswith(f"{context}/") and context else f"{self.base}{own}"
+        return f"{origin(self.base)}{local}" if local.startswith(f"{context}/") and context else f"{self.base}{local}"

@@ -12,51 +12,51 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from corecube.connectors.confluence.answers import Content, ContentWithBody
 from corecube.connectors.confluence.api import ConfluenceApi, credentials
+from corecube.connectors.confluence.responses import Content, ContentWithBody
 from corecube.connectors.globs import Globs
 from corecube.connectors.setup import FieldError, SourceConfig, SourceSetup, too_large
 from corecube.connectors.types import Capability, ItemError, ItemGone, ItemProblem, SourceItem, require
 from corecube.connectors.urls import checked_url
 from corecube.errors import ConfigError, UnavailableError
 
-#: CQL compares whole minutes in the time zone of the user, which the site does not tell: up to 12 hours behind UTC.
-#: The rest is for clocks that differ and for a search index that lags.
-_TIME_ZONES: Final = timedelta(days=1)
+#: CQL compares minutes in the user's time zone, which the API does not return: up to 12 hours behind UTC.
+#: The rest allows for different clocks and a delayed search index.
+_TIME_MARGIN: Final = timedelta(days=1)
 _TEXTS: Final = frozenset({"page", "blogpost"})
-_IDS_AT_ONCE: Final = 50
+_IDS_PER_QUERY: Final = 50
 _CLOUD_HOSTS: Final = (".atlassian.net", ".jira.com")
 _SPACE_KEY: Final = r"^~?[A-Za-z0-9._-]{1,255}$"
 
 
 class ConfluenceConfig(SourceConfig):
-    """Which spaces of which site."""
+    """The site and the spaces of a connection."""
 
     url: str = Field(description="The site's base address, such as https://example.atlassian.net/wiki.")
     spaces: tuple[str, ...] = Field(min_length=1, max_length=500, description="Keys of the spaces.")
-    user: str = Field("", max_length=320, description="Whose API token it is (Cloud); empty for an access token.")
-    edition: Literal["auto", "cloud", "data_center"] = Field("auto", description="auto goes by the address.")
-    blog_posts: bool = Field(default=True, description="Take in blog posts too.")
-    attachments: bool = Field(default=True, description="Take in the files that hang on pages too.")
+    user: str = Field("", max_length=320, description="User of the API token (Cloud); empty for an access token.")
+    edition: Literal["auto", "cloud", "data_center"] = Field("auto", description="auto depends on the address.")
+    blog_posts: bool = Field(default=True, description="Include blog posts.")
+    attachments: bool = Field(default=True, description="Include attachments of pages.")
     include_restricted: bool = Field(
         default=False,
-        description="Take in what the site shows to some only; everybody with access to the connection will see it.",
+        description="Include restricted contents. Everybody with access to the connection will see them.",
     )
 
 
 @dataclass(frozen=True)
 class ConfluenceConnector:
-    """Reads spaces through the REST API, with the eyes of one user of the site.
+    """Reads spaces through the REST API with one user's permissions.
 
-    Pages are told apart by their ids, so that a renamed or moved page stays the same document. A page that is
-    restricted, itself or by an ancestor, is left out with its attachments: a connection's readers are not the site's.
+    The id of a page identifies its document, so that a renamed or moved page stays the same document. A page that is
+    restricted, itself or by an ancestor, is excluded with its attachments: other users read the connection.
     """
 
     config: ConfluenceConfig
     api: ConfluenceApi
     max_bytes: int
     globs: Globs
-    #: Whether a content is restricted, by id, as far as it is known.
+    #: Known restrictions by content id.
     _restricted: dict[str, bool] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -66,29 +66,29 @@ class ConfluenceConnector:
         try:
             base = checked_url(config.url)
         except ItemError as error:
-            raise FieldError("url", f"The url is not right. {error}") from error
-        if wrong := [key for key in config.spaces if not _is_key(key)]:
-            raise FieldError("spaces", f"This is no space key: {wrong[0]!r}.")
+            raise FieldError("url", f"The URL is invalid. {error}") from error
+        if invalid := [key for key in config.spaces if not re.fullmatch(_SPACE_KEY, key)]:
+            raise FieldError("spaces", f"This is not a space key: {invalid[0]!r}.")
         host = urlsplit(base).hostname or ""
         is_cloud = config.edition == "cloud" or (config.edition == "auto" and host.endswith(_CLOUD_HOSTS))
         limit = setup.limit(config.max_bytes)
-        signed = credentials(config.user, setup.secret("token"))
-        api = ConfluenceApi.open(base, is_cloud=is_cloud, credentials=signed, max_bytes=limit)
+        headers = credentials(config.user, setup.secret("token"))
+        api = ConfluenceApi.open(base, is_cloud=is_cloud, credentials=headers, max_bytes=limit)
         return cls(config, api, limit, config.globs())
 
     def preflight(self) -> Iterator[Capability]:
         """Yield reach, authenticate, list and read."""
-        with self.api.client.impatient() as client:
-            yield from self._probed(replace(self.api, client=client))
+        with self.api.client.without_retries() as client:
+            yield from self._checks(replace(self.api, client=client))
 
-    def _probed(self, api: ConfluenceApi) -> Iterator[Capability]:
+    def _checks(self, api: ConfluenceApi) -> Iterator[Capability]:
         step = "reach"
         try:
             user = api.user()
             yield Capability.passed("reach", "The site answers.")
             step = "authenticate"
-            yield (known := self._is_known(user.type))
-            if not known.ok:
+            yield (authenticated := self._authenticated(user.type))
+            if not authenticated.ok:
                 return
             step = "list"
             self._require_spaces(api)
@@ -107,19 +107,19 @@ class ConfluenceConnector:
             yield Capability.failed(step, str(error))
 
     def check(self) -> None:
-        """Raise ConfigError when the site or a space cannot be read as configured."""
+        """Raise ConfigError if the site or a space cannot be read as configured."""
         require(self.preflight())
 
     def items(self) -> Iterator[SourceItem | ItemProblem]:
-        """Yield the contents space by space: pages, blog posts, attachments, then how many were left out."""
+        """Yield the contents space by space: pages, blog posts, attachments, then the number of excluded ones."""
         with _as_source_error():
             self._require_spaces(self.api)
         for key in self.config.spaces:
             yield from self._found(key)[0]
 
     def changed_since(self, moment: datetime) -> Iterator[SourceItem | ItemProblem | ItemGone]:
-        """Yield what was edited since a moment, to the site's knowledge; an attachment counts by itself."""
-        since = f'lastmodified >= "{(moment.astimezone(UTC) - _TIME_ZONES):%Y-%m-%d %H:%M}"'
+        """Yield the contents that were edited since then; an edited attachment does not yield its page."""
+        since = f'lastmodified >= "{(moment.astimezone(UTC) - _TIME_MARGIN):%Y-%m-%d %H:%M}"'
         with _as_source_error():
             self._require_spaces(self.api)
         for key in self.config.spaces:
@@ -133,74 +133,72 @@ class ConfluenceConnector:
             raise too_large(len(content), self.max_bytes)
         return content
 
-    def _is_known(self, kind: str) -> Capability:
+    def _authenticated(self, kind: str) -> Capability:
         if not self.api.client.credentials:
-            return Capability.passed("authenticate", "No token: only what everybody may see.")
+            return Capability.passed("authenticate", "No token: only public contents are visible.")
         if kind == "anonymous":
-            return Capability.failed("authenticate", "The site does not know the token.")
-        return Capability.passed("authenticate", "The token is known.")
+            return Capability.failed("authenticate", "The site does not accept the token.")
+        return Capability.passed("authenticate", "The token is valid.")
 
     def _changed(self, key: str, since: str) -> Iterator[SourceItem | ItemProblem | ItemGone]:
-        """Yield a space's changes; how many contents are left out of all is not to be told from them."""
+        """Yield a space's changes without the problem that counts all excluded contents."""
         entries, ids = self._found(key, since)
         shown = {it.external_id for it in entries}
-        yield from (it for it in entries if it.external_id != _left_out(key))
+        yield from (it for it in entries if it.external_id != _excluded_id(key))
         yield from (ItemGone(number) for number in ids if number not in shown)
 
     def _found(self, key: str, only: str = "") -> tuple[list[SourceItem | ItemProblem], list[str]]:
-        """Return what a space shows, narrowed by CQL, and all ids found; raise ConfigError, UnavailableError."""
+        """Return a space's items, filtered by CQL, and all ids found; raise ConfigError, UnavailableError."""
         with _as_source_error():
             texts = [text for text in self.api.search(f"{self._texts(key)}{only}") if text.type in _TEXTS]
-            files = list(self.api.search(f"{_files(key)}{only}")) if self.config.attachments else []
-            holders = self._holders(files, texts)
-            self._restricted.update({text.id: text.is_restricted for text in (*texts, *holders)})
-            return list(self._space(key, texts, files, holders)), [it.id for it in (*texts, *files)]
+            query = f'space = "{key}" and type = "attachment"{only}'
+            files = list(self.api.search(query)) if self.config.attachments else []
+            parents = self._other_parents(files, texts)
+            self._restricted.update({text.id: text.is_restricted for text in (*texts, *parents)})
+            return list(self._space(key, texts, files, parents)), [it.id for it in (*texts, *files)]
 
     def _require_spaces(self, api: ConfluenceApi) -> None:
-        """Raise ConfigError for a space that is not visible: an empty listing of it would look like deletions."""
+        """Raise ConfigError for an invisible space: its empty listing would count as deletions."""
         for key in self.config.spaces:
             if not api.has_space(key):
-                raise ConfigError(f"The space {key} is not there, or the site's user may not see it.")
+                raise ConfigError(f"The space {key} does not exist, or the user has no access to it.")
 
     def _texts(self, key: str) -> str:
         kinds = 'type in ("page", "blogpost")' if self.config.blog_posts else 'type = "page"'
         return f'space = "{key}" and {kinds}'
 
-    def _holders(self, files: Sequence[Content], texts: Sequence[Content]) -> list[Content]:
-        """Return the pages of attachments that are not among the pages listed."""
+    def _other_parents(self, files: Sequence[Content], texts: Sequence[Content]) -> list[Content]:
+        """Return the pages of attachments that are not among the listed pages."""
         listed = {text.id for text in texts}
         ids = sorted({file.container.id for file in files if file.container} - listed)
         found: list[Content] = []
-        for start in range(0, len(ids), _IDS_AT_ONCE):
-            wanted = ", ".join(number for number in ids[start : start + _IDS_AT_ONCE] if number.isdigit())
-            found += self.api.search(f"id in ({wanted})") if wanted else ()
+        for start in range(0, len(ids), _IDS_PER_QUERY):
+            numbers = ", ".join(number for number in ids[start : start + _IDS_PER_QUERY] if number.isdigit())
+            found += self.api.search(f"id in ({numbers})") if numbers else ()
         return found
 
     def _space(
-        self, key: str, texts: Sequence[Content], files: Sequence[Content], holders: Sequence[Content]
+        self, key: str, texts: Sequence[Content], files: Sequence[Content], parents: Sequence[Content]
     ) -> Iterator[SourceItem | ItemProblem]:
-        open_ones = {text.id: text for text in (*texts, *holders) if self._is_open(text)}
+        included = {text.id: text for text in (*texts, *parents) if self._is_included(text)}
         for text in texts:
-            if text.id in open_ones and self.globs.want(f"{key}/{_path(text)}"):
+            if text.id in included and self.globs.includes(f"{key}/{_path(text)}"):
                 yield self._text(key, text)
-        hidden = sum(text.id not in open_ones for text in texts)
+        excluded = sum(text.id not in included for text in texts)
         for file in files:
-            holder = open_ones.get(file.container.id) if file.container else None
-            if holder is None or (self._hides_restricted and file.restrictions.read and file.is_restricted):
-                hidden += 1
-            elif self.globs.want(f"{key}/{_path(holder)}/{_part(file.title)}"):
-                yield self._file(key, file, holder)
-        if hidden:
-            message = f"{hidden} pages and attachments are left out: the site shows them to some people only."
-            yield ItemProblem(_left_out(key), "restricted", message)
+            parent = included.get(file.container.id) if file.container else None
+            is_excluded = not self.config.include_restricted and file.read_restriction and file.is_restricted
+            if parent is None or is_excluded:
+                excluded += 1
+            elif self.globs.includes(f"{key}/{_path(parent)}/{_part(file.title)}"):
+                yield self._file(key, file, parent)
+        if excluded:
+            message = f"{excluded} restricted pages and attachments are excluded."
+            yield ItemProblem(_excluded_id(key), "restricted", message)
 
-    @property
-    def _hides_restricted(self) -> bool:
-        return not self.config.include_restricted
-
-    def _is_open(self, text: Content) -> bool:
-        """Return whether everybody who sees the space sees a page: neither it nor an ancestor is restricted."""
-        if not self._hides_restricted:
+    def _is_included(self, text: Content) -> bool:
+        """Return whether a page is included: neither it nor an ancestor is restricted, or the config allows it."""
+        if self.config.include_restricted:
             return True
         return not any(self._is_restricted(it) for it in (text.id, *(above.id for above in text.ancestors)))
 
@@ -221,37 +219,29 @@ class ConfluenceConnector:
             facts=_facts(key, _titles(text), text.labels),
         )
 
-    def _file(self, key: str, file: Content, holder: Content) -> SourceItem | ItemProblem:
-        if file.extensions.file_size > self.max_bytes:
-            error = too_large(file.extensions.file_size, self.max_bytes)
+    def _file(self, key: str, file: Content, parent: Content) -> SourceItem | ItemProblem:
+        if file.file_size > self.max_bytes:
+            error = too_large(file.file_size, self.max_bytes)
             return ItemProblem(file.id, error.reason, str(error))
-        above = (*_titles(holder), holder.title)
+        above = (*_titles(parent), parent.title)
         return SourceItem(
             external_id=file.id,
             name=file.title,
             uri=self._link(file),
             locator=f"file:{file.links.download}",
             modified_at=file.version.when,
-            media_type=file.extensions.media_type,
+            media_type=file.media_type,
             version=_version(file, file.title, *above, *file.labels),
             facts=_facts(key, above, file.labels),
         )
 
     def _link(self, content: Content) -> str:
-        """Return where a person opens a content; empty when the site does not say."""
+        """Return a content's address for users, empty without one."""
         return f"{self.api.base}/{content.links.webui.lstrip('/')}" if content.links.webui else ""
 
 
-def _is_key(key: str) -> bool:
-    return re.fullmatch(_SPACE_KEY, key) is not None
-
-
-def _files(key: str) -> str:
-    return f'space = "{key}" and type = "attachment"'
-
-
-def _left_out(key: str) -> str:
-    """Return what a space's problem of restricted contents is called."""
+def _excluded_id(key: str) -> str:
+    """Return the id of the problem that counts a space's excluded contents."""
     return f"restricted/{key}"
 
 
@@ -260,7 +250,7 @@ def _titles(content: Content) -> tuple[str, ...]:
 
 
 def _path(text: Content) -> str:
-    """Return a page as patterns see it: its ancestors' titles and its own."""
+    """Return the path that patterns match: the titles of a page's ancestors and of the page."""
     return "/".join(_part(title) for title in (*_titles(text), text.title))
 
 
@@ -274,22 +264,21 @@ def _facts(key: str, above: Sequence[str], labels: Sequence[str]) -> dict[str, s
 
 
 def _version(content: Content, *parts: str) -> str:
-    """Return the site's number of the content's state and a digest of what it does not count."""
+    """Return the content's version number and a digest of the parts that do not change it."""
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     return f"{content.version.number}-{digest[:16]}"
 
 
 def _as_page(text: ContentWithBody) -> bytes:
-    title = html.escape(text.title)
-    frame = (
-        '<!DOCTYPE html><html><head><meta charset="utf-8"><title>{}</title></head><body><main>{}</main></body></html>'
-    )
-    return frame.format(title, text.body.export_view.value).encode()
+    return (
+        f'<!DOCTYPE html><html><head><meta charset="utf-8"><title>{html.escape(text.title)}</title></head>'
+        f"<body><main>{text.html}</main></body></html>"
+    ).encode()
 
 
 @contextmanager
 def _as_source_error() -> Iterator[None]:
-    """Let an error of one request speak for the whole listing, which cannot do without any."""
+    """Turn an error of one request into an error of the complete listing, which needs every request."""
     try:
         yield
     except ItemError as error:

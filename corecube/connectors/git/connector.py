@@ -1,10 +1,10 @@
-"""Lists the files of a branch and reads them from its copy."""
+"""Lists the files of a branch and reads them from the local copy."""
 
 import base64
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,10 +17,9 @@ from dulwich.objects import S_ISGITLINK, Blob, Commit, ObjectID, TreeEntry
 from dulwich.repo import Repo
 from pydantic import Field
 
+from corecube.connectors.git.clients import CONTROL, GuardedGitClient, GuardedLocalClient, Meter
 from corecube.connectors.git.dates import Dates
-from corecube.connectors.git.local import CONTROL, GuardedLocalClient
 from corecube.connectors.git.mirror import Mirror, Remote
-from corecube.connectors.git.transport import GuardedGitClient, Meter
 from corecube.connectors.globs import Globs
 from corecube.connectors.setup import FieldError, SourceConfig, SourceSetup, too_large
 from corecube.connectors.types import Capability, ItemError, ItemProblem, SourceItem, require
@@ -31,7 +30,7 @@ _LFS: Final = b"version https://git-lfs.github.com/spec/"
 _LFS_BYTES: Final = 1024
 _BRANCH: Final = re.compile(r"[^\x00-\x20~^:?*\[\\\x7f/.-][^\x00-\x20~^:?*\[\\\x7f]*")
 _NOT_IN_BRANCHES: Final = ("..", "//", "@{")
-#: Where hosts that many use show a file.
+#: Path of a file's page on public git hosts.
 _LINKS: Final = {
     "github.com": "/blob/{branch}/{path}",
     "gitlab.com": "/-/blob/{branch}/{path}",
@@ -41,36 +40,36 @@ _LINKS: Final = {
 
 
 class GitConfig(SourceConfig):
-    """Which branch of which repository."""
+    """The repository and branch of a connection."""
 
     url: str = Field(
         description="https://host/path.git, or file:///path of a repository below one of CORECUBE_FOLDER_ROOTS."
     )
-    branch: str = Field("", max_length=250, description="Empty is the repository's own main branch.")
-    user: str = Field("", max_length=200, description="User that the token belongs to, where the host asks for one.")
-    link: str = Field("", max_length=500, description="Where people open a file: https://…/{branch}/{path}, {commit}.")
-    history: bool = Field(default=False, description="Fetch the history too, for the date of each file's last change.")
-    max_repository_bytes: int = Field(2 * 2**30, ge=1, description="Most that one fetch may bring.")
-    timeout_seconds: float = Field(600.0, gt=0, le=86_400, description="Longest time of one fetch.")
+    branch: str = Field("", max_length=250, description="Empty for the default branch.")
+    user: str = Field("", max_length=200, description="User of the token, if the host requires one.")
+    link: str = Field("", max_length=500, description="Link to a file: https://…/{branch}/{path}, {commit}.")
+    history: bool = Field(default=False, description="Fetch the history for the date of each file's last change.")
+    max_repository_bytes: int = Field(2 * 2**30, ge=1, description="Maximum size of one fetch.")
+    timeout_seconds: float = Field(600.0, gt=0, le=86_400, description="Maximum time of one fetch.")
 
 
 @dataclass(frozen=True)
 class GitConnector:
-    """Reads the files of a branch's newest commit. Hidden files and folders are left out, links are not followed."""
+    """Reads the files of a branch's newest commit. Hidden files and folders are excluded, links are not followed."""
 
     mirror: Mirror
     dates: Dates | None
     globs: Globs
     max_bytes: int
-    #: Template of a file's address.
+    #: Template of a file's address for users.
     link: str
 
     @classmethod
     def from_setup(cls, setup: SourceSetup) -> Self:
-        """Return the connector of a connection, with the secret `token` where it has one; raise ConfigError."""
+        """Return the connector of a connection with the optional secret `token`; raise ConfigError."""
         config = setup.read(GitConfig)
-        if config.branch and not _names_branch(config.branch):
-            raise FieldError("branch", f"This is no name of a branch: {config.branch!r}.")
+        if config.branch and not _is_branch_name(config.branch):
+            raise FieldError("branch", f"This is not a branch name: {config.branch!r}.")
         limit = setup.limit(config.max_bytes)
         meter = Meter(config.max_repository_bytes)
         client, path = _client(config, setup, meter)
@@ -80,32 +79,30 @@ class GitConnector:
         return cls(mirror, dates, config.globs(), limit, _link(config))
 
     def preflight(self) -> Iterator[Capability]:
-        """Yield reach and authenticate, which git asks in one, and list."""
+        """Yield reach, authenticate and list; git combines the first two in one request."""
         try:
             branch, _ = self.mirror.remote.head()
-        except UnavailableError as error:
+        except (UnavailableError, ItemError) as error:
             yield Capability.failed("reach", str(error))
         except ConfigError as error:
             yield Capability.passed("reach", "The server answers.")
             refused = "refuses" in str(error)
             if not refused:
-                yield Capability.passed("authenticate", "The server lets us in.")
+                yield Capability.passed("authenticate", "The server allows access.")
             yield Capability.failed("authenticate" if refused else "list", str(error))
-        except ItemError as error:
-            yield Capability.failed("reach", str(error))
         else:
             yield Capability.passed("reach", "The server answers.")
-            yield Capability.passed("authenticate", "The server lets us in.")
-            yield Capability.passed("list", f"The branch {branch} is there.")
+            yield Capability.passed("authenticate", "The server allows access.")
+            yield Capability.passed("list", f"The branch {branch} exists.")
 
     def check(self) -> None:
-        """Raise ConfigError when the branch cannot be read as configured."""
+        """Raise ConfigError if the branch cannot be read as configured."""
         require(self.preflight())
 
     def items(self) -> Iterator[SourceItem | ItemProblem]:
-        """Fetch what changed and yield the branch's files in git's order.
+        """Fetch the changes and yield the branch's files in git's order.
 
-        Raises ConfigError and UnavailableError when the branch cannot be fetched.
+        Raises ConfigError and UnavailableError if the branch cannot be fetched.
         """
         try:
             branch, commit = self.mirror.update()
@@ -113,15 +110,17 @@ class GitConnector:
             raise UnavailableError(str(error)) from error
         with self.mirror.repo() as repo:
             entries = self._entries(repo, commit)
-            dates = self._dates(repo, commit, entries)
+            files = {entry.path: entry.sha for entry in entries if stat.S_ISREG(entry.mode)}
+            dates = self.dates.of(repo, commit, files) if self.dates else {}
             for entry in entries:
-                path = _text(entry.path)
-                if _is_visible(path) and self.globs.want(path):
+                path = entry.path.decode("utf-8", "backslashreplace")
+                is_hidden = any(part.startswith(".") for part in path.split("/"))
+                if not is_hidden and self.globs.includes(path):
                     link = self._address(path, branch, commit)
                     yield _problem(entry, path) or _item(entry, path, link, dates.get(entry.path))
 
     def read(self, item: SourceItem) -> bytes:
-        """Return a file's bytes; raise ItemError for one that is too large, kept elsewhere or gone."""
+        """Return a file's bytes; raise ItemError if it is too large, in Git LFS or deleted."""
         blob = self.mirror.blob(item.locator)
         if blob is None:
             blob = self._fetched(item.locator)
@@ -129,11 +128,11 @@ class GitConnector:
             raise too_large(size, self.max_bytes)
         content = blob.as_raw_string()
         if size < _LFS_BYTES and content.startswith(_LFS):
-            raise ItemError("lfs_pointer", "The file itself is kept in Git LFS, which is not read.")
+            raise ItemError("lfs_pointer", "The file is stored in Git LFS, which is not supported.")
         return content
 
     def _fetched(self, blob_id: str) -> Blob:
-        """Return a blob that the copy does not have, as on another machine than the one that listed it."""
+        """Fetch a blob that the copy lacks: another machine may have listed it."""
         try:
             self.mirror.update()
         except CoreCubeError as error:
@@ -141,36 +140,31 @@ class GitConnector:
             raise ItemError(reason, f"The file cannot be fetched. {error}") from error
         if blob := self.mirror.blob(blob_id):
             return blob
-        raise ItemError("too_large", "The server left the file out, as too large, or it has changed since.")
+        raise ItemError("too_large", "The server did not send the file: it is too large or has changed.")
 
     def _entries(self, repo: Repo, commit: ObjectID) -> list[TreeEntry]:
         found = repo[commit]
         try:
             return list(repo.object_store.iter_tree_contents(found.tree)) if isinstance(found, Commit) else []
         except MaxTreeDepthExceeded as error:
-            raise UnavailableError("The repository's folders lie too deep in each other.") from error
+            raise UnavailableError("The repository's folders are nested too deeply.") from error
         except (KeyError, ValueError) as error:
             self.mirror.remove()
-            raise UnavailableError("The repository's copy is damaged; the next sync makes a new one.") from error
-
-    def _dates(self, repo: Repo, commit: ObjectID, entries: list[TreeEntry]) -> Mapping[bytes, datetime]:
-        if self.dates is None:
-            return {}
-        return self.dates.of(repo, commit, {entry.path: entry.sha for entry in entries if stat.S_ISREG(entry.mode)})
+            raise UnavailableError("The repository's copy is damaged. The next sync fetches a new one.") from error
 
     def _address(self, path: str, branch: str, commit: ObjectID) -> str:
         parts = {"branch": branch, "commit": commit.decode(), "path": path}
         return re.sub(r"\{(branch|commit|path)\}", lambda found: quote(parts[found[1]], safe="/"), self.link)
 
 
-def _names_branch(text: str) -> bool:
-    """Return whether git takes a text as the name of a branch."""
+def _is_branch_name(text: str) -> bool:
+    """Return whether git accepts a text as a branch name."""
     is_allowed = _BRANCH.fullmatch(text) is not None and not text.endswith(".lock")
     return is_allowed and not any(part in text for part in _NOT_IN_BRANCHES)
 
 
 def _client(config: GitConfig, setup: SourceSetup, meter: Meter) -> tuple[GitClient, bytes]:
-    """Return the client for an address and what it calls the repository; raise ConfigError."""
+    """Return the client for an address and its path of the repository; raise ConfigError."""
     token = setup.secret("token")
     parts = urlsplit(config.url)
     if parts.scheme == "file" and not parts.netloc:
@@ -183,14 +177,14 @@ def _client(config: GitConfig, setup: SourceSetup, meter: Meter) -> tuple[GitCli
     try:
         url = checked_url(config.url)
     except ItemError as error:
-        raise FieldError("url", f"The url must begin with https:// or file://. {error}") from error
+        raise FieldError("url", f"The URL must begin with https:// or file://. {error}") from error
     pair = f"{config.user or 'x-access-token'}:{token}"
     basic = f"Basic {base64.b64encode(pair.encode()).decode()}"
     return GuardedGitClient(url, credentials={"Authorization": basic} if token else {}, meter=meter), b""
 
 
 def _link(config: GitConfig) -> str:
-    """Return the template of a file's address, empty for none; raise ConfigError."""
+    """Return the template of a file's address for users, empty without one; raise ConfigError."""
     if config.link and urlsplit(config.link).scheme not in {"http", "https"}:
         raise FieldError("link", "The link must begin with https://.")
     parts = urlsplit(config.url)
@@ -199,22 +193,14 @@ def _link(config: GitConfig) -> str:
 
 
 def _problem(entry: TreeEntry, path: str) -> ItemProblem | None:
-    """Return why an entry is no file, or None for a file."""
+    """Return the problem of an entry that is not a file, None for a file."""
     if S_ISGITLINK(entry.mode):
-        return ItemProblem(path, "submodule", "A submodule is another repository; give it a connection of its own.")
+        return ItemProblem(path, "submodule", "A submodule is another repository. Add a separate connection for it.")
     if stat.S_ISLNK(entry.mode):
-        return ItemProblem(path, "symlink", "A link is not followed.")
+        return ItemProblem(path, "symlink", "Links are not followed.")
     return None
 
 
 def _item(entry: TreeEntry, path: str, link: str, modified_at: datetime | None) -> SourceItem:
     blob = entry.sha.decode()
     return SourceItem(path, path, link, blob, modified_at, version=blob)
-
-
-def _is_visible(path: str) -> bool:
-    return not any(part.startswith(".") for part in path.split("/"))
-
-
-def _text(path: bytes) -> str:
-    return path.decode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""When each file of a commit was last changed, by the history."""
+"""Dates of the last change of each file, from the history."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -12,20 +12,22 @@ from dulwich.diff_tree import TreeChange
 from dulwich.objects import ObjectID
 from dulwich.repo import Repo
 
-#: Commits that are looked through for files whose date is not known yet.
+#: Maximum number of commits to search for files of unknown date.
 _MAX_COMMITS: Final = 50_000
+#: The end of the year 9999, the last date of datetime; a commit may have any time.
+_MAX_TIMESTAMP: Final = 253_402_300_799
 
 
 @dataclass(frozen=True)
 class Dates:
-    """Remembers dates in a file, so that the next sync looks at the newest commits only."""
+    """Stores dates in a file, so that the next sync reads only the newest commits."""
 
     path: Path
 
     def of(self, repo: Repo, commit: ObjectID, files: Mapping[bytes, ObjectID]) -> dict[bytes, datetime]:
-        """Return the date of the last commit that changed each file, as far as the history tells.
+        """Return the date of the last commit that changed each file, for files found in the history.
 
-        `files` gives the blob id by path. Merges are not looked into: what they bring was changed before.
+        `files` maps paths to blob ids. Merge commits are skipped: their changes are in other commits.
         """
         known = self._load()
         found = {path: when for path, blob in files.items() if (when := known.get(_key(path, blob))) is not None}
@@ -57,12 +59,7 @@ def _changes(repo: Repo, commit: ObjectID) -> Iterator[tuple[bytes, int]]:
     for entry in repo.get_walker(include=[commit], max_entries=_MAX_COMMITS):
         for change in entry.changes():
             if isinstance(change, TreeChange) and change.new and change.new.path:
-                yield change.new.path, _within_time(entry.commit.commit_time)
-
-
-def _within_time(seconds: int) -> int:
-    """Return a time that a date can hold: a commit may claim any."""
-    return min(max(seconds, 0), 253_402_300_799)
+                yield change.new.path, min(max(entry.commit.commit_time, 0), _MAX_TIMESTAMP)
 
 
 def _key(path: bytes, blob: ObjectID) -> str:

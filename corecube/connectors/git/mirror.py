@@ -1,4 +1,4 @@
-"""A bare copy of one branch, kept between syncs so that only what changed is fetched."""
+"""A bare copy of one branch, stored between syncs so that only changes are fetched."""
 
 import fcntl
 import shutil
@@ -25,14 +25,14 @@ from dulwich.pack import UnresolvedDeltas
 from dulwich.refs import Ref
 from dulwich.repo import Repo
 
-from corecube.connectors.git.transport import Meter
+from corecube.connectors.git.clients import Meter
 from corecube.errors import ConfigError, UnavailableError
 from corecube.private import make_private
 
 _HEADS: Final = b"refs/heads/"
-#: Every fetch leaves one file of objects; with more than these a new copy costs less than it saves.
+#: Each fetch adds one pack file; with more than these, a new copy is cheaper.
 _MAX_PACKS: Final = 25
-#: What damaged or hostile data makes dulwich raise.
+#: Errors that dulwich raises for damaged or hostile data.
 _DAMAGED: Final = (
     ApplyDeltaError,
     AssertionError,
@@ -53,37 +53,37 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True)
 class Remote:
-    """Where a branch is fetched from."""
+    """The server and branch to fetch from."""
 
     client: GitClient
-    #: What the client calls the repository.
+    #: The repository's path for the client.
     path: bytes
-    #: Empty for the branch that the server calls its own.
+    #: Empty for the server's default branch.
     branch: str
     meter: Meter
-    #: Of one fetch.
+    #: Time limit of one fetch.
     seconds: float
-    #: Files larger than this are left on the server where it can leave them out.
+    #: Larger files are not fetched if the server supports that.
     max_file_bytes: int
 
     def head(self) -> tuple[str, ObjectID]:
         """Return the branch's name and its commit.
 
-        Raises ConfigError for a repository or branch that is not there or not shown, UnavailableError for a server
-        that does not answer.
+        Raises ConfigError for a missing or inaccessible repository or branch, UnavailableError for a server that does
+        not answer.
         """
-        found = self._asked(lambda: self.client.get_refs(self.path))
+        found = self._request(lambda: self.client.get_refs(self.path))
         wanted = _HEADS + self.branch.encode() if self.branch else found.symrefs.get(Ref(b"HEAD"), Ref(b""))
         commit = found.refs.get(Ref(wanted))
         if not commit:
-            name = f"branch {self.branch}" if self.branch else "branch that is its own"
+            name = f"branch {self.branch}" if self.branch else "default branch"
             raise ConfigError(f"The repository has no {name}.")
         return wanted.removeprefix(_HEADS).decode("utf-8", "backslashreplace"), commit
 
     def fetch(self, commit: ObjectID, repo: Repo, *, depth: int | None) -> None:
-        """Fetch what a commit needs and the copy does not have; raise as `head` does, and ItemError from the meter."""
+        """Fetch the missing objects of a commit; raise as `head` does, and ItemError from the meter."""
         with TemporaryFile(dir=repo.controldir()) as pack:
-            found = self._asked(lambda: self._fetch(commit, repo, pack, depth))
+            found = self._request(lambda: self._fetch(commit, repo, pack, depth))
             if pack.tell():
                 pack.seek(0)
                 repo.object_store.add_thin_pack(pack.read, None, max_input_size=self.meter.max_bytes)
@@ -99,50 +99,55 @@ class Remote:
             filter_spec=b"blob:limit=%d" % self.max_file_bytes,
         )
 
-    def _asked(self, request: Callable[[], _Result]) -> _Result:
+    def _request(self, request: Callable[[], _Result]) -> _Result:
         self.meter.start(self.seconds)
         try:
             return request()
         except HTTPUnauthorized as error:
-            raise ConfigError("The server refuses access: the token is missing, wrong or may not read this.") from error
+            raise ConfigError("The server refuses access: check the token and its permissions.") from error
         except NotGitRepository as error:
-            raise ConfigError(f"There is no repository there that can be read. {error}".strip()) from error
+            raise ConfigError(f"There is no readable repository at this address. {error}".strip()) from error
         except (GitProtocolError, OSError) as error:
-            raise UnavailableError(f"The repository cannot be fetched: {_line(error)}") from error
+            first = (str(error).strip().splitlines() or [type(error).__name__])[0][:200].rstrip(".")
+            raise UnavailableError(f"The repository cannot be fetched: {first}.") from error
 
 
 @dataclass(frozen=True)
 class Mirror:
-    """The copy of a remote branch in a folder. Every method may be called by several processes at once."""
+    """The copy of a remote branch in a folder. All methods are safe for concurrent processes."""
 
     folder: Path
     remote: Remote
-    #: With the history, or only with the newest state.
+    #: Whether to fetch the history, not only the newest commit.
     history: bool
 
     def update(self) -> tuple[str, ObjectID]:
-        """Bring the copy up to date and return the branch's name and its commit; raise as Remote does."""
+        """Update the copy and return the branch's name and its commit; raise as Remote does."""
         name, commit = self.remote.head()
-        with self._alone():
-            if self._is_crowded():
+        with self._locked():
+            packs = self.folder / "objects" / "pack"
+            if packs.exists() and sum(1 for _ in packs.glob("*.pack")) > _MAX_PACKS:
                 self.remove()
             try:
-                self._bring(commit)
+                self._update_to(commit)
             except _DAMAGED:
-                # What a killed process left behind cannot be repaired, but had again.
+                # A killed process left a damaged copy: fetch a new one.
                 self.remove()
-                self._bring_anew(commit)
+                try:
+                    self._update_to(commit)
+                except _DAMAGED as error:
+                    raise UnavailableError("The server sends an unreadable repository.") from error
         return name, commit
 
     def repo(self) -> Repo:
-        """Return the copy, opened, made if missing; the caller closes it."""
+        """Open the copy, creating it if missing; the caller closes it."""
         if (self.folder / "objects").exists():
             return Repo(str(self.folder))
         self.folder.mkdir(parents=True, exist_ok=True)
         return Repo.init_bare(str(self.folder))
 
     def blob(self, blob_id: str) -> Blob | None:
-        """Return a file's bytes as git holds them, None when the copy has none such."""
+        """Return a file's blob, None if the copy does not have it."""
         try:
             with self.repo() as repo:
                 found = repo[blob_id.encode()]
@@ -154,11 +159,11 @@ class Mirror:
         """Remove the copy."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _bring(self, commit: ObjectID) -> None:
+    def _update_to(self, commit: ObjectID) -> None:
         with self.repo() as repo:
             if commit not in repo.object_store:
                 self.remote.fetch(commit, repo, depth=None if self.history else 1)
-                # Dulwich makes packs readable for everybody, whatever the mask.
+                # Dulwich makes packs readable for everybody, whatever the umask.
                 for pack in (self.folder / "objects" / "pack").iterdir():
                     make_private(pack)
             found = repo[commit]
@@ -167,26 +172,10 @@ class Mirror:
             _ = repo[found.tree]
             repo.refs[Ref(_HEADS + b"fetched")] = commit
 
-    def _bring_anew(self, commit: ObjectID) -> None:
-        try:
-            self._bring(commit)
-        except _DAMAGED as error:
-            raise UnavailableError("The server sends a repository that cannot be read.") from error
-
-    def _is_crowded(self) -> bool:
-        packs = self.folder / "objects" / "pack"
-        return packs.exists() and sum(1 for _ in packs.glob("*.pack")) > _MAX_PACKS
-
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Wait until no other process changes the copy; the system ends the wait when that one dies."""
+    def _locked(self) -> Iterator[None]:
+        """Lock the copy against changes by other processes; the system releases the lock of a dead process."""
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         with self.folder.with_suffix(".lock").open("wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
-
-
-def _line(error: Exception) -> str:
-    """Return an error's first line, short, for people."""
-    first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    return first[:200].rstrip(".") + "."

@@ -1,4 +1,4 @@
-"""Lists the pages of web sites by a crawl, and reads them."""
+"""Crawls web sites and reads their pages."""
 
 import hashlib
 import mimetypes
@@ -10,18 +10,19 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, IPvAnyNetwork
 
-from corecube.connectors.addresses import AddressGuard
 from corecube.connectors.globs import Globs
-from corecube.connectors.http import Ask, HttpClient, HttpLimits
+from corecube.connectors.http import HttpClient, HttpLimits, RequestOptions
+from corecube.connectors.network import AddressGuard
 from corecube.connectors.setup import FieldError, SourceConfig, SourceSetup
 from corecube.connectors.types import Capability, ItemError, ItemProblem, SourceItem, require
 from corecube.connectors.web.crawl import Crawl, CrawlPlan
-from corecube.connectors.web.links import Frontiers, host_prefix, normalised, path_of, prefix_of
+from corecube.connectors.web.links import CrawlBounds, host_prefix, normalised, path_of, prefix_of
 from corecube.connectors.web.page import HTML_TYPES
 from corecube.connectors.web.robots import Robots
 from corecube.connectors.web.store import CrawlStore, Page
 
 _OK: Final = 200
+_HEAD_ONLY: Final = RequestOptions(wants_body=lambda *_: False)
 _OFFICE: Final = "application/vnd.openxmlformats-officedocument"
 _MEDIA_TYPES: Final = (
     "text/html",
@@ -36,29 +37,29 @@ _MEDIA_TYPES: Final = (
 
 
 class WebConfig(SourceConfig):
-    """Where a crawl begins and how far it goes."""
+    """Start addresses and limits of a crawl."""
 
-    start: tuple[str, ...] = Field(min_length=1, max_length=100, description="Addresses that the crawl begins with.")
+    start: tuple[str, ...] = Field(min_length=1, max_length=100, description="Start addresses of the crawl.")
     prefixes: tuple[str, ...] = Field(
-        (), max_length=100, description="Addresses below which it stays; none is all of the start pages' hosts."
+        (), max_length=100, description="Crawl only below these addresses. Empty for all of the start pages' hosts."
     )
-    sitemaps: tuple[str, ...] = Field((), max_length=100, description="Sitemaps to read beside those of robots.txt.")
+    sitemaps: tuple[str, ...] = Field((), max_length=100, description="Sitemaps to read in addition to robots.txt.")
     use_sitemaps: bool = Field(default=True, description="Read the sitemaps that robots.txt names.")
-    follow_links: bool = Field(default=True, description="Go on to the pages that a page links to.")
-    max_pages: int = Field(1000, ge=1, le=100_000, description="Addresses that one crawl asks for at most.")
-    max_depth: int = Field(10, ge=0, le=100, description="Links between a start page and the farthest page.")
-    delay_seconds: float = Field(0.5, ge=0, le=60, description="Wait between two pages; robots.txt may ask for more.")
+    follow_links: bool = Field(default=True, description="Follow the links of pages.")
+    max_pages: int = Field(1000, ge=1, le=100_000, description="Maximum number of pages per crawl.")
+    max_depth: int = Field(10, ge=0, le=100, description="Maximum number of links from a start page.")
+    delay_seconds: float = Field(0.5, ge=0, le=60, description="Delay between two pages; robots.txt may require more.")
     media_types: tuple[str, ...] = Field(
-        _MEDIA_TYPES, min_length=1, max_length=100, description="Content types that are taken in."
+        _MEDIA_TYPES, min_length=1, max_length=100, description="Content types to include."
     )
     private_networks: tuple[IPvAnyNetwork, ...] = Field(
-        (), max_length=50, description="Private networks that it may reach, such as 10.20.0.0/16."
+        (), max_length=50, description="Allowed private networks, such as 10.20.0.0/16."
     )
 
 
 @dataclass(frozen=True)
 class WebConnector:
-    """Crawls politely: robots.txt, nofollow and noindex are obeyed, only what changed is sent again."""
+    """Crawls web sites, obeys robots.txt, nofollow and noindex, and fetches only changed pages."""
 
     plan: CrawlPlan
     prefixes: tuple[str, ...]
@@ -87,48 +88,46 @@ class WebConnector:
         return cls(plan, prefixes, client, CrawlStore(setup.state, key), config.globs())
 
     def preflight(self) -> Iterator[Capability]:
-        """Yield, of the first start page, reach, list (may robots visit it) and read."""
-        with self.client.impatient() as client:
-            yield from _probed(self.plan.start[0], client)
+        """Yield reach, list (robots.txt) and read for the first start page."""
+        with self.client.without_retries() as client:
+            yield from _checks(self.plan.start[0], client)
 
     def check(self) -> None:
-        """Raise ConfigError when the first start page cannot be visited."""
+        """Raise ConfigError if the first start page cannot be visited."""
         require(self.preflight())
 
     def items(self) -> Iterator[SourceItem | ItemProblem]:
         """Crawl and yield the pages, the nearest to the start first.
 
-        A page that is gone (404, 410), that asks not to be indexed or that robots.txt forbids is not yielded; one
-        that fails is a problem. Raises UnavailableError and ConfigError when the site cannot be crawled.
+        A deleted page (404, 410), a page with noindex and a page that robots.txt forbids are not yielded; a failed
+        page is a problem. Raises UnavailableError and ConfigError if the site cannot be crawled.
         """
+        robots, bounds = Robots(self.client.get), CrawlBounds(self.prefixes)
         with self.store:
-            crawl = Crawl(
-                self.plan, self.client, Robots(self.client.get), self.store, Frontiers(self.prefixes), self.globs
-            )
-            for found in crawl.run():
+            for found in Crawl(self.plan, self.client, robots, self.store, bounds, self.globs).run():
                 yield found if isinstance(found, ItemProblem) else _item(found)
 
     def read(self, item: SourceItem) -> bytes:
-        """Return a page's bytes, as the crawl got them or asked for again; raise ItemError."""
-        kept = self.store.body(item.version)
-        if kept is not None:
-            return kept
-        answer = self.client.get(item.locator, Ask(follow=False))
-        if answer.status != _OK:
-            raise ItemError("unavailable", f"The server answers with status {answer.status}.")
-        return answer.body
+        """Return a page's bytes, from the crawl or by a new request; raise ItemError."""
+        stored = self.store.body(item.version)
+        if stored is not None:
+            return stored
+        response = self.client.get(item.locator, RequestOptions(follow=False))
+        if response.status != _OK:
+            raise ItemError("unavailable", f"The server answers with status {response.status}.")
+        return response.body
 
 
-def _probed(url: str, client: HttpClient) -> Iterator[Capability]:
+def _checks(url: str, client: HttpClient) -> Iterator[Capability]:
     robots = Robots(client.get)
     allowed = robots.allows(url)
     try:
-        status = client.get(url, Ask(wants=lambda *_: False)).status if allowed or robots.unreadable else _OK
+        status = client.get(url, _HEAD_ONLY).status if allowed or robots.unreadable else _OK
     except ItemError as error:
         yield Capability.failed("reach", f"{url}: {error}")
         return
     if robots.unreadable:
-        yield Capability.failed("reach", f"The site's robots.txt cannot be read; {url} is answered with {status}.")
+        yield Capability.failed("reach", f"The site's robots.txt cannot be read; the status of {url} is {status}.")
         return
     yield Capability.passed("reach", "The site answers.")
     if not allowed:
@@ -136,16 +135,16 @@ def _probed(url: str, client: HttpClient) -> Iterator[Capability]:
         return
     yield Capability.passed("list", "The site's robots.txt allows the start page.")
     if status == _OK:
-        yield Capability.passed("read", "The start page is there.")
+        yield Capability.passed("read", "The start page exists.")
     else:
-        yield Capability.failed("read", f"{url} is answered with status {status}.")
+        yield Capability.failed("read", f"The server answers with status {status} for {url}.")
 
 
 def _addresses(name: str, values: tuple[str, ...]) -> tuple[str, ...]:
     try:
         return tuple(normalised(value) for value in values)
     except ItemError as error:
-        raise FieldError(name, f"The config is not right. {name}: {error}") from error
+        raise FieldError(name, f"The config is invalid. {name}: {error}") from error
 
 
 def _item(page: Page) -> SourceItem:
@@ -161,11 +160,11 @@ def _item(page: Page) -> SourceItem:
 
 
 def _name(page: Page) -> str:
-    """Return the last part of the path, with a suffix that fits what the page is."""
+    """Return the last part of the path, with a suffix for the page's content type."""
     kind = page.media_type.partition(";")[0].strip().lower()
     name = PurePosixPath(path_of(page.url).partition("?")[0]).name or urlsplit(page.url).netloc
     suffix = PurePosixPath(name).suffix.lower()
     if kind in HTML_TYPES:
         return name if suffix in {".html", ".htm", ".xhtml"} else f"{name}.html"
-    fitting = mimetypes.guess_all_extensions(kind)
-    return name if not fitting or suffix in fitting or kind == "text/plain" else f"{name}{fitting[0]}"
+    suffixes = mimetypes.guess_all_extensions(kind)
+    return name if not suffixes or suffix in suffixes or kind == "text/plain" else f"{name}{suffixes[0]}"

@@ -1,4 +1,4 @@
-"""One crawl: from the start pages and sitemaps along the links, within limits, asking only for what changed."""
+"""A crawl: follows links from the start pages and sitemaps, within limits, and fetches only changed pages."""
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from corecube.connectors.globs import Globs
-from corecube.connectors.http import Answer, Ask, HttpClient
+from corecube.connectors.http import HttpClient, RequestOptions, Response, media_type_of
 from corecube.connectors.types import ItemError, ItemProblem
-from corecube.connectors.web.links import Frontiers, normalised, path_of
+from corecube.connectors.web.links import CrawlBounds, normalised, path_of
 from corecube.connectors.web.page import HTML_TYPES, facts_of
 from corecube.connectors.web.robots import Robots
 from corecube.connectors.web.sitemap import MAX_BYTES, read_sitemap
@@ -20,17 +20,17 @@ _NOT_MODIFIED: Final = 304
 _SERVER_ERROR: Final = 500
 _GONE: Final = frozenset({404, 410})
 _REFUSED: Final = frozenset({401, 402, 403, 407, 451})
-#: Sitemaps that are read of one site.
+#: Maximum number of sitemaps of one site.
 _MAX_SITEMAPS: Final = 200
-#: What speaks of the site rather than of the page.
-_DOWN: Final = frozenset({"unreachable", "timeout", "unavailable"})
-#: Of those in a row, how many make a site that is down.
+#: Errors of the site rather than of the page.
+_SITE_ERRORS: Final = frozenset({"unreachable", "timeout", "unavailable"})
+#: Consecutive errors of the site after which the crawl ends.
 _MAX_FAILURES: Final = 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlPlan:
-    """Where a crawl begins and how far it goes."""
+    """Start addresses and limits of a crawl."""
 
     start: Sequence[str]
     sitemaps: Sequence[str]
@@ -44,58 +44,60 @@ class CrawlPlan:
 
 @dataclass
 class Crawl:
-    """Visits addresses one after the other, the nearest to the start pages first; each counts once."""
+    """Visits each address once, the nearest to the start pages first."""
 
     plan: CrawlPlan
     client: HttpClient
     robots: Robots
     store: CrawlStore
-    frontiers: Frontiers
+    bounds: CrawlBounds
     globs: Globs
     #: Addresses to visit with their distance from the start.
     _waiting: deque[tuple[str, int]] = field(default_factory=deque)
     _seen: set[str] = field(default_factory=set)
     _settled: set[str] = field(default_factory=set)
-    #: Pages that call another address their own, which may turn out not to be there.
-    _pointing: list[Page] = field(default_factory=list)
+    #: Pages with a canonical address elsewhere, which may not exist.
+    _noncanonical: list[Page] = field(default_factory=list)
     _visits: int = 0
     _failures: int = 0
     _has_failed: bool = False
     _started: bool = False
-    _first_trouble: str = ""
+    _first_problem: str = ""
 
     def run(self) -> Iterator[Page | ItemProblem]:
-        """Yield the pages that may be taken in, and the problems.
+        """Yield the pages to ingest, and the problems.
 
-        Raises UnavailableError for a site that does not answer, ConfigError when none of the start pages is there.
+        Raises UnavailableError for a site that does not answer, ConfigError if no start page exists.
         """
         self._waiting.extend((url, 0) for url in self.plan.start)
         yield from self._seed_by_sitemaps()
-        yield from self._visit_all()
+        yield from self._visit_queued()
         if not self._started:
-            self._refuse()
+            problem = self._first_problem or "The start pages have no content of the included types."
+            is_temporary = self._has_failed or self.robots.unreadable
+            raise UnavailableError(problem) if is_temporary else ConfigError(problem)
         if self._has_failed:
-            # A page that failed hides what it links to, so what was there the last time is asked for itself.
+            # The links of a failed page are unknown, so the pages of the last crawl are visited directly.
             self._waiting.extend((url, self.plan.max_depth) for url in self.store.unvisited())
-            yield from self._visit_all()
-        yield from (page for page in self._pointing if page.canonical not in self._settled)
-        yield from self._left_over()
+            yield from self._visit_queued()
+        yield from (page for page in self._noncanonical if page.canonical not in self._settled)
+        yield from self._unvisited()
         self.store.forget_unvisited()
 
-    def _left_over(self) -> Iterator[ItemProblem]:
-        """Yield what was not come to, and what therefore is not known to be gone."""
-        for place in self.robots.unreadable:
-            message = "The host's robots.txt cannot be read, so that nothing there is visited."
-            yield ItemProblem(place, "unavailable", message, covers_subtree=True)
+    def _unvisited(self) -> Iterator[ItemProblem]:
+        """Yield a problem for everything that was not visited and therefore must not count as deleted."""
+        for host in self.robots.unreadable:
+            message = "The host's robots.txt cannot be read, so its pages were not visited."
+            yield ItemProblem(host, "unavailable", message, covers_subtree=True)
         if not self._waiting:
             return
-        message = f"The crawl ended at its limit of {self.plan.max_pages} pages; more addresses were found."
+        message = f"The crawl reached its limit of {self.plan.max_pages} pages; more addresses were found."
         yield ItemProblem("crawl", "page_limit", message)
         if self._has_failed:
-            missed = (url for url in self.store.unvisited() if url not in self._seen and self.frontiers.holds(url))
-            yield from (ItemProblem(url, "page_limit", "The crawl ended before it came here.") for url in missed)
+            missed = (url for url in self.store.unvisited() if url not in self._seen and self.bounds.contains(url))
+            yield from (ItemProblem(url, "page_limit", "The crawl ended before this page.") for url in missed)
 
-    def _visit_all(self) -> Iterator[Page | ItemProblem]:
+    def _visit_queued(self) -> Iterator[Page | ItemProblem]:
         while self._waiting and self._visits < self.plan.max_pages:
             url, depth = self._waiting.popleft()
             if url in self._seen or not self._may_visit(url):
@@ -107,103 +109,99 @@ class Crawl:
     def _visit(self, url: str, depth: int) -> Iterator[Page | ItemProblem]:
         known = self.store.page(url)
         try:
-            answer = self._ask(url, known)
+            response = self._fetch(url, known)
         except ItemError as error:
             yield self._failed(url, error.reason, str(error), known)
             return
-        if answer.status < _SERVER_ERROR:
+        status = response.status
+        if status < _SERVER_ERROR:
             self._failures = 0
-        if answer.is_redirect:
-            yield from self._redirected(url, answer, depth)
-        elif answer.status == _NOT_MODIFIED and known:
+        if response.is_redirect:
+            yield from self._redirected(url, response, depth)
+        elif status == _NOT_MODIFIED and known:
             self.store.touch(known)
-            yield from self._arrived(known, depth)
-        elif answer.status == _OK:
-            if answer.media_type in self.plan.media_types:
-                yield from self._arrived(self._kept(answer, known), depth)
-        elif answer.status in _GONE:
-            self._first_trouble = self._first_trouble or f"{url} is not there (status {answer.status})."
+            yield from self._accept(known, depth)
+        elif status == _OK:
+            if response.media_type in self.plan.media_types:
+                yield from self._accept(self._store_page(response, known), depth)
+        elif status in _GONE:
+            self._first_problem = self._first_problem or f"{url} does not exist (status {status})."
         else:
-            reason = "refused" if answer.status in _REFUSED else "unavailable"
-            yield self._failed(url, reason, f"The server answers with status {answer.status}.", known)
+            reason = "refused" if status in _REFUSED else "unavailable"
+            yield self._failed(url, reason, f"The server answers with status {status}.", known)
 
-    def _ask(self, url: str, known: Page | None) -> Answer:
-        """Return the answer for an address, after the wait that politeness asks for."""
+    def _fetch(self, url: str, known: Page | None) -> Response:
+        """Return the response for an address, after the crawl delay."""
         self.client.sleep(max(self.plan.delay_seconds, self.robots.delay_seconds(url)) if self._visits > 1 else 0)
         validators = {"If-None-Match": known.etag, "If-Modified-Since": known.last_modified} if known else {}
         headers = {name: it for name, it in validators.items() if it}
-        return self.client.get(url, Ask(headers=headers, follow=False, wants=self._wants))
+        return self.client.get(url, RequestOptions(headers=headers, follow=False, wants_body=self._wants_body))
 
-    def _wants(self, status: int, headers: Mapping[str, str]) -> bool:
-        """Return whether a body is one to take in, going by its head."""
-        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        return status == _OK and kind in self.plan.media_types
+    def _wants_body(self, status: int, headers: Mapping[str, str]) -> bool:
+        return status == _OK and media_type_of(headers) in self.plan.media_types
 
-    def _kept(self, answer: Answer, known: Page | None) -> Page:
-        """Remember what was answered and return it."""
-        is_html = answer.media_type in HTML_TYPES
-        facts = facts_of(answer.url, answer.body, answer.headers, is_html=is_html)
+    def _store_page(self, response: Response, known: Page | None) -> Page:
+        """Store a response as a page and return the page."""
+        is_html = response.media_type in HTML_TYPES
+        facts = facts_of(response.url, response.body, response.headers, is_html=is_html)
         page = Page(
-            url=answer.url,
-            etag=answer.headers.get("etag", ""),
-            last_modified=answer.headers.get("last-modified", ""),
-            digest=digest_of(answer.body),
-            media_type=answer.headers.get("content-type", ""),
-            modified_at=answer.modified_at(),
+            url=response.url,
+            etag=response.headers.get("etag", ""),
+            last_modified=response.headers.get("last-modified", ""),
+            digest=digest_of(response.body),
+            media_type=response.headers.get("content-type", ""),
+            modified_at=response.modified_at(),
             index=facts.index,
             canonical=facts.canonical,
-            links=tuple(link for link in facts.links if self.frontiers.holds(link)),
+            links=tuple(link for link in facts.links if self.bounds.contains(link)),
         )
         if known and known.digest == page.digest:
             self.store.touch(page)
         else:
-            self.store.keep(page, answer.body)
+            self.store.add(page, response.body)
         return page
 
-    def _arrived(self, page: Page, depth: int) -> Iterator[Page]:
-        """Go on from a page, and yield it if it is one to take in."""
+    def _accept(self, page: Page, depth: int) -> Iterator[Page]:
+        """Queue the links of a page, and yield the page if it is to be ingested."""
         self._started = True
         if self.plan.follow_links and depth < self.plan.max_depth:
             self._waiting.extend((link, depth + 1) for link in page.links if link not in self._seen)
-        if not page.index or not self.globs.want(path_of(page.url)):
+        if not page.index or not self.globs.includes(path_of(page.url)):
             return
-        if page.canonical not in {"", page.url} and self.frontiers.holds(page.canonical):
+        if page.canonical not in {"", page.url} and self.bounds.contains(page.canonical):
             self._waiting.appendleft((page.canonical, depth))
-            self._pointing.append(page)
+            self._noncanonical.append(page)
             return
         self._settled.add(page.url)
         yield page
 
-    def _redirected(self, url: str, answer: Answer, depth: int) -> Iterator[ItemProblem]:
-        """Put the target next in line; redirects are visits, so that they are limited and checked like them."""
+    def _redirected(self, url: str, response: Response, depth: int) -> Iterator[ItemProblem]:
+        """Queue the target as the next visit, so that the limits and checks of visits apply to redirects."""
         try:
-            target = normalised(answer.target())
+            target = normalised(response.target())
         except ItemError as error:
             yield ItemProblem(url, error.reason, str(error))
             return
-        if self.frontiers.holds(target):
+        if self.bounds.contains(target):
             self._waiting.appendleft((target, depth))
         else:
-            self._first_trouble = self._first_trouble or f"{url} leads out of the site, to {target}."
+            self._first_problem = self._first_problem or f"{url} redirects to another site: {target}."
 
     def _may_visit(self, url: str) -> bool:
-        """Return whether an address lies within the crawl and robots.txt allows it."""
-        if (
-            not self.frontiers.holds(url)
-            or self.globs.excludes(path_of(url))
-            or not self.frontiers.is_worth_asking(url)
-        ):
+        """Return whether an address is within the crawl and allowed by robots.txt."""
+        is_excluded = not self.bounds.contains(url) or self.globs.excludes(path_of(url))
+        if is_excluded or not self.bounds.may_be_document(url):
             return False
         if self.robots.allows(url):
             return True
-        self._first_trouble = self._first_trouble or f"The site's robots.txt does not allow {url}, or cannot be read."
+        self._first_problem = self._first_problem or f"The site's robots.txt does not allow {url}, or cannot be read."
         return False
 
     def _failed(self, url: str, reason: str, message: str, known: Page | None) -> ItemProblem:
-        """Return the problem of a page that is there but could not be had; too many in a row end the crawl."""
+        """Return the problem of a page that could not be fetched; too many in a row end the crawl."""
         self._settled.add(url)
-        self._first_trouble = self._first_trouble or f"{url}: {message}"
-        if reason in _DOWN:
+        self._first_problem = self._first_problem or f"{url}: {message}"
+        if reason in _SITE_ERRORS:
             self._has_failed = True
             self._failures += 1
         if self._failures >= _MAX_FAILURES:
@@ -212,44 +210,36 @@ class Crawl:
             self.store.touch(known)
         return ItemProblem(url, reason, message)
 
-    def _refuse(self) -> None:
-        """Raise what kept the crawl from its first page."""
-        said = self._first_trouble or "The start pages hold nothing of the kinds that are taken in."
-        raise UnavailableError(said) if self._has_failed or self.robots.unreadable else ConfigError(said)
-
     def _seed_by_sitemaps(self) -> Iterator[ItemProblem]:
-        """Put the pages of the sitemaps in line, after the start pages."""
+        """Queue the pages of the sitemaps after the start pages."""
         waiting = deque(self.plan.sitemaps)
         if self.plan.use_sitemaps:
-            waiting.extend(_readable(it for url in self.plan.start for it in self.robots.sitemaps(url)))
+            waiting.extend(_valid(it for url in self.plan.start for it in self.robots.sitemaps(url)))
         read: set[str] = set()
         while waiting and len(read) < _MAX_SITEMAPS:
             url = waiting.popleft()
-            if url in read or not self._may_ask_sitemap(url):
+            is_allowed = url in self.plan.sitemaps or self.bounds.contains_host(url)
+            if url in read or not is_allowed:
                 continue
             read.add(url)
             try:
                 found = read_sitemap(self._sitemap(url), url)
             except ItemError as error:
-                self._has_failed = self._has_failed or error.reason in _DOWN
+                self._has_failed = self._has_failed or error.reason in _SITE_ERRORS
                 yield ItemProblem(url, error.reason, f"The sitemap cannot be read. {error}")
                 continue
             waiting.extend(found.sitemaps)
             self._waiting.extend((page, 0) for page in found.pages)
 
-    def _may_ask_sitemap(self, url: str) -> bool:
-        """Return whether a sitemap is one that was configured, or one of the site's own."""
-        return url in self.plan.sitemaps or self.frontiers.holds_host(url)
-
     def _sitemap(self, url: str) -> bytes:
-        answer = self.client.get(url, Ask(max_bytes=MAX_BYTES))
-        if answer.status != _OK:
-            reason = "gone" if answer.status in _GONE else "unavailable"
-            raise ItemError(reason, f"The server answers with status {answer.status}.")
-        return answer.body
+        response = self.client.get(url, RequestOptions(max_bytes=MAX_BYTES))
+        if response.status != _OK:
+            reason = "gone" if response.status in _GONE else "unavailable"
+            raise ItemError(reason, f"The server answers with status {response.status}.")
+        return response.body
 
 
-def _readable(addresses: Iterator[str]) -> Iterator[str]:
+def _valid(addresses: Iterator[str]) -> Iterator[str]:
     for address in addresses:
         try:
             yield normalised(address)

@@ -1,4 +1,4 @@
-"""Addresses as a crawl tells them apart, and which of them it follows."""
+"""Normalised addresses, and the bounds of a crawl."""
 
 import re
 from collections import Counter
@@ -10,23 +10,23 @@ from urllib.parse import parse_qsl, quote, unquote_to_bytes, urlencode, urljoin,
 from corecube.connectors.types import ItemError
 from corecube.connectors.urls import checked_url
 
-#: Parameters that say where a visitor comes from, not what they see.
+#: Parameters that track a visitor or a session and do not change the page.
 _TRACKING: Final = re.compile(
     r"utm_\w+|gclid|dclid|fbclid|msclkid|mc_[ce]id|_ga|_gl|igshid|yclid|ref_src"
     r"|phpsessid|jsessionid|sid|sessionid|session_id|aspsessionid\w*",
     re.IGNORECASE,
 )
 _SESSION_IN_PATH: Final = re.compile(r";(jsessionid|phpsessid)=[^/;?]*", re.IGNORECASE)
-#: Left as they are in a path: everything that needs no percent sign there.
+#: Characters that need no percent-encoding in a path.
 _SAFE: Final = "/:@!$&'()*+,;=~-._"
 _MAX_CHARACTERS: Final = 2000
 _MAX_SEGMENTS: Final = 24
-#: A folder that stands in one path more often than this comes from a link that goes round.
+#: A path that repeats a folder more often comes from circular links.
 _MAX_REPEATS: Final = 2
-#: Queries of one path, and pages of one calendar, beyond which nothing new is expected.
+#: Maximum number of different queries for one path: calendars have endless ones.
 _MAX_QUERIES: Final = 200
-#: What no parser of documents reads; asked for only to be thrown away.
-_NO_DOCUMENT: Final = frozenset(
+#: File types that no document parser reads.
+_NOT_DOCUMENTS: Final = frozenset(
     f".{suffix}"
     for line in (
         "png jpg jpeg gif webp avif svg ico bmp tif tiff psd",
@@ -39,10 +39,10 @@ _NO_DOCUMENT: Final = frozenset(
 
 
 def normalised(address: str, base: str = "") -> str:
-    """Return an address in the one form of all that mean the same; raise ItemError "bad_address".
+    """Return an address in its normal form; raise ItemError "bad_address".
 
-    Without its fragment, tracking parameters and session ids; parameters sorted, dot segments resolved, percent signs
-    only where they are needed.
+    The form has no fragment, tracking parameters or session ids; its parameters are sorted, its dot segments
+    resolved, and only characters that need it are percent-encoded.
     """
     url = checked_url(urljoin(base, address.strip()))
     parts = urlsplit(url)
@@ -55,36 +55,36 @@ def normalised(address: str, base: str = "") -> str:
 
 
 def path_of(url: str) -> str:
-    """Return path and query of an address without the leading slash, as patterns see it."""
+    """Return what patterns match: path and query of an address without the leading slash."""
     parts = urlsplit(url)
     path = unquote_to_bytes(parts.path).decode("utf-8", "replace").lstrip("/")
     return f"{path}?{parts.query}" if parts.query else path
 
 
 @dataclass
-class Frontiers:
-    """Which addresses belong to a crawl: below its prefixes, and not on the way into a trap."""
+class CrawlBounds:
+    """Decides which addresses belong to a crawl: those below its prefixes that are not part of a crawler trap."""
 
-    #: Host and path that addresses begin with, whatever their scheme.
+    #: Host and path prefixes, for every scheme.
     prefixes: tuple[str, ...]
     _queries: Counter[str] = field(default_factory=Counter)
 
-    def holds(self, url: str) -> bool:
-        """Return whether an address lies within the crawl."""
-        return _place(url).startswith(self.prefixes)
+    def contains(self, url: str) -> bool:
+        """Return whether an address is below one of the prefixes."""
+        return prefix_of(url).startswith(self.prefixes)
 
-    def holds_host(self, url: str) -> bool:
-        """Return whether an address is on a host of the crawl, wherever there."""
+    def contains_host(self, url: str) -> bool:
+        """Return whether an address is on a host of the crawl, with any path."""
         return any(prefix.partition("/")[0] == urlsplit(url).netloc for prefix in self.prefixes)
 
-    def is_worth_asking(self, url: str) -> bool:
-        """Return whether an address may lead to a document; each question about a new query of a path counts."""
+    def may_be_document(self, url: str) -> bool:
+        """Return whether an address may be a document; each call for an address with a query counts for its path."""
         parts = urlsplit(url)
         segments = [it for it in parts.path.split("/") if it]
         repeats = Counter(segments)
         if len(segments) > _MAX_SEGMENTS or max(repeats.values(), default=0) > _MAX_REPEATS:
             return False
-        if PurePosixPath(parts.path.lower()).suffix in _NO_DOCUMENT:
+        if PurePosixPath(parts.path.lower()).suffix in _NOT_DOCUMENTS:
             return False
         if parts.query:
             self._queries[parts.path] += 1
@@ -92,34 +92,30 @@ class Frontiers:
 
 
 def prefix_of(url: str) -> str:
-    """Return what the addresses below a given one begin with."""
-    return _place(url)
-
-
-def host_prefix(url: str) -> str:
-    """Return what the addresses of a host begin with."""
-    return f"{urlsplit(url).netloc}/"
-
-
-def _place(url: str) -> str:
+    """Return host and path of an address: the prefix of the addresses below it."""
     parts = urlsplit(url)
     return f"{parts.netloc}{parts.path}"
 
 
+def host_prefix(url: str) -> str:
+    """Return the prefix of all addresses of the same host."""
+    return f"{urlsplit(url).netloc}/"
+
+
 def _clean(path: str) -> str:
-    """Return a path with percent signs only where they are needed; an escaped slash stays one."""
+    """Return a path with minimal percent-encoding; an encoded slash stays encoded."""
     parts = re.split("%2f", path, flags=re.IGNORECASE)
     return "%2F".join(quote(unquote_to_bytes(part), safe=_SAFE) for part in parts)
 
 
 def _undotted(path: str) -> str:
-    """Return a path without dot segments (RFC 3986, 5.2.4), which an absolute address may still hold."""
-    kept: list[str] = []
+    """Return a path without dot segments (RFC 3986, 5.2.4), which absolute addresses may contain."""
+    result: list[str] = []
     segments = path.split("/")[1:]
     for segment in segments:
         if segment == "..":
-            kept = kept[:-1]
+            result = result[:-1]
         elif segment != ".":
-            kept.append(segment)
+            result.append(segment)
     ends_in_folder = segments[-1:] in ([], ["."], [".."])
-    return "/" + "/".join([*kept, ""] if ends_in_folder and kept else kept)
+    return "/" + "/".join([*result, ""] if ends_in_folder and result else result)

@@ -1,4 +1,4 @@
-"""What a web page says about itself: its links, its own address, whether it wants to be found."""
+"""Facts of a web page: its links, its canonical address, and whether it may be indexed."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,44 +11,43 @@ from corecube.connectors.types import ItemError
 from corecube.connectors.web.links import normalised
 
 HTML_TYPES: Final = frozenset({"text/html", "application/xhtml+xml"})
-#: Bytes of a page in which links are looked for.
-_SEARCHED: Final = 5 * 2**20
+#: Bytes of a page that are searched for links.
+_MAX_BYTES: Final = 5 * 2**20
 _MAX_LINKS: Final = 5000
-#: Names under which a page's instructions speak to us.
-_ADDRESSED: Final = ("robots", "corecube")
-_HEADER: Final = "x-robots-tag"
+#: Robot names whose directives apply.
+_ROBOT_NAMES: Final = ("robots", "corecube")
 
 
 @dataclass(frozen=True, slots=True)
 class PageFacts:
-    """What a page says about itself."""
+    """Links and directives of a page."""
 
-    #: Addresses that it links to, normalised, in order, each once.
+    #: Normalised addresses of its links, in order, without duplicates.
     links: tuple[str, ...] = ()
-    #: The address that it calls its own, normalised; empty when it names none.
+    #: Normalised canonical address; empty without one.
     canonical: str = ""
-    #: Whether it may be taken in.
+    #: Whether the page may be indexed.
     index: bool = True
 
 
 def facts_of(url: str, content: bytes, headers: Mapping[str, str], *, is_html: bool) -> PageFacts:
-    """Return what a page, or another file by its headers, says about itself."""
-    told = _directives(headers.get(_HEADER, ""))
+    """Return the facts of a page; for other files those of the headers."""
+    directives = _header_directives(headers.get("x-robots-tag", ""))
     page = _parsed(content) if is_html else None
     if page is None:
-        return PageFacts(index="noindex" not in told)
+        return PageFacts(index="noindex" not in directives)
     for meta in page.iter("meta"):
-        if str(meta.get("name", "")).strip().lower() in _ADDRESSED:
-            told |= _words(str(meta.get("content", "")))
+        if str(meta.get("name", "")).strip().lower() in _ROBOT_NAMES:
+            directives |= _directives(str(meta.get("content", "")))
     base = _resolved(str(next((it.get("href") for it in page.iter("base") if it.get("href")), "")), url) or url
-    links = () if "nofollow" in told else tuple(_links(page, base))
-    return PageFacts(links, _canonical(page, base), index="noindex" not in told)
+    links = () if "nofollow" in directives else tuple(_links(page, base))
+    return PageFacts(links, _canonical(page, base), index="noindex" not in directives)
 
 
 def _parsed(content: bytes) -> Any:  # noqa: ANN401 -- lxml has no types
-    """Return a page's tree, None for what is none."""
+    """Return a page's tree, None for invalid HTML."""
     try:
-        return html.document_fromstring(content[:_SEARCHED]) if content.strip() else None
+        return html.document_fromstring(content[:_MAX_BYTES]) if content.strip() else None
     except (LxmlError, ValueError):
         return None
 
@@ -75,26 +74,26 @@ def _canonical(page: Any, base: str) -> str:  # noqa: ANN401
 
 
 def _resolved(target: str, base: str) -> str:
-    """Return an address, empty for mail, scripts and what cannot be read."""
+    """Return a normalised address, empty for mail, scripts and invalid addresses."""
     try:
         return normalised(target, base)
     except (ItemError, ValueError):
         return ""
 
 
-def _directives(header: str) -> set[str]:
-    """Return the instructions of an X-Robots-Tag header that are for everybody or for us."""
-    words: set[str] = set()
-    spoken_to = True
+def _header_directives(header: str) -> set[str]:
+    """Return the directives of an X-Robots-Tag header for all robots or for this one."""
+    directives: set[str] = set()
+    applies = True
     for part in header.lower().split(","):
         name, colon, rest = part.partition(":")
         if colon and not name.strip().startswith(("unavailable_after", "max-")):
-            spoken_to = name.strip() in _ADDRESSED
-        if spoken_to:
-            words |= _words(rest if colon else part)
-    return words
+            applies = name.strip() in _ROBOT_NAMES
+        if applies:
+            directives |= _directives(rest if colon else part)
+    return directives
 
 
-def _words(text: str) -> set[str]:
-    words = {word.strip() for word in text.lower().split(",")}
-    return words | {"noindex", "nofollow"} if "none" in words else words
+def _directives(text: str) -> set[str]:
+    directives = {word.strip() for word in text.lower().split(",")}
+    return directives | {"noindex", "nofollow"} if "none" in directives else directives

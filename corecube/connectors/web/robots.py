@@ -1,4 +1,4 @@
-"""What robots.txt allows (RFC 9309)."""
+"""The rules of robots.txt (RFC 9309)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,11 +6,11 @@ from typing import Final
 
 from protego import Protego
 
-from corecube.connectors.http import USER_AGENT, Answer
+from corecube.connectors.http import USER_AGENT, Response
 from corecube.connectors.types import ItemError
 from corecube.connectors.urls import origin
 
-#: A robots.txt counts up to here.
+#: The rest of a larger robots.txt is ignored.
 _MAX_BYTES: Final = 500 * 1024
 _MAX_DELAY_SECONDS: Final = 60.0
 _OK: Final = 200
@@ -20,40 +20,40 @@ _TOO_MANY: Final = 429
 
 @dataclass
 class Robots:
-    """Asks each host once and remembers its rules. A host that cannot be asked allows nothing."""
+    """Fetches the rules of each host once. A host whose robots.txt cannot be read allows nothing."""
 
-    get: Callable[[str], Answer]
-    #: Hosts, with scheme and port, whose rules could not be asked for.
+    get: Callable[[str], Response]
+    #: Hosts, with scheme and port, whose rules could not be read.
     unreadable: list[str] = field(default_factory=list)
     _rules: dict[str, Protego] = field(default_factory=dict)
 
     def allows(self, url: str) -> bool:
         """Return whether an address may be visited."""
-        return self._of(url).can_fetch(url, USER_AGENT)
+        return self._rules_of(url).can_fetch(url, USER_AGENT)
 
     def delay_seconds(self, url: str) -> float:
-        """Return the seconds that a host wants between two visits, at most a minute."""
-        return min(self._of(url).crawl_delay(USER_AGENT) or 0.0, _MAX_DELAY_SECONDS)
+        """Return the host's crawl delay in seconds, at most a minute."""
+        return min(self._rules_of(url).crawl_delay(USER_AGENT) or 0.0, _MAX_DELAY_SECONDS)
 
     def sitemaps(self, url: str) -> list[str]:
-        """Return the addresses of the sitemaps that a host names, as they are written."""
-        return list(self._of(url).sitemaps)
+        """Return the addresses of the sitemaps in a host's robots.txt, not normalised."""
+        return list(self._rules_of(url).sitemaps)
 
-    def _of(self, url: str) -> Protego:
-        place = origin(url)
-        if place not in self._rules:
-            self._rules[place] = Protego.parse(self._asked(place))
-        return self._rules[place]
+    def _rules_of(self, url: str) -> Protego:
+        host = origin(url)
+        if host not in self._rules:
+            self._rules[host] = Protego.parse(self._fetch(host))
+        return self._rules[host]
 
-    def _asked(self, place: str) -> str:
-        """Return a host's rules: none where it says that there are none, all forbidden where it does not answer."""
+    def _fetch(self, host: str) -> str:
+        """Return a host's robots.txt: empty if there is none, and one that forbids everything if it cannot be read."""
         try:
-            answer = self.get(f"{place}/robots.txt")
+            response = self.get(f"{host}/robots.txt")
         except ItemError as error:
             if error.reason == "redirect":
                 return ""
-            answer = None
-        if answer is None or answer.status >= _SERVER_ERROR or answer.status == _TOO_MANY:
-            self.unreadable.append(place)
+            response = None
+        if response is None or response.status >= _SERVER_ERROR or response.status == _TOO_MANY:
+            self.unreadable.append(host)
             return "User-agent: *\nDisallow: /\n"
-        return answer.body[:_MAX_BYTES].decode("utf-8", "replace") if answer.status == _OK else ""
+        return response.body[:_MAX_BYTES].decode("utf-8", "replace") if response.status == _OK else ""

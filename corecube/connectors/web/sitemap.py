@@ -7,11 +7,11 @@ from typing import Final
 
 from lxml import etree
 
-from corecube.connectors.bodies import gunzip
+from corecube.connectors.http import gunzip
 from corecube.connectors.types import ItemError
 from corecube.connectors.web.links import normalised
 
-#: What one sitemap may hold by the protocol.
+#: Maximum size of a sitemap by the protocol.
 MAX_BYTES: Final = 50 * 2**20
 _MAX_ENTRIES: Final = 50_000
 _GZIP: Final = b"\x1f\x8b"
@@ -22,14 +22,15 @@ class Sitemap:
     """The addresses of a sitemap."""
 
     pages: Sequence[str] = ()
-    #: Other sitemaps, where this is an index.
+    #: Other sitemaps, if this is an index.
     sitemaps: Sequence[str] = ()
 
 
 def read_sitemap(content: bytes, base: str) -> Sitemap:
-    """Return what a sitemap lists; raise ItemError "corrupt" or "too_large".
+    """Return the addresses in a sitemap; raise ItemError "corrupt" or "too_large".
 
-    It may be XML, with or without namespace, or text with an address a line. Entries beyond 50 000 are not read.
+    The sitemap is XML, with or without namespace, or text with one address per line. Entries beyond 50 000 are
+    ignored.
     """
     if content.startswith(_GZIP):
         content = gunzip(content, MAX_BYTES)
@@ -55,13 +56,13 @@ def _read_xml(content: bytes, base: str) -> Sitemap:
             if len(pages) + len(sitemaps) >= _MAX_ENTRIES:
                 break
     except etree.LxmlError as error:
-        raise ItemError("corrupt", "The sitemap is no well-formed XML.") from error
+        raise ItemError("corrupt", "The sitemap is not well-formed XML.") from error
     return Sitemap(_addresses(pages, base), _addresses(sitemaps, base))
 
 
 def _refuse_doctype(element: etree._Element) -> None:
     if element.getroottree().docinfo.internalDTD is not None:
-        raise ItemError("corrupt", "The sitemap defines entities, which no sitemap needs.")
+        raise ItemError("corrupt", "The sitemap has a DTD, which is not allowed.")
 
 
 def _name(element: etree._Element) -> str:

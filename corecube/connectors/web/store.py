@@ -1,4 +1,4 @@
-"""What a crawl remembers for the next one: validators and links by page, and bodies until they are read."""
+"""Data that a crawl stores for the next one: validators and links by page, and bodies until they are read."""
 
 import hashlib
 import json
@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Final, Self
 
 _SCHEMA: Final = "CREATE TABLE IF NOT EXISTS page (url TEXT PRIMARY KEY, crawl INTEGER NOT NULL, facts TEXT NOT NULL)"
-#: Pages after which what is remembered is made lasting.
+#: Pages per commit.
 _COMMIT_EVERY: Final = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A page as it was answered last."""
+    """A page in its last known state; the names of the fields are stored on disk."""
 
     url: str
     etag: str = ""
@@ -34,10 +34,10 @@ class Page:
 
 
 class CrawlStore:
-    """Keeps pages in a file. A crawl is opened, written to and closed; a lost store costs one full crawl."""
+    """Stores pages in a file during the context of one crawl; without the file, the next crawl is a full one."""
 
     def __init__(self, folder: Path, key: str) -> None:
-        """Keep pages below a folder. What was remembered under another key, of another plan, is of no use."""
+        """Store pages below a folder. Pages of another key, which means another plan, are dropped."""
         self._folder = folder
         self._path = folder / f"pages-{key}.sqlite"
         self._bodies = folder / "bodies"
@@ -46,7 +46,7 @@ class CrawlStore:
         self._written = 0
 
     def __enter__(self) -> Self:
-        """Begin a crawl: open the store, made anew if it is damaged, and drop the last crawl's bodies."""
+        """Start a crawl: open the store, recreate it if it is damaged, and delete the last crawl's bodies."""
         self._folder.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(self._bodies, ignore_errors=True)
         self._bodies.mkdir()
@@ -60,24 +60,24 @@ class CrawlStore:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Keep what was learnt, also by a crawl that broke off."""
+        """Commit, also after a failed crawl."""
         if self._database is not None:
             self._database.commit()
             self._database.close()
             self._database = None
 
     def page(self, url: str) -> Page | None:
-        """Return a page as it was remembered, None for an unknown one."""
+        """Return a stored page, None for an unknown one."""
         row = self._run("SELECT facts FROM page WHERE url = ?", url).fetchone()
         return _loaded(row[0]) if row else None
 
-    def keep(self, page: Page, content: bytes) -> None:
-        """Remember a page; its body is kept on disk until the next crawl begins."""
-        self._body(page.digest).write_bytes(content)
+    def add(self, page: Page, content: bytes) -> None:
+        """Store a page; its body stays on disk until the next crawl starts."""
+        (self._bodies / page.digest).write_bytes(content)
         self.touch(page)
 
     def touch(self, page: Page) -> None:
-        """Remember a page whose body did not change."""
+        """Store a page with an unchanged body."""
         facts = {name: getattr(page, name) for name in Page.__slots__}
         text = json.dumps({**facts, "modified_at": page.modified_at and page.modified_at.isoformat()})
         self._run("INSERT OR REPLACE INTO page VALUES (?, ?, ?)", page.url, self._crawl, text)
@@ -86,24 +86,21 @@ class CrawlStore:
             self._opened().commit()
 
     def unvisited(self) -> Iterator[str]:
-        """Yield the addresses that earlier crawls knew and this one did not come to, in order."""
+        """Yield the addresses of earlier crawls that this crawl did not visit, in order."""
         rows = self._run("SELECT url FROM page WHERE crawl < ? ORDER BY url", self._crawl).fetchall()
         yield from (row[0] for row in rows)
 
     def forget_unvisited(self) -> None:
-        """Drop what this crawl did not come to."""
+        """Delete the pages that this crawl did not visit."""
         self._run("DELETE FROM page WHERE crawl < ?", self._crawl)
 
     def body(self, digest: str) -> bytes | None:
-        """Return a body of the newest crawl, None when it is not kept; the store need not be open."""
+        """Return a body of the newest crawl, None if it is not stored; the store need not be open."""
         with suppress(OSError):
-            content = self._body(digest).read_bytes()
+            content = (self._bodies / digest).read_bytes()
             if digest_of(content) == digest:
                 return content
         return None
-
-    def _body(self, digest: str) -> Path:
-        return self._bodies / digest
 
     def _open(self) -> None:
         self._database = sqlite3.connect(self._path)
@@ -120,7 +117,7 @@ class CrawlStore:
 
 
 def digest_of(content: bytes) -> str:
-    """Return the SHA-256 of a body in hexadecimal digits."""
+    """Return the SHA-256 of a body as hexadecimal digits."""
     return hashlib.sha256(content).hexdigest()
 
 

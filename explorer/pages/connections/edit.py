@@ -170,7 +170,7 @@ def _save(request: HtmxHttpRequest, form: ConnectionForm, stored: Connection | N
         messages.success(request, f"{connection.name} was saved." if changed else "Nothing was changed.")
         return
     create_connection(connection, form.secrets, actor=viewer)
-    if may_sync and not form.kind.is_fed:
+    if may_sync and not form.kind.receives_documents:
         queue_sync(connection, actor=viewer)
     messages.success(request, f"{connection.name} was added.")
 

@@ -51,7 +51,7 @@ def test_it_ends_in_time_whatever_the_source_does(source):
     assert time.monotonic() - began < 5
     assert [(one.name, one.ok, one.message) for one in found] == [
         ("reach", True, "There."),
-        ("authenticate", False, "It took longer than 0.1 seconds."),
+        ("authenticate", False, "The check took longer than 0.1 seconds."),
     ]
     over.set()
 
@@ -61,7 +61,7 @@ def test_only_so_many_are_tried_at_once(source, monkeypatch):
     over = threading.Event()
     it = source(lambda: over.wait(10) and None)
     check_source(it, seconds=0.05)
-    assert "still at work" in check_source(it)[0].message
+    assert "still running" in check_source(it)[0].message
     over.set()
     for _ in range(100):
         if check_source(it)[0].ok:

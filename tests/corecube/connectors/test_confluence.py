@@ -273,7 +273,7 @@ def test_restricted_pages_what_lies_below_and_their_attachments_are_left_out_and
     found = list(connector().items())
     assert ids(found) == ["1"]
     assert problems(found) == {"restricted/ENG": "restricted"}
-    assert "3 pages" in found[-1].message
+    assert "3 restricted pages" in found[-1].message
     assert ids(connector(include_restricted=True).items()) == ["1", "2", "3", "att4"]
 
 
@@ -410,7 +410,7 @@ def test_what_is_no_confluence_is_said_to_be_none(site, tmp_path):
     source = ConfluenceConnector.from_setup(setup)
     (only,) = source.preflight()
     source.api.client.close()
-    assert (only.name, only.ok, only.message) == ("reach", False, "The site did not answer as Confluence does.")
+    assert (only.name, only.ok, only.message) == ("reach", False, "The site's response is not one of Confluence.")
 
 
 @pytest.mark.parametrize(
@@ -418,7 +418,7 @@ def test_what_is_no_confluence_is_said_to_be_none(site, tmp_path):
     [
         ({"spaces": []}, "spaces"),
         ({"spaces": ['ENG" or type = "page']}, "space key"),
-        ({"url": "file:///etc"}, "url"),
+        ({"url": "file:///etc"}, "URL"),
         ({"url": "https://me:pw@site"}, "user or a password"),
         ({"edition": "server"}, "edition"),
     ],

@@ -6,8 +6,8 @@ import pytest
 from dulwich.repo import Repo
 
 from corecube.connectors import CONNECTORS, Capability, checked_config, connector_for
+from corecube.connectors.folders import remove_folder, state_folder
 from corecube.connectors.setup import SourceConfig, SourceSetup
-from corecube.connectors.state import remove_state, state_folder
 from corecube.connectors.types import require
 from corecube.errors import ConfigError
 from corecube.models import Compartment, Connection
@@ -108,9 +108,9 @@ def test_the_first_missing_capability_is_the_error():
 
 def test_what_a_connector_kept_is_removed(caplog):
     folder = state_folder(connection("git"))
-    remove_state(folder)
+    remove_folder(folder)
     (folder / "newest").mkdir(parents=True)
-    remove_state(folder)
+    remove_folder(folder)
     assert (folder.name, folder.exists(), caplog.records) == ("7", False, [])
 
 
@@ -118,7 +118,7 @@ def test_what_cannot_be_removed_is_logged(caplog):
     folder = state_folder(connection("git"))
     folder.parent.mkdir()
     folder.touch()
-    remove_state(folder)
+    remove_folder(folder)
     assert str(folder) in caplog.text
 
 

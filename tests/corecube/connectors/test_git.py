@@ -278,7 +278,7 @@ def test_a_file_that_shrank_below_the_limit_is_read(origin, served, connector, k
 def test_a_repository_over_the_limit_is_not_fetched(origin, served, connector, kind):
     origin.commit({"a.bin": os.urandom(9000)})
     source = connector(max_repository_bytes=5000, **({} if kind == "file" else {"url": served(kind)}))
-    with pytest.raises(UnavailableError, match="most is"):
+    with pytest.raises(UnavailableError, match="the maximum is"):
         list(source.items())
 
 
@@ -391,14 +391,14 @@ def test_a_missing_branch_is_named(origin, connector):
 
 
 def test_a_repository_without_commits_has_no_branch(connector):
-    with pytest.raises(ConfigError, match="no branch"):
+    with pytest.raises(ConfigError, match="no default branch"):
         connector().check()
 
 
 def test_what_is_no_repository_is_refused(site, connector, tmp_path):
     site.add("/r.git/info/refs", "<html>", Content_Type="text/html")
     for url in (f"{site.url}/r.git", f"{site.url}/missing.git", (tmp_path / "nothing").as_uri()):
-        with pytest.raises(ConfigError, match="no repository"):
+        with pytest.raises(ConfigError, match="no readable repository"):
             connector(url=url).check()
 
 

@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from corecube import version
-from corecube.connectors.addresses import AddressGuard
 from corecube.connectors.http import HttpClient, HttpLimits, retry_after
+from corecube.connectors.network import AddressGuard
 from corecube.connectors.types import ItemError
 from corecube.version import VERSION
 
@@ -49,7 +49,7 @@ def refusal(call, *args):
 def test_a_page_comes_with_its_facts(site, client):
     site.add("/a", "text", Content_Type="Text/HTML; charset=Latin-1", Last_Modified="Fri, 02 Jan 2026 03:04:05 GMT")
     answer = client().get(f"{site.url}/a")
-    assert (answer.status, answer.body, answer.media_type, answer.charset) == (200, b"text", "text/html", "latin-1")
+    assert (answer.status, answer.body, answer.media_type) == (200, b"text", "text/html")
     assert answer.modified_at() == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 

@@ -3,7 +3,8 @@ import io
 import pytest
 
 from corecube.connectors import ItemError, checked_config, connector_for
-from corecube.connectors.upload import remove_uploads, save_upload, upload_folder
+from corecube.connectors.folders import remove_folder, upload_folder
+from corecube.connectors.upload import save_upload
 from corecube.models import Compartment, Connection
 
 pytestmark = pytest.mark.usefixtures("own_engine")
@@ -91,5 +92,5 @@ def test_uploads_that_cannot_be_removed_are_logged(settings, caplog):
     folder = upload_folder(CONNECTION)
     folder.parent.mkdir()
     folder.touch()
-    remove_uploads(folder)
+    remove_folder(folder)
     assert str(folder) in caplog.text

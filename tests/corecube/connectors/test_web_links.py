@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corecube.connectors.types import ItemError
-from corecube.connectors.web.links import Frontiers, normalised, path_of
+from corecube.connectors.web.links import CrawlBounds, normalised, path_of
 
 
 @pytest.mark.parametrize(
@@ -55,10 +55,10 @@ def test_what_is_no_plain_address_is_refused(address):
 
 
 def test_a_crawl_holds_what_lies_below_its_prefixes_whatever_the_scheme():
-    frontiers = Frontiers(("x/docs/", "y/"))
+    bounds = CrawlBounds(("x/docs/", "y/"))
     held = ["http://x/docs/a", "https://x/docs/", "https://y/"]
     assert [
-        it for it in [*held, "https://x/docs", "https://x/blog", "https://x.y/", "https://z/"] if frontiers.holds(it)
+        it for it in [*held, "https://x/docs", "https://x/blog", "https://x.y/", "https://z/"] if bounds.contains(it)
     ] == held
 
 

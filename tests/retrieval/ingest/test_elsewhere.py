@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from corecube.connectors import ItemError, connector_for
-from corecube.connectors.upload import upload_folder
+from corecube.connectors.folders import upload_folder
 from corecube.errors import ConfigError
 from corecube.models import Connection
 from retrieval.ingest.dispatch import work_until_idle

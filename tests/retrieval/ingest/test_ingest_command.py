@@ -69,7 +69,7 @@ def test_bad_files_are_listed_with_their_reason(folder, capsys):
 
 
 def test_a_missing_path_is_named_and_makes_nothing(db, tmp_path):
-    with pytest.raises(CommandError, match=f"There is nothing at {tmp_path}/nowhere"):
+    with pytest.raises(CommandError, match=f"{tmp_path}/nowhere does not exist"):
         call_command("ingest", str(tmp_path / "nowhere"))
     assert not Connection.objects.exists()
 

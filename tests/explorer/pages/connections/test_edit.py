@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from corecube.connectors.upload import upload_folder
+from corecube.connectors.folders import upload_folder
 from corecube.models import AuditEvent, Compartment, Connection, PushedItem
 from corecube.secrets import seal, unseal
 from retrieval.ingest import tasks
@@ -114,7 +114,7 @@ def test_a_failed_check_stands_against_saving_until_it_is_ticked(alice, world):
     page = alice.post("/connections/new/folder/", sent)
     text = page.content.decode()
     assert page.status_code == 422
-    assert "There is nothing at /srv/no/such/folder." in text
+    assert "/srv/no/such/folder does not exist." in text
     assert 'name="anyway"' in text
     assert 'value="Typed name"' in text
     assert not Connection.objects.filter(slug="typed-name").exists()

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from corecube.connectors.mounts import Mount, _mount, points_showing, read_mounts
+from corecube.connectors.local_files import Mount, _mount, points_showing, read_mounts
 
 DISK = Mount("8:1", Path("/"), Path("/"), "ext4")
 VAR = Path("/app/var")
