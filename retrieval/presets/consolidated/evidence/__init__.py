@@ -1,1 +1,1 @@
-"""Evidence for the sections of a report: policies, and rules by which thin or one-sided pools do not lose. Pure."""
+"""Evidence for the sections of a report: policies, and formulas for thin or one-sided pools. Pure."""

@@ -1,6 +1,6 @@
-"""The recovery cascade: what is tried when a pool came back empty, tier by tier, until one finds evidence.
+"""The recovery cascade for an empty pool: tiers of further searches until one finds evidence.
 
-Tiers give up what a request narrowed (documents, the headings it was led to, one embedding index); the scope stays.
+Tiers drop filters of the request (documents, headings, the embedding index); the scope never changes.
 """
 
 from collections.abc import Callable
@@ -50,35 +50,35 @@ class CascadeConfig(Tunables):
 
 
 class Tier(StrEnum):
-    """A way to look again, in the order in which they are tried."""
+    """A tier, in the order in which they are tried."""
 
     #: Without the request's documents.
     DOCUMENTS = "document_filter_relaxation"
     #: Only the headings that structural routing found.
     STRUCTURE = "structure_scoped"
-    #: Without any filter: the whole compartment.
+    #: Without any filter: the entire compartment.
     COMPARTMENT = "compartment_sweep"
     #: In every embedding index.
     INDEXES = "index_sweep"
-    #: By words alone.
+    #: By text only.
     LEXICAL = "lexical"
 
 
 def tiers_for(*, has_documents: bool, has_structure: bool) -> tuple[Tier, ...]:
-    """Return the tiers to try, in order: there must be a document filter to relax, and headings to look under."""
+    """Return the tiers to try, in order; without a document filter or headings their tiers are left out."""
     left_out = {*(() if has_documents else (Tier.DOCUMENTS,)), *(() if has_structure else (Tier.STRUCTURE,))}
     return tuple(tier for tier in Tier if tier not in left_out)
 
 
 def is_expected(tier: Tier, *, has_documents: bool) -> bool:
-    """Return whether a tier is the ordinary way and no sign of trouble: a sweep where no documents were named."""
+    """Return whether a tier is ordinary and no problem: a sweep without a document filter."""
     return tier is Tier.COMPARTMENT and not has_documents
 
 
 def backoff_seconds(attempt: int, *, draw: float, config: CascadeConfig) -> float:
-    """Return the wait after the failed attempt of that number, from 1: doubling, up to the longest, with jitter.
+    """Return the wait after a failed attempt, from 1: exponential backoff up to a maximum, with jitter.
 
-    `draw` lies between 0 and 1; 0.5 is no jitter, the ends are the most of it.
+    `draw` is from 0 to 1; 0.5 gives no jitter.
     """
     wait: float = min(config.max_wait_seconds, config.first_wait_seconds * 2.0 ** (attempt - 1))
     return wait * (1 + config.jitter * (2 * draw - 1))
@@ -86,10 +86,10 @@ def backoff_seconds(attempt: int, *, draw: float, config: CascadeConfig) -> floa
 
 @dataclass(frozen=True, slots=True)
 class QualityGate:
-    """What a recovered chunk must have to count as evidence."""
+    """The requirements for a recovered chunk."""
 
     min_quality: float
-    #: A chunk whose cosine is not known, or that was looked for by words alone, need not reach it.
+    #: Not required of a chunk without a cosine, or of one found by text only.
     min_nearness: float
     min_tokens: int
     scale: CosineScale = AS_IT_IS
@@ -102,7 +102,7 @@ class QualityGate:
         return cls(quality_floor, config.floor_share * score_floor, config.min_tokens, scale)
 
     def passes(self, hit: Hit, *, by_words: bool = False) -> bool:
-        """Return whether the hit is evidence; one that was looked for by words alone may lie far from the query."""
+        """Return whether the hit is evidence; nearness is not required of one found by text only."""
         is_text = hit.chunk.token_count >= self.min_tokens and bool(hit.chunk.text.strip())
         nearness = self.scale.nearness_of(hit)
         is_near = by_words or nearness is None or nearness >= self.min_nearness
@@ -111,7 +111,7 @@ class QualityGate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TierResult:
-    """What one tier came to."""
+    """The result of one tier."""
 
     tier: Tier
     #: From 1.
@@ -119,7 +119,7 @@ class TierResult:
     found: int
     passed: int
     is_accepted: bool
-    #: Whether trying it is the ordinary way, and worth no warning.
+    #: Whether the tier is ordinary, so that a failure is no warning.
     is_expected: bool
     seconds: float
     waited_seconds: float
@@ -144,18 +144,18 @@ class TierResult:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What the cascade came to."""
+    """The result of the cascade."""
 
     hits: Ranking = ()
-    #: The tier whose hits these are; None for none.
+    #: The tier that found the hits; None without hits.
     tier: Tier | None = None
     results: tuple[TierResult, ...] = ()
-    #: Whether the time was up before every tier was tried.
+    #: Whether the time was up before all tiers were tried.
     is_cut_short: bool = False
 
     @property
     def events(self) -> tuple[dict[str, object], ...]:
-        """One event per tier; behind them the terminal one where nothing was found."""
+        """One event per tier, and a final one if nothing was found."""
         tried = tuple(result.event() for result in self.results)
         if self.hits:
             return tried
@@ -165,14 +165,14 @@ class Recovered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CascadeWorld:
-    """What the cascade uses of the world."""
+    """The environment of the cascade."""
 
     clock: Callable[[], float]
     sleep: Callable[[float], None]
-    #: A number between 0 and 1, drawn anew each time.
+    #: Returns a random number from 0 to 1.
     draw: Callable[[], float]
     remaining_seconds: Callable[[], float]
-    #: Errors of a search that fail a tier and not the cascade.
+    #: Errors that fail a tier but not the cascade.
     tolerated: tuple[type[Exception], ...] = (CoreCubeError,)
 
 
@@ -187,13 +187,13 @@ class Cascade:
     has_documents: bool = False
     has_structure: bool = False
     _results: list[TierResult] = field(default_factory=list)
-    #: Passing hits of a structure-scoped try that were too few to make the sweep needless.
+    #: Passing hits of the structure tier, too few to skip the sweep.
     _aside: Ranking = ()
 
     def run(self) -> Recovered:
-        """Return the first tier's hits that pass the gate, with what every tier came to.
+        """Return the hits of the first tier that pass the gate, and the results of all tiers.
 
-        Between two tiers there is a wait; where the time left is no longer than that, it ends there.
+        There is a wait between two tiers; without time for it the cascade ends.
         """
         waited = 0.0
         tiers = tiers_for(has_documents=self.has_documents, has_structure=self.has_structure)
@@ -209,11 +209,11 @@ class Cascade:
         return self._ended(is_cut_short=False)
 
     def _ended(self, *, is_cut_short: bool) -> Recovered:
-        """Return what is left when no tier was accepted: the few hits that were set aside."""
+        """Return the result if no tier was accepted: the few hits of the structure tier."""
         return Recovered(self._aside, Tier.STRUCTURE if self._aside else None, tuple(self._results), is_cut_short)
 
     def _tried(self, tier: Tier, attempt: int, waited: float) -> Ranking:
-        """Return the hits of a tier that is accepted, nothing for one that failed."""
+        """Return the hits of an accepted tier; none of a failed one."""
         started = self.world.clock()
         found: Ranking = ()
         error = ""

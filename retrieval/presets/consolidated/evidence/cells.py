@@ -1,4 +1,4 @@
-"""What became of each source type in a section's evidence."""
+"""The coverage of source types in a section's evidence."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -13,27 +13,27 @@ from retrieval.presets.consolidated.evidence.recovery import SOURCE_RESULT, Diag
 from retrieval.presets.consolidated.evidence.section_set import SectionSet
 from retrieval.presets.consolidated.evidence.sections import Section
 
-#: The stage that looks for types that a pool lacks.
+#: The stage that recovers missing source types.
 _STAGE_B: Final = "sources"
 _CONCLUSIVE: Final = frozenset({Diagnosis.ABSENT, Diagnosis.KNOWN_ABSENT})
 
 
 class Presence(StrEnum):
-    """What became of a source type in a section."""
+    """The coverage of a source type in a section."""
 
-    #: Required, and there is enough of it.
+    #: Required, with enough chunks.
     FOUND = "found"
-    #: Required, and Stage B found what the pool lacked.
+    #: Required, with chunks that were recovered.
     RECOVERED = "recovered"
-    #: Required, and there is less of it than the section needs.
+    #: Required, with fewer chunks than the section needs.
     THIN = "thin"
-    #: Required, looked for, and not there.
+    #: Required, searched for and not found.
     MISSING = "missing"
-    #: Required, not there, and nobody could look for it: the time was up, or the store failed.
+    #: Required, not found, and the search for it timed out or failed.
     NOT_LOOKED_FOR = "not_looked_for"
-    #: Not required; it is there.
+    #: Not required, present.
     OPTIONAL = "optional"
-    #: Not required, and not there.
+    #: Not required, absent.
     NONE = "none"
 
 
@@ -42,15 +42,15 @@ class Cell:
     """One source type in one section's evidence."""
 
     presence: Presence
-    #: Hits of that type, and how many of them Stage B added.
+    #: Hits of the type, and how many of them were recovered.
     count: int = 0
     recovered: int = 0
 
 
 def cells_of(section: Section, section_set: SectionSet, hits: Ranking, known: Collection[str]) -> dict[str, Cell]:
-    """Return what became of every source type in a section: the set's in their order, then others that were found.
+    """Return the coverage of every source type in a section: those of the set in order, then other found ones.
 
-    `known` are the required types of which somebody can say that they are not there, where they are not.
+    `known` are the required types that are certainly absent if they were not found.
     """
     found = Counter(section_set.canonical(hit.chunk.source_type) for hit in hits)
     recovered = Counter(section_set.canonical(hit.chunk.source_type) for hit in hits if is_recovered(hit))
@@ -66,17 +66,16 @@ def _presence(name: str, section: Section, found: int, recovered: int, known: Co
         return Presence.OPTIONAL if found else Presence.NONE
     if not found:
         return Presence.MISSING if name in known else Presence.NOT_LOOKED_FOR
-    # The quantity floor is the pool's; no more can be asked of what is kept than is kept.
+    # The quantity floor applies to the pool; the final hits cannot exceed the section's limit.
     if found < min(section.quantity_floor(name), section.keep):
         return Presence.THIN
     return Presence.RECOVERED if recovered else Presence.FOUND
 
 
 def looked_for(section: Section, trace: Iterable[Span], events: Iterable[Mapping[str, object]]) -> frozenset[str]:
-    """Return the required types that are known not to be there where they are not, as a search's trace tells.
+    """Return the required types that are certainly absent if they were not found, according to a search's trace.
 
-    Those are the ones that no probe of Stage B failed for, where it ran; of an empty pool, all where every tier of the
-    cascade looked.
+    Those are the types without a failed recovery search; for an empty pool all, if every tier of the cascade ran.
     """
     happened = tuple(events)
     if any(

@@ -1,8 +1,8 @@
 """The density-adaptive floor: a dense pool's tail is cut off at the first cliff in its scores, before reranking.
 
-A cross-encoder takes time for every chunk; those behind a cliff would end at the bottom anyway. The cut is decided
-from the pool as it was found (`tighten_hint`), and looked at again when it is made (`tighten`), since the breaker may
-have opened between the two. Where a cliff lies is a matter of one query: nothing of it is kept.
+A cross-encoder takes time for every chunk, and chunks behind a cliff would rank last anyway. The cut is decided from
+the unfiltered pool (`tighten_hint`) and checked again when it is applied (`tighten`), since the breaker may have opened
+in between. The position of a cliff depends on the query and is not stored.
 """
 
 from collections import Counter
@@ -50,14 +50,14 @@ class TightenSkip(StrEnum):
     """Why a pool was not cut."""
 
     GRADE = "grade"
-    #: Cosines, grade, floor or the number to keep were not at hand.
+    #: Cosines, grade, floor or the number of hits are unknown.
     INPUTS = "inputs_missing"
-    #: Without a cross-encoder the fallback scores, which wants more candidates and not fewer.
+    #: Without a cross-encoder the fallback scores, which needs more candidates.
     NO_CROSS_ENCODER = "no_cross_encoder"
     BREAKER = "breaker_not_closed"
     NO_ROOM = "no_room_above_core"
     NO_CLIFF = "no_cliff"
-    #: The section's own floor drops what lies below the cliff.
+    #: The section's floor already drops what lies below the cliff.
     WEAKER = "weaker_than_static_floor"
     BREAKER_AT_APPLY = "breaker_not_closed_at_apply"
     POOL_SIZE = "pool_size"
@@ -66,18 +66,18 @@ class TightenSkip(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TightenHint:
-    """Where a pool may be cut, or why not."""
+    """Where a pool can be cut, or why not."""
 
-    #: The least nearness that stays; None for no cut.
+    #: Minimum nearness after the cut; None for no cut.
     floor: float | None = None
-    #: How many of the scores stand before the cliff.
+    #: Number of scores before the cliff.
     cliff_position: int | None = None
     skip: TightenSkip | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Tightened:
-    """A pool after the cut, or as it was."""
+    """A pool after the cut, or unchanged."""
 
     hits: Ranking
     floor: float | None
@@ -92,7 +92,7 @@ class Tightened:
 
     @property
     def telemetry(self) -> dict[str, object]:
-        """The fields of an event; the floor is the one in force only where the pool was cut."""
+        """The fields of the event; with the floor only if the pool was cut."""
         return {
             "tighten_applied": self.is_applied,
             "tighten_effective_floor": self.floor if self.is_applied else None,
@@ -111,10 +111,9 @@ def tighten_hint(
     breaker: BreakerState | None,
     config: DensityConfig,
 ) -> TightenHint:
-    """Return where a pool may be cut by how near its hits are, in any order, taken before anything was cut off.
+    """Return where a pool can be cut, by the nearness of all its hits in any order.
 
-    Its best `keep` are never touched. The first cliff behind the last of them counts, no other. `breaker` is None where
-    there is no cross-encoder.
+    The best `keep` hits are never cut; the first cliff behind them counts. `breaker` is None without a cross-encoder.
     """
     if nearness is None or grade is None or static_floor is None or keep is None:
         return TightenHint(skip=TightenSkip.INPUTS)
@@ -136,13 +135,13 @@ def tighten_hint(
 
 
 def first_cliff(falling: Sequence[float], *, start: int, config: DensityConfig) -> int | None:
-    """Return the first place from `start` on (at least 1) whose score lies below a cliff, None for none.
+    """Return the first index from `start` (at least 1) whose score lies below a cliff; None without one.
 
-    There the score is under `cliff_ratio` of the one before it, and smaller by `cliff_drop` at least.
+    Its score is under `cliff_ratio` of the previous one, and smaller by at least `cliff_drop`.
     """
     for place in range(max(start, 1), len(falling)):
         before, score = falling[place - 1], falling[place]
-        # Rounded, since 0.30 - 0.25 is a hair less than 0.05.
+        # Rounded, since 0.30 - 0.25 is slightly less than 0.05.
         if score < config.cliff_ratio * before and round(before - score, 9) >= config.cliff_drop:
             return place
     return None
@@ -158,11 +157,10 @@ def tighten(  # noqa: PLR0913 -- by keyword
     minimum_of: Mapping[str, int] = _NONE_MORE,
     scale: CosineScale = AS_IT_IS,
 ) -> Tightened:
-    """Return the pool without hits whose nearness is below the hint's floor, or as it is where that must not be.
+    """Return the pool without hits whose nearness is below the hint's floor, or unchanged.
 
-    It must not while the breaker is not closed, where fewer than `keep` hits would be left, and where the last hit of a
-    source type would go, or of those that `minimum_of` names a hit of the last so many. A hit whose cosine is not known
-    stays.
+    It is unchanged while the breaker is not closed, if fewer than `keep` hits would remain, and if a source type would
+    lose its last hit, or fall below its number in `minimum_of`. A hit without a cosine stays.
     """
     if hint.floor is None:
         return Tightened(hits, None, hint.cliff_position, hint.skip)
@@ -179,9 +177,9 @@ def tighten(  # noqa: PLR0913 -- by keyword
 
 
 def is_rate_in_band(outcomes: Counter[bool], config: DensityConfig) -> bool:
-    """Return whether a section's searches are cut as often as they should be; True while none was counted.
+    """Return whether the share of cut searches is in its target band; True without searches.
 
-    `outcomes` counts them by whether the cut was applied.
+    `outcomes` counts searches by whether the cut was applied.
     """
     total = outcomes.total()
     return total == 0 or config.rate_from <= outcomes[True] / total <= config.rate_to

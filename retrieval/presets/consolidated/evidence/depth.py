@@ -1,4 +1,4 @@
-"""How many chunks a section asks for: its complexity, scaled by how many documents there are and how they fare."""
+"""The depth of a section: its complexity, scaled by the number of documents and the health of the scope."""
 
 import math
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from typing import ClassVar, Final
 
 from retrieval.engine.tunables import Tunables, tunable
 
-#: A product of floats may lie a hair above the whole number that it means.
-_HAIR: Final = 1e-9
+#: Tolerance for a product of floats slightly above an integer.
+_TOLERANCE: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,16 +87,16 @@ class Health(StrEnum):
 
 
 def health_of(chunks: int, *, is_failing: bool, config: DepthConfig) -> Health:
-    """Return how a compartment with so many chunks fares; failing weighs more than being sparse."""
+    """Return the health of a compartment; failing takes precedence over sparse."""
     if is_failing:
         return Health.DEGRADED
     return Health.SPARSE if chunks < config.sparse_below else Health.GOOD
 
 
 def document_factor(documents: int, config: DepthConfig) -> float:
-    """Return what few, some or many documents multiply a section's complexity by.
+    """Return the factor of few, some or many documents on a section's complexity.
 
-    Few documents need more candidates from each, many need more to be found among.
+    Few documents need more candidates from each; many need more candidates overall.
     """
     if documents <= config.few_documents:
         return config.few_factor
@@ -104,7 +104,7 @@ def document_factor(documents: int, config: DepthConfig) -> float:
 
 
 def health_factor(health: Health, config: DepthConfig) -> float:
-    """Return what a compartment's health multiplies it by, at least 1: a weak signal asks for more, never for less."""
+    """Return the factor of a compartment's health, at least 1."""
     return {Health.GOOD: 1.0, Health.SPARSE: config.sparse_factor, Health.DEGRADED: config.degraded_factor}[health]
 
 
@@ -120,10 +120,10 @@ def adaptive_top_k(
 
 
 def over_fetched(top_k: int, *, cap: int, config: DepthConfig) -> int:
-    """Return how many chunks to read so that `top_k` can be chosen from them: never fewer, never more than the cap."""
+    """Return how many chunks to read so that `top_k` can be chosen from them: at least `top_k`, at most the cap."""
     return max(top_k, min(cap, rounded_up(top_k * config.over_fetch)))
 
 
 def rounded_up(number: float) -> int:
-    """Return the least whole number that is not below a product of numbers that people wrote."""
-    return math.ceil(number - _HAIR)
+    """Round a product of decimal numbers up, tolerating floating-point noise."""
+    return math.ceil(number - _TOLERANCE)

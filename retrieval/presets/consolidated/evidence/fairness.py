@@ -1,4 +1,4 @@
-"""Keeping one document, or one source type, from taking every place at the top."""
+"""Balancing the top hits among documents and source types."""
 
 import math
 from collections import Counter
@@ -10,7 +10,7 @@ from uuid import UUID
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit, Ranking
 
-#: The signal that holds the rank, from 1, that a hit had before the places were shared.
+#: The signal with a hit's rank, from 1, before balancing.
 MERIT: Final = "merit_rank"
 
 
@@ -25,11 +25,11 @@ class FairnessConfig(Tunables):
 
 
 def fair_order(hits: Ranking, slots: int, *, type_of: Callable[[Hit], str], config: FairnessConfig) -> Ranking:
-    """Return all hits, so ordered that the first `slots` are shared among documents and source types.
+    """Return all hits, with the first `slots` balanced among documents and source types.
 
-    Each place goes to the best hit whose document and type have not had their share of the places yet; where there is
-    none, to the best whose document has not, then to the best. So a share is only exceeded where nothing else is left.
-    The rest follows in the order in which it came. Each hit has its rank before that among its signals, "merit_rank".
+    Each slot goes to the best hit whose document and type are below their shares; else to the best whose document is,
+    else to the best. So a share is only exceeded if nothing else is left. The rest keeps its order. The signal
+    "merit_rank" is each hit's rank before balancing.
     """
     document_limit = _limit(config.document_share, slots)
     type_limit = _limit(config.type_share, slots)
@@ -48,7 +48,7 @@ def fair_order(hits: Ranking, slots: int, *, type_of: Callable[[Hit], str], conf
 
 
 def min_slots(hit: Hit, hits: Ranking, *, type_of: Callable[[Hit], str], config: FairnessConfig) -> int:
-    """Return among how few places a hit would have one; `hits`, with it among them, come from `fair_order`."""
+    """Return the minimum number of slots with which a hit gets one; `hits` include it and come from `fair_order`."""
     by_merit = tuple(sorted(hits, key=lambda it: it.signals[MERIT]))
     for slots in range(1, len(hits)):
         placed = fair_order(by_merit, slots, type_of=type_of, config=config)[:slots]
@@ -58,5 +58,5 @@ def min_slots(hit: Hit, hits: Ranking, *, type_of: Callable[[Hit], str], config:
 
 
 def _limit(share: float, slots: int) -> int:
-    """Return how many of the places a share is, at least one."""
+    """Return a share of the slots, at least one."""
     return max(1, math.ceil(share * slots - 1e-9))

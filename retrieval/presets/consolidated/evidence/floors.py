@@ -1,4 +1,4 @@
-"""The floors that chunks must clear before they are reranked."""
+"""The minimum nearness and quality of chunks before reranking."""
 
 from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
 from retrieval.engine.state import Drop, DropReason
@@ -8,9 +8,9 @@ from retrieval.engine.types import Hit, Ranking
 def above_score_floor(
     hits: Ranking, floor: float, scale: CosineScale = AS_IT_IS, *, why: str = "floor"
 ) -> tuple[Ranking, tuple[Drop, ...]]:
-    """Keep hits whose nearness reaches the floor, in order; one whose cosine is not known stays.
+    """Keep hits whose nearness reaches the floor, in order; one without a cosine stays.
 
-    `why` says in the drops what the floor is.
+    `why` names the floor in the drops.
     """
     kept: list[Hit] = []
     drops: list[Drop] = []

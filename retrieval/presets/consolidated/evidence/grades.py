@@ -1,4 +1,4 @@
-"""How good a retrieval is, from A to F, and what a poor one may relax."""
+"""Grading a retrieval from A to F, and relaxing limits for a poor one."""
 
 import math
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ class GradeConfig(Tunables):
 
 
 class Grade(StrEnum):
-    """How good a retrieval is."""
+    """The grade of a retrieval."""
 
     A = "A"
     B = "B"
@@ -72,7 +72,7 @@ class Grade(StrEnum):
 
 
 def grade_of(nearness: Sequence[float], *, keep: int, config: GradeConfig) -> Grade:
-    """Return the grade of a pool by the sum of its `keep` best nearnesses over `keep`: places left empty count 0."""
+    """Return the grade of a pool by the mean of its `keep` best nearnesses; missing hits count as 0."""
     best = sorted(nearness, reverse=True)[:keep]
     mean = math.fsum(best) / keep
     bounds = ((Grade.A, config.a_from), (Grade.B, config.b_from), (Grade.C, config.c_from), (Grade.D, config.d_from))
@@ -80,15 +80,15 @@ def grade_of(nearness: Sequence[float], *, keep: int, config: GradeConfig) -> Gr
 
 
 def relaxed_floor(floor: float, grade: Grade, config: GradeConfig) -> float:
-    """Return what a score floor is for a retrieval of that grade: lower for C, D and F, never higher."""
+    """Return the score floor for a grade: lower for C, D and F."""
     relief = {Grade.C: config.c_relief, Grade.D: config.d_relief, Grade.F: config.f_relief}
     return floor * relief.get(grade, 1.0)
 
 
 def relaxed_top_k(top_k: int, grade: Grade | None, *, cap: int, config: GradeConfig) -> int:
-    """Return how many chunks of a retrieval of that grade are reranked: more for C, D and F, never fewer.
+    """Return how many chunks to rerank for a grade: more for C, D and F, up to the cap.
 
-    Rounded up, and no more than the cap for what is added. A pool without a grade keeps its depth.
+    Rounded up. A pool without a grade keeps its depth.
     """
     depths = {Grade.C: config.c_depth, Grade.D: config.d_depth, Grade.F: config.f_depth}
     factor = depths.get(grade, 1.0) if grade else 1.0

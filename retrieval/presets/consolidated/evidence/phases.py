@@ -1,7 +1,6 @@
-"""The orchestrator: phases in order, with a look at the deadline and at its soft end between them.
+"""Running a pipeline in phases, with a deadline check between them.
 
-It sequences and decides nothing else. What ends a run early ends it at a phase's border, and the closing phases, which
-only pack what may be shown, always run.
+A run that ends early ends between two phases; the closing phases, which only pack checked hits, always run.
 """
 
 from collections.abc import Iterable
@@ -41,7 +40,7 @@ def early_end(stage: str, deadline: Deadline) -> EarlyEnd | None:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Stages that belong together; `is_closing` ones still run after a run was asked to end."""
+    """A group of stages; `is_closing` ones run even after an early end."""
 
     name: str
     stages: tuple[Stage, ...]
@@ -50,13 +49,13 @@ class Phase:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PhasedPipeline(Pipeline):
-    """A pipeline whose stages are those of its phases, one phase after the other."""
+    """A pipeline made of phases."""
 
     phases: tuple[Phase, ...] = ()
 
     @classmethod
     def of(cls, phases: Iterable[Phase]) -> Self:
-        """Return the pipeline of these phases; those without stages are left out."""
+        """Return the pipeline of these phases, without empty ones."""
         filled = tuple(phase for phase in phases if phase.stages)
         return cls(tuple(stage for phase in filled for stage in phase.stages), filled)
 
@@ -64,7 +63,7 @@ class PhasedPipeline(Pipeline):
         return self.of(replace(phase, stages=narrowed(phase.stages, leg)) for phase in self.phases)
 
     def inserted(self, place: int, stage: Stage) -> Self:
-        """Return the pipeline with a stage more, in the phase of the stage before it."""
+        """Return the pipeline with a stage inserted, in the phase of the stage before it."""
         phases, passed = [], 0
         for phase in self.phases:
             inside = place - passed
@@ -75,11 +74,11 @@ class PhasedPipeline(Pipeline):
         return self.of(phases)
 
     def run(self, state: SearchState) -> SearchState:
-        """Run phase after phase and return the last state, its trace complete.
+        """Run phase after phase and return the last state, with its trace.
 
-        Where the time is up, or nearly, the run ends before a phase and says which; a closing phase still packs what
-        was found. A phase in which the store takes longer than there is time ends with what it had, and so does the
-        run. What it ends with before its access was checked again is left out.
+        Past the deadline, or its soft share, the run ends before a phase with a note; a closing phase still packs the
+        hits. A phase in which the store times out ends with its current hits, and so does the run. Hits without a
+        second access check are dropped.
         """
         ended = False
         for phase in self.phases:
@@ -99,15 +98,15 @@ class PhasedPipeline(Pipeline):
 
 
 def _shown(state: SearchState) -> SearchState:
-    """Return the state without hits whose access was not checked again."""
+    """Return the state without hits that lack the second access check."""
     if state.access_checked or not state.hits:
         return state
-    text = f"{len(state.hits)} hits whose access had not been checked again were left out."
+    text = f"{len(state.hits)} hits without a second access check were dropped."
     return marked(replace(state, hits=()), "access", "unchecked_hits", text)
 
 
 def _run(phase: Phase, state: SearchState) -> tuple[SearchState, bool]:
-    """Return the state after a phase, and whether it came to its end."""
+    """Return the state after a phase, and whether it was completed."""
     for stage in phase.stages:
         if stage.optional and state.deadline.is_soft and not phase.is_closing:
             state = marked(state, stage.name, f"skipped_{stage.name}", "Skipped to keep the deadline.")
@@ -115,16 +114,15 @@ def _run(phase: Phase, state: SearchState) -> tuple[SearchState, bool]:
         try:
             state = run_stage(stage, state)
         except SearchTimeoutError:
-            text = f"The time was up within {stage.name}, in the phase {phase.name}."
+            text = f"{stage.name} timed out, in the phase {phase.name}."
             return marked(state, stage.name, f"timed_out_in_{stage.name}", text), False
     return state, True
 
 
 def run_again(stages: Iterable[Stage], state: SearchState, *, within: str = "") -> SearchState:
-    """Return what stages find for a state that begins anew: no rankings and no hits yet.
+    """Return the result of stages for the state without rankings and hits.
 
-    Legs leave spans of their own in the trace, as parts of the stage that this is run `within`. Raises what the stages
-    raise.
+    The spans of legs become children of the stage `within`. Raises what the stages raise.
     """
     fresh = replace(state, rankings={}, hits=(), prefetch={}, access_checked=False)
     for stage in stages:

@@ -1,4 +1,4 @@
-"""The tiebreaker by source type: boosts too small to turn a lead that means something."""
+"""Breaking near-ties by source type: boosts too small to overturn a significant lead."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit, Ranking
 from retrieval.ranking.blend import on_unit_scale
 
-#: The signal that holds a hit's boost.
+#: The signal with a hit's boost.
 PRECEDENCE: Final = "precedence"
 
 
@@ -35,9 +35,9 @@ class PrecedenceConfig(Tunables):
 
 
 def boosts(precedence: Sequence[str], *, is_fallback: bool, config: PrecedenceConfig) -> dict[str, float]:
-    """Return what each source type's hits get, the most believed first; evenly from `most` down to 0 for the last.
+    """Return the boost of each source type, most trusted first: evenly from `limit` down to 0.
 
-    Where the fallback scored, its smaller scores get `fallback_share` of it.
+    The smaller scores of the fallback get `fallback_share` of it.
     """
     limit = config.limit * (config.fallback_share if is_fallback else 1.0)
     steps = max(1, len(precedence) - 1)
@@ -45,11 +45,10 @@ def boosts(precedence: Sequence[str], *, is_fallback: bool, config: PrecedenceCo
 
 
 def by_precedence(hits: Ranking, boost_of: Callable[[Hit], float | None]) -> Ranking:
-    """Return hits in the order of their scores plus boosts, the boost among their signals, the score as it was.
+    """Return hits ordered by score plus boost; the boost becomes a signal, the score does not change.
 
-    Scores are compared on a scale where a hundredth is a hundredth: a logit by its logistic function. Ties keep their
-    order. A hit that leads by more than the greatest boost is never overtaken. Hits whose boost is None cannot be
-    compared; they stand behind the others, as they came.
+    Scores are compared on the unit scale: a logit by its logistic function. Ties keep their order. A lead larger than
+    the maximum boost is never overturned. Hits whose boost is None rank last in their order.
     """
     boosts_of = [(hit, boost_of(hit)) for hit in hits]
     boosted = [replace(hit, signals={**hit.signals, PRECEDENCE: it}) for hit, it in boosts_of if it is not None]

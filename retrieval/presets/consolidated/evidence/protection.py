@@ -1,4 +1,4 @@
-"""The cut to what a section keeps: it leaves recovered chunks, and enough of the types that are required."""
+"""Cutting to a section's number of hits, with recovered chunks and required types protected."""
 
 from collections.abc import Callable, Mapping
 from itertools import islice
@@ -8,18 +8,17 @@ from retrieval.engine.state import Drop, DropReason
 from retrieval.engine.types import Hit, Ranking
 from retrieval.presets.consolidated.evidence.recovery import is_recovered
 
-#: The signal of a hit that was let back in.
+#: The signal of a protected hit.
 PROTECTED: Final = "protected"
 
 
 def cut_with_protection(
     hits: Ranking, *, keep: int, max_protected: int, survivor_floors: Mapping[str, int], type_of: Callable[[Hit], str]
 ) -> tuple[Ranking, tuple[Drop, ...]]:
-    """Return the first `keep` hits and, in their order, those that are let back in behind them.
+    """Return the first `keep` hits and the protected ones behind them, in order.
 
-    Those are the first `max_protected` recovered hits that the cut took; then, of each type that is still under its
-    survivor floor, the first ones up to the floor, as far as there are any. They have the rank that they came with,
-    from 1, among their signals, "protected". Expects all hits, in the order that decides who is kept.
+    Protected are the first `max_protected` recovered hits behind the cut, then the best hits of each type up to its
+    survivor floor. Their signal "protected" is their original rank, from 1. Expects all hits in their final order.
     """
     cut = range(min(keep, len(hits)), len(hits))
     kept = {*range(min(keep, len(hits)))}

@@ -1,4 +1,4 @@
-"""Stage C: the cut before reranking leaves room for source types that are there in small numbers."""
+"""Cutting the pool before reranking, with reserved slots for rare source types."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,15 +30,15 @@ class QuotaConfig(Tunables):
 def cut_with_quota(
     hits: Ranking, top_k: int, *, type_of: Callable[[Hit], str], config: QuotaConfig
 ) -> tuple[Ranking, tuple[Drop, ...]]:
-    """Return the best `top_k` of an over-fetched pool, in order, with the best hits of every source type among them.
+    """Return the best `top_k` hits of a pool in order, with slots reserved for every source type.
 
-    First the best hit of each type gets a seat, the better placed types first where there are more of them than places;
-    then the second of each and so on, the worse placed types first, up to `seats` and while less than `max_share` of
-    the places is taken. The other places go to the best of the rest.
+    First the best hit of each type gets a slot, in the order of the types' best ranks; then the second of each and so
+    on, in reverse order, up to `seats` per type and while less than `max_share` of the slots is reserved. The other
+    slots go to the best of the rest.
     """
-    seated = _seats(hits, top_k, type_of, config)
-    rest = [place for place in range(len(hits)) if place not in seated]
-    kept = seated.union(rest[: top_k - len(seated)])
+    reserved = _reserved(hits, top_k, type_of, config)
+    rest = [place for place in range(len(hits)) if place not in reserved]
+    kept = reserved.union(rest[: top_k - len(reserved)])
     drops = tuple(
         Drop(
             hit.chunk_id,
@@ -52,16 +52,16 @@ def cut_with_quota(
     return tuple(hits[place] for place in sorted(kept)), drops
 
 
-def _seats(hits: Ranking, top_k: int, type_of: Callable[[Hit], str], config: QuotaConfig) -> set[int]:
-    """Return the places in the pool that the quota keeps."""
+def _reserved(hits: Ranking, top_k: int, type_of: Callable[[Hit], str], config: QuotaConfig) -> set[int]:
+    """Return the indexes of the hits with reserved slots."""
     by_type: dict[str, list[int]] = {}
     for place, hit in enumerate(hits):
         by_type.setdefault(type_of(hit), []).append(place)
-    seated: set[int] = set()
+    reserved: set[int] = set()
     for turn in range(config.seats):
         types = list(by_type.values())
         for places in types if turn == 0 else reversed(types):
-            is_room = len(seated) < (top_k if turn == 0 else config.max_share * top_k)
+            is_room = len(reserved) < (top_k if turn == 0 else config.max_share * top_k)
             if is_room and turn < len(places):
-                seated.add(places[turn])
-    return seated
+                reserved.add(places[turn])
+    return reserved

@@ -1,4 +1,4 @@
-"""Stage B: which source types a pool lacks, looking for each once, and adding what was found."""
+"""Recovering missing source types: what a pool lacks, one search for each, and merging the hits."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,22 +11,22 @@ from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import ChunkId, Hit, Ranking
 from retrieval.presets.consolidated.evidence.sections import Section
 
-#: The signal of a hit that Stage B added.
+#: The signal of a recovered hit.
 RECOVERED: Final = "recovered"
-#: The signal of a hit that lies outside of what the request left of its scope.
+#: The signal of a hit outside the request's filter.
 BEYOND_FILTER: Final = "beyond_filter"
 SOURCE_RESULT: Final = "source_recovery_result"
-#: Chunks that are recovered for each one that a pool lacks: the reranker is to have a choice.
+#: Recovered chunks for each missing one, so that the reranker has a choice.
 _CHOICE: Final = 2
 _EVERYTHING: Final = RequestFilter()
 
-#: Compartment, source type, and what a search leaves of its scope.
+#: Compartment, source type and filter.
 _Key = tuple[str, str, RequestFilter]
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A required source type that a pool has too little of."""
+    """A required source type with too few chunks in the pool."""
 
     source_type: str
     #: Chunks of it in the pool, fewer than the floor.
@@ -40,19 +40,19 @@ class Missing:
 
 
 def wanted(missing: Missing, section: Section, *, limit: int) -> int:
-    """Return how many chunks are recovered of a missing type, at most `most`.
+    """Return how many chunks of a missing type to recover, at most `limit`.
 
-    Twice as many as its quantity floor lacks, and no fewer than its survivor floor needs beside those of the pool.
+    Twice the number missing to its quantity floor, and at least the number missing to its survivor floor.
     """
     survivors = section.survivor_floor(missing.source_type) - missing.found
     return min(limit, max(_CHOICE * (missing.floor - missing.found), survivors))
 
 
 def missing_types(section: Section, counts: Mapping[str, int]) -> tuple[Missing, ...]:
-    """Return what a pool lacks of what its section requires, in the section's order.
+    """Return the required types that a pool lacks, in the section's order.
 
-    `counts` are the pool's chunks by canonical source type. Nothing is missing from an empty pool: that one is the
-    cascade's. Optional types are never missing; a section cannot require what is never recovered.
+    `counts` are the pool's chunks by canonical source type. Nothing is missing from an empty pool, which the cascade
+    handles. Optional types are never missing.
     """
     if not any(counts.values()):
         return ()
@@ -61,27 +61,27 @@ def missing_types(section: Section, counts: Mapping[str, int]) -> tuple[Missing,
 
 
 class Diagnosis(StrEnum):
-    """What looking for a source type in a compartment came to."""
+    """The result of the search for a source type in a compartment."""
 
     RECOVERED = "recovered"
-    #: Looked, and there is none.
+    #: Searched and not found.
     ABSENT = "absent"
-    #: Another section looked and there is none; nobody looked again.
+    #: Another section found none; not searched again.
     KNOWN_ABSENT = "known_absent"
-    #: Another section was still looking when the time was up.
+    #: Another section was still searching when the time was up.
     STILL_LOOKING = "still_looking"
-    #: The looking took too long, or the store failed.
+    #: The search timed out, or the store failed.
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceResult:
-    """What looking for one source type in one compartment came to."""
+    """The search for one source type in one compartment."""
 
     source_type: str
-    #: The compartment's connections that were looked in. Its name is not told, since an event outlasts a grant.
+    #: The searched connections of the compartment. Its name is left out, since events outlive grants.
     connections: tuple[int, ...]
-    #: Chunks of it that the compartment gave, those of the pool among them.
+    #: Found chunks, those of the pool included.
     found: int
     diagnosis: Diagnosis
     seconds: float
@@ -103,11 +103,10 @@ class SourceResult:
 
 
 class Diagnoses:
-    """Remembers which source types a compartment does not have, so that it is asked once and not once per section.
+    """Caches absent source types of compartments, so that each is searched once and not once per section.
 
-    It lives as long as one run over a section set: what it knows holds for one scope and must reach no other, and for
-    what a search leaves of that (`kept`). Sections that run side by side wait for the first one's diagnosis. Safe to
-    share between threads.
+    It is valid for one run over a section set: for one scope, which no other may see, and one filter (`kept`).
+    Concurrent sections wait for the first one's diagnosis. Thread-safe.
     """
 
     def __init__(self) -> None:
@@ -116,7 +115,7 @@ class Diagnoses:
         self._absent: set[_Key] = set()
 
     def is_absent(self, compartment: str, source_type: str, kept: RequestFilter = _EVERYTHING) -> bool:
-        """Return whether the compartment is known to have no chunk of that type."""
+        """Return whether the compartment certainly has no chunk of that type."""
         with self._lock:
             return (compartment, source_type, kept) in self._absent
 
@@ -129,10 +128,9 @@ class Diagnoses:
         wait_seconds: float,
         kept: RequestFilter = _EVERYTHING,
     ) -> tuple[Ranking, Diagnosis]:
-        """Return what the probe finds, with the diagnosis; a type that is known to be absent is not probed for.
+        """Return the hits of the probe with the diagnosis; the probe is skipped for a type known to be absent.
 
-        A probe that finds something is the section's own and the next section runs its own too; one that raises tells
-        nothing.
+        Hits are not shared: the next section runs its own probe. An error is not cached.
         """
         key = (compartment, source_type, kept)
         with self._turn(key, wait_seconds) as is_mine:
@@ -148,7 +146,7 @@ class Diagnoses:
 
     @contextmanager
     def _turn(self, key: _Key, wait_seconds: float) -> Iterator[bool]:
-        """Hold the key's turn, waiting for who has it; yield whether it came in time."""
+        """Hold the lock of a key; yield whether it was acquired in time."""
         with self._lock:
             turn = self._looking.setdefault(key, Lock())
         is_mine = turn.acquire(timeout=max(0.0, wait_seconds))
@@ -160,7 +158,7 @@ class Diagnoses:
 
 
 def merged(pool: Ranking, recovered: Ranking) -> Ranking:
-    """Return the pool with the recovered hits that it lacks behind it, in order, marked by the signal "recovered"."""
+    """Return the pool followed by new recovered hits, marked by the signal "recovered"."""
     known = {hit.chunk_id for hit in pool}
     new = {hit.chunk_id: hit for hit in reversed(recovered) if hit.chunk_id not in known}
     added = [new.pop(hit.chunk_id) for hit in recovered if hit.chunk_id in new]
@@ -168,15 +166,15 @@ def merged(pool: Ranking, recovered: Ranking) -> Ranking:
 
 
 def marked_beyond(hits: Ranking, kept: Collection[ChunkId]) -> Ranking:
-    """Return the hits, those that a request's filter does not keep marked by the signal "beyond_filter"."""
+    """Return the hits; those not in `kept` get the signal "beyond_filter"."""
     return tuple(hit if hit.chunk_id in kept else hit.with_signals({**hit.signals, BEYOND_FILTER: 1.0}) for hit in hits)
 
 
 def is_beyond_filter(hit: Hit) -> bool:
-    """Return whether the hit lies outside of what the request left of its scope."""
+    """Return whether the hit lies outside the request's filter."""
     return hit.signals.get(BEYOND_FILTER, 0.0) > 0
 
 
 def is_recovered(hit: Hit) -> bool:
-    """Return whether Stage B added the hit."""
+    """Return whether the hit was recovered for its source type."""
     return hit.signals.get(RECOVERED, 0.0) > 0

@@ -1,4 +1,4 @@
-"""Asking a cross-encoder about a pool, batch by batch, side by side, within the time that is left."""
+"""Calling a cross-encoder for a pool, in concurrent batches, within the remaining time."""
 
 import logging
 from collections.abc import Sequence
@@ -15,16 +15,16 @@ from retrieval.text.context_line import in_context
 
 logger = logging.getLogger(__name__)
 
-#: Batches of one search that are asked side by side; of more, each thread asks several after each other.
+#: Concurrent batches of one search.
 MAX_AT_ONCE: Final = 4
-#: (first, after last) of a batch's places in the pool.
+#: Half-open index range of a batch in the pool.
 Batch = tuple[int, int]
 Outcome = Sequence[float] | Exception
 
 
 @dataclass(frozen=True, slots=True)
 class RerankCall:
-    """What a cross-encoder is asked."""
+    """A call of a cross-encoder."""
 
     reranker: Reranker
     query: str
@@ -32,10 +32,10 @@ class RerankCall:
     deadline: Deadline
 
     def outcomes(self, hits: Ranking, batches: Sequence[Batch], executor: Executor) -> list[tuple[Batch, Outcome]]:
-        """Return each batch with its scores, or with the RerankError that it ended in.
+        """Return each batch with its scores or its RerankError.
 
-        None is waited for much longer than the time that it was given, whatever the cross-encoder does; an executor
-        that works in the caller's thread cannot promise that.
+        The wait hardly exceeds the time limit even if the cross-encoder does, unless the executor runs in the caller's
+        thread.
         """
         lanes = [batches[lane::MAX_AT_ONCE] for lane in range(min(MAX_AT_ONCE, len(batches)))]
 
@@ -49,7 +49,7 @@ class RerankCall:
         return [(batch, found[batch]) for batch in batches]
 
     def _outcomes(self, future: Future[list[Outcome]], lane: Sequence[Batch]) -> list[Outcome]:
-        # Past the time that it was given, for an answer that comes in its last moment.
+        # Slightly longer than the time limit, for an answer at the last moment.
         patience = (self.deadline.leg_seconds + self.deadline.remaining_seconds) / 2
         try:
             return future.result(timeout=patience)

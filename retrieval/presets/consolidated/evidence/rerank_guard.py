@@ -1,4 +1,4 @@
-"""What a process has learned of its cross-encoders: whether they may be asked, and how long they take for a chunk."""
+"""The state of a process's cross-encoders: circuit breaker, time per chunk, and counts."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -18,12 +18,12 @@ _FROM_WORST: Final = (BreakerState.OPEN, BreakerState.HALF_OPEN, BreakerState.CL
 
 @dataclass(frozen=True, slots=True)
 class CutRate:
-    """How often the tail of a section's pool was cut off."""
+    """The share of a section's searches whose tail was cut off."""
 
-    #: Searches for the section, and how many of their pools were cut.
+    #: Searches of the section, and those whose pool was cut.
     searches: int
     cut: int
-    #: Whether the share lies in the band that was aimed at; True without searches.
+    #: Whether the share is in the target band; True without searches.
     is_in_band: bool
 
     @property
@@ -34,7 +34,7 @@ class CutRate:
 
 @dataclass
 class RerankFigures:
-    """Counts since the process began. Safe to share between threads."""
+    """Counts since the process started; thread-safe."""
 
     _providers: Counter[Provider] = field(default_factory=Counter)
     _skips: Counter[RerankSkip] = field(default_factory=Counter)
@@ -42,7 +42,7 @@ class RerankFigures:
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     def scored(self, provider: Provider) -> None:
-        """Count a pool that was scored by it."""
+        """Count a pool scored by a provider."""
         with self._lock:
             self._providers[provider] += 1
 
@@ -58,13 +58,13 @@ class RerankFigures:
 
     @property
     def providers(self) -> Mapping[Provider, int]:
-        """Pools by what scored them; every provider is named."""
+        """Pools by provider; every provider is listed."""
         with self._lock:
             return {provider: self._providers[provider] for provider in Provider}
 
     @property
     def skips(self) -> Mapping[RerankSkip, int]:
-        """Pools that the cross-encoder did not score, by reason; every reason is named."""
+        """Pools that the cross-encoder did not score, by reason; every reason is listed."""
         with self._lock:
             return {reason: self._skips[reason] for reason in RerankSkip}
 
@@ -99,7 +99,7 @@ _Numbers = tuple[BreakerConfig, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class RerankGuard:
-    """Stands before one cross-encoder, for every search of the process."""
+    """The circuit breaker and the time per chunk of one cross-encoder."""
 
     breaker: CircuitBreaker
     chunk_time: ChunkTime
@@ -108,7 +108,7 @@ class RerankGuard:
     def of(
         cls, breaker: BreakerConfig, plan: RerankPlanConfig, *, clock: Callable[[], float] = monotonic
     ) -> "RerankGuard":
-        """Return a guard that has learned nothing yet."""
+        """Return a new guard."""
         return cls(
             CircuitBreaker(
                 failures=breaker.failures, open_seconds=breaker.open_seconds, successes=breaker.successes, clock=clock
@@ -118,22 +118,22 @@ class RerankGuard:
 
 
 class RerankGuards:
-    """The guards of a process, one for each cross-encoder, with what is counted of all of them.
+    """The guards of a process, one for each cross-encoder, and the counts of all of them; thread-safe.
 
-    A cross-encoder is known by its kind and name, as some are made anew for each search. Safe to share between threads.
+    A cross-encoder is identified by type and name, since some are created for each search.
     """
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self.figures = RerankFigures()
         self._clock = clock
         self._lock = Lock()
-        #: Each guard with the numbers that it was made with.
+        #: Each guard with its configuration.
         self._guards: dict[tuple[str, str], tuple[_Numbers, RerankGuard]] = {}
 
     def guard(self, reranker: Reranker, breaker: BreakerConfig, plan: RerankPlanConfig) -> RerankGuard:
-        """Return the guard of a cross-encoder, made when it is asked for first; other numbers make it begin anew.
+        """Return the guard of a cross-encoder, created on first use and after a change of its configuration.
 
-        They are those of the live preset, which a request cannot change.
+        The configuration is that of the live preset, which a request cannot change.
         """
         key, numbers = (
             (type(reranker).__qualname__, reranker.name),
@@ -154,6 +154,6 @@ class RerankGuards:
 
     @property
     def chunk_ms(self) -> Mapping[str, float]:
-        """Return the time per chunk that is expected now, in ms, by cross-encoder."""
+        """Return the expected time per chunk in ms, by cross-encoder."""
         with self._lock:
             return {name: guard.chunk_time.ms for (_, name), (_, guard) in self._guards.items()}

@@ -1,4 +1,4 @@
-"""Whether a pool is sent to the cross-encoder, in which batches, and how their answers come together."""
+"""Planning cross-encoder calls: whether and in which batches, and merging the scores."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -51,12 +51,12 @@ class Provider(StrEnum):
 
     CROSS_ENCODER = "cross_encoder"
     SEMANTIC_BM25 = "semantic_bm25"
-    #: Nothing did: the pool's order stands.
+    #: None: the pool's order is used.
     NONE = "none"
 
 
 class RerankSkip(StrEnum):
-    """Why the fallback scored instead of the cross-encoder."""
+    """Why the cross-encoder was skipped."""
 
     CIRCUIT_BREAKER = "circuit_breaker"
     BUDGET = "budget"
@@ -68,23 +68,23 @@ class RerankPlan:
     """What to do with a pool."""
 
     skip: RerankSkip | None
-    #: (first, after last) of each batch, side by side; empty with a skip.
+    #: Half-open index ranges of the concurrent batches; empty with a skip.
     batches: tuple[tuple[int, int], ...]
-    #: The time that has to be left, in ms.
+    #: Minimum remaining time in ms.
     floor_ms: float
 
 
 def budget_floor_ms(chunks: int, chunk_ms: float, config: RerankPlanConfig) -> float:
-    """Return the time that must be left for so many chunks: that of the chunks, and an absolute least."""
+    """Return the minimum remaining time for a number of chunks."""
     return max(config.min_budget_ms, chunks * chunk_ms)
 
 
 def plan_rerank(
     chunks: int, *, remaining_ms: float, admits: bool, chunk_ms: float, config: RerankPlanConfig
 ) -> RerankPlan:
-    """Return whether and how to ask the cross-encoder about a pool of so many chunks.
+    """Return whether and in which batches to call the cross-encoder for a pool.
 
-    It is not asked while its breaker does not admit it, nor with too little time to finish.
+    It is skipped while its breaker is open, and with too little time to finish.
     """
     floor_ms = budget_floor_ms(chunks, chunk_ms, config)
     if not admits:
@@ -95,15 +95,15 @@ def plan_rerank(
 
 
 def batches(chunks: int, config: RerankPlanConfig) -> tuple[tuple[int, int], ...]:
-    """Return (first, after last) of each batch, disjoint and in order; one for a pool that is not split."""
+    """Return the half-open index range of each batch, in order."""
     size = config.batch if chunks > config.split_above else max(1, chunks)
     return tuple((start, min(start + size, chunks)) for start in range(0, chunks, size))
 
 
 def merged_scores(outcomes: Sequence[tuple[tuple[int, int], Sequence[float] | Exception]]) -> dict[int, float]:
-    """Return the score of each place that a batch scored, given each batch with its scores or what it raised.
+    """Return the score of each index, given each batch with its scores or its error.
 
-    Raises the first batch's error where every batch failed, so that a breaker hears of it.
+    Raises the first error if every batch failed, so that the breaker counts it.
     """
     failed = [outcome for _, outcome in outcomes if isinstance(outcome, Exception)]
     if failed and len(failed) == len(outcomes):
@@ -119,11 +119,11 @@ def merged_scores(outcomes: Sequence[tuple[tuple[int, int], Sequence[float] | Ex
 def reranked(
     hits: Ranking, scores: Mapping[int, float], score_type: ScoreType, *, blend_weight: float | None = None
 ) -> Ranking:
-    """Return the scored hits best first, and behind them, as they came, those whose batch failed.
+    """Return the scored hits, best first, followed by those of failed batches in order.
 
-    Without a weight a score is the hit's own and its only part. With one it is min-max-normalised over the scored hits
-    and added, times the weight, to the hit's place in the pool, 1 for the first and towards 0 for the last: what stood
-    there was scored in more than one way. The raw score and the pool's are kept as signals, "rerank" and "pooled".
+    Without a weight the score is the only part. With one it is min-max-normalised over the scored hits, weighted, and
+    added to the hit's position in the pool, from 1 for the first towards 0 for the last. The raw score and the pool's
+    become the signals "rerank" and "pooled".
     """
     places = list(scores)
     raw = [scores[place] for place in places]
@@ -148,7 +148,7 @@ def _scored(hit: Hit, raw: float, score_type: ScoreType, parts: Mapping[str, flo
 
 @dataclass
 class ChunkTime:
-    """How long a cross-encoder takes for a chunk, learned from what it took. Safe to share between threads."""
+    """The expected time per chunk of a cross-encoder, as a moving average; thread-safe."""
 
     config: RerankPlanConfig
     _ms: float = field(init=False)
@@ -159,21 +159,21 @@ class ChunkTime:
 
     @property
     def ms(self) -> float:
-        """The time per chunk that is expected now, in ms."""
+        """The expected time per chunk in ms."""
         return self._ms
 
     def measured(self, chunks: int, seconds: float) -> None:
-        """Take into account that so many chunks took so long."""
+        """Update with a measurement."""
         if chunks > 0:
             self._move(1000 * seconds / chunks, self.config.learning)
 
     def timed_out(self, chunks: int, seconds: float) -> None:
-        """Take into account that so many chunks would have taken longer than that: it can only raise the time."""
+        """Update with a timeout, which can only raise the time."""
         if chunks > 0 and (minimum := 1000 * seconds / chunks) > self._ms:
             self._move(minimum, self.config.learning)
 
     def skipped(self) -> None:
-        """Return a little towards the first expectation: else a slow hour would shut the cross-encoder out for good."""
+        """Move towards the initial time, so that a slow period does not exclude the cross-encoder forever."""
         if self._ms > self.config.chunk_ms:
             self._move(self.config.chunk_ms, self.config.forgetting)
 
