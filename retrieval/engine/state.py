@@ -1,4 +1,4 @@
-"""What stages pass on: the question and its filter, what was dropped and noted, and the state that holds it all."""
+"""The state of a search that stages pass on."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,52 +17,52 @@ _Read = TypeVar("_Read")
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What was asked."""
+    """A query."""
 
-    #: The text as sent; a model is shown all of it.
+    #: The text as sent; models see all of it.
     text: str
     #: The part that retrieval reads, with its quotes, minus and OR.
     retrieval_text: str
     #: The same without search syntax, for models.
     plain_text: str = ""
-    #: The same as `websearch_to_tsquery` reads it as meant; empty without quotes, minus and OR.
+    #: The same in the syntax of `websearch_to_tsquery`; empty without quotes, minus and OR.
     operators: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataFilter:
-    """The documents that a request's conditions leave of its scope: those with one of these combinations of facts."""
+    """Limits a scope to the documents with one of these combinations of metadata values."""
 
-    #: The facts asked about, and their combinations as JSON arrays of texts, as the store writes them.
+    #: Names of metadata fields, and combinations of their values as JSON arrays of texts.
     names: tuple[str, ...]
     facts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestFilter:
-    """What a request leaves of the scope's documents. It can only narrow: the scope is applied beside it."""
+    """A request's filter. It only narrows the scope, which always applies."""
 
-    #: Documents that changed from then on, and remembered items that happened then.
+    #: Documents changed since then, and remembered items since then.
     since: datetime | None = None
-    #: Remembered items that happened before; another document may speak of an earlier time whenever it changed.
+    #: Remembered items before then; does not apply to other documents.
     until: datetime | None = None
-    #: Remembered items of this project, and those of none; other documents belong to no project. Empty for all.
+    #: Remembered items of this project or of none; does not apply to other documents. Empty for all.
     project: str = ""
-    #: Remembered items of these types; other documents were remembered as none and stay. Empty for all.
+    #: Remembered items of these types; does not apply to other documents. Empty for all.
     memory_types: frozenset[MemoryType] = frozenset()
-    #: What conditions on metadata leave; None without any.
+    #: Conditions on metadata; None without any.
     metadata: MetadataFilter | None = None
     #: Only these documents. Empty for all.
     documents: frozenset[UUID] = frozenset()
     #: Only chunks of documents of these source types. Empty for all.
     source_types: frozenset[str] = frozenset()
-    #: Only chunks that hold this kind of content (`retrieval.text.hints`). Empty for all.
+    #: Only chunks with this kind of content (`retrieval.text.hints`). Empty for all.
     hint: str = ""
     #: Only chunks of at least this quality, 0 to 1.
     min_quality: float = 0.0
 
     def __bool__(self) -> bool:
-        """Return whether it leaves anything out."""
+        """Return whether it excludes anything."""
         by_document = self.since or self.until or self.project or self.memory_types or self.documents
         by_content = self.source_types or self.hint or self.min_quality
         return self.metadata is not None or bool(by_document or by_content)
@@ -106,12 +106,12 @@ class Drop:
     detail: str = ""
     #: The numbers of `detail` unrounded, by name: {"rank": 214, "window": 100}.
     numbers: Mapping[str, float] = field(default_factory=dict, compare=False)
-    #: The chunk that was kept in its place.
+    #: The chunk that stays in its place.
     instead: ChunkId | None = field(default=None, compare=False)
 
     @property
     def is_nameless(self) -> bool:
-        """Whether it is counted and nobody is told which chunk it was, which may be out of scope."""
+        """Whether it is only counted: the chunk may be out of scope and is not disclosed."""
         return self.reason in {DropReason.ACCESS, DropReason.STALE}
 
 
@@ -127,18 +127,18 @@ def drops_beyond(
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something a stage wants seen. A degraded note marks a fallback or a cut corner."""
+    """A message of a stage. A degraded note marks a fallback or an incomplete result."""
 
     code: str
     text: str
     degraded: bool = False
-    #: The text has words of documents in scope: it is shown with the search, and not stored.
+    #: The text quotes documents: it is shown with the search, and not stored.
     quotes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What one stage did: the trace's row."""
+    """One stage in the trace."""
 
     stage: str
     seconds: float
@@ -146,52 +146,51 @@ class Span:
     hits_out: int
     drops: tuple[Drop, ...] = ()
     notes: tuple[Note, ...] = ()
-    #: The stage that this one ran inside of, for legs that run side by side.
+    #: The stage that ran this one, for parallel legs.
     parent: str = ""
-    #: What happened inside of it, as structured events: numbers and names, never text of a query or a document.
+    #: Structured events: numbers and names, never text of a query or a document.
     events: tuple[Mapping[str, object], ...] = ()
     #: The fields of the state that the stage fills.
     gives: frozenset[str] = field(default=frozenset(), compare=False)
-    #: What `hits_out` counts, in order, as the stage left it. A stored trace does not have it.
+    #: The hits that `hits_out` counts, in order. Not stored.
     left: Ranking = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchState:
-    """Everything one search knows so far. Stages return a changed copy."""
+    """The state of one search. Stages return a changed copy."""
 
     query: Query
     scope: AccessScope
     deadline: Deadline
     now: datetime
-    #: Hits wanted in the end.
+    #: Requested number of hits.
     top_k: int
-    #: Whether it is an admin who searches. Others are not told when exactly a document was read, nor every digit of
-    #: what rests on the whole index.
+    #: Whether an admin searches. Others do not see exact access times, nor exact figures of the entire index.
     is_admin: bool = False
     terms: QueryTerms = field(default_factory=QueryTerms)
     vector: Vector | None = None
-    #: Nothing is to be searched, or nothing more: the pipeline ends here.
+    #: The pipeline ends here: nothing more to search.
     is_finished: bool = False
-    #: What other threads read meanwhile, by the stage that needs it: each waits for it and returns it.
+    #: Results of other threads by the stage that needs them: each function waits and returns one.
     prefetch: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
-    #: What only one preset's stages know, by its type.
+    #: State of a single preset's stages, by type.
     parts: Mapping[type, Any] = field(default_factory=dict)
-    #: What the request, and a router, leave of the scope's documents; every leg and the reading of the pool keep to it.
+    #: The filter of the request and the router; every leg and the completion apply it.
     filter: RequestFilter = RequestFilter()
     rankings: Mapping[str, Ranking] = field(default_factory=dict)
     hits: Ranking = ()
-    #: What each signal counted in this query's ranking; empty before it.
+    #: Weights of the signals in the ranking; empty before it.
     weights: Mapping[str, float] = field(default_factory=dict)
-    #: Whether each hit was checked against the scope a second time; before that none is shown.
+    #: Whether each hit passed the second access check; no hit is shown before.
     access_checked: bool = False
-    #: In the order in which a reader gets them.
+    #: In reading order.
     passages: tuple[Passage, ...] = ()
-    #: None before it was judged, or when the time was up.
+    #: None before it is estimated, or on a timeout.
     answerability: Answerability | None = None
     drops: tuple[Drop, ...] = ()
     notes: tuple[Note, ...] = ()
-    #: What happened inside of stages, as structured events.
+    #: Structured events of the stages.
     events: tuple[Mapping[str, object], ...] = ()
     trace: tuple[Span, ...] = ()
 
@@ -200,24 +199,24 @@ class SearchState:
         return replace(self, notes=(*self.notes, *notes))
 
     def part(self, kind: type[_Part]) -> _Part | None:
-        """Return what a preset's stages know of this kind; None where they know nothing yet."""
+        """Return the part of this type; None without one."""
         return self.parts.get(kind)
 
     def parts_with(self, *parts: object) -> Mapping[type, Any]:
-        """Return the parts with some more, each in place of the one of its type."""
+        """Return the parts with further ones, which replace parts of their type."""
         return {**self.parts, **{type(part): part for part in parts}}
 
     def prefetched(self, stage: str, read: Callable[[], _Read]) -> _Read:
-        """Return what another thread read for a stage; where none began to, what `read` reads now."""
+        """Return the prefetched value of a stage; without one the result of `read`."""
         found: _Read = self.prefetch[stage]() if stage in self.prefetch else read()
         return found
 
     def prefetch_without(self, stage: str) -> Mapping[str, Callable[[], Any]]:
-        """Return what other threads read, less what they read for a stage."""
+        """Return the prefetched values without those of a stage."""
         return {name: wait for name, wait in self.prefetch.items() if name != stage}
 
     @property
     def degraded(self) -> tuple[str, ...]:
-        """The codes of what fell back or was cut short, in order, each once."""
+        """The codes of the degraded notes, in order, each once."""
         codes = (note.code for span in self.trace for note in span.notes if note.degraded)
         return tuple(dict.fromkeys(codes))

@@ -1,4 +1,4 @@
-"""What is searched for and found: terms, chunks, hits, passages, the verdict. Frozen and free of Django."""
+"""Terms, chunks, hits, passages and answerability. Frozen and free of Django."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-#: Why hits themselves are packed, where what stands around them is too.
+#: The role of hits, where their neighbours are packed too.
 PRIMARY: Final = "primary"
 #: A unit vector, shape (dim,).
 Vector = NDArray[np.float32]
@@ -36,7 +36,7 @@ class ScoreType(StrEnum):
     SPARSE = "sparse"
     RRF = "rrf"
     BLEND = "blend"
-    #: A local cross-encoder's raw output, unbounded; the logistic function makes a share of it.
+    #: A local cross-encoder's raw output, unbounded; the logistic function maps it to 0 to 1.
     LOGIT = "logit"
     #: A reranking service's own score, -1 to 1 and mostly from 0.
     RELEVANCE = "relevance"
@@ -44,14 +44,14 @@ class ScoreType(StrEnum):
     MAXSIM = "maxsim"
     #: The weighted sum of a memory type's signals, each min-max-normalised: 0 to the sum of its weights.
     SIGNALS = "signals"
-    #: What a language model judged by the rubric, 0 to 100.
+    #: A language model's score by the rubric, 0 to 100.
     RUBRIC = "rubric"
-    #: A reranker's score, or the blend's, on the rubric's scale: nobody judged by the rubric.
+    #: A reranker's score, or the blend's, mapped to the rubric's scale.
     MAPPED = "mapped"
 
 
 class MemoryType(StrEnum):
-    """What kind of thing a document remembers; each has ranking weights of its own."""
+    """The type of a remembered item; each has its own ranking weights."""
 
     EPISODIC = "episodic"
     SEMANTIC = "semantic"
@@ -65,11 +65,11 @@ class Term:
     """A lexeme of the query and how rare it is in scope."""
 
     lexeme: str
-    #: Chunks in scope that hold it.
+    #: Chunks in scope that contain it.
     document_frequency: int
     #: ln(1 + (N - df + 0.5) / (df + 0.5)), at least 0.
     idf: float
-    #: Where its word stands in the query, from 1: in a scope of several languages one word can be several terms.
+    #: Position of its word in the query, from 1: with several languages one word can be several terms.
     place: int = 0
 
 
@@ -82,26 +82,26 @@ class QueryTerms:
     corpus_size: int = 0
     #: The tsquery that demands every term, with the query's quotes, minus and OR; empty when nothing is searchable.
     all_terms: str = ""
-    #: Whether the query uses quotes, minus or OR, which state an intent that is never relaxed.
+    #: Whether the query uses quotes, minus or OR, which are never relaxed.
     has_operators: bool = False
-    #: No more chunks in scope than this can match `all_terms`.
+    #: Upper bound of the chunks in scope that match `all_terms`.
     at_most: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class TermMatch:
-    """A query lexeme that a chunk holds, and what it added to the full-text score."""
+    """A query lexeme in a chunk, and its part of the full-text score."""
 
     lexeme: str
     idf: float
     share: float
-    #: The heaviest field that holds it: A title, B heading path, C text.
+    #: The field with the highest weight that contains it: A title, B heading path, C text.
     weight: str
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkFacts:
-    """What PostgreSQL knows of a chunk: read once for the whole pool, with the scope applied again."""
+    """The stored facts of a chunk: read once for the entire pool, with the scope applied again."""
 
     connection_id: int
     title: str
@@ -115,54 +115,54 @@ class ChunkFacts:
     page_end: int | None
     synced_at: datetime
     modified_at: datetime | None
-    #: How much of it is content and not boilerplate, 0 to 1, as ingestion judged it.
+    #: Share of content versus boilerplate, 0 to 1, as ingestion measured it.
     quality: float = 1.0
-    #: What took from the quality, by part: {"navigation": 0.6, "repeated": 0.3}; empty for plain content.
+    #: Deductions from the quality, by part: {"navigation": 0.6, "repeated": 0.3}; empty for plain content.
     quality_parts: Mapping[str, float] = field(default_factory=dict)
     #: 64-bit fingerprint of its words, signed: near-identical texts differ in few bits. 0 when there is none.
     simhash: int = 0
-    #: First and last row or line, counted from 1; None where its format has none worth citing.
+    #: First and last row or line, counted from 1; None for formats without them.
     row_start: int | None = None
     row_end: int | None = None
-    #: How much it says of what its document is about, 0 to 1; None until its sync has ended.
+    #: How representative it is of its document, 0 to 1; None until its sync has ended.
     salience: float | None = None
     #: Signature of its words (`retrieval.text.minhash`); empty for a text without words.
     minhash: bytes = b""
-    #: What an agent remembered it as; empty for every other document.
+    #: The type of a remembered item; empty for other documents.
     memory_kind: str = ""
-    #: Whether a person confirmed it: said so when it was remembered, or judged the passage to answer a question.
+    #: Whether a person confirmed it: when it was remembered, or by a judgment.
     is_confirmed: bool = False
-    #: When its document was last read by somebody; None while nobody has.
+    #: When its document was last read; None if never.
     accessed_at: datetime | None = None
-    #: When it was last read before the day (UTC) of `accessed_at`; None while it was not.
+    #: When it was last read before the day (UTC) of `accessed_at`; None if never.
     accessed_before: datetime | None = None
-    #: Its vector in the index that is searched, as half floats, the high byte first; empty where nobody compares it.
+    #: Its vector in the searched index as big-endian half floats; empty if not read.
     vector: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
 class Lift:
-    """Why the graph lifted a hit, with what it added to the fused score."""
+    """Why the graph lifted a hit, and by how much."""
 
-    #: "named": the question names its document; "link": a seed's text names it; "shared_name": both hold a rare name;
-    #: "hyperlink": a seed's author links to it; "triple": a language model read that in a seed; "next": it stands
-    #: beside a seed; "section": in the seed's section.
+    #: "named": the question names its document; "link": a seed's text names it; "shared_name": both share a rare name;
+    #: "hyperlink": a seed links to it; "triple": a language model extracted it from a seed; "next": adjacent to a
+    #: seed; "section": in the seed's section.
     kind: str
     amount: float
-    #: The name that was found, as it stands in the text.
+    #: The name as written in the text.
     name: str = ""
     #: The seed whose link it is; None where the question names it.
     source: ChunkId | None = None
-    #: The sentence of the seed that holds the name; empty where the question names it.
+    #: The sentence of the seed with the name; empty where the question names it.
     sentence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A chunk in a ranking, with everything that speaks for it.
+    """A chunk in a ranking, with its evidence.
 
     `signals` are raw values by name (cosine, fulltext, rrf, freshness); one that was not computed is
-    absent, never 0. `ranks` say at which place (from 1) a leg found the chunk; a leg that did not is absent.
+    absent, never 0. `ranks` are the ranks (from 1) by leg; legs that did not find the chunk are absent.
     `contributions` are the parts of a score and sum to `score`; a reranker whose order is final has the only part,
     "rerank". Reranked hits keep the blend's score among their signals, as "blend".
     """
@@ -175,13 +175,13 @@ class Hit:
     contributions: Mapping[str, float] = field(default_factory=dict)
     matches: tuple[TermMatch, ...] = ()
     facts: ChunkFacts | None = None
-    #: What links and names added to it, the most first.
+    #: Lifts by links and names, highest first.
     lifts: tuple[Lift, ...] = ()
-    #: What scored it last, in presets with more than one reranker ("cross_encoder", "semantic_bm25"); else empty.
+    #: The last scorer, in presets with several rerankers ("cross_encoder", "semantic_bm25"); else empty.
     provider: str = ""
 
     def scored(self, score: float, score_type: ScoreType, contributions: Mapping[str, float]) -> "Hit":
-        """Return the hit with another score and its parts; `dataclasses.replace` takes four times as long."""
+        """Return the hit with another score and its parts; four times as fast as `dataclasses.replace`."""
         found = (self.matches, self.facts, self.lifts, self.provider)
         return Hit(self.chunk_id, score, score_type, self.ranks, self.signals, contributions, *found)
 
@@ -191,15 +191,15 @@ class Hit:
         return Hit(*score, signals, self.contributions, self.matches, self.facts, self.lifts, self.provider)
 
     def known(self, facts: ChunkFacts, signals: Mapping[str, float], matches: tuple[TermMatch, ...]) -> "Hit":
-        """Return the hit with what the store knows of it."""
+        """Return the hit with its stored facts."""
         score = (self.chunk_id, self.score, self.score_type, self.ranks)
         return Hit(*score, signals, self.contributions, matches, facts, self.lifts, self.provider)
 
     @property
     def chunk(self) -> ChunkFacts:
-        """The chunk's facts; raises ValueError before the pool was completed."""
+        """The chunk's facts; raises ValueError before completion."""
         if self.facts is None:
-            message = f"{self.chunk_id} has not been read from the store yet."
+            message = f"{self.chunk_id} is not completed yet."
             raise ValueError(message)
         return self.facts
 
@@ -219,17 +219,17 @@ class Passage:
     header: str
     #: Tokens of header and text together; in `contextpack` with the break behind them too.
     token_count: int
-    #: Why it was packed: "primary", "parent", "sibling" or "cross_page"; empty where all are hits.
+    #: Its role: "primary", "parent", "sibling" or "cross_page"; empty where all are hits.
     role: str = ""
 
     @property
     def is_hit(self) -> bool:
-        """Whether it was found itself, and is not packed for what stands beside it."""
+        """Whether it is a hit, and not a neighbour of one."""
         return self.role in {"", PRIMARY}
 
     @property
     def score(self) -> float | None:
-        """The hit's score; None for what stands around a hit and was never scored."""
+        """The hit's score; None for a neighbour."""
         return self.hit.score if self.is_hit else None
 
 
@@ -243,17 +243,17 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answerability:
-    """How likely the packed passages answer the question, from raw signals: never from RRF or a bare cosine."""
+    """The probability that the packed passages answer the question, from raw signals."""
 
     verdict: Verdict
     #: Probability that the passages hold the answer, 0 to 1.
     confidence: float
-    #: Whether the confidence was fitted on judged questions of this installation.
+    #: Whether the model was fitted on judgments of this installation.
     is_calibrated: bool
     #: The raw signals by name, and what each added to the log-odds.
     signals: Mapping[str, float] = field(default_factory=dict)
     contributions: Mapping[str, float] = field(default_factory=dict)
-    #: Stable word for why it is not answerable; empty when it is.
+    #: Stable code of the reason if it is not answerable; else empty.
     reason: str = ""
-    #: One sentence with the facts behind the reason; empty when it is answerable.
+    #: One sentence that explains the reason; empty if answerable.
     explanation: str = ""

@@ -1,4 +1,4 @@
-"""The embedding indexes beside the searched one, asked with their own models: recovery's look everywhere."""
+"""The other embedding indexes, queried with their models for recovery."""
 
 import logging
 from collections.abc import Iterator
@@ -23,10 +23,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class OtherIndexes:
-    """Gives the indexes in scope that are not the searched one, with a query's vector in each.
+    """Yields the other indexes in scope, each with the query's vector by its model.
 
-    One whose model is at a service is left out, since only the searched one's service is asked, and so is one whose
-    model is not there, or not loaded in time: it goes on loading, for the next search.
+    Indexes of remote services are left out, and those whose model is missing or not loaded in time; it continues to
+    load for the next search.
     """
 
     searched: VectorIndex
@@ -34,7 +34,7 @@ class OtherIndexes:
     calls: ModelCalls = field(default_factory=ModelCalls, compare=False, repr=False)
 
     def __call__(self, state: SearchState) -> Iterator[QueriedIndex]:
-        """Yield index and vector; raise SearchTimeoutError where the store takes too long."""
+        """Yield index and vector; raise SearchTimeoutError."""
         text = state.query.plain_text or state.query.retrieval_text
         for row in other_rows(self.searched, scope=state.scope, timeout_seconds=state.deadline.leg_seconds):
             try:
@@ -42,10 +42,10 @@ class OtherIndexes:
                 if model is not None:
                     yield self._asked(same_model(row, model), model, text, seconds=state.deadline.leg_seconds)
             except (CoreCubeError, NotInTimeError) as error:
-                logger.info("recovery.index_left_out index=%d error=%s", row.pk, type(error).__name__)
+                logger.info("recovery.index_skipped index=%d error=%s", row.pk, type(error).__name__)
 
     def _asked(self, index: VectorIndex, model: Encoder, text: str, *, seconds: float) -> QueriedIndex:
-        """Return an index with the query's vector; raise EncoderError where its model does not come back in time."""
+        """Return an index with the query's vector; raise EncoderError, also on a timeout."""
 
         def work() -> QueriedIndex:
             return QueriedIndex(index, model.encode_query(text), self.scales.measured(model).noise)
@@ -54,7 +54,7 @@ class OtherIndexes:
 
 
 def _model_of(row: EmbeddingIndex, *, seconds: float) -> Encoder | None:
-    """Return the local model of an index, None where it is at a service; raise NotInTimeError, CoreCubeError."""
+    """Return the local model of an index, None for a remote service; raise NotInTimeError, CoreCubeError."""
     choice = embedders.of_index(row)
     if choice.service is not None:
         return None

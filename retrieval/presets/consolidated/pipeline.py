@@ -1,4 +1,4 @@
-"""The preset `consolidated`: evidence for a section, in phases, under a deadline."""
+"""The preset `consolidated`: evidence for a section, in phases, within a deadline."""
 
 from typing import Final
 
@@ -38,12 +38,12 @@ from retrieval.stages.freshness import Freshness
 from retrieval.stages.fulltext import Fulltext
 from retrieval.stages.resources import Resources
 
-#: Share of a leg's time that the vectors may take: where they do not come, what the words found is still read.
+#: Share of a leg's time for the vectors, so that the text hits can still be read.
 _VECTORS_SHARE: Final = 0.5
 
 
 def build_consolidated(config: ConsolidatedConfig, resources: Resources) -> PhasedPipeline:
-    """Return evidence for a section: over-fetched, kept many-sided, recovered, reranked or not, whatever fails."""
+    """Return the pipeline: over-fetched, balanced, recovered and reranked evidence for a section."""
     guards = resources.part(RerankGuards) or RerankGuards()
     cross, scale = _cross_encoding(config, resources, guards), resources.scale(resources.scale_seconds)
     primary = (
@@ -84,7 +84,7 @@ def build_consolidated(config: ConsolidatedConfig, resources: Resources) -> Phas
 
 
 def _search(config: ConsolidatedConfig, resources: Resources) -> tuple[Stage, ...]:
-    """Return the search without floors: vectors and words side by side, fused, read, checked."""
+    """Return the search without floors: legs, fusion, completion, access check."""
     return (
         Legs(
             (
@@ -106,7 +106,7 @@ def _search(config: ConsolidatedConfig, resources: Resources) -> tuple[Stage, ..
 
 
 def _tiers(config: ConsolidatedConfig, resources: Resources) -> RecoveryTiers:
-    """Return what the recovery cascade searches with."""
+    """Return the tiers of the recovery cascade."""
     return RecoveryTiers(
         search=_search(config, resources),
         words=(Bm25(config.bm25, resources.bm25, resources.text_search_config), Fulltext(config.fulltext)),
@@ -124,7 +124,7 @@ def _assembly(
     cross: CrossEncoding | None,
     scale: CosineScale,
 ) -> tuple[Stage, ...]:
-    """Return what makes evidence of a pool."""
+    """Return the stages between the pool and the context."""
     return (
         RecoverSources(
             config.sources,
@@ -143,7 +143,7 @@ def _assembly(
 
 
 def _cross_encoding(config: ConsolidatedConfig, resources: Resources, guards: RerankGuards) -> CrossEncoding | None:
-    """Return the cross-encoder behind its guard, None where none is configured."""
+    """Return the cross-encoder with its guard; None without one."""
     if resources.reranker is None:
         return None
     reranker = without_breaker(resources.reranker)
@@ -166,7 +166,7 @@ def _packing(config: ConsolidatedConfig, resources: Resources) -> tuple[Stage, .
 
 CONSOLIDATED: Final = Preset(
     "consolidated",
-    "Evidence for the sections of a report: many-sided, recovered where a source type is missing, on time.",
+    "Evidence for the sections of a report: from every required source type, within a deadline.",
     ConsolidatedConfig(),
     build_consolidated,
     ("dense", "bm25"),

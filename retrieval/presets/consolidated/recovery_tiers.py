@@ -1,4 +1,4 @@
-"""How each tier of the recovery cascade looks again. Every one of them searches in the search's own scope."""
+"""The searches of the recovery tiers, all within the scope of the search."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -24,33 +24,33 @@ from retrieval.stages.fulltext import FulltextConfig
 from retrieval.stages.fuse import FusionConfig
 
 _EVERYTHING: Final = RequestFilter()
-#: Rankings of several embedding indexes are merged by rank: cosines of different models mean different things.
+#: Rankings of several embedding indexes are merged by rank: cosines of different models are not comparable.
 _RANK_CONSTANT: Final = FusionConfig().rank_constant
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveryTiers:
-    """What the tiers search with."""
+    """Searches by tier."""
 
-    #: The primary search without its floors, for which the cascade's gate stands.
+    #: The primary search without floors; the cascade's gate replaces them.
     search: tuple[Stage, ...]
-    #: Legs that go by words alone, the first that finds something counts.
+    #: Text legs; the first with hits is used.
     words: tuple[Stage, ...]
     dense: DenseConfig
     fulltext: FulltextConfig
     index: VectorIndex
-    #: Gives the embedding indexes in scope beside the searched one, as far as their models can be asked in time.
+    #: Yields the other embedding indexes in scope whose models answer in time.
     other_indexes: Callable[[SearchState], Iterable[QueriedIndex]]
     #: Whether the embedding indexes are searched at all.
-    goes_by_vectors: bool = True
+    uses_vectors: bool = True
 
     def found(self, tier: Tier, state: SearchState, section: SectionState) -> Ranking:
-        """Return what a tier finds, completed and checked against the scope; raise SearchTimeoutError."""
+        """Return the hits of a tier, completed and checked against the scope; raise SearchTimeoutError."""
         state = replace(state, filter=filter_of(tier, section))
         if tier is Tier.STRUCTURE:
             return self._within(state, section)
         if tier is Tier.INDEXES:
-            return self._by_indexes(state) if self.goes_by_vectors else ()
+            return self._by_indexes(state) if self.uses_vectors else ()
         return self._by_words(state) if tier is Tier.LEXICAL else _in_time(run_again(self.search, state), state).hits
 
     def only(self, leg: str) -> "RecoveryTiers":
@@ -59,7 +59,7 @@ class RecoveryTiers:
             self,
             search=narrowed(self.search, leg),
             words=tuple(it for it in self.words if it.name == leg),
-            goes_by_vectors=leg == Dense.name,
+            uses_vectors=leg == Dense.name,
         )
 
     def _within(self, state: SearchState, section: SectionState) -> Ranking:
@@ -74,7 +74,7 @@ class RecoveryTiers:
         return self._completed(found, state, self.index)
 
     def _by_indexes(self, state: SearchState) -> Ranking:
-        """Return what the vectors of every embedding index find; that of the search goes first."""
+        """Return the fused hits of every embedding index, the searched one first."""
         own = () if state.vector is None else (QueriedIndex(self.index, state.vector),)
         found: dict[int, Ranking] = {}
         for it in (*own, *self.other_indexes(state)):
@@ -106,12 +106,12 @@ class RecoveryTiers:
 
 
 def filter_of(tier: Tier, section: SectionState) -> RequestFilter:
-    """Return what a tier leaves of the scope: the request's filter without its documents, or all of it."""
+    """Return the filter of a tier: the request's without its documents, or none."""
     return replace(section.request_filter, documents=frozenset()) if tier is Tier.DOCUMENTS else _EVERYTHING
 
 
 def mark_beyond_filter(hits: Ranking, state: SearchState, section: SectionState) -> Ranking:
-    """Return the hits, those that the request did not ask for marked; where telling takes too long, all of them."""
+    """Return the hits with those outside the request's filter marked; all of them on a timeout."""
     if not section.request_filter or not hits:
         return hits
     try:
@@ -124,7 +124,7 @@ def mark_beyond_filter(hits: Ranking, state: SearchState, section: SectionState)
 
 
 def _in_time(after: SearchState, before: SearchState) -> SearchState:
-    """Return what was found; raise SearchTimeoutError where a leg ran out of time and nothing else found anything."""
+    """Return the state; raise SearchTimeoutError if a leg timed out and nothing was found."""
     notes = (
         *after.notes[len(before.notes) :],
         *(note for span in after.trace[len(before.trace) :] for note in span.notes),

@@ -1,4 +1,4 @@
-"""Reading section sets: those that CoreCube comes with, and mappings that come from strangers."""
+"""Reading section sets: the shipped ones, and untrusted mappings."""
 
 import tomllib
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from retrieval.errors import TunablesError
 from retrieval.presets.consolidated.evidence.section_set import Defaults, SectionSet, SourceType
 from retrieval.presets.consolidated.evidence.sections import FIELDS, NUMBERS, TEXTS, TYPE_FLOORS, TYPE_LISTS, Section
 
-#: The section sets that CoreCube comes with.
+#: The shipped section sets.
 SHIPPED: Final = ("property_memo", "report")
 _MAX_SECTIONS: Final = 100
 _DECLARED: Final = {facts.name: facts for facts in Section.declared()}
@@ -20,9 +20,9 @@ _DECLARED: Final = {facts.name: facts for facts in Section.declared()}
 
 @cache
 def shipped(name: str) -> SectionSet:
-    """Return a section set that CoreCube comes with; raise ConfigError for another name."""
+    """Return a shipped section set; raise ConfigError for another name."""
     if name not in SHIPPED:
-        raise ConfigError(f"There is no section set {name!r} here; there are: {', '.join(SHIPPED)}.")
+        raise ConfigError(f"There is no section set {name!r}; there are: {', '.join(SHIPPED)}.")
     text = (files("retrieval.presets.consolidated.evidence") / "section_sets" / f"{name}.toml").read_text(
         encoding="utf-8"
     )
@@ -32,7 +32,7 @@ def shipped(name: str) -> SectionSet:
 def read_section_set(written: object) -> SectionSet:
     """Return the section set that a mapping describes, as `SectionSet.to_mapping` writes it.
 
-    Raises TunablesError naming everything that is wrong, by dotted names: "financial_analysis.score_floor".
+    Raises TunablesError with all problems by dotted names: "financial_analysis.score_floor".
     """
     reading = _Reading()
     found = reading.section_set(written)
@@ -43,12 +43,12 @@ def read_section_set(written: object) -> SectionSet:
 
 @dataclass
 class _Reading:
-    """Reads one mapping and gathers what is wrong with it."""
+    """Reads one mapping and collects its problems."""
 
     problems: dict[str, str] = field(default_factory=dict)
 
     def section_set(self, written: object) -> SectionSet | None:
-        """Return the set, None where something that it cannot do without is wrong."""
+        """Return the set; None with problems."""
         table = self._table("section_set", written, {"name", "title", "source_types", "defaults", "sections"})
         defaults = self._defaults(table.get("defaults", {}))
         source_types = self._source_types(table.get("source_types"))
@@ -59,7 +59,7 @@ class _Reading:
         try:
             return SectionSet(name=name, title=title, source_types=source_types, sections=sections, defaults=defaults)
         except ConfigError as error:
-            self.problems["section_set"] = _said(error)
+            self.problems["section_set"] = _problem(error)
             return None
 
     def _defaults(self, written: object) -> Defaults:
@@ -87,7 +87,7 @@ class _Reading:
         return tuple(section for section in read if section is not None)
 
     def _section(self, place: int, written: object, defaults: Defaults) -> Section | None:
-        """Return a section; what is wrong with it is named by its name, or its place where it has none."""
+        """Return a section; its problems are listed under its name, or its number without one."""
         name = written.get("name") if isinstance(written, Mapping) else None
         where = name if isinstance(name, str) and name.isidentifier() else f"sections.{place}"
         before = len(self.problems)
@@ -101,7 +101,7 @@ class _Reading:
         try:
             return Section(**values)
         except ConfigError as error:
-            self.problems[where] = _said(error)
+            self.problems[where] = _problem(error)
             return None
 
     def _values(self, where: str, table: Mapping[str, object]) -> dict[str, object]:
@@ -159,6 +159,6 @@ class _Reading:
         return found
 
 
-def _said(error: ConfigError) -> str:
-    """Return an error's sentence as it stands behind a name."""
+def _problem(error: ConfigError) -> str:
+    """Return an error's sentence to follow a name."""
     return f"does not fit: {str(error).rstrip('.')}"

@@ -24,13 +24,13 @@ class SourceType:
 
     @property
     def all_names(self) -> tuple[str, ...]:
-        """What a filter on documents has to let through to find it."""
+        """The source types of documents that count as it."""
         return (self.name, *self.also)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defaults:
-    """What a section has where it says nothing."""
+    """The default values of sections."""
 
     #: Numbers of a section, by name.
     numbers: Mapping[str, float] = field(default_factory=dict)
@@ -38,45 +38,45 @@ class Defaults:
 
     @property
     def values(self) -> dict[str, object]:
-        """All of it by the section's field names."""
+        """The defaults by field name of a section."""
         return {**_EMPTY, **self.numbers, "never_recovered": self.never_recovered}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionSet:
-    """Sections in the order of their report. Raises ConfigError for names that are taken twice or unknown."""
+    """Sections in the order of their report. Raises ConfigError for duplicate or unknown names."""
 
     name: str
     title: str
-    #: The most believed first: that order is the precedence.
+    #: In order of precedence, most trusted first.
     source_types: tuple[SourceType, ...]
     sections: tuple[Section, ...]
     defaults: Defaults = field(default_factory=Defaults)
 
     def __post_init__(self) -> None:
-        """Raise ConfigError naming the first thing that is wrong."""
+        """Raise ConfigError for the first problem."""
         for name, problem in self.contradictions():
             raise ConfigError(f"The section set's {name} {problem}.")
 
     @property
     def precedence(self) -> tuple[str, ...]:
-        """The canonical source types, the most believed first."""
+        """The canonical source types, most trusted first."""
         return tuple(it.name for it in self.source_types)
 
     def section(self, name: str) -> Section | None:
-        """Return the section of that name, None where there is none."""
+        """Return the section of this name; None without one."""
         return next((it for it in self.sections if it.name == name), None)
 
     def canonical(self, source_type: str) -> str:
-        """Return the canonical name of a document's source type; one that the set does not know stays as it is."""
+        """Return the canonical name of a document's source type; an unknown one unchanged."""
         return next((it.name for it in self.source_types if source_type in it.all_names), source_type)
 
     def stored_as(self, canonical: str) -> tuple[str, ...]:
-        """Return the source types of documents that count as a canonical one: what a filter on it lets through."""
+        """Return the source types of documents that count as a canonical one: for filters."""
         return next((it.all_names for it in self.source_types if it.name == canonical), (canonical,))
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
-        """Yield what is wrong between its parts, under dotted names."""
+        """Yield the problems between its parts, by dotted names."""
         if not NAME.fullmatch(self.name):
             yield "name", "must be small letters, digits and _, beginning with a letter, at most 60"
         if not self.title.strip():
@@ -103,7 +103,7 @@ class SectionSet:
             yield "source_types", "must be small letters, digits and _, beginning with a letter"
 
     def to_mapping(self) -> dict[str, object]:
-        """Return it as JSON can hold it. A section's value that is the default is left out, and follows it later."""
+        """Return it as JSON. Default values of sections are left out, so that they follow later changes."""
         return {
             "name": self.name,
             "title": self.title,
@@ -114,7 +114,7 @@ class SectionSet:
 
 
 def _written(section: Section, defaults: Defaults) -> dict[str, object]:
-    """Return a section's fields, without those that have the default."""
+    """Return a section's fields without defaults."""
     left_out = defaults.values
     own = {name: getattr(section, name) for name in FIELDS}
     return {name: _plain(value) for name, value in own.items() if name not in left_out or value != left_out[name]}

@@ -1,4 +1,4 @@
-"""What a search knows of the section that it gathers evidence for."""
+"""The state of a search for a section."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -13,23 +13,23 @@ from retrieval.presets.consolidated.evidence.recovery import Diagnoses
 from retrieval.presets.consolidated.evidence.section_set import SectionSet
 from retrieval.presets.consolidated.evidence.sections import Section
 
-#: The name of the set whose only section is a plain question's policy.
+#: The set with the policy of plain questions.
 PLAIN: Final = "question"
-#: The hint of a pool that no floors saw, such as one that recovery found.
+#: The hint of a pool without floors, such as a recovered one.
 UNDECIDED: Final = TightenHint(skip=TightenSkip.INPUTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionAsk:
-    """A section of a set, as it is asked for."""
+    """The request for a section of a set."""
 
     section_set: SectionSet
     section: Section
-    #: What the report is about; the query was made of it and the section's template.
+    #: The subject of the report; the query is made of it and the section's template.
     subject: str = ""
-    #: Seconds that it may take, waiting for its turn included; None for the preset's own deadline.
+    #: Time limit in seconds, waiting included; None for the preset's deadline.
     seconds: float | None = None
-    #: What the other sections of the same run know of source types that are not there.
+    #: Absent source types found by the other sections of the run.
     diagnoses: Diagnoses = field(default_factory=Diagnoses, compare=False, repr=False)
 
     @property
@@ -39,7 +39,7 @@ class SectionAsk:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is the policy of a plain question, which belongs to no report."""
+        """Whether it is the policy of a plain question."""
         return self.section_set.name == PLAIN
 
     def type_of(self, hit: Hit) -> str:
@@ -49,22 +49,22 @@ class SectionAsk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionState:
-    """What the stages found out so far."""
+    """The section's state between stages."""
 
     ask: SectionAsk
-    #: What the request itself left of the scope, before the section's own filters.
+    #: The request's filter, without the section's.
     request_filter: RequestFilter = field(default_factory=RequestFilter)
-    #: Documents and chunks of the scope that the request's filter leaves, counted as far as it makes a difference.
+    #: Documents and chunks within the request's filter, counted up to the limit that makes a difference.
     documents: int = 0
     chunks: int = 0
     health: Health = Health.GOOD
-    #: Chunks that go to the reranker, and that are read so that they can be chosen.
+    #: Chunks for the reranker, and chunks fetched to select them from.
     top_k: int = 0
     fetched: int = 0
-    #: Where structural routing expects the answer, by document; empty where it did not run or found nothing.
+    #: Ranges of documents with matching headings; empty without any.
     headings: tuple[RoutedRange, ...] = ()
     grade: Grade | None = None
-    #: The score floor in force, relaxed by the grade.
+    #: The effective score floor, relaxed by the grade.
     score_floor: float = 0.0
-    #: Where the pool may be cut before reranking, decided by the primary pool as it was found.
+    #: Where the pool can be cut before reranking, decided by the unfiltered primary pool.
     hint: TightenHint = UNDECIDED

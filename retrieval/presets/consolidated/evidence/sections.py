@@ -1,4 +1,4 @@
-"""A section: how evidence for one part of a report is looked for."""
+"""A section: the retrieval policy for one part of a report."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -18,16 +18,16 @@ _PLACEHOLDERS: Final = frozenset({"subject"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section(Tunables):
-    """A named retrieval policy. Raises ConfigError for what is out of its bounds or contradicts itself.
+    """A named retrieval policy. Raises ConfigError for values out of bounds and contradictions.
 
-    `required` types are recovered when a pool has fewer than their quantity floor, `optional` ones are welcome and
-    never looked for, `never_recovered` ones are not looked for whatever else is said.
+    `required` types are recovered when a pool has fewer than their quantity floor; `optional` and `never_recovered`
+    types never are.
     """
 
     #: Small letters, digits and _, at most 60.
     name: str
     title: str
-    #: The query; {subject} stands for what the report is about.
+    #: The query; {subject} is the subject of the report.
     template: str
     complexity: int = tunable(
         10, low=1, high=100, unit="chunks", help="Chunks it asks for from three to ten documents.", at_most="cap"
@@ -38,19 +38,19 @@ class Section(Tunables):
         0.0, low=0.0, high=1.0, unit="nearness", help="Lowest nearness of a chunk to the query."
     )
     quality_floor: float = tunable(0.0, low=0.0, high=1.0, unit="", help="Lowest quality of a chunk.")
-    #: The kind of content that its chunks must hold; empty for any.
+    #: The kind of content of its chunks; empty for any.
     hint: str = ""
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     never_recovered: tuple[str, ...] = ()
-    #: Chunks of a required type that a pool must have; 1 where nothing is said.
+    #: Minimum number of chunks of a required type in the pool; 1 by default.
     quantity_floors: Mapping[str, int] = field(default_factory=dict)
-    #: Chunks of a required type that the cut after reranking must leave; 1 where nothing is said.
+    #: Minimum number of chunks of a required type after the final cut; 1 by default.
     survivor_floors: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raise ConfigError naming the first thing that is wrong."""
-        # Not super(): a slotted dataclass is another class than the one that super() would see.
+        """Raise ConfigError for the first problem."""
+        # Not super(): slots=True creates a new class, which super() does not know.
         Tunables.__post_init__(self)
         for name, problem in self.contradictions():
             raise ConfigError(f"The section's {name} {problem}.")
@@ -61,19 +61,19 @@ class Section(Tunables):
         return frozenset((*self.required, *self.optional, *self.never_recovered))
 
     def query(self, subject: str) -> str:
-        """Return the query for a report about the subject; without a subject what is left of the template."""
+        """Return the query for a report about the subject; without a subject the rest of the template."""
         return " ".join(self.template.format(subject=subject).split())
 
     def quantity_floor(self, source_type: str) -> int:
-        """Return how many chunks of a type its pool must have; 0 for a type that it does not require."""
+        """Return the minimum number of chunks of a type in the pool; 0 for a type that is not required."""
         return self.quantity_floors.get(source_type, 1) if source_type in self.required else 0
 
     def survivor_floor(self, source_type: str) -> int:
-        """Return how many chunks of a type the cut after reranking must leave; 0 for one that it does not require."""
+        """Return the minimum number of chunks of a type after the final cut; 0 for a type that is not required."""
         return self.survivor_floors.get(source_type, 1) if source_type in self.required else 0
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
-        """Yield the fields whose values fit no section or each other, with what is wrong."""
+        """Yield the invalid and contradictory fields, each with its problem."""
         yield from self._texts()
         yield from self._types()
         yield from self._floors("quantity_floors", self.quantity_floors, "cap", self.cap)

@@ -1,4 +1,4 @@
-"""The fallback where no cross-encoder scores: meaning and words, weighed against each other."""
+"""The fallback without a cross-encoder: weighted cosine and BM25."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
@@ -10,7 +10,7 @@ from retrieval.presets.consolidated.evidence.rerank_plan import Provider
 from retrieval.ranking.fusion import best_first
 
 _SEMANTIC: Final = "cosine"
-#: What stands for BM25 where a pool has it, the first one that it has: full text is read of every hit.
+#: Text signals by priority; every hit has the full-text score.
 _LEXICAL: Final = ("bm25", "fulltext")
 
 
@@ -25,16 +25,16 @@ class SemanticBm25Config(Tunables):
 
 
 def lexical_signal(hits: Ranking) -> str:
-    """Return the signal that stands for BM25 in a pool: BM25 itself, full text where no hit has a score by it."""
+    """Return the text signal of a pool: BM25, or full text if no hit has a BM25 score."""
     return next((name for name in _LEXICAL if any(hit.signals.get(name, 0.0) > 0 for hit in hits)), _LEXICAL[0])
 
 
 def semantic_bm25(hits: Ranking, config: SemanticBm25Config, *, lexical: str = "bm25") -> Ranking:
     """Return hits by weighted cosine and BM25 over the sum of the weights, best first, 0 to 1.
 
-    The cosine counts from 0 on, BM25 as a share of the pool's best. A hit without one of them gets nothing for it; a
-    signal that no hit of the pool has is left out of the sum, so that the other one counts for both. Without either
-    every hit scores 0. `lexical` names the signal that stands for BM25. Raises ConfigError where both weights are 0.
+    Negative cosines count as 0, BM25 is a share of the pool's best. A missing signal counts as 0; one that no hit has
+    gets no weight. Without either every hit scores 0. `lexical` names the text signal. Raises ConfigError if both
+    weights are 0.
     """
     if config.semantic + config.bm25 == 0:
         raise ConfigError("The fallback's weights must not both be 0.")
