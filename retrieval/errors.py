@@ -29,7 +29,7 @@ CoreCubeError
 ├── SyncRunningError            another sync of the same connection is at work
 ├── ConnectionDisabledError     the connection is switched off
 ├── EnrichError                 a language model wrote nothing for a chunk; it stays as it is
-├── IngestError                 one document cannot be taken in; `reason` is a stable word
+├── IngestError                 one document cannot be indexed; `reason` is stable
 ├── VersionConflictError        somebody else changed a preset's versions, or a section set, meanwhile
 ├── ConfigError
 │   └── TunablesError           values that do not fit their tunables; `problems` names them
@@ -237,7 +237,7 @@ class ConnectionDisabledError(CoreCubeError):
 
 
 class IngestError(CoreCubeError):
-    """This document cannot be taken in."""
+    """This document cannot be indexed."""
 
     def __init__(self, reason: str, message: str) -> None:
         self.reason = reason

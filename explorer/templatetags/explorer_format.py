@@ -26,7 +26,7 @@ def thousands(number: int) -> str:
 
 @register.filter
 def advice(reason: str) -> str:
-    """Return what can be done about an item that was not taken in for this reason; empty for nothing known."""
+    """Return what can be done about an item that was not indexed for this reason; empty if unknown."""
     return reasons.advice(reason)
 
 

@@ -263,11 +263,9 @@ class Listing:
     def _missing(self) -> Iterator[tuple[UUID, str]]:
         documents = Document.objects.filter(connection=self.job.target.connection).order_by("pk")
         for pk, external_id in documents.values_list("pk", "external_id").iterator(chunk_size=_PAGE):
-            if pk.bytes not in self._seen and not self._is_below_unlisted(external_id):
+            is_unlisted = any(it in {"", "."} or external_id.startswith(f"{it}/") for it in self._unlisted)
+            if pk.bytes not in self._seen and not is_unlisted:
                 yield pk, external_id
-
-    def _is_below_unlisted(self, external_id: str) -> bool:
-        return any(folder in {"", "."} or external_id.startswith(f"{folder}/") for folder in self._unlisted)
 
     def _update(self, **values: object) -> None:
         """Update the sync's row; raise SyncEndedError when it no longer runs."""

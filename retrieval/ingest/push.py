@@ -97,7 +97,10 @@ def push_document(connection: Connection, pushed: Pushed, *, actor: User | None,
     same = PushedItem.objects.filter(connection=connection, external_id=pushed.external_id, version=pushed.version)
     if same.exists() and Document.objects.filter(pk=identity).exists():
         return PushOutcome(identity, PushState.UNCHANGED)
-    if not at_once or not _is_small(pushed) or not _SLOTS.acquire(blocking=False):
+    suffix = PurePosixPath(pushed.name.lower()).suffix
+    is_simple = any(suffix in known.suffixes for known in _FORMATS_AT_ONCE)
+    is_small = is_simple and len(pushed.content) <= _MAX_BYTES_AT_ONCE
+    if not at_once or not is_small or not _SLOTS.acquire(blocking=False):
         return PushOutcome(identity, _store_and_queue(connection, pushed, actor))
     try:
         return PushOutcome(identity, _index(connection, connector, pushed, actor))
@@ -187,12 +190,6 @@ def _queue(connection: Connection, actor: User | None) -> None:
     """Queue a sync unless one is queued already, which will find the document."""
     if not Sync.objects.filter(connection=connection, status=Sync.Status.QUEUED).exists():
         queue_sync(connection, actor=actor)
-
-
-def _is_small(pushed: Pushed) -> bool:
-    suffix = PurePosixPath(pushed.name.lower()).suffix
-    is_simple = any(suffix in known.suffixes for known in _FORMATS_AT_ONCE)
-    return is_simple and len(pushed.content) <= _MAX_BYTES_AT_ONCE
 
 
 def _essence(media_type: str) -> str:

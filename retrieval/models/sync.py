@@ -1,4 +1,4 @@
-"""Jobs: the syncs of connections, the items that they still have to take in, and those that they could not."""
+"""Jobs: the syncs of connections, their items, and the problems of items that could not be indexed."""
 
 import uuid
 from typing import ClassVar
@@ -15,7 +15,7 @@ class Sync(models.Model):
     class Status(models.TextChoices):
         """QUEUED waits for a worker; STOPPED was ended by the deletion guard, CANCELLED by a person.
 
-        CANCELLING is to be CANCELLED as soon as nobody works on it any more.
+        CANCELLING becomes CANCELLED as soon as no process works on it.
         """
 
         QUEUED = "queued"
@@ -26,13 +26,13 @@ class Sync(models.Model):
         CANCELLING = "cancelling"
         CANCELLED = "cancelled"
 
-    #: What a sync is in until it has ended.
+    #: The statuses before the end.
     OPEN: ClassVar = (Status.QUEUED, Status.RUNNING, Status.CANCELLING)
 
     class Kind(models.TextChoices):
-        """FULL lists the source, CHANGES only what changed in it; RETRY takes up what failed, DRY_RUN only counts.
+        """FULL lists the source, CHANGES only its changes; RETRY processes failed items again, DRY_RUN only counts.
 
-        A sync that is to list changes becomes a FULL one where they are not enough.
+        A CHANGES sync becomes a FULL one if the changes are not enough.
         """
 
         FULL = "full"
@@ -41,7 +41,7 @@ class Sync(models.Model):
         DRY_RUN = "dry_run"
 
     class Stage(models.TextChoices):
-        """What a running sync is at: LISTING its source, WORKING on the items, SETTLING counts and deletions."""
+        """The step of a running sync: LISTING its source, WORKING on the items, SETTLING counts and deletions."""
 
         LISTING = "listing"
         WORKING = "working"
@@ -52,20 +52,20 @@ class Sync(models.Model):
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
     kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.FULL, db_default=Kind.FULL)
     stage = models.CharField(max_length=10, choices=Stage.choices, blank=True, default="", db_default="")
-    #: It is run by one process from start to end, and no worker takes a part of it.
+    #: Only one process works on it, from start to end.
     is_private = models.BooleanField(default=False, db_default=False)
-    #: A person said that more than the guarded share may be deleted.
+    #: A person confirmed the deletion of more than the guarded share.
     allow_deletions = models.BooleanField(default=False)
     queued_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
-    #: When its source was listed to the end.
+    #: When the listing of its source was complete.
     listed_at = models.DateTimeField(null=True)
-    #: A digest of the connection's settings that it listed the whole source with.
+    #: A digest of the connection's settings during a full listing.
     settings_mark = models.CharField(max_length=64, blank=True, default="", db_default="")
-    #: When a process last said that it works on it.
+    #: The last heartbeat of a process that works on it.
     heartbeat_at = models.DateTimeField(null=True)
-    #: When workers were last told of it.
+    #: When workers got the last message about it.
     woken_at = models.DateTimeField(null=True)
     #: Items of the source: seen so far, and among them added, changed, unchanged, failed; and documents deleted.
     seen = models.PositiveIntegerField(default=0)
@@ -76,9 +76,9 @@ class Sync(models.Model):
     deleted = models.PositiveIntegerField(default=0)
     chunks = models.PositiveIntegerField(default=0)
     encode_seconds = models.FloatField(default=0.0)
-    #: What its work came to by a few moments, for an estimate of the time left; see `retrieval.ingest.pace`.
+    #: Marks of its pace, for an estimate of the time left; see `retrieval.ingest.pace`.
     pace = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
-    #: Why it failed or stopped, in words for an admin.
+    #: Why it failed or stopped, as a message for admins.
     message = models.TextField(blank=True)
 
     class Meta:
@@ -101,11 +101,11 @@ class Sync(models.Model):
 
     @property
     def label(self) -> str:
-        """Its status in words; of one that is done with how many items it could not take in."""
+        """Its status in words, with the number of items that could not be indexed."""
         if self.status != self.Status.DONE or not self.failed:
             return self.status
         if self.kind == self.Kind.DRY_RUN:
-            return f"{self.status}, {self.failed} cannot be taken in"
+            return f"{self.status}, {self.failed} cannot be indexed"
         return f"{self.status} with {self.failed} problem{'' if self.failed == 1 else 's'}"
 
     @property
@@ -117,9 +117,9 @@ class Sync(models.Model):
 
 
 class SyncItem(models.Model):
-    """An item of a source that a sync has to take in or to delete, and where that stands.
+    """An item of a source that a sync indexes or deletes, with its state.
 
-    What is done is forgotten when the sync ends; what failed is kept until the next full one, to be tried again.
+    Items that are done are deleted when the sync ends; failed ones stay until the next full sync, for another try.
     """
 
     class State(models.TextChoices):
@@ -132,14 +132,14 @@ class SyncItem(models.Model):
         GONE = "gone"
 
     class Stage(models.TextChoices):
-        """What a claimed item is at; one that waits has none."""
+        """The step of a claimed item; a queued one has none."""
 
         PARSING = "parsing"
         EMBEDDING = "embedding"
         STORING = "storing"
 
     class Outcome(models.TextChoices):
-        """What became of an item that is done."""
+        """The result for an item that is done."""
 
         ADDED = "added"
         CHANGED = "changed"
@@ -153,15 +153,15 @@ class SyncItem(models.Model):
     state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
     stage = models.CharField(max_length=10, choices=Stage.choices, blank=True, default="")
     outcome = models.CharField(max_length=10, choices=Outcome.choices, blank=True, default="")
-    #: How many it was cut to, once it is parsed, and how many of these have their vectors.
+    #: Number of chunks, once it is parsed, and how many of these have vectors.
     chunks = models.PositiveIntegerField(default=0)
     embedded = models.PositiveIntegerField(default=0, db_default=0)
     attempts = models.PositiveSmallIntegerField(default=0)
-    #: Why it failed, or why it waits to be tried again: a stable word and a sentence.
+    #: Why it failed, or why it waits for another try: a stable reason and a sentence.
     reason = models.CharField(max_length=40, blank=True, default="")
     message = models.TextField(blank=True, default="")
     next_try_at = models.DateTimeField(null=True)
-    #: Who has claimed it, and when they last said that they are at it.
+    #: The worker that has claimed it, and its last heartbeat.
     worker = models.UUIDField(null=True)
     heartbeat_at = models.DateTimeField(null=True)
 
@@ -181,14 +181,14 @@ class SyncItem(models.Model):
 
 
 class SyncProblem(models.Model):
-    """An item that could not be taken in when it was last tried: it is listed from that moment until it is taken in.
+    """An item that could not be indexed at its last try; it is listed until it is indexed or gone.
 
-    While a sync runs, what it could not take in so far is among these. Dry runs list none.
+    The failures of a running sync are listed at once. Dry runs list none.
     """
 
     connection = models.ForeignKey(Connection, on_delete=models.CASCADE, related_name="problems")
     external_id = models.TextField()
-    #: Stable word: empty, corrupt, encrypted, too_large, unsupported_type, unreadable ...
+    #: Stable reason: empty, corrupt, encrypted, too_large, unsupported_type, unreadable ...
     reason = models.CharField(max_length=40)
     message = models.TextField()
     seen_at = models.DateTimeField(auto_now=True)

@@ -63,7 +63,7 @@ class SyncRow:
     left: str
     #: The reason why a queued sync waits, or a note on one that is being cancelled.
     wait: str
-    #: The result of a dry run: "Would add 12, change 3, delete 1; 4 cannot be imported."
+    #: The result of a dry run: "Would add 12, change 3, delete 1; 4 cannot be indexed."
     found: str
     tone: str
     #: When it started, or was queued.
@@ -172,7 +172,7 @@ def _wait(job: JobState) -> str:
 def _found(sync: Sync) -> str:
     if sync.kind != Sync.Kind.DRY_RUN or sync.status != Sync.Status.DONE:
         return ""
-    failed = f"; {sync.failed:,} cannot be imported" if sync.failed else ""
+    failed = f"; {sync.failed:,} cannot be indexed" if sync.failed else ""
     return f"Would add {sync.added:,}, change {sync.changed:,}, delete {sync.deleted:,}{failed}."
 
 

@@ -116,7 +116,7 @@ def _of_connections(rows: Iterable[ConnectionRow]) -> Iterator[Problem]:
             yield Problem(tone, text.format(row.name), row.sync.message or row.sync.since, address)
         if row.problems:
             count = wording.counted(row.problems, "document")
-            yield Problem("warn", f"{count} of {row.name} could not be imported", "", f"{address}#problems")
+            yield Problem("warn", f"{count} of {row.name} could not be indexed", "", f"{address}#problems")
 
 
 def _expiring(key: ApiKey, now: datetime) -> Problem:

@@ -58,23 +58,19 @@ class Writers:
     def answer(self, pending: Pending) -> Answer:
         """Write what one chunk lacks; if one answer fails, the others are dropped and requested again later."""
         try:
-            context = self._context(pending) if pending.wants.context else pending.context_line
-            questions = self._questions(pending) if pending.wants.questions else pending.questions
-            found = self._triples(pending) if pending.wants.triples else pending.triples
+            context, questions, found = pending.context_line, pending.questions, pending.triples
+            if pending.wants.context:
+                context = context_in(self._chat(CONTEXT_TASK, pending))
+            if pending.wants.questions and self.local:
+                questions = local_questions(self.local, pending.place)
+            elif pending.wants.questions:
+                questions = questions_in(self._chat(QUESTIONS_TASK, pending))
+            if pending.wants.triples:
+                answer = self._chat(triples.TASK, pending, max_tokens=triples.MAX_ANSWER_TOKENS)
+                found = triples_in(answer, pending.place)
         except EnrichError as error:
             return Answer(pending, "", (), message=str(error))
         return Answer(pending, context, questions, found)
-
-    def _context(self, pending: Pending) -> str:
-        return context_in(self._chat(CONTEXT_TASK, pending))
-
-    def _questions(self, pending: Pending) -> tuple[str, ...]:
-        if self.local:
-            return local_questions(self.local, pending.place)
-        return questions_in(self._chat(QUESTIONS_TASK, pending))
-
-    def _triples(self, pending: Pending) -> tuple[Triple, ...]:
-        return triples_in(self._chat(triples.TASK, pending, max_tokens=triples.MAX_ANSWER_TOKENS), pending.place)
 
     def _chat(self, task: str, pending: Pending, *, max_tokens: int = MAX_ANSWER_TOKENS) -> str:
         if self.chat is None:

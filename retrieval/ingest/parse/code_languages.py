@@ -131,8 +131,9 @@ def names_of(node: Node) -> tuple[str, ...]:
     """Return the name of a definition, after its type's if both are given (`Server.start`)."""
     fields = (node.child_by_field_name(field) for field in ("name", "key", "left"))
     name = _plain(next(filter(None, fields), None) or _declared(node))
-    receiver = node.child_by_field_name("receiver")
-    parts = name.split("::") if node.type == "function_definition" else [_receiver(receiver), name]
+    # The type of a Go method's receiver, without its pointer and type parameters.
+    receiver = _plain(node.child_by_field_name("receiver")).strip("()").split(" ")[-1].lstrip("*").partition("[")[0]
+    parts = name.split("::") if node.type == "function_definition" else [receiver, name]
     return tuple(part[:_MAX_NAME_CHARACTERS] for part in parts if part)
 
 
@@ -155,11 +156,6 @@ def _declared(node: Node) -> Node | None:
     while declarator is not None:
         found, declarator = declarator, declarator.child_by_field_name("declarator")
     return found or next((child for child in node.named_children if child.type in _NAMES), None)
-
-
-def _receiver(node: Node | None) -> str:
-    """Return the type of a Go method's receiver, without its pointer and type parameters; empty without one."""
-    return _plain(node).strip("()").split(" ")[-1].lstrip("*").partition("[")[0]
 
 
 def _plain(node: Node | None) -> str:

@@ -55,22 +55,16 @@ class _TreeReader:
     def _read_segment(self, segment: _Segment, found: Node | None, scope: Scope, depth: int) -> None:
         """Add a definition, or a large statement, as one block or by its parts."""
         inner = _inner(found or segment.node)
-        inside = self._inside(scope, found, inner) if found else scope
-        if self._is_opened(segment, found, inner):
-            self.read_scope(inner, segment.first, segment.end, inside, depth)
+        if found:
+            # The lines of the definition above its parts open the scope of these.
+            first = found.start_point.row
+            end = max(first + 1, inner[0].start_point.row) if inner else first + 1
+            scope = self.blocks.inside(scope, names_of(found), first, end)
+        has_members = not (found and is_function(found)) and any(map(definition, inner))
+        if inner and (self._is_large(segment) or has_members):
+            self.read_scope(inner, segment.first, segment.end, scope, depth)
         else:
-            self.blocks.add(segment.first, segment.end, inside)
-
-    def _is_opened(self, segment: _Segment, found: Node | None, inner: Sequence[Node]) -> bool:
-        if not inner or self._is_large(segment):
-            return bool(inner)
-        return not (found and is_function(found)) and any(map(definition, inner))
-
-    def _inside(self, scope: Scope, node: Node, inner: Sequence[Node]) -> Scope:
-        """Return the scope of a definition's own parts, opened by its lines above them."""
-        first = node.start_point.row
-        end = max(first + 1, inner[0].start_point.row) if inner else first + 1
-        return self.blocks.inside(scope, names_of(node), first, end)
+            self.blocks.add(segment.first, segment.end, scope)
 
     def _is_large(self, segment: _Segment) -> bool:
         return self.blocks.characters(segment.first, segment.end) > MAX_UNIT_CHARACTERS

@@ -140,10 +140,7 @@ class _Reader:
         self._handlers: Mapping[str, Callable[[_Element], None]] = {
             qn("w:p"): self._paragraph,
             qn("w:tbl"): self._table,
-            qn("w:sectPr"): self._skip,
-            qn("w:del"): self._skip,
-            qn("w:sdtPr"): self._skip,
-            _FALLBACK: self._skip,
+            **dict.fromkeys((qn("w:sectPr"), qn("w:del"), qn("w:sdtPr"), _FALLBACK), lambda _: None),
         }
 
     def read(self, body: _Element) -> list[Block]:
@@ -194,9 +191,6 @@ class _Reader:
         """Return whether a table is a frame around text: one cell, or headings inside."""
         styles = (_attribute(properties, "w:pStyle") for properties in table.iter(qn("w:pPr")))
         return sum(map(len, rows)) <= 1 or any(map(self._styles.heading_level, styles))
-
-    def _skip(self, _: _Element) -> None:
-        """Leave out the element."""
 
 
 def _texts(element: _Element) -> Iterator[str]:

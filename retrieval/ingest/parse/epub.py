@@ -3,17 +3,16 @@
 import posixpath
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from io import BytesIO
 from typing import Final
 from urllib.parse import unquote
 
 from retrieval.errors import IngestError
 from retrieval.ingest.parse.containers import checked_names
-from retrieval.ingest.parse.finish import finished
+from retrieval.ingest.parse.finish import finished, lowered
 from retrieval.ingest.parse.html import blocks_of_page
 from retrieval.ingest.parse.xml_reading import Handlers, facts_in, read_events
-from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
+from retrieval.text.document import Block, ParsedDocument, RawDocument
 
 _CONTAINER: Final = "META-INF/container.xml"
 _RIGHTS: Final = "META-INF/encryption.xml"
@@ -21,7 +20,6 @@ _RIGHTS: Final = "META-INF/encryption.xml"
 _LOCKED: Final = b"xmlenc#aes"
 _PAGES: Final = frozenset({"application/xhtml+xml", "text/html"})
 _MAX_CHAPTERS: Final = 5000
-_DEEPEST_HEADING: Final = 6
 
 
 def parse_epub(raw: RawDocument) -> ParsedDocument:
@@ -94,6 +92,4 @@ def _chapter(content: bytes) -> Iterator[Block]:
         if error.reason == "empty":
             return
         raise
-    for block in blocks:
-        is_heading = block.kind is BlockKind.HEADING
-        yield replace(block, level=min(block.level + 1, _DEEPEST_HEADING)) if is_heading else block
+    yield from (lowered(block, 1) for block in blocks)

@@ -11,6 +11,7 @@ from retrieval.errors import IngestError
 from retrieval.text.document import Block, BlockKind, Hyperlink, ParsedDocument, RawDocument
 
 _MAX_TITLE_CHARACTERS: Final = 300
+_MAX_LEVEL: Final = 6
 _MAX_FACTS: Final = 32
 _MAX_FACT_CHARACTERS: Final = 500
 #: Control characters except tab and newline, soft hyphen, zero-width space, word joiner, byte order mark and others.
@@ -42,6 +43,12 @@ def tidy(text: str) -> str:
 def one_line(text: str) -> str:
     """Return `text` with every run of white space as one space."""
     return " ".join(text.split())
+
+
+def lowered(block: Block, levels: int) -> Block:
+    """Return a block with its heading level increased by `levels`, up to 6."""
+    is_heading = block.kind is BlockKind.HEADING
+    return replace(block, level=min(block.level + levels, _MAX_LEVEL)) if is_heading else block
 
 
 def finished(

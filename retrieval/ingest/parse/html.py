@@ -118,11 +118,11 @@ class _Reader:
             **dict.fromkeys(("li", "dt"), self._item),
             **dict.fromkeys(("pre", "listing", "xmp"), self._code),
             "table": self._table,
-            "br": self._line_break,
+            "br": lambda _: self._run.append("\v"),
             "a": self._link,
-            "img": self._image,
+            "img": lambda image: self._run.append(f" {image.get('alt', '')} "),
             "sup": self._superscript,
-            "head": self._skip,
+            "head": lambda _: None,
         }
 
     def read(self, root: HtmlElement) -> list[Block]:
@@ -172,7 +172,9 @@ class _Reader:
         text = _visible(element)
         self._close_run()
         self._note_links(element)
-        if self._lists or _is_in_box(element):
+        box = element.getparent()
+        is_in_box = box is not None and not _BOXES.isdisjoint(box.get("class", "").lower().split())
+        if self._lists or is_in_box:
             self._run.append(text)
             self._close_run()
         else:
@@ -220,24 +222,10 @@ class _Reader:
         for link in element.iter("a"):
             self._builder.link(_visible(link), link.get("href", ""))
 
-    def _line_break(self, _: HtmlElement) -> None:
-        self._run.append("\v")
-
-    def _image(self, element: HtmlElement) -> None:
-        self._run.append(f" {element.get('alt', '')} ")
-
     def _superscript(self, element: HtmlElement) -> None:
         if "reference" not in element.get("class", "").split():
             self._children(element)
 
-    def _skip(self, _: HtmlElement) -> None:
-        """Leave out the element."""
-
 
 def _visible(element: HtmlElement) -> str:
     return one_line("".join(element.itertext()))
-
-
-def _is_in_box(heading: HtmlElement) -> bool:
-    box = heading.getparent()
-    return box is not None and not _BOXES.isdisjoint(box.get("class", "").lower().split())

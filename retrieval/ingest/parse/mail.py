@@ -17,13 +17,12 @@ from oxmsg import Message as OutlookMessage
 
 from retrieval.errors import IngestError
 from retrieval.ingest.parse.decoding import decode, in_utf8
-from retrieval.ingest.parse.finish import finished, one_line, tidy
+from retrieval.ingest.parse.finish import finished, lowered, one_line, tidy
 from retrieval.ingest.parse.html import blocks_of_page
 from retrieval.text.document import Block, BlockKind, ParsedDocument, Parser, RawDocument
 
 _BLANK_LINES: Final = re.compile(r"\n\s*\n")
 _ATTACHMENT_LEVEL: Final = 2
-_DEEPEST_HEADING: Final = 6
 #: Attachments beyond these are named and not read.
 _MAX_READ: Final = 20
 _MAX_READ_BYTES: Final = 32 * 1024 * 1024
@@ -88,7 +87,7 @@ def _body(mail: Mail) -> list[Block]:
         return [Block(BlockKind.PARAGRAPH, paragraph) for paragraph in _BLANK_LINES.split(text)]
     if not mail.html.strip():
         return []
-    return [_lowered(block) for block in blocks_of_page(mail.html, mail.html_charset)]
+    return [lowered(block, _ATTACHMENT_LEVEL) for block in blocks_of_page(mail.html, mail.html_charset)]
 
 
 def _attached(attachments: Sequence[RawDocument], read: Parser) -> Iterator[Block]:
@@ -106,14 +105,7 @@ def _attached(attachments: Sequence[RawDocument], read: Parser) -> Iterator[Bloc
             yield Block(BlockKind.PARAGRAPH, f"Not read: {error}")
         else:
             # Page and row numbers of an attachment do not belong to the mail.
-            yield from (replace(_lowered(block), page=None, row=None) for block in document.blocks)
-
-
-def _lowered(block: Block) -> Block:
-    """Return a block below the mail's own headings."""
-    if block.kind is not BlockKind.HEADING:
-        return block
-    return replace(block, level=min(block.level + _ATTACHMENT_LEVEL, _DEEPEST_HEADING))
+            yield from (replace(lowered(block, _ATTACHMENT_LEVEL), page=None, row=None) for block in document.blocks)
 
 
 _MAIL_TYPE: Final = "message/rfc822"

@@ -1,7 +1,7 @@
 """Markdown (CommonMark with tables), with the front matter and tags of site generators."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from html import unescape
 from itertools import groupby
 from typing import Final
@@ -74,55 +74,41 @@ class _Reader:
         self._heading_level = 0
         self._rows: list[list[str]] = []
         self._in_table = False
-        self._handlers: Mapping[str, Callable[[Token], None]] = {
-            "heading_open": self._open_heading,
-            "heading_close": self._close_heading,
-            "bullet_list_open": self._open_list,
-            "ordered_list_open": self._open_list,
-            "bullet_list_close": self._close_list,
-            "ordered_list_close": self._close_list,
-            "list_item_open": self._open_item,
-            "table_open": self._open_table,
-            "tr_open": self._open_row,
-            "table_close": self._close_table,
-            "inline": self._inline,
-            "fence": self._code,
-            "code_block": self._code,
-            "html_block": self._html,
-        }
 
     def read(self, token: Token) -> None:
-        handler = self._handlers.get(token.type)
-        if handler:
-            handler(token)
+        match token.type:
+            case "heading_open":
+                self._heading_level = int(token.tag[1])
+            case "heading_close":
+                self._heading_level = 0
+            case "bullet_list_open":
+                self._lists.append(None)
+            case "ordered_list_open":
+                self._lists.append(int(token.attrGet("start") or 1))
+            case "bullet_list_close" | "ordered_list_close":
+                self._lists.pop()
+            case "list_item_open":
+                number = self._lists[-1]
+                self._marker = "-" if number is None else f"{number}."
+                self._lists[-1] = None if number is None else number + 1
+            case _:
+                self._read_content(token)
 
-    def _open_heading(self, token: Token) -> None:
-        self._heading_level = int(token.tag[1])
-
-    def _close_heading(self, _: Token) -> None:
-        self._heading_level = 0
-
-    def _open_list(self, token: Token) -> None:
-        start = token.attrGet("start")
-        self._lists.append(int(start or 1) if token.type.startswith("ordered") else None)
-
-    def _close_list(self, _: Token) -> None:
-        self._lists.pop()
-
-    def _open_item(self, _: Token) -> None:
-        number = self._lists[-1]
-        self._marker = "-" if number is None else f"{number}."
-        self._lists[-1] = None if number is None else number + 1
-
-    def _open_table(self, _: Token) -> None:
-        self._in_table, self._rows = True, []
-
-    def _open_row(self, _: Token) -> None:
-        self._rows.append([])
-
-    def _close_table(self, _: Token) -> None:
-        self._in_table = False
-        self.builder.table(self._rows, has_header=True)
+    def _read_content(self, token: Token) -> None:
+        match token.type:
+            case "table_open":
+                self._in_table, self._rows = True, []
+            case "tr_open":
+                self._rows.append([])
+            case "table_close":
+                self._in_table = False
+                self.builder.table(self._rows, has_header=True)
+            case "inline":
+                self._inline(token)
+            case "fence" | "code_block":
+                self.builder.code(token.content)
+            case "html_block":
+                self.builder.extend(blocks_of_fragment(token.content))
 
     def _inline(self, token: Token) -> None:
         text = _plain(token.children or ())
@@ -139,12 +125,6 @@ class _Reader:
             self.builder.table(rows, has_header=True)
         else:
             self.builder.paragraph(text)
-
-    def _code(self, token: Token) -> None:
-        self.builder.code(token.content)
-
-    def _html(self, token: Token) -> None:
-        self.builder.extend(blocks_of_fragment(token.content))
 
 
 def _loose_rows(tokens: Sequence[Token]) -> list[list[str]]:

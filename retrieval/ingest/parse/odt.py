@@ -64,7 +64,7 @@ class BodyReader:
             "p": self._paragraph,
             "list": self._list,
             "table": self._table,
-            **dict.fromkeys(_SKIPPED, self._skip),
+            **dict.fromkeys(_SKIPPED, lambda _: None),
         }
 
     def read(self, parent: _Element) -> None:
@@ -127,9 +127,6 @@ class BodyReader:
             self.read(table)
             return
         self._builder.table(rows, has_header=True)
-
-    def _skip(self, _: _Element) -> None:
-        """Leave out the element."""
 
 
 _LEVELS: Final = frozenset(map(str, range(1, 11)))

@@ -76,15 +76,14 @@ class _Reader:
             nodes.paragraph: self._paragraph,
             **dict.fromkeys((nodes.literal_block, nodes.doctest_block, nodes.math_block), self._code),
             nodes.line_block: self._lines,
-            nodes.bullet_list: self._list,
-            nodes.enumerated_list: self._list,
+            **dict.fromkeys((nodes.bullet_list, nodes.enumerated_list), self._list),
             nodes.definition_list_item: self._definition,
             nodes.field: self._field,
             nodes.option_list_item: self._field,
             nodes.table: self._table,
             nodes.system_message: self._unknown,
-            nodes.image: self._image,
-            **dict.fromkeys((nodes.comment, nodes.raw, nodes.target, nodes.substitution_definition), self._skip),
+            nodes.image: lambda image: self._builder.paragraph(str(image.get("alt", ""))),
+            **dict.fromkeys((nodes.comment, nodes.raw, nodes.target, nodes.substitution_definition), lambda _: None),
         }
 
     def read(self, document: nodes.document) -> list[Block]:
@@ -174,9 +173,6 @@ class _Reader:
         for text, target in _PAGE_ROLE.findall(node.astext()):
             self._builder.link(text, target or text)
 
-    def _image(self, node: nodes.image) -> None:
-        self._builder.paragraph(str(node.get("alt", "")))
-
     def _unknown(self, node: nodes.system_message) -> None:
         """Read the content of a directive that docutils does not know."""
         for block in node.findall(nodes.literal_block):
@@ -191,9 +187,6 @@ class _Reader:
             return
         self._builder.paragraph(_plain(f"{name} {argument}" if name in _VERSIONS else argument))
         self._builder.extend(_blocks(content, self._nesting + 1))
-
-    def _skip(self, _: nodes.Node) -> None:
-        """Leave out the node."""
 
 
 def _text(node: nodes.Node) -> str:

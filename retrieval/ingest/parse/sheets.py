@@ -147,14 +147,11 @@ def _groups(header: Header) -> Iterator[Header]:
 
 
 def _group(header: Header, places: Sequence[int]) -> Header:
+    names = (one_line(header.names[place]) for place in places)
     return Header(
         tuple(header.columns[place] for place in places),
-        tuple(_shortened(one_line(header.names[place])) for place in places),
+        tuple(it if len(it) <= _MAX_NAME_LENGTH else f"{it[: _MAX_NAME_LENGTH - 1].rstrip()}…" for it in names),
     )
-
-
-def _shortened(name: str) -> str:
-    return name if len(name) <= _MAX_NAME_LENGTH else f"{name[: _MAX_NAME_LENGTH - 1].rstrip()}…"
 
 
 def _table_block(header: Header, rows: Sequence[Row]) -> Block:

@@ -44,7 +44,8 @@ def _sheets(book: xlrd.Book) -> Iterator[Sheet]:
         for row in range(sheet.nrows):
             for column, cell in enumerate(sheet.row(row)):
                 text, kind = _shown(book, cell, clock)
-                builder.add(row + 1, column, text, kind, is_bold=_is_bold(book, cell))
+                weight = book.font_list[book.xf_list[cell.xf_index].font_index].weight
+                builder.add(row + 1, column, text, kind, is_bold=bool(weight >= _BOLD_WEIGHT))
         merges = (Merge(top + 1, left, bottom, right - 1) for top, bottom, left, right in sheet.merged_cells)
         yield builder.built(merges)
         book.unload_sheet(index)
@@ -61,7 +62,3 @@ def _shown(book: xlrd.Book, cell: xlrd.sheet.Cell, clock: Clock) -> tuple[str, s
     if cell.ctype == xlrd.XL_CELL_ERROR:
         return xlrd.error_text_from_code.get(cell.value, ""), NUMBER
     return "", TEXT
-
-
-def _is_bold(book: xlrd.Book, cell: xlrd.sheet.Cell) -> bool:
-    return bool(book.font_list[book.xf_list[cell.xf_index].font_index].weight >= _BOLD_WEIGHT)

@@ -1,7 +1,6 @@
 """XML: RSS and Atom feeds item by item, other documents as lines of "element: text"."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from html import unescape
@@ -10,7 +9,7 @@ from typing import Final
 from lxml import etree
 
 from retrieval.errors import IngestError
-from retrieval.ingest.parse.finish import finished, one_line
+from retrieval.ingest.parse.finish import finished, lowered, one_line
 from retrieval.ingest.parse.html import blocks_of_content, parse_html
 from retrieval.ingest.parse.xml_reading import local, name_of, tree_of
 from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
@@ -22,7 +21,6 @@ _CONTENTS: Final = ("encoded", "content", "description", "summary")
 _DATES: Final = ("updated", "modified", "pubdate", "published", "date", "lastbuilddate")
 _AUTHORS: Final = ("creator", "author")
 _ITEM_LEVEL: Final = 2
-_DEEPEST_LEVEL: Final = 6
 _MAX_ITEMS: Final = 10_000
 
 
@@ -49,8 +47,7 @@ def _item(item: etree._Element) -> Iterator[Block]:
     facts = (_date(_text_of(item, _DATES)), _text_of(item, _AUTHORS), _link(item))
     yield Block(BlockKind.PARAGRAPH, " · ".join(filter(None, facts)))
     for block in blocks_of_content(_content(item)):
-        is_heading = block.kind is BlockKind.HEADING
-        yield replace(block, level=min(block.level + _ITEM_LEVEL, _DEEPEST_LEVEL)) if is_heading else block
+        yield lowered(block, _ITEM_LEVEL)
     topics = dict.fromkeys(one_line(child.get("term") or child.text or "") for child in _children(item, "category"))
     if any(topics):
         yield Block(BlockKind.PARAGRAPH, f"Topics: {', '.join(filter(None, topics))}")

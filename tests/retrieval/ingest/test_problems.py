@@ -1,4 +1,4 @@
-"""What could not be taken in: counted alike everywhere, from the moment on that it failed until it is taken in."""
+"""Items that cannot be indexed: counted alike everywhere, from their failure until they are indexed."""
 
 import ast
 from contextlib import suppress
@@ -44,7 +44,7 @@ def runbooks(world):
 
 
 def counts(connection, sync):
-    """Return every count of what is not taken in: of the sync, of its items, of the connection, of its page."""
+    """Return every count of items that are not indexed: of the sync, of its items, of the connection, of its page."""
     return {
         sync.failed,
         sync.items.filter(state="failed").count(),
@@ -225,7 +225,7 @@ def test_a_file_that_can_no_longer_be_read_is_a_problem_of_a_dry_run(world, monk
 def test_the_command_of_a_dry_run_names_what_cannot_be_taken_in(runbooks, capsys):
     call_command("ingest", runbooks.config["path"], "--connection", "runbooks", "--dry-run")
     printed = capsys.readouterr().out
-    assert "4 cannot be taken in" in printed
+    assert "4 cannot be indexed" in printed
     assert "  empty.md: empty: The file is empty." in printed
 
 

@@ -52,7 +52,7 @@ def test_a_finished_sync_is_closed():
     [
         (1, Sync.Kind.FULL, "done with 1 problem"),
         (4, Sync.Kind.RETRY, "done with 4 problems"),
-        (4, Sync.Kind.DRY_RUN, "done, 4 cannot be taken in"),
+        (4, Sync.Kind.DRY_RUN, "done, 4 cannot be indexed"),
     ],
 )
 def test_what_could_not_be_taken_in_shows_in_the_state(failed, kind, label):

@@ -186,10 +186,10 @@ def test_a_dry_run_shows_what_it_found(browse, world):
     sync_connection(world.runbooks, sync=sync)
     for path in (f"/jobs/{sync.pk}/", "/connections/runbooks/"):
         text = browse("alice").get(path).content.decode()
-        assert "Would add 1, change 0, delete 0; 1 cannot be imported." in text
+        assert "Would add 1, change 0, delete 0; 1 cannot be indexed." in text
         assert "new.md" in text
         assert "This is an image. Images are not supported." in text
-        assert "done, 1 cannot be taken in" in text
+        assert "done, 1 cannot be indexed" in text
         assert "Try scan.png again" not in text
 
 
