@@ -160,13 +160,13 @@ def test_a_page_offers_no_try_that_cannot_help_and_says_what_does(client, world,
     for path in (f"/jobs/{sync.pk}/", "/connections/runbooks/"):
         page = client.get(path).content.decode()
         assert "done with 4 problems" in page
-        assert "Try again" not in page
+        assert "Retry<" not in page
         assert "Replace the file with one that opens and sync again." in page
     SyncItem.objects.filter(external_id="broken.pdf").update(reason="unavailable")
     for path in (f"/jobs/{sync.pk}/", "/connections/runbooks/"):
         page = client.get(path).content.decode()
-        assert page.count("Try again</button>") == 1
-        assert 'aria-label="Try broken.pdf again"' in page
+        assert page.count("Retry</button>") == 1
+        assert 'aria-label="Retry broken.pdf"' in page
 
 
 def test_the_api_tells_the_same(client, world, runbooks):
@@ -222,7 +222,7 @@ def test_a_file_that_can_no_longer_be_read_is_a_problem_of_a_dry_run(world, monk
     assert dry.items.get(state="failed").reason == "unreadable"
 
 
-def test_the_command_of_a_dry_run_names_what_cannot_be_taken_in(runbooks, capsys):
+def test_the_command_of_a_dry_run_names_what_cannot_be_indexed(runbooks, capsys):
     call_command("ingest", runbooks.config["path"], "--connection", "runbooks", "--dry-run")
     printed = capsys.readouterr().out
     assert "4 cannot be indexed" in printed

@@ -77,7 +77,7 @@ def test_an_estimate_says_who_writes_and_loads_nothing(works, writer, capsys):
     asking(works, "questions")
     call_command("enrich", "--connection", "works", "--estimate")
     told = capsys.readouterr().out
-    assert "2 in 0 requests: about 0 tokens sent" in told
+    assert "2 chunks in 0 requests, about 0 input tokens" in told
     assert "questions for 2 by the model on this machine" in told
 
 
