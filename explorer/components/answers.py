@@ -13,8 +13,8 @@ from retrieval.answers.answering import Answering, answered, note
 from retrieval.engine.types import ChunkId
 from retrieval.llm.citations import find_citations
 
-# Signs of a dead script hold a marker's place while its surroundings become HTML: to Markdown they are punctuation,
-# as the brackets are whose place they hold, so that emphasis before them still ends.
+# Placeholders for markers during Markdown rendering. They are unused characters that Markdown treats as punctuation,
+# like the brackets that they replace, so that emphasis before them still ends.
 _OPEN: Final = "\U00010af0"
 _CLOSE: Final = "\U00010af1"
 _DOUBT_BEGINS: Final = "\U00010af2"
@@ -23,10 +23,10 @@ _HOLDERS: Final = re.compile(f"[{_OPEN}{_CLOSE}{_DOUBT_BEGINS}{_DOUBT_ENDS}]")
 _PLACE: Final = re.compile(rf"{_OPEN}(\d+){_CLOSE}")
 _TAG: Final = re.compile(r"<(/?)(\w++)[^<>]*+>")
 _INLINE: Final = frozenset({"a", "code", "em", "span", "strong"})
-#: What makes a line a heading, a quotation or an item; a place holder before it would unmake it.
+#: The start of a heading, quotation or list item; a placeholder before it would break it.
 _LINE_OPENING: Final = re.compile(r"\s*(?:(?:[-*+>]|#{1,6}|\d{1,9}[.)])\s+)*")
 
-# Quoted documents bring no HTML, links or pictures of their own into the page.
+# Quoted documents cannot add HTML, links or images to the page.
 _MARKDOWN: Final = MarkdownIt("commonmark", {"html": False}).enable("table").disable(["link", "image", "autolink"])
 
 
@@ -35,22 +35,22 @@ class AnswerPanel:
     """A cited answer, ready to show."""
 
     html: SafeString
-    #: Who wrote it; "extractive" only quotes, and says so.
+    #: The language model, or "extractive" for quotes only.
     provider: str
-    #: It says that the sources do not answer the question.
+    #: Whether the sources do not answer the question.
     refused: bool = False
-    #: What its reader should know of how it came to be.
+    #: Notices about how it was written.
     notices: tuple[str, ...] = ()
 
     @property
     def announcement(self) -> str:
-        """What a screen reader is told when it arrives."""
+        """What a screen reader announces when it arrives."""
         return "Not found in your documents." if self.refused else "Answer ready."
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A sentence to mark: its place in the text, in code points, end exclusive, and the sign that follows it."""
+    """A sentence to mark: its position in code points, end exclusive, and the sign after it."""
 
     start: int
     end: int
@@ -62,12 +62,12 @@ class Citable:
     """A passage that an answer may cite."""
 
     address: str
-    #: The line above the passage, shown when the marker is pointed at.
+    #: The line above the passage, the marker's tooltip.
     header: str
 
 
 def answer_panel(answering: Answering, *, address: Callable[[ChunkId], str]) -> AnswerPanel:
-    """Return the answer to a search's question from its passages, as the API gives it. Raises CoreCubeError."""
+    """Return the answer to a search from its passages, the same as in the API. Raises CoreCubeError."""
     passages = {
         passage.number: Citable(address(passage.hit.chunk_id), passage.header.removeprefix("### "))
         for passage in answering.outcome.passages
@@ -79,18 +79,20 @@ def answer_panel(answering: Answering, *, address: Callable[[ChunkId], str]) -> 
 
 
 def answer_html(text: str, passages: Mapping[int, Citable]) -> SafeString:
-    """Return an answer's Markdown as HTML, the markers of passages 1 to len(passages) as links to them.
+    """Return an answer's Markdown as HTML, the markers of passages 1 to len(passages) as links.
 
-    Everything is escaped but for Markdown's own elements and those links.
+    Everything is escaped except Markdown's elements and those links.
     """
-    return marked_html(text, {number: _marker(number, passage) for number, passage in passages.items()})
+    link = '<a class="citation" href="{}" title="{}">[{}]</a>'
+    markers = {number: format_html(link, it.address, it.header, number) for number, it in passages.items()}
+    return marked_html(text, markers)
 
 
 def marked_html(text: str, markers: Mapping[int, SafeString], doubts: Sequence[Doubt] = ()) -> SafeString:
-    """Return an answer's Markdown as HTML with what its markers 1 to len(markers) become, and its doubts marked.
+    """Return an answer's Markdown as HTML with its markers 1 to len(markers) replaced and its doubts marked.
 
-    A doubtful sentence is wrapped in a span where it lies in one piece of the text; its sign follows it in any case.
-    Everything is escaped but for Markdown's own elements, the markers and the signs.
+    A doubtful sentence is wrapped in a span unless that would cut an element; its sign always follows it. Everything is
+    escaped except Markdown's elements, the markers and the signs.
     """
     html = _rendered(_with_places(text, len(markers), doubts))
     html = _PLACE.sub(lambda found: markers[int(found.group(1))], html)
@@ -104,20 +106,20 @@ def _rendered(markdown: str) -> str:
     tokens = _MARKDOWN.parse(markdown)
     for token in tokens:
         token.attrs.pop("style", None)
-        # A fence's language would stand in an attribute, and place holders with it.
+        # The language of a fence would put placeholders into an attribute.
         token.info = ""
     html: str = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
     return html
 
 
 def _with_places(text: str, passage_count: int, doubts: Iterable[Doubt] = ()) -> str:
-    """Return the text with place holders for its markers, and for where its doubtful sentences begin and end."""
+    """Return the text with placeholders for its markers and for the ends of its doubtful sentences."""
     pieces: list[str] = []
     place = 0
     for start, end, holder in sorted((*_marker_places(text, passage_count), *_doubt_places(text, doubts))):
-        pieces += (_without_places(text[place:start]), holder)
+        pieces += (_HOLDERS.sub("", text[place:start]), holder)
         place = max(place, end)
-    return "".join((*pieces, _without_places(text[place:])))
+    return "".join((*pieces, _HOLDERS.sub("", text[place:])))
 
 
 def _marker_places(text: str, passage_count: int) -> Iterator[tuple[int, int, str]]:
@@ -135,20 +137,20 @@ def _doubt_places(text: str, doubts: Iterable[Doubt]) -> Iterator[tuple[int, int
 
 
 def _with_doubt(html: str, number: int, sign: SafeString) -> str:
-    """Return the HTML with one doubtful sentence in a span, where that cuts no element, and its sign after it."""
+    """Return the HTML with one doubtful sentence in a span, unless that cuts an element, and its sign after it."""
     begin, end = f"{_DOUBT_BEGINS}{number}{_CLOSE}", f"{_DOUBT_ENDS}{number}{_CLOSE}"
     before, found, rest = html.partition(begin)
     inside, closed, after = rest.partition(end)
     if found and closed:
         wrapped = f'<span class="doubt">{inside}</span>' if _is_one_piece(inside) else inside
         return f"{before}{wrapped}{sign}{after}"
-    # The other one stood where nothing is shown: in a fence's first line, or in the definition of a link.
+    # The other one was in hidden text: the first line of a fence, or the definition of a link.
     left = next((it for it in (begin, end) if it in html), "")
     return html.replace(left, sign) if left else f"{html}{sign}"
 
 
 def _is_one_piece(html: str) -> bool:
-    """Return whether every element that begins here ends here, and none is a block."""
+    """Return whether all elements are complete, and none is a block."""
     opened: list[str] = []
     for tag in _TAG.finditer(html):
         closes, name = tag.group(1), tag.group(2)
@@ -159,11 +161,3 @@ def _is_one_piece(html: str) -> bool:
         elif not opened or opened.pop() != name:
             return False
     return not opened
-
-
-def _without_places(text: str) -> str:
-    return _HOLDERS.sub("", text)
-
-
-def _marker(number: int, passage: Citable) -> SafeString:
-    return format_html('<a class="citation" href="{}" title="{}">[{}]</a>', passage.address, passage.header, number)

@@ -1,4 +1,4 @@
-"""Forms that change something stored: each says what it was made from, so that nobody overwrites another's change."""
+"""Forms that edit stored values; each detects changes by others, so that they are not overwritten."""
 
 import hashlib
 from collections.abc import Iterator
@@ -14,21 +14,21 @@ _INVALID: Final = 422
 
 
 class EditForm(forms.BaseForm):
-    """Mixed into a form whose initial values are the stored ones; its page sends `made_from` back with it.
+    """A mixin for a form whose initial values are the stored ones; its page submits `made_from` with it.
 
-    A form that was made from other values than are stored by now is not valid. The page with it has the new
-    `made_from`, so that it can be sent again.
+    A form is invalid if the stored values changed since it was rendered. The page then shows it with the new
+    `made_from`, so that it can be submitted again.
     """
 
     @property
     def made_from(self) -> str:
-        """What is another when one of the stored values is: SHA-256, in hexadecimal."""
+        """A fingerprint of the stored values: SHA-256, in hexadecimal."""
         stored = [(name, str(_stored(self[name]))) for name in self.fields]
         return hashlib.sha256(repr(stored).encode()).hexdigest()
 
     @property
     def is_stale(self) -> bool:
-        """Whether the form that was sent was made from other values; one that does not say counts as fresh."""
+        """Whether the stored values changed since the form was rendered; False without `made_from`."""
         return self.is_bound and self.data.get("made_from", self.made_from) != self.made_from
 
     @property
@@ -47,12 +47,12 @@ class EditForm(forms.BaseForm):
         return values
 
     def stored_now(self) -> Iterator[tuple[str, str]]:
-        """Yield label and stored value of each field in which something else was sent; no secret."""
+        """Yield label and stored value of each changed field, except secrets."""
         for name in self.changed_data:
             field = self[name]
-            # A tick without a stored value is something to do, such as removing a secret.
-            is_deed = isinstance(field.field, forms.BooleanField) and field.initial is None
-            if not is_deed and not _is_secret(field):
+            # A checkbox without a stored value is an action, such as removing a secret.
+            is_action = isinstance(field.field, forms.BooleanField) and field.initial is None
+            if not is_action and not _is_secret(field):
                 yield str(field.label), _words(field) or "empty"
 
 
@@ -65,7 +65,7 @@ def _is_secret(field: BoundField) -> bool:
 
 
 def _words(field: BoundField) -> str:
-    """Return what is stored for a field as people read it."""
+    """Return the stored value of a field as text."""
     stored = _stored(field)
     if isinstance(stored, bool):
         return "yes" if stored else "no"

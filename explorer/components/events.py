@@ -1,6 +1,6 @@
-"""What happened inside of stages, as lines that people read: recovery tiers, probes, the reranker, the density floor.
+"""Events inside stages, in words: recovery tiers, probes, the reranker, the density floor.
 
-Events hold numbers and names, and never text of a query or a document. Stored ones may lack what later releases add.
+Events contain numbers and names, never text of a query or a document. Stored ones may lack fields of later releases.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -20,21 +20,21 @@ Event = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class EventLine:
-    """Something that happened inside of a stage."""
+    """An event inside a stage."""
 
     text: str
-    #: A word or two that stands before it: "accepted", "skipped"; empty for none.
+    #: A label before the text: "accepted", "skipped"; empty for none.
     state: str = ""
     #: "good", "warn", "bad", or empty.
     tone: str = ""
 
 
 def event_lines(events: Iterable[Event], scope: AccessScope) -> tuple[EventLine, ...]:
-    """Return the events' lines in order, for a reader who may see what is in `scope`: no other compartment is named.
+    """Return the events' lines in order, for a reader of `scope`: no compartment outside it is named.
 
-    One that is not known here is told by its names and numbers; what a stage's note says anyway has no line.
+    An unknown event is shown by its names and numbers; events that a note reports have no line.
     """
-    return tuple(_line(event, scope) for event in events if event.get("event") not in _SAID_BY_NOTES)
+    return tuple(_line(event, scope) for event in events if event.get("event") not in _REPORTED_BY_NOTES)
 
 
 def _line(event: Event, scope: AccessScope) -> EventLine:
@@ -43,13 +43,13 @@ def _line(event: Event, scope: AccessScope) -> EventLine:
         return _tightened(event)
     if name == SOURCE_RESULT:
         return _probe(event, scope)
-    return _SAID[name](event) if name in _SAID else _plain(name, event)
+    return _LINES[name](event) if name in _LINES else _plain(name, event)
 
 
 def _plain(name: str, event: Event) -> EventLine:
-    said = ", ".join(f"{key.replace('_', ' ')} {_shown(value)}" for key, value in event.items() if key not in _UNSAID)
+    values = ", ".join(f"{key.replace('_', ' ')} {_shown(value)}" for key, value in event.items() if key not in _HIDDEN)
     label = name.replace("_", " ").capitalize() or "Event"
-    return EventLine(f"{label}: {said}" if said else label, tone="warn" if event.get("level") == "warning" else "")
+    return EventLine(f"{label}: {values}" if values else label, tone="warn" if event.get("level") == "warning" else "")
 
 
 def _tier(event: Event) -> EventLine:
@@ -61,16 +61,12 @@ def _tier(event: Event) -> EventLine:
         _ms(event),
         f"after a wait of {waited:,.0f} ms" if waited else "",
     )
-    state, tone = _tier_state(event)
-    return EventLine(f"{label}: {', '.join(filter(None, clauses))}", state, tone)
-
-
-def _tier_state(event: Event) -> tuple[str, str]:
+    state, tone = "nothing", "warn" if event.get("level") == "warning" else ""
     if event.get("accepted"):
-        return "accepted", "good"
-    if event.get("error"):
-        return "failed", "bad"
-    return "nothing", "warn" if event.get("level") == "warning" else ""
+        state, tone = "accepted", "good"
+    elif event.get("error"):
+        state, tone = "failed", "bad"
+    return EventLine(f"{label}: {', '.join(filter(None, clauses))}", state, tone)
 
 
 def _exhausted(event: Event) -> EventLine:
@@ -84,19 +80,16 @@ def _out_of_time(event: Event) -> EventLine:
 
 
 def _probe(event: Event, scope: AccessScope) -> EventLine:
-    """Return what looking for a missing source type came to."""
+    """Return the result of the search for a missing source type."""
     diagnosis = str(event.get("diagnosis", ""))
     state, tone = DIAGNOSES.get(diagnosis, (diagnosis.replace("_", " "), "warn"))
-    place = _place(event.get("connections"), scope)
-    clauses = ", ".join(filter(None, (f"{_number(event, 'found'):,.0f} found", _ms(event))))
-    return EventLine(f"{event.get('source_type', 'a source type')}{place}: {clauses}", state, tone)
-
-
-def _place(connections: object, scope: AccessScope) -> str:
-    """Return " in Finance" for connections by their ids, as far as they are in scope; they are of one compartment."""
+    # The connections, by id, are of one compartment, which is named only if they are in scope.
+    connections = event.get("connections")
     ids = connections if isinstance(connections, list | tuple) else ()
     named = {it.connection.compartment for it in scope.included if it.connection.id in ids}
-    return f" in {', '.join(sorted(named))}" if named else ""
+    place = f" in {', '.join(sorted(named))}" if named else ""
+    clauses = ", ".join(filter(None, (f"{_number(event, 'found'):,.0f} found", _ms(event))))
+    return EventLine(f"{event.get('source_type', 'a source type')}{place}: {clauses}", state, tone)
 
 
 def _spent(event: Event) -> EventLine:
@@ -114,39 +107,34 @@ def _pack_counted(event: Event) -> EventLine:
 
 
 def _rerank_skipped(event: Event) -> EventLine:
-    reason = str(event.get("reason", ""))
-    return EventLine(f"Cross-encoder skipped: {RERANK_SKIPS.get(reason, reason)}{_budget(event)}.", "skipped", "warn")
-
-
-def _budget(event: Event) -> str:
-    if "remaining_ms" not in event or "floor_ms" not in event:
-        return ""
-    return f" ({_number(event, 'remaining_ms'):,.0f} ms left, {_number(event, 'floor_ms'):,.0f} needed)"
+    reason, budget = str(event.get("reason", "")), ""
+    if "remaining_ms" in event and "floor_ms" in event:
+        budget = f" ({_number(event, 'remaining_ms'):,.0f} ms left, {_number(event, 'floor_ms'):,.0f} needed)"
+    return EventLine(f"Cross-encoder skipped: {RERANK_SKIPS.get(reason, reason)}{budget}.", "skipped", "warn")
 
 
 def _reranked(event: Event) -> EventLine:
     provider = str(event.get("provider", ""))
     batches = int(_number(event, "batches"))
-    breaker = BREAKER_WORDS.get(str(event.get("breaker", "")), "")
     clauses = (
         f"{_number(event, 'chunks'):,.0f} chunks" if "chunks" in event else "",
         f"{batches:,} batches in parallel" if batches > 1 else "",
         f"{_number(event, 'failed_batches'):,.0f} of them failed" if event.get("failed_batches") else "",
         _ms(event),
-        breaker,
+        BREAKER_WORDS.get(str(event.get("breaker", "")), ""),
     )
-    said = ", ".join(filter(None, clauses))
+    details = ", ".join(filter(None, clauses))
     label = PROVIDERS.get(provider, provider.replace("_", " "))
     return EventLine(
-        f"Scored by {label}{': ' if said else ''}{said}", tone="bad" if event.get("failed_batches") else ""
+        f"Scored by {label}{': ' if details else ''}{details}", tone="bad" if event.get("failed_batches") else ""
     )
 
 
 def _protected(event: Event) -> EventLine:
     let_in = {"recovered": _number(event, "recovered"), "of required types": _number(event, "survivors")}
     more = " and ".join(f"{count:,.0f} {what}" for what, count in let_in.items() if count)
-    kept = f"Top {_number(event, 'keep'):,.0f} retained{f', plus {more}' if more else ''}"
-    return EventLine(f"{kept}; {_number(event, 'cut'):,.0f} cut.")
+    retained = f"Top {_number(event, 'keep'):,.0f} retained{f', plus {more}' if more else ''}"
+    return EventLine(f"{retained}; {_number(event, 'cut'):,.0f} cut.")
 
 
 def _shared(event: Event) -> EventLine:
@@ -182,10 +170,10 @@ def _shown(value: object) -> str:
     return str(value) if value not in (None, "") else "none"
 
 
-_SAID_BY_NOTES: Final = frozenset({"section_setup", "headings_found", "pool_graded", "quota_cut", "chunk_retry"})
-#: Older events named the compartment.
-_UNSAID: Final = frozenset({"event", "level", "connections", "compartment"})
-_SAID: Final[Mapping[str, Callable[[Event], EventLine]]] = {
+_REPORTED_BY_NOTES: Final = frozenset({"section_setup", "headings_found", "pool_graded", "quota_cut", "chunk_retry"})
+#: Fields that are not shown; older events named the compartment.
+_HIDDEN: Final = frozenset({"event", "level", "connections", "compartment"})
+_LINES: Final[Mapping[str, Callable[[Event], EventLine]]] = {
     TIER_RESULT: _tier,
     EXHAUSTED: _exhausted,
     OUT_OF_TIME: _out_of_time,

@@ -9,12 +9,12 @@ from django.urls import reverse
 
 from retrieval.engine.types import ChunkId
 
-#: Addresses kept at hand: a page names the same documents over and over, and to make one takes a while.
+#: The size of the cache of addresses: a page repeats the same documents, and building an address is slow.
 _MAX_ADDRESSES: Final = 4096
 
 
 def document_url(chunk_id: ChunkId, run_as: str) -> str:
-    """Return the address of a chunk in its document, read as `run_as` where that is someone else."""
+    """Return the address of a chunk in its document, viewed as `run_as` if that is set."""
     query = f"?{urlencode({'as': run_as})}" if run_as else ""
     return f"{_document_path(chunk_id.document_id)}{query}#chunk-{chunk_id.ordinal}"
 

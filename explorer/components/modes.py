@@ -1,4 +1,4 @@
-"""The modes of each preset: all of its legs together, or one of them alone."""
+"""The modes of each preset: all of its legs, or a single one."""
 
 from typing import Final
 
@@ -8,20 +8,20 @@ from retrieval.engine.pipeline import HYBRID
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 from retrieval.presets.helix.config import HelixConfig
 
-#: Legs that search by words.
-_BY_WORDS: Final = frozenset({"fulltext", "bm25", "sparse"})
+#: Legs of keyword search.
+_KEYWORD_LEGS: Final = frozenset({"fulltext", "bm25", "sparse"})
 
 
 def modes_of(preset: str) -> tuple[str, ...]:
-    """Return the modes that a preset can search in; those of the default one for a preset that is not there."""
+    """Return the modes of a preset; those of the default one for an unknown preset."""
     found = PRESETS.get(preset, PRESETS[DEFAULT_PRESET])
     has_sparse = settings.CORECUBE_SPARSE_MODEL and isinstance(found.defaults, HelixConfig)
     return (HYBRID, *found.legs, *(("sparse",) if has_sparse else ()))
 
 
 def mode_in(preset: str, mode: str) -> str:
-    """Return a mode as a preset has it: for a leg by words that it lacks its own one, anything else as it is."""
+    """Return a mode for a preset: its own keyword leg instead of one that it lacks, anything else unchanged."""
     modes = modes_of(preset)
-    if mode in modes or mode not in _BY_WORDS:
+    if mode in modes or mode not in _KEYWORD_LEGS:
         return mode
-    return next((it for it in modes if it in _BY_WORDS), mode)
+    return next((it for it in modes if it in _KEYWORD_LEGS), mode)

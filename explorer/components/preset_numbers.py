@@ -1,4 +1,4 @@
-"""Presets: which version of each is live, what a version changes, and the form's fields by section."""
+"""Presets: the live version, the changes of a version, and the form's fields by section."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -27,15 +27,15 @@ class PresetRow:
     live: str
     #: "by alice, 3 days ago"; empty for the shipped defaults.
     since: str
-    #: How many numbers of the live version differ from the defaults.
+    #: The number of settings of the live version that differ from the defaults.
     changed: int
-    #: The draft's number; None where there is none.
+    #: The draft's number; None for none.
     draft: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeRow:
-    """A number that differs between two versions."""
+    """A setting that differs between two versions."""
 
     name: str
     before: str
@@ -51,11 +51,11 @@ class VersionRow:
     status: str
     tone: str
     note: str
-    #: How many numbers differ from the defaults.
+    #: The number of settings that differ from the defaults.
     changed: int
     #: "by alice, 3 days ago"; empty for the shipped defaults.
     created: str
-    #: The same for the last promotion; empty where there was none.
+    #: The same for the last promotion; empty for none.
     promoted: str
     is_live: bool
 
@@ -70,7 +70,7 @@ class FieldRow:
     unit: str
     #: "default 200, 10 to 1000".
     limits: str
-    #: What is live, where the field's value is another one; empty otherwise.
+    #: The live value, if the field's value differs; empty otherwise.
     live: str
     costs: bool
 
@@ -85,24 +85,24 @@ class FieldSection:
 
 
 def preset_row(preset: Preset, *, live: PresetVersion | None, draft: PresetVersion | None, now: datetime) -> PresetRow:
-    """Return a preset's row; it runs with the shipped defaults where no version is live."""
+    """Return a preset's row; without a live version it uses the shipped defaults."""
     return PresetRow(
         name=preset.name,
         description=preset.description,
         live=version_label(live.number if live else SHIPPED),
-        since=_deed(live.promoted_by, live.promoted_at, now) if live else "",
+        since=_event(live.promoted_by, live.promoted_at, now) if live else "",
         changed=_changed(preset, live) if live else 0,
         draft=draft.number if draft else None,
     )
 
 
 def version_label(number: int) -> str:
-    """Return a version as people read it."""
+    """Return the label of a version."""
     return f"version {number}" if number != SHIPPED else "shipped defaults"
 
 
 def version_rows(versions: list[PresetVersion], now: datetime) -> Iterator[VersionRow]:
-    """Yield the history, newest first, and the shipped defaults at its end."""
+    """Yield the history, newest first, then the shipped defaults."""
     for version in versions:
         yield VersionRow(
             number=version.number,
@@ -110,8 +110,8 @@ def version_rows(versions: list[PresetVersion], now: datetime) -> Iterator[Versi
             tone=_TONES.get(version.status, ""),
             note=version.note,
             changed=_changed(preset_named(version.preset), version),
-            created=_deed(version.created_by, version.created_at, now),
-            promoted=_deed(version.promoted_by, version.promoted_at, now) if version.promoted_at else "",
+            created=_event(version.created_by, version.created_at, now),
+            promoted=_event(version.promoted_by, version.promoted_at, now) if version.promoted_at else "",
             is_live=version.status == PresetVersion.Status.LIVE,
         )
     is_live = not any(version.status == PresetVersion.Status.LIVE for version in versions)
@@ -120,30 +120,24 @@ def version_rows(versions: list[PresetVersion], now: datetime) -> Iterator[Versi
 
 
 def change_rows(before: PresetConfig, after: PresetConfig) -> tuple[ChangeRow, ...]:
-    """Return what differs between two configurations, in the order of the stages.
-
-    Of configurations of two presets only what both have.
-    """
+    """Return the settings that differ between two configurations, in stage order; of two presets, the common ones."""
     facts = {it.name: it for it in before.declared_below()}
-    changes = diff(before, after) if type(before) is type(after) else _shared_changes(before, after)
+    old, new = before.values(), after.values()
+    shared = (Change(name, old[name], new[name]) for name in old if name in new and old[name] != new[name])
+    changes = diff(before, after) if type(before) is type(after) else shared
     return tuple(
         ChangeRow(it.name, _shown(it.before, facts[it.name]), _shown(it.after, facts[it.name]), facts[it.name].help)
         for it in changes
     )
 
 
-def _shared_changes(before: PresetConfig, after: PresetConfig) -> Iterator[Change]:
-    old, new = before.values(), after.values()
-    return (Change(name, old[name], new[name]) for name in old if name in new and old[name] != new[name])
-
-
 def field_sections(form: TunablesForm, live: Configuration) -> tuple[FieldSection, ...]:
-    """Return the form's fields by section, each beside what is live."""
+    """Return the form's fields by section, with the live values."""
     values = live.config.values()
     return tuple(
         FieldSection(
             title=section.label,
-            # What the outermost config says of itself is true of all sections.
+            # The help of the outermost config applies to all sections.
             help=section.help if section.name else "",
             rows=tuple(_field_row(form[facts.name], facts, values[facts.name]) for facts in section.tunables),
         )
@@ -152,13 +146,13 @@ def field_sections(form: TunablesForm, live: Configuration) -> tuple[FieldSectio
 
 
 def _changed(preset: Preset, version: PresetVersion) -> int:
-    """Return how many stored numbers of a version differ from those that are shipped now."""
+    """Return the number of stored settings of a version that differ from the shipped ones."""
     shipped = preset.defaults.values()
     return sum(shipped.get(name) != value for name, value in version.values.items())
 
 
 def stored_config(preset: Preset, version: PresetVersion | None) -> PresetConfig:
-    """Return a version's configuration as a search would run with it; the defaults for none."""
+    """Return a version's configuration as a search would use it; the defaults for none."""
     return fitted(preset, version.number, version.values)[0] if version else preset.defaults
 
 
@@ -179,11 +173,11 @@ def _shown(value: float, facts: TunableFacts) -> str:
 
 
 def figure(value: float) -> str:
-    """Return a number as people write it: "1,000,000", "0.6", "2"."""
+    """Return a number as text: "1,000,000", "0.6", "2"."""
     return f"{value:,}" if isinstance(value, int) else f"{value:g}"
 
 
-def _deed(user: User | None, at: datetime | None, now: datetime) -> str:
-    """Return who did something and when: "by alice, 3 days ago"."""
+def _event(user: User | None, at: datetime | None, now: datetime) -> str:
+    """Return the user and time of an event: "by alice, 3 days ago"."""
     who = f"by {user.username}" if user else "by a deleted user"
     return f"{who}, {wording.ago(at, now)}" if at else who

@@ -1,10 +1,11 @@
-"""The two sides of a comparison: a preset that is run now, or a search as the log has it."""
+"""The two sides of a comparison: a preset that runs now, or a logged search."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
 from django.http import Http404
+from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.utils.formats import date_format
 
@@ -34,24 +35,24 @@ _DRAFT = "draft"
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one side of a comparison is."""
+    """One side of a comparison."""
 
     preset: str
     draft: bool = False
     mode: str = HYBRID
-    #: The logged search; None where the preset is run now.
+    #: The logged search; None if the preset runs now.
     record: SearchRecord | None = None
 
     @property
     def value(self) -> str:
-        """How an address names it: "corecube:draft:dense", "log:" and an id."""
+        """Its name in an address: "corecube:draft:dense", "log:" and an id."""
         if self.record:
             return f"{_LOG}:{self.record.pk}"
         return f"{self.preset}:{_DRAFT if self.draft else 'live'}:{self.mode}"
 
     @property
     def label(self) -> str:
-        """How people read it: "corecube draft, vector only"."""
+        """Its label: "corecube draft, vector only"."""
         if self.record:
             return f"Logged {date_format(timezone.localtime(self.record.at), 'j M Y, H:i')}"
         return f"{self.preset} {_DRAFT if self.draft else 'live'}, {wording.mode_label(self.mode).lower()}"
@@ -59,79 +60,72 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What both sides are asked."""
+    """The query of both sides."""
 
     text: str
-    #: Hits wanted.
     top_k: int
     narrowing: ScopeRequest = field(default_factory=ScopeRequest)
-    #: What is left of the documents in scope.
+    #: The filter of documents.
     limits: FullFilter = field(default_factory=FullFilter)
-    #: The section that the text was made for, for sides whose preset has sections; None for a plain question.
+    #: The section of the query, for sides whose preset has sections; None for a plain question.
     section: SectionAsk | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What a side found, now or then."""
+    """The result of a side, live or logged."""
 
     side: Side
     query: str
     hits: Ranking
     seconds: float
-    #: The query's vector was kept from before, which saved the time to make it.
+    #: Whether the query vector was cached.
     had_vector: bool = False
     notes: tuple[Badge, ...]
-    #: The numbers that it ran with; None where they are not known any more.
+    #: The settings; None if they are unknown.
     config: PresetConfig | None
     mode: str
     version: str
     fingerprint: str
-    #: How many connections it searched.
+    #: The number of connections searched.
     connections: int
     confidence: float | None
     trace_id: UUID
     terms: QueryTerms = field(default_factory=QueryTerms)
-    #: When it was logged; None for now.
+    #: When it was logged; None for a live run.
     at: datetime | None = None
 
     @property
     def time(self) -> str:
-        """How long it took, in milliseconds."""
+        """The time in milliseconds."""
         return milliseconds(self.seconds)
 
 
 def read_side(text: str, viewer: User) -> Side:
     """Return the side that an address names.
 
-    Raises Http404 for a logged search that is not the viewer's to read, or does not exist.
+    Raises Http404 for a logged search that the viewer may not read, or that does not exist.
     """
     preset, _, rest = text.partition(":")
     if preset == _LOG:
-        record = _record(rest, viewer)
+        try:
+            record_id = UUID(rest)
+        except ValueError as error:
+            raise Http404 from error
+        records = SearchRecord.objects.visible_to(viewer).select_related("user", "key")
+        record = get_object_or_404(records, pk=record_id)
         return Side(record.preset, record=record)
     version, _, mode = rest.partition(":")
     return Side(preset or DEFAULT_PRESET, draft=version == _DRAFT, mode=mode or HYBRID)
 
 
-def _record(text: str, viewer: User) -> SearchRecord:
-    try:
-        record_id = UUID(text)
-    except ValueError as error:
-        raise Http404 from error
-    found = SearchRecord.objects.visible_to(viewer).select_related("user", "key").filter(pk=record_id).first()
-    if found is None:
-        raise Http404
-    return found
-
-
 def now_of(record: SearchRecord) -> Side:
-    """Return the same search as it would run now: its preset live, in its mode."""
+    """Return the same search with the live version of its preset."""
     return Side(record.preset, mode=record.trace.get("mode", HYBRID))
 
 
 def opposite(side: Side) -> Side:
-    """Return what a side stands against by default: a logged search against now, a draft against what is live."""
+    """Return the default other side: the live version for a logged search or a draft, else another mode."""
     if side.record:
         return now_of(side.record)
     if side.draft:
@@ -140,15 +134,15 @@ def opposite(side: Side) -> Side:
 
 
 def narrowing_of(record: SearchRecord, scope: AccessScope) -> tuple[str, ...]:
-    """Return the slugs in scope that a logged request left out, as far as they still exist."""
-    asked = record.trace.get("narrowing", {})
-    wanted, unwanted = asked.get("include", ()), asked.get("exclude", ())
+    """Return the slugs in scope that a logged request excluded."""
+    narrowing = record.trace.get("narrowing", {})
+    include, exclude = narrowing.get("include", ()), narrowing.get("exclude", ())
     slugs = (inclusion.connection.slug for inclusion in scope.included)
-    return tuple(slug for slug in slugs if slug in unwanted or (wanted and slug not in wanted))
+    return tuple(slug for slug in slugs if slug in exclude or (include and slug not in include))
 
 
 def run(side: Side, question: Question, principal: Principal) -> Run:
-    """Return what a side finds: as the log has it, or by a search now. Raises as `search` does."""
+    """Return the result of a side: from the log, or by a search. Raises as `search` does."""
     return _logged(side, side.record) if side.record else _now(side, question, principal)
 
 
@@ -164,13 +158,13 @@ def _now(side: Side, question: Question, principal: Principal) -> Run:
             narrowing=question.narrowing,
             filter=question.limits.filter,
             conditions=question.limits.conditions,
-            # What one side learns of missing source types is not told to the other.
+            # The sides do not share what they learn about missing source types.
             section=replace(section, diagnoses=Diagnoses()) if section else None,
             surface=SearchRecord.Surface.EXPLORER,
         ),
         principal=principal,
     )
-    judged = outcome.state.answerability
+    answerability = outcome.state.answerability
     return Run(
         side=side,
         query=outcome.state.query.text,
@@ -183,7 +177,7 @@ def _now(side: Side, question: Question, principal: Principal) -> Run:
         version=version_label(outcome.version_number),
         fingerprint=outcome.preset_version,
         connections=len(outcome.state.scope.included),
-        confidence=judged.confidence if judged else None,
+        confidence=answerability.confidence if answerability else None,
         trace_id=outcome.id,
         terms=outcome.state.terms,
     )
@@ -211,7 +205,7 @@ def _logged(side: Side, record: SearchRecord) -> Run:
 
 
 def _logged_config(record: SearchRecord) -> PresetConfig | None:
-    """Return the numbers that a logged search ran with; None where its preset or its numbers are not known."""
+    """Return the settings of a logged search; None if its preset or its settings are unknown."""
     if record.preset not in PRESETS or "values" not in record.trace:
         return None
     config, _ = PRESETS[record.preset].defaults.fitted(record.trace["values"])

@@ -1,6 +1,6 @@
-"""Showing where a text matches a query: words marked, and the best piece of the text chosen. Pure.
+"""Marks the words of a text that match a query, and chooses the best snippet. Pure.
 
-Nothing here makes HTML. Texts come back as segments, and templates escape each of them.
+It returns segments, not HTML; templates escape each of them.
 """
 
 import re
@@ -12,18 +12,18 @@ from typing import Final
 
 from retrieval.engine.types import TermMatch
 
-#: Returns a lower-case word's lexeme, by the stemmer that made the query's.
+#: Returns the lexeme of a lower-case word, by the stemmer of the query.
 Stem = Callable[[str], str]
 
-#: Letters that a snippet shows, about three lines of a hit.
+#: Characters of a snippet, about three lines of a hit.
 SNIPPET_CHARACTERS: Final = 240
-#: How far before the first match a snippet may begin, to reach the start of a sentence.
+#: How far before the first match a snippet may start, to reach the start of a sentence.
 _LEAD_CHARACTERS: Final = 80
 
-#: Letters and digits, as the text search parser cuts words.
+#: Letters and digits, as the text search parser splits words.
 _WORD: Final = re.compile(r"[^\W_]+")
 _PARAGRAPHS: Final = re.compile(r"\n\s*\n")
-#: Stands between paragraphs once they share a line.
+#: Separates paragraphs on one line.
 _BREAK: Final = " \N{MIDDLE DOT} "
 _MAX_PATTERNS: Final = 256
 _SENTENCE_END: Final = re.compile(r"(?:[.!?:]\s+|\N{MIDDLE DOT}\s+)+")
@@ -31,7 +31,7 @@ _SENTENCE_END: Final = re.compile(r"(?:[.!?:]\s+|\N{MIDDLE DOT}\s+)+")
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A piece of text that matches the query, or does not."""
+    """A piece of text, and whether it matches the query."""
 
     text: str
     matched: bool = False
@@ -39,7 +39,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """Where a lexeme stands in a text."""
+    """A lexeme's position in a text."""
 
     start: int
     end: int
@@ -47,17 +47,17 @@ class _Span:
 
 
 def highlight(text: str, lexemes: Iterable[str], *, stem: Stem) -> tuple[Segment, ...]:
-    """Return the whole text in segments, the words that match marked; joined, they are the text again."""
+    """Return the text in segments, the matching words marked; joined, they are the text."""
     return tuple(_segments(text, _matches(text, lexemes, stem)))
 
 
 def snippet(
     text: str, matches: Sequence[TermMatch], *, stem: Stem, characters: int = SNIPPET_CHARACTERS
 ) -> tuple[Segment, ...]:
-    """Return the piece of the text that says most about the query, in segments, on one line.
+    """Return the part of the text that matches the query best, in segments, on one line.
 
-    Of all pieces that begin shortly before a match, the one wins whose distinct lexemes weigh most (idf), then the
-    earliest. Without a match it is the beginning. A piece cut at an end carries an ellipsis there.
+    Of all parts that start shortly before a match, the one with the highest idf sum of distinct lexemes wins, then the
+    earliest. Without a match it is the start of the text. A cut end has an ellipsis.
     """
     flat = one_line(text)
     found = _matches(flat, [match.lexeme for match in matches], stem)
@@ -75,32 +75,30 @@ def snippet(
 
 
 def one_line(text: str) -> str:
-    """Return the text on one line, a middle dot between its paragraphs."""
+    """Return the text on one line, with a middle dot between paragraphs."""
     paragraphs = (" ".join(paragraph.split()) for paragraph in _PARAGRAPHS.split(text))
     return _BREAK.join(filter(None, paragraphs))
 
 
 def _matches(text: str, lexemes: Iterable[str], stem: Stem) -> list[_Span]:
-    """Return where the lexemes stand, in order, without overlaps; of two at one place the longer."""
-    wanted = {_bare(lexeme): lexeme for lexeme in lexemes}
+    """Return the positions of the lexemes in order, without overlaps; the longer of two at one position."""
+    # Without the minus that the parser reads before the number of "RIME-4107".
+    wanted = {lexeme.lstrip("-") or lexeme: lexeme for lexeme in lexemes}
     spans = list(_word_spans(text, wanted, stem))
     for bare, lexeme in wanted.items():
         if not _WORD.fullmatch(bare):
-            spans.extend(_literal_spans(text, bare, lexeme))
-    kept: list[_Span] = []
+            # A lexeme with signs in it (a path, an address, a version) matches literally.
+            pattern = re.compile(rf"(?<!\w){re.escape(bare)}(?!\w)", re.IGNORECASE)
+            spans.extend(_Span(found.start(), found.end(), lexeme) for found in pattern.finditer(text))
+    separate: list[_Span] = []
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
-        if not kept or span.start >= kept[-1].end:
-            kept.append(span)
-    return kept
-
-
-def _bare(lexeme: str) -> str:
-    """Return a lexeme without the minus that the parser reads before the number of "RIME-4107"."""
-    return lexeme.lstrip("-") or lexeme
+        if not separate or span.start >= separate[-1].end:
+            separate.append(span)
+    return separate
 
 
 def _word_spans(text: str, wanted: Mapping[str, str], stem: Stem) -> Iterator[_Span]:
-    """Yield the words whose stem is a lexeme. A stem begins as its word does, so few words are stemmed."""
+    """Yield the words whose stem is a lexeme. A stem has the first letter of its word, so few words are stemmed."""
     initials = "".join(sorted({bare[:1] for bare in wanted}))
     for word in _words_from(initials).finditer(text) if initials else ():
         if (stemmed := stem(word.group().lower())) in wanted:
@@ -109,14 +107,8 @@ def _word_spans(text: str, wanted: Mapping[str, str], stem: Stem) -> Iterator[_S
 
 @lru_cache(maxsize=_MAX_PATTERNS)
 def _words_from(initials: str) -> re.Pattern[str]:
-    """Return what finds the words that begin with one of some letters, in either case."""
+    """Return the pattern of words that start with one of some letters, in either case."""
     return re.compile(rf"(?<![^\W_])[{re.escape(initials)}][^\W_]*", re.IGNORECASE)
-
-
-def _literal_spans(text: str, bare: str, lexeme: str) -> Iterator[_Span]:
-    """Yield where a lexeme with signs in it (a path, an address, a version) stands as it is."""
-    pattern = re.compile(rf"(?<!\w){re.escape(bare)}(?!\w)", re.IGNORECASE)
-    return (_Span(found.start(), found.end(), lexeme) for found in pattern.finditer(text))
 
 
 def _segments(text: str, spans: Iterable[_Span]) -> Iterator[Segment]:
@@ -131,23 +123,22 @@ def _segments(text: str, spans: Iterable[_Span]) -> Iterator[Segment]:
 
 
 def _best_start(text: str, spans: Sequence[_Span], weights: Mapping[str, float], characters: int) -> int:
-    """Return where the heaviest piece begins."""
+    """Return the start of the best part."""
     best, best_weight = 0, 0.0
     starts, ends = [span.start for span in spans], [span.end for span in spans]
     for span in spans:
         start = _start_before(text, span.start, min(_LEAD_CHARACTERS, characters // 3))
-        held = slice(bisect_left(starts, start), bisect_right(ends, start + characters))
-        inside = {other.lexeme for other in spans[held]}
-        weight = sum(weights[lexeme] for lexeme in inside)
+        inside = spans[bisect_left(starts, start) : bisect_right(ends, start + characters)]
+        weight = sum(weights[lexeme] for lexeme in {other.lexeme for other in inside})
         if weight > best_weight + 1e-9:
             best, best_weight = start, weight
-    # A piece at the end of the text has room to begin earlier.
+    # A part at the end of the text can start earlier.
     room = len(text) - characters
     return min(best, _start_before(text, best, best - room)) if room < best else best
 
 
 def _start_before(text: str, place: int, lead: int) -> int:
-    """Return a good place to begin: the text's start, else the first sentence's, else a word's, within the lead."""
+    """Return a good start: that of the text, else of the first sentence, else of a word, within the lead."""
     earliest = max(0, place - lead)
     if earliest == 0:
         return 0
@@ -159,7 +150,7 @@ def _start_before(text: str, place: int, lead: int) -> int:
 
 
 def _end_of_piece(text: str, start: int, characters: int) -> int:
-    """Return where a piece ends: the text's end, else the last whole word's."""
+    """Return the end of a part: that of the text, else of the last complete word."""
     limit = start + characters
     if limit >= len(text):
         return len(text)

@@ -1,4 +1,4 @@
-"""Forms: what people may send, checked before anything is written."""
+"""Forms that several pages use."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ class SeveralFiles(forms.ClearableFileInput):
 
 
 class SeveralFilesField(forms.FileField):
-    """One or more files; each is checked as a file of its own."""
+    """One or more files, each validated separately."""
 
     widget = SeveralFiles
 
@@ -45,7 +45,7 @@ class QualityForm(forms.Form):
 
 
 class TunablesForm(forms.Form):
-    """A preset's numbers, a field for each tunable under its dotted name, with its bounds and help."""
+    """A preset's settings: a field for each tunable by its dotted name, with its bounds and help."""
 
     note = forms.CharField(
         required=False,
@@ -63,22 +63,19 @@ class TunablesForm(forms.Form):
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """The numbers of the fields that are right, by dotted name."""
+        """The values of the valid fields, by dotted name."""
         return {name: value for name, value in self.cleaned_data.items() if name != "note"}
 
     def clean(self) -> None:
-        """Check what no field can know alone: which number must not exceed which."""
+        """Validate what depends on several fields: values that must not exceed others."""
         for name, problem in self._defaults.problems(self.numbers).items():
             self.add_error(name, f"It {problem}.")
 
 
 def number_field(facts: TunableFacts) -> forms.Field:
-    """Return the field of a tunable: whole numbers where it counts in them."""
-    step = "1" if facts.is_whole else "any"
-    widget = forms.NumberInput(attrs={"class": "input", "step": step})
+    """Return the field of a tunable: an integer field for integers."""
+    widget = forms.NumberInput(attrs={"class": "input", "step": "1" if facts.is_whole else "any"})
+    options: dict[str, Any] = {"label": facts.name, "help_text": facts.help, "widget": widget}
     if facts.is_whole:
-        low, high = int(facts.low), int(facts.high)
-        return forms.IntegerField(min_value=low, max_value=high, label=facts.name, help_text=facts.help, widget=widget)
-    return forms.FloatField(
-        min_value=facts.low, max_value=facts.high, label=facts.name, help_text=facts.help, widget=widget
-    )
+        return forms.IntegerField(min_value=int(facts.low), max_value=int(facts.high), **options)
+    return forms.FloatField(min_value=facts.low, max_value=facts.high, **options)

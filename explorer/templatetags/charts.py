@@ -1,4 +1,4 @@
-"""What pages with charts need: the script's address, and the figures as data."""
+"""Template tags for charts: the script's address, and the figures as data."""
 
 import json
 from typing import Final
@@ -13,21 +13,21 @@ from explorer.charts.chart import Chart
 
 register = template.Library()
 
-#: What could end the element or begin another, as JSON writes it.
+#: JSON escapes of characters that could end the element or start another.
 _ESCAPES: Final = str.maketrans({"<": "\\u003C", ">": "\\u003E", "&": "\\u0026"})
 
 
 @register.simple_tag
 def plotly_address() -> str:
-    """Return where the browser finds plotly.js."""
+    """Return the address of plotly.js."""
     return static(plotly.NAME)
 
 
 @register.simple_tag
 def chart_figure(chart: Chart) -> SafeString:
-    """Return a chart's figure as JSON in an element that shows nothing.
+    """Return a chart's figure as JSON in an invisible element.
 
-    A template and not a script: of what is swapped into a page, scripts of any kind are thrown away.
+    It is a template, not a script, since scripts in swapped content are removed.
     """
     content = json.dumps(chart.figure, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES)
     return format_html('<template id="{}">{}</template>', chart.data_id, mark_safe(content))  # noqa: S308 -- escaped above

@@ -1,4 +1,4 @@
-"""What templates need beyond Django's own tags: figures with separators, and addresses of passages."""
+"""Template tags for the pages: formatted numbers, addresses of passages, and repeated fragments of HTML."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -20,7 +20,7 @@ register.simple_tag(document_url)
 
 @register.filter
 def thousands(number: int) -> str:
-    """Return a whole number with separators: 1,204."""
+    """Return an integer with separators: 1,204."""
     return f"{number:,}"
 
 
@@ -38,7 +38,7 @@ def may_pass(reason: str) -> bool:
 
 @register.filter
 def score_bar(parts: Iterable[BarPart]) -> SafeString:
-    """Return a bar of its pieces."""
+    """Return a bar of parts as SVG."""
     pieces = ((part.signal, " is-absent" if part.absent else "", part.x, part.width) for part in parts)
     drawn = format_html_join("", '<rect class="fill-stage fill-{}{}" x="{}" width="{}" height="6"/>', pieces)
     return format_html(_BAR, drawn)
@@ -51,20 +51,20 @@ _BAR: Final = """\
 
 @register.filter
 def marked(segments: Iterable[Segment]) -> SafeString:
-    """Return text with what matches the query marked."""
+    """Return text with the query matches marked."""
     pieces = (format_html("<mark>{}</mark>", it.text) if it.matched else it.text for it in segments)
     return format_html_join("", "{}", ((piece,) for piece in pieces))
 
 
 @register.filter
 def trail(headings: Iterable[str]) -> SafeString:
-    """Return the headings that a passage stands under, as they follow its document's title."""
+    """Return the headings of a passage, to follow the title of its document."""
     return format_html_join("", '<span class="hit-trail"> &rsaquo; {}</span>', ((heading,) for heading in headings))
 
 
 @register.simple_tag
 def lane_card(card: Card, run_as: str) -> SafeString:
-    """Return a chunk in a lane; of one that its reader may not see, only its place."""
+    """Return a chunk in a lane; only the rank if the reader may not see it."""
     name, snippet = "Deleted or not visible to you", "Only its rank is shown."
     if card.chunk_id:
         address, title = document_url(card.chunk_id, run_as), marked(card.title)
@@ -96,14 +96,14 @@ _LANE_CARD: Final = """\
 
 
 def _place_parts(place: Place) -> tuple[str, SafeString, str, SafeString | str, str]:
-    said = format_html('<span class="visually-hidden">{}, </span>', place.direction or "not returned")
+    spoken = format_html('<span class="visually-hidden">{}, </span>', place.direction or "not returned")
     arrow = format_html('<span aria-hidden="true">{}</span>', place.arrow) if place.arrow else ""
-    return (f" is-{place.direction}" if place.direction else "", said, place.lane, arrow, place.text)
+    return (f" is-{place.direction}" if place.direction else "", spoken, place.lane, arrow, place.text)
 
 
 @register.simple_tag
 def drop_rows(drops: Iterable[DropRow], run_as: str, where_to: str = "") -> SafeString:
-    """Return dropped hits as items; with `where_to`, an address's query, each leads to where its document went."""
+    """Return dropped hits as items; with `where_to`, a query string, each links to its document trace."""
     return format_html_join("", _DROP, (_drop_parts(drop, run_as, where_to) for drop in drops))
 
 
@@ -122,9 +122,8 @@ Trace document<span class="visually-hidden"> {}</span></a>"""
 
 @register.filter
 def table_rows(rows: Iterable[Sequence[str]]) -> SafeString:
-    """Return the rows of a table's body; the first cell of each names its row."""
-    return format_html_join("", "{}", ((format_html(_row_form(len(row)), *row),) for row in rows))
-
-
-def _row_form(cells: int) -> str:
-    return '<tr><th scope="row">{}</th>' + "<td>{}</td>" * (cells - 1) + "</tr>"
+    """Return the rows of a table body; the first cell of each is its header."""
+    head = '<tr><th scope="row">{}</th>'
+    return format_html_join(
+        "", "{}", ((format_html(f"{head}{'<td>{}</td>' * (len(row) - 1)}</tr>", *row),) for row in rows)
+    )

@@ -1,4 +1,4 @@
-"""What the templates of judging need."""
+"""Template tags for judging hits."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -8,36 +8,36 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from explorer.pages.evaluation.judge_panels import GradeButton, JudgeStrip
+from explorer.pages.evaluation.judge_panels import JudgeStrip
 
 register = template.Library()
 
 
 @register.filter
 def at_rank(strips: Mapping[int, JudgeStrip] | None, rank: int) -> JudgeStrip | None:
-    """Return the grades of the hit at a place."""
+    """Return the grades of the hit at a rank."""
     return strips.get(rank) if strips else None
 
 
 @register.filter
 def grade_buttons(strip: JudgeStrip) -> SafeString:
-    """Return the button that takes a hit's grade back, and one for each grade that it can be given."""
+    """Return the button that clears a hit's grade, and one for each grade."""
     address = reverse("explorer:judge")
     clear = format_html(
         _CLEAR, rank=strip.rank, passage=strip.passage, address=address, state="" if strip.is_judged else " disabled"
     )
-    return clear + format_html_join("", _BUTTON, (_button(strip, button, address) for button in strip.buttons))
-
-
-def _button(strip: JudgeStrip, button: GradeButton, address: str) -> dict[str, object]:
-    return {
-        "rank": strip.rank,
-        "passage": strip.passage,
-        "grade": button.grade,
-        "meaning": button.meaning,
-        "pressed": "true" if button.is_chosen else "false",
-        "address": address,
-    }
+    buttons = (
+        {
+            "rank": strip.rank,
+            "passage": strip.passage,
+            "grade": button.grade,
+            "meaning": button.meaning,
+            "pressed": "true" if button.is_chosen else "false",
+            "address": address,
+        }
+        for button in strip.buttons
+    )
+    return clear + format_html_join("", _BUTTON, buttons)
 
 
 _CLEAR: Final = """\

@@ -1,4 +1,4 @@
-"""The lines of score ledgers: a page holds a hundred, and a template for each would take most of its time."""
+"""The rows of score breakdowns. A page has about a hundred, for which a template each would be slow."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -7,20 +7,22 @@ from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from explorer.components.ledger_rows import LedgerRow, TermRow
+from explorer.components.ledger_rows import LedgerRow
 
 register = template.Library()
 
 
 @register.filter
 def part_rows(rows: Iterable[LedgerRow]) -> SafeString:
-    """Return what a score is made of as entries of a description list, each with its colour in the score's bar."""
-    return format_html_join("", _ROW, (_parts(row, _swatch(row)) for row in rows))
+    """Return the parts of a score as entries of a description list, each with its colour in the bar."""
+    return format_html_join(
+        "", _ROW, (_parts(row, format_html(_SWATCH, row.signal, " is-absent" if row.absent else "")) for row in rows)
+    )
 
 
 @register.filter
 def decision_rows(rows: Iterable[LedgerRow]) -> SafeString:
-    """Return what else decided a place as entries of a description list."""
+    """Return what else decided a rank as entries of a description list."""
     return format_html_join("", _ROW, (_parts(row, "") for row in rows))
 
 
@@ -29,16 +31,9 @@ def _parts(row: LedgerRow, swatch: str) -> tuple[str, ...]:
     value = row.value if row.amount is None else format_html(_AMOUNT, repr(row.amount), row.value)
     key = format_html(_KEY, row.config_key) if row.config_key else ""
     formula = format_html(_FORMULA, row.formula, key) if row.formula or key else ""
-    return swatch, row.label, good, value, " · ".join(row.facts), _terms(row.terms), formula
-
-
-def _swatch(row: LedgerRow) -> SafeString:
-    return format_html(_SWATCH, row.signal, " is-absent" if row.absent else "")
-
-
-def _terms(terms: Iterable[TermRow]) -> SafeString | str:
-    rows = [(term.lexeme, term.field, f"{term.idf:.2f}", f"{term.share:.3f}") for term in terms]
-    return format_html(_TERMS, format_html_join("", _TERM, rows)) if rows else ""
+    terms = [(term.lexeme, term.field, f"{term.idf:.2f}", f"{term.share:.3f}") for term in row.terms]
+    table = format_html(_TERMS, format_html_join("", _TERM, terms)) if terms else ""
+    return swatch, row.label, good, value, " · ".join(row.facts), table, formula
 
 
 _ROW: Final = """\

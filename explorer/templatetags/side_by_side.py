@@ -1,4 +1,4 @@
-"""What the page of all presets needs: the words for a language model's use and its cost."""
+"""Template filters for language model usage and cost."""
 
 from django import template
 

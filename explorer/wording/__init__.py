@@ -1,4 +1,4 @@
-"""The engine's codes and levels as people read them. Pure: no Django, no request."""
+"""Labels of the engine's codes and levels. Pure: no Django, no request."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -83,13 +83,13 @@ def about(stage: str) -> About | None:
 
 
 def stage_label(stage: str) -> str:
-    """Return the word that heads a stage's column: what the stage leaves behind."""
+    """Return a stage's label: a word for its result."""
     known = about(stage)
     return known.label if known else stage.replace("_", " ")
 
 
 def stage_purpose(stage: str) -> str:
-    """Return what a stage does, in a sentence; nothing for one that is not known here."""
+    """Return what a stage does, in a sentence; empty for an unknown stage."""
     known = about(stage)
     return known.purpose if known else ""
 
@@ -111,17 +111,17 @@ def leg_label(leg: str) -> str:
 
 
 def lane_label(leg: str) -> str:
-    """Return what a leg's own ranking is headed with."""
+    """Return the heading of a leg's ranking."""
     return LANE_LABELS.get(leg, leg.replace("_", " ").capitalize())
 
 
 def mode_label(mode: str) -> str:
-    """Return a mode as a form offers it."""
+    """Return a mode's label."""
     return MODE_LABELS.get(mode, f"{lane_label(mode)} only")
 
 
 def signal_label(signal: str) -> str:
-    """Return a signal's name as a heading."""
+    """Return a signal's label."""
     return SIGNAL_LABELS.get(signal, signal.capitalize())
 
 
@@ -141,9 +141,9 @@ def counted(number: int, noun: str) -> str:
 
 
 def ago(then: datetime, now: datetime) -> str:
-    """Return how long ago a moment was, in its largest whole unit: "just now", "3 days ago".
+    """Return how long ago a time was, in its largest full unit: "just now", "3 days ago".
 
-    Months have 30 days and begin at two of them; years have 365 and begin at two. A moment in the future is now.
+    Months (30 days) and years (365 days) are used from two on. A time in the future is now.
     """
     passed = now - then
     for threshold, unit, noun in _STEPS:
@@ -153,14 +153,14 @@ def ago(then: datetime, now: datetime) -> str:
 
 
 def pages(first: int | None, last: int | None) -> str:
-    """Return "p. 3" or "pp. 3-4", or nothing where a source has no pages."""
+    """Return "p. 3" or "pp. 3-4"; empty without pages."""
     if first is None:
         return ""
     return f"p. {first}" if last in {None, first} else f"pp. {first}\N{EN DASH}{last}"
 
 
 def rows(first: int | None, last: int | None, source_type: str) -> str:
-    """Return "rows 12-40", "record 3" or "line 7", as the source type counts, or nothing where it does not."""
+    """Return "rows 12-40", "record 3" or "line 7", by source type; empty without rows."""
     if first is None:
         return ""
     unit = row_unit(source_type)
@@ -168,13 +168,13 @@ def rows(first: int | None, last: int | None, source_type: str) -> str:
 
 
 def place(chunk: ChunkFacts | Chunk, source_type: str) -> str:
-    """Return where in its document a chunk stands: "p. 3", "rows 12-40", "p. 3, line 7", or nothing."""
+    """Return a chunk's place in its document: "p. 3", "rows 12-40", "p. 3, line 7", or empty."""
     spans = (pages(chunk.page_start, chunk.page_end), rows(chunk.row_start, chunk.row_end, source_type))
     return ", ".join(filter(None, spans))
 
 
 def inclusion_rule(inclusion: Inclusion) -> str:
-    """Return the rule that lets a connection in, with both levels that were compared."""
+    """Return the rule that includes a connection, with both levels compared."""
     connection = inclusion.connection
     return (
         f"compartment {connection.compartment} through {inclusion.via}; "
@@ -183,19 +183,19 @@ def inclusion_rule(inclusion: Inclusion) -> str:
 
 
 def exclusion_word(reason: Exclusion) -> str:
-    """Return why a connection is shut out, in a word or two."""
+    """Return why a connection is excluded, in short."""
     return {Exclusion.CLEARANCE: "above clearance", Exclusion.REQUEST: "excluded"}.get(
         reason, reason.value.replace("_", " ")
     )
 
 
 def exclusion_rule(excluded: ExcludedConnection) -> str:
-    """Return the rule that shuts a connection out."""
+    """Return the rule that excludes a connection."""
     connection = excluded.connection
     rules = {
         Exclusion.NO_GRANT: f"no grant on compartment {connection.compartment}",
         Exclusion.CLEARANCE: _too_low(excluded),
-        Exclusion.KEY: "the API key is narrowed",
+        Exclusion.KEY: "excluded by the API key",
         Exclusion.REQUEST: "excluded in this query",
         Exclusion.DISABLED: "the connection is disabled",
     }

@@ -1,8 +1,8 @@
-"""Times as people read them. Pure."""
+"""Times as text. Pure."""
 
 from typing import Final
 
-#: Milliseconds under which a decimal says something, and under which there is nothing to say.
+#: Milliseconds below which a decimal is shown, and below which only a bound is shown.
 _FINE_MS: Final = 10
 _SHORT_MS: Final = 0.05
 

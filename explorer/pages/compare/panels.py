@@ -1,4 +1,4 @@
-"""Two runs beside each other: what they share, what moved, and what they ran with."""
+"""Two runs side by side: overlap, rank changes, and run details."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ RIGHT: Final = "b"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An option of a side's menu."""
+    """An option of a side."""
 
     value: str
     label: str
@@ -48,13 +48,13 @@ class FactRow:
 
     @property
     def differs(self) -> bool:
-        """Whether the two are not the same."""
+        """Whether the two differ."""
         return self.left != self.right
 
 
 @dataclass(frozen=True, slots=True)
 class ComparePanel:
-    """Two runs beside each other."""
+    """Two runs side by side."""
 
     left: Run
     right: Run
@@ -65,20 +65,20 @@ class ComparePanel:
     same: int
     only_left: int
     only_right: int
-    #: Hits that its reader may not see, or that are gone, on each side.
+    #: Hits on each side that were deleted or that the reader may not see.
     unseen: tuple[int, int]
     facts: tuple[FactRow, ...]
     notes: tuple[tuple[str, Badge], ...]
-    #: The numbers that differ; None where those of a side are not known.
+    #: Changed settings; None if those of a side are unknown.
     changes: tuple[ChangeRow, ...] | None
     lanes: LanesPanel
     chart: Chart | None
-    #: The two were asked different questions.
+    #: Whether the two ran different queries.
     is_skewed: bool
 
     @property
     def announcement(self) -> str:
-        """What a screen reader is told when the comparison arrives."""
+        """What a screen reader announces when the comparison arrives."""
         return (
             f"{self.up} up, {self.down} down, {self.same} at the same rank, {self.only_left} only in A,"
             f" {self.only_right} only in B."
@@ -86,8 +86,9 @@ class ComparePanel:
 
 
 def compare_panel(left: Run, right: Run, facts: Facts) -> ComparePanel:
-    """Return two runs beside each other; `facts` has the chunks that the reader may see."""
+    """Return two runs side by side; `facts` has the chunks that the reader may see."""
     found = compare(*([hit.chunk_id for hit in run.hits] for run in (left, right)))
+    shown = _shown(right)
     sources = (Source(LEFT, "A", left.hits), Source(RIGHT, "B", right.hits, is_result=True))
     return ComparePanel(
         left=left,
@@ -100,7 +101,7 @@ def compare_panel(left: Run, right: Run, facts: Facts) -> ComparePanel:
         only_left=found.count(Direction.LEFT),
         only_right=found.count(Direction.RIGHT),
         unseen=(_unseen(left, facts), _unseen(right, facts)),
-        facts=tuple(_facts(left, right)),
+        facts=tuple(FactRow(label, value, shown[label]) for label, value in _shown(left).items()),
         notes=tuple((name, badge) for name, run in (("A", left), ("B", right)) for badge in run.notes),
         changes=change_rows(left.config, right.config) if left.config and right.config else None,
         lanes=lanes_panel(sources, facts),
@@ -116,12 +117,6 @@ def _unseen(run: Run, facts: Facts) -> int:
 def _chart(found: Comparison[ChunkId], facts: Facts, left: Run, right: Run) -> Chart | None:
     titles = {chunk_id: chunk_name(hit.chunk.title, hit.chunk.heading_path) for chunk_id, hit in facts.read.items()}
     return rank_flow(found.moves, titles, left=left.side.label, right=right.side.label)
-
-
-def _facts(left: Run, right: Run) -> Iterator[FactRow]:
-    """Yield what both ran with and what it took."""
-    shown = (_shown(left), _shown(right))
-    yield from (FactRow(label, shown[0][label], shown[1][label]) for label in shown[0])
 
 
 def _shown(run: Run) -> Mapping[str, str]:
@@ -140,7 +135,7 @@ def _shown(run: Run) -> Mapping[str, str]:
 def side_choices(
     presets: Sequence[Preset], *, drafts: frozenset[str], chosen: Sequence[Side]
 ) -> tuple[ChoiceGroup, ...]:
-    """Return what a side can be: each preset live, and where it is in `drafts` as its draft, in each of its modes."""
+    """Return the options of a side: each preset in each mode, live and, if it is in `drafts`, as its draft."""
     groups = [ChoiceGroup(preset.name, tuple(_choices(preset.name, drafts))) for preset in presets]
     known = {choice.value for group in groups for choice in group.choices}
     others = {side.value: side.label for side in chosen if side.value not in known}

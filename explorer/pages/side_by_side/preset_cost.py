@@ -1,7 +1,7 @@
-"""What a search took: its time by groups of stages, the language model's calls, and the tokens that it packed."""
+"""The cost of a search: its time by groups of stages, and its language model usage."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from retrieval.engine.state import Span
 from retrieval.presets.contextpack.stages.judge_relevance import RELEVANCE_SPENT
 from retrieval.search.outcome import SearchOutcome
 
-#: Groups of stages in the order in which a search comes to them, and what they are called.
+#: Groups of stages in search order, with labels.
 GROUPS: Final[Mapping[str, str]] = {
     "question": "Query processing",
     "find": "Retrieval",
@@ -25,12 +25,12 @@ GROUPS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ModelUse:
-    """What a language model did for a search."""
+    """The usage of a language model by a search."""
 
     #: Its slug.
     model: str
     calls: int
-    #: Prompts whose judgments were kept from before.
+    #: Prompts whose grades were cached.
     known: int
     prompt_tokens: int
     completion_tokens: int
@@ -39,18 +39,18 @@ class ModelUse:
 
 @dataclass(frozen=True, slots=True)
 class GroupTime:
-    """What one group of stages took."""
+    """The time of a group of stages."""
 
     key: str
     label: str
-    #: Milliseconds of each search, in the searches' order; None where there was none.
+    #: Milliseconds of each search; None for a failed one.
     cells: tuple[str | None, ...]
 
 
 def seconds_by_group(spans: Sequence[Span]) -> dict[str, float]:
-    """Return the seconds of each group of stages, all groups named; a stage that is in none of them ranks.
+    """Return the seconds of each group of stages; an unknown stage counts as ranking.
 
-    What ran inside another stage counts as that one's time, so that the groups sum to the whole search.
+    A stage inside another counts as part of it, so that the groups sum to the search time.
     """
     seconds = dict.fromkeys(GROUPS, 0.0)
     for span in spans:
@@ -67,7 +67,7 @@ def time_bar(outcome: SearchOutcome, *, full_seconds: float) -> tuple[BarPart, .
 
 
 def group_times(outcomes: Sequence[SearchOutcome | None]) -> tuple[GroupTime, ...]:
-    """Return what each group took in each search."""
+    """Return the time of each group in each search."""
     seconds = [seconds_by_group(outcome.trace) if outcome else None for outcome in outcomes]
     return tuple(
         GroupTime(group, label, tuple(milliseconds(it[group]) if it else None for it in seconds))
@@ -76,25 +76,16 @@ def group_times(outcomes: Sequence[SearchOutcome | None]) -> tuple[GroupTime, ..
 
 
 def model_uses(outcome: SearchOutcome) -> tuple[ModelUse, ...]:
-    """Return what language models did for a search; nothing where none judged."""
-    return tuple(_uses(outcome))
-
-
-def _uses(outcome: SearchOutcome) -> Iterator[ModelUse]:
-    for event in (event for span in outcome.trace for event in span.events if event.get("event") == RELEVANCE_SPENT):
-        told: Mapping[str, Any] = event
-        yield ModelUse(
-            model=told["model"],
-            calls=told["calls"],
-            known=told["known"],
-            prompt_tokens=told["prompt_tokens"],
-            completion_tokens=told["completion_tokens"],
-            is_estimated=told["is_estimated"],
-        )
+    """Return the language model usage of a search; empty if none graded."""
+    events: Iterator[Mapping[str, Any]] = (event for span in outcome.trace for event in span.events)
+    names = [field.name for field in fields(ModelUse)]
+    return tuple(
+        ModelUse(**{name: event[name] for name in names}) for event in events if event.get("event") == RELEVANCE_SPENT
+    )
 
 
 def model_words(uses: Sequence[ModelUse]) -> str:
-    """Return what language models did: "m: 2 calls, 1,204 tokens read, 96 written"; "none" where none judged."""
+    """Return the usage: "m: 2 calls, 1,204 prompt tokens, 96 completion tokens"; "none" for none."""
     return "; ".join(_use_words(use) for use in uses) or "none"
 
 
@@ -107,5 +98,5 @@ def _use_words(use: ModelUse) -> str:
 
 
 def cost_words(cost: Decimal) -> str:
-    """Return an amount of the installation's currency: "0.0042"; "0" for nothing."""
+    """Return a cost in the installation's currency: "0.0042"; "0" for nothing."""
     return f"{cost:,.4f}" if cost else "0"
