@@ -1,4 +1,4 @@
-"""CoreCube: who may see what, and where documents come from."""
+"""CoreCube: access control, connections and the application's foundation."""
 
 from corecube.celery import app as celery_app
 

@@ -19,20 +19,20 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "corecube.settings")
 
 
 class Handler(ASGIHandler):
-    """Django's handler, which also refuses a Content-Type that Django fails to read."""
+    """Django's handler, which also handles an invalid Content-Type."""
 
     def create_request(
         self,
         scope: Mapping[str, Any],
         body_file: Any,  # noqa: ANN401 -- Django's signature
     ) -> tuple[ASGIRequest, None] | tuple[None, HttpResponseBase]:
-        """Return the request, or the answer to one that cannot be read."""
+        """Return the request, or an error response."""
         from corecube.api import error_response  # noqa: PLC0415 -- Django must be ready
 
         try:
             return super().create_request(scope, body_file)
         except ValueError:
-            return None, error_response("The Content-Type header cannot be read.", status=400, code="bad_request")
+            return None, error_response("The Content-Type header is not valid.", status=400, code="bad_request")
 
 
 django.setup(set_prefix=False)
@@ -42,7 +42,7 @@ application = ProxyHeadersMiddleware(
     trusted_hosts=settings.CORECUBE_TRUSTED_PROXIES,
 )
 check_database()
-# Load all code now, not with the first request.
+# Load all code before the first request.
 _ = get_resolver().url_patterns
 process.tune_garbage_collection()
 serving.send(sender=None)

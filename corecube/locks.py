@@ -1,4 +1,4 @@
-"""Lock files. The kernel drops a lock with its last holder, killed or not, so none can go stale."""
+"""Lock files. The kernel releases a lock when its last holder ends, so no lock becomes stale."""
 
 import fcntl
 import os
@@ -8,13 +8,13 @@ from pathlib import Path
 
 
 def open_lock(path: Path) -> int:
-    """Open a lock file without locking it, made with its folder if missing; return its file descriptor."""
+    """Open a lock file without locking it, created if missing; return its file descriptor."""
     path.parent.mkdir(parents=True, exist_ok=True)
     return os.open(path, os.O_RDONLY | os.O_CREAT, 0o600)
 
 
 def try_exclusive(lock: int) -> bool:
-    """Lock an open file for its holder alone, unless anybody else has it now; return whether that worked."""
+    """Try to lock an open file exclusively; return whether that succeeded."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -23,18 +23,18 @@ def try_exclusive(lock: int) -> bool:
 
 
 def share(lock: int) -> None:
-    """Lock an open file shared, waiting while somebody has it exclusively."""
+    """Lock an open file as shared, after waiting for an exclusive lock."""
     fcntl.flock(lock, fcntl.LOCK_SH)
 
 
 @contextmanager
 def exclusive(path: Path) -> Iterator[None]:
-    """Hold a lock alone, waiting for it."""
+    """Hold an exclusive lock, after waiting for it."""
     lock = open_lock(path)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
     finally:
-        # A process that was forked meanwhile has the file open too, and closing it here would leave it locked.
+        # A process forked in the meantime also has the file open, so closing would not unlock it.
         fcntl.flock(lock, fcntl.LOCK_UN)
         os.close(lock)

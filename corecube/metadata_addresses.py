@@ -1,8 +1,7 @@
-"""Addresses that no process of CoreCube speaks to: link-local ones, and those of the clouds' metadata services.
+"""Blocks connections to link-local addresses and to the metadata services of cloud providers.
 
-A metadata service gives the credentials of the machine to whoever asks from it. The check is made where a socket
-connects, below every client and after every name is resolved, so that no client, no redirect and no second answer of
-a name server leads around it.
+A metadata service returns the credentials of the machine to any local process. The check runs when a socket connects,
+after name resolution, so that no client, redirect or changed DNS response can bypass it.
 """
 
 import errno
@@ -18,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-REFUSAL: Final = "The address is link-local or belongs to a metadata service. CoreCube never connects to those."
+REFUSAL: Final = "The address is link-local or belongs to a metadata service. CoreCube never connects to these."
 _NETWORKS: Final = tuple(
     map(
         ipaddress.ip_network,
@@ -33,46 +32,46 @@ _NETWORKS: Final = tuple(
         ),
     )
 )
-#: IPv6 networks whose addresses end with an IPv4 address that they stand for: compatible, mapped, translated, NAT64.
+#: IPv6 networks whose addresses contain an IPv4 address at the end: compatible, mapped, translated, NAT64.
 _ENDS_WITH_IPV4: Final = tuple(
     map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48"))
 )
-#: What an interface identifier of ISATAP begins with, in its two forms (RFC 5214).
+#: Prefixes of an ISATAP interface identifier (RFC 5214).
 _ISATAP: Final = frozenset({0x0000_5EFE, 0x0200_5EFE})
 _LOW_32: Final = 0xFFFF_FFFF
 _FAMILIES: Final = frozenset({socket.AF_INET, socket.AF_INET6})
-#: Audit events of a socket that is about to send; their arguments are the socket and the address.
+#: Audit events before a socket sends; the arguments are the socket and the address.
 _SENDING: Final = frozenset({"socket.connect", "socket.sendto", "socket.sendmsg"})
 
 
 def is_refused(address: Address) -> bool:
-    """Return whether an address, or an IPv4 address that it stands for, is never connected to."""
-    return any(meant in network for meant in _meant(address) for network in _NETWORKS)
+    """Return whether an address, or an embedded IPv4 address, is blocked."""
+    return any(it in network for it in _embedded(address) for network in _NETWORKS)
 
 
 def names_refused(host: str) -> bool:
-    """Return whether a host is written as a refused address, in any notation. A name is not resolved."""
-    address = _written_as(host)
+    """Return whether a host is a blocked address in any notation. Names are not resolved."""
+    address = _parsed(host)
     return address is not None and is_refused(address)
 
 
 @cache
 def refuse_connections() -> None:
-    """Let every socket of this process refuse these addresses with a PermissionError, for as long as it runs."""
+    """Make all sockets of this process raise PermissionError for these addresses."""
     sys.addaudithook(_on_audit)
 
 
 def _on_audit(event: str, arguments: tuple[Any, ...]) -> None:
     if event in _SENDING and arguments[0].family in _FAMILIES and isinstance(arguments[1], tuple):
         host = arguments[1][0]
-        if _leads_to_refused(host):
+        if _resolves_to_refused(host):
             logger.warning("address.refused host=%s", host)
             raise PermissionError(errno.EACCES, REFUSAL)
 
 
-def _leads_to_refused(host: str) -> bool:
-    """Return whether a host is, or its name stands for, a refused address."""
-    if (address := _written_as(host)) is not None:
+def _resolves_to_refused(host: str) -> bool:
+    """Return whether a host is, or resolves to, a blocked address."""
+    if (address := _parsed(host)) is not None:
         return is_refused(address)
     try:
         found = {str(address[0]) for *_, address in socket.getaddrinfo(host, None)}
@@ -81,8 +80,8 @@ def _leads_to_refused(host: str) -> bool:
     return any(map(names_refused, found))
 
 
-def _written_as(host: str) -> Address | None:
-    """Return the address that a host is written as, also as one number or in octal; None for a name."""
+def _parsed(host: str) -> Address | None:
+    """Return the address in any notation, such as one number or octal; None for a name."""
     plain = host.strip("[]").partition("%")[0].rstrip(".")
     try:
         return ipaddress.ip_address(plain)
@@ -94,8 +93,8 @@ def _written_as(host: str) -> Address | None:
         return None
 
 
-def _meant(address: Address) -> Iterator[Address]:
-    """Yield an address and the IPv4 addresses that it stands for."""
+def _embedded(address: Address) -> Iterator[Address]:
+    """Yield an address and its embedded IPv4 addresses."""
     yield address
     if not isinstance(address, ipaddress.IPv6Address):
         return

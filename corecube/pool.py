@@ -1,4 +1,4 @@
-"""This process's pool of database connections: how many are at work, and how many the server has room for."""
+"""The pool of database connections: connections in use, and a limit that fits the server."""
 
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -11,54 +11,53 @@ from psycopg_pool import ConnectionPool
 
 _Pool = ConnectionPool[Any]
 
-#: Connections that a pool leaves to other processes and to whoever looks after the server.
-_FOR_OTHERS: Final = 16
-#: A process cannot do with fewer.
+#: Connections reserved for other processes and administrators.
+_RESERVED: Final = 16
 _MINIMUM: Final = 4
-_ROOM_SQL: Final = """
+_USABLE_SQL: Final = """
 SELECT current_setting('max_connections')::int
        - current_setting('superuser_reserved_connections')::int
        - coalesce(current_setting('reserved_connections', true), '0')::int
 """
 
-#: What each pool that has been looked at was made to hold.
+#: The fitted size of each pool.
 _fitted: Final[WeakKeyDictionary[_Pool, int]] = WeakKeyDictionary()
 
 
-def room_for_one(usable: int) -> int:
-    """Return the most connections that one process may hold of a server's, after what others need; at least 4."""
-    return max(_MINIMUM, usable - _FOR_OTHERS)
+def process_limit(usable: int) -> int:
+    """Return the limit of connections for one process of a server with this many usable connections; at least 4."""
+    return max(_MINIMUM, usable - _RESERVED)
 
 
 @receiver(connection_created)
 def fit(connection: BaseDatabaseWrapper, **_: object) -> None:
-    """Make a process's pool no larger than its server has room for, on the pool's first connection."""
+    """Limit the pool to the connections of the server, on the first connection."""
     pool = _pool_of(connection)
     if pool is None or pool in _fitted:
         return
     _fitted[pool] = pool.max_size
     with connection.cursor() as cursor:
-        cursor.execute(_ROOM_SQL)
-        room = room_for_one(cursor.fetchone()[0])
-    if room < pool.max_size:
-        pool.resize(min(pool.min_size, room), room)
-        _fitted[pool] = room
+        cursor.execute(_USABLE_SQL)
+        limit = process_limit(cursor.fetchone()[0])
+    if limit < pool.max_size:
+        pool.resize(min(pool.min_size, limit), limit)
+        _fitted[pool] = limit
 
 
 def max_connections() -> int | None:
-    """Return how many connections the pool may hold; None where there is none, or it was not used yet."""
+    """Return the size limit of the pool; None without a pool, or before its first use."""
     pool = _pool_of(connection)
     return _fitted.get(pool) if pool is not None else None
 
 
-def connections_at_work() -> int:
-    """Return how many connections are taken out of the pool, without the caller's own."""
+def connections_in_use() -> int:
+    """Return the number of connections in use, without that of the caller."""
     pool = _pool_of(connection)
     if pool is None:
         return 0
     stats = pool.get_stats()
-    own = connection.connection is not None
-    return max(0, stats["pool_size"] - stats["pool_available"] - int(own))
+    is_connected = connection.connection is not None
+    return max(0, stats["pool_size"] - stats["pool_available"] - int(is_connected))
 
 
 def _pool_of(connection: Any) -> _Pool | None:  # noqa: ANN401 -- the default connection is a proxy

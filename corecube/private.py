@@ -1,4 +1,4 @@
-"""Files for this account alone: what a process writes, and what an earlier release left open to others."""
+"""Private file permissions: for new files, and for existing ones of an earlier release."""
 
 import os
 import stat
@@ -10,12 +10,12 @@ _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
 def write_privately() -> None:
-    """Let what this process and its children make be for their account alone."""
+    """Make new files of this process and its children private."""
     os.umask(_OTHERS)
 
 
 def make_private(path: Path) -> bool:
-    """Take a file or folder from all other accounts; return False where this account may not do that."""
+    """Remove the permissions of other accounts; return False if this account may not change them."""
     try:
         mode = stat.S_IMODE(path.stat().st_mode)
         if mode & _OTHERS:
@@ -28,7 +28,7 @@ def make_private(path: Path) -> bool:
 
 
 def make_all_private(folder: Path) -> Iterator[Path]:
-    """Do the same with all that a folder holds, and yield what stays open. Links are left alone."""
+    """Make the content of a folder private, except links; yield what could not be changed."""
     for place, folders, files in os.walk(folder):
         for name in (*folders, *files):
             path = Path(place, name)

@@ -1,7 +1,7 @@
-"""How many requests an API key may send in a minute. Counted in the database, so the same for every process.
+"""The rate limit of API keys, counted in the database for all processes.
 
-A bucket that holds a minute's requests and fills evenly, kept as one moment per key: when everything that was sent
-would have come, had it come at the rate (the generic cell rate algorithm, ITU-T I.371). The clock is the database's.
+A token bucket of one minute, stored as one time per key: when all requests would have arrived at the permitted rate
+(the generic cell rate algorithm, ITU-T I.371). The clock is that of the database.
 """
 
 import math
@@ -19,15 +19,15 @@ _MINUTE: Final = timedelta(minutes=1)
 
 
 def take(key: ApiKey) -> None:
-    """Count one request of a key; raise RateLimitedError, and count nothing, when it has sent its minute's already.
+    """Count one request of a key; raise RateLimitedError without counting if the limit is exceeded.
 
-    A key without a limit costs nothing here.
+    A key without a limit runs no query.
     """
     if key.requests_per_minute is None:
         return
     interval = _MINUTE / key.requests_per_minute
     is_within = Q(paced_until__isnull=True) | Q(paced_until__lte=Now() + (_MINUTE - interval))
-    # A server that crashes may forget the last second's requests; waiting for the disk would cost more than a search.
+    # A crash may lose the last second of counts; waiting for the disk would take longer than a search.
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL synchronous_commit TO off")
@@ -39,9 +39,9 @@ def take(key: ApiKey) -> None:
 
 
 def charge(key: ApiKey, requests: int) -> None:
-    """Count requests of a key that are let in whatever it has sent; what goes beyond its minute's it waits for later.
+    """Count additional requests of a key without rejecting them; later requests wait if they exceed the limit.
 
-    So what does the work of many requests counts as many, and a key with a low limit can still send it.
+    Expensive requests count as several, and a key with a low limit can still send them.
     """
     if key.requests_per_minute is None or requests < 1:
         return
@@ -50,7 +50,7 @@ def charge(key: ApiKey, requests: int) -> None:
 
 
 def _wait(key: ApiKey, interval: timedelta) -> int:
-    """Return the whole seconds until there is room for one request, at least 1."""
+    """Return the seconds until the next request is permitted, at least 1."""
     ahead = ExpressionWrapper(F("paced_until") - Now(), output_field=DurationField())
     lead = ApiKey.objects.filter(pk=key.pk).values_list(ahead, flat=True).first() or timedelta()
     return max(1, math.ceil((lead - (_MINUTE - interval)).total_seconds()))

@@ -1,4 +1,4 @@
-"""What else goes when a compartment or a connection is deleted, however that is done."""
+"""Clean-up after a compartment or connection is deleted, or a membership ends."""
 
 from functools import partial
 
@@ -15,7 +15,7 @@ from corecube.models import ApiKey, Compartment, Connection, OidcMembership, Use
 
 @receiver(pre_delete, sender=Compartment)
 def revoke_narrowed_keys(instance: Compartment, **_: object) -> None:
-    """Revoke the keys that are narrowed to the compartment: without it, one narrowed to nothing else would see all."""
+    """Revoke the keys limited to the compartment, which would otherwise have unlimited access."""
     for key in ApiKey.objects.filter(compartments=instance, revoked_at__isnull=True).select_related("user"):
         key.revoked_at = timezone.now()
         key.save(update_fields=["revoked_at"])
@@ -26,7 +26,7 @@ def revoke_narrowed_keys(instance: Compartment, **_: object) -> None:
 
 @receiver(post_delete, sender=Connection)
 def remove_files_with_connection(instance: Connection, **_: object) -> None:
-    """Remove the connection's uploads, and what its connector kept, once the deletion is committed."""
+    """Remove the uploads and the connector state of a connection after the commit."""
     for folder in (upload_folder(instance), state_folder(instance)):
         transaction.on_commit(partial(remove_folder, folder))
 
@@ -35,9 +35,9 @@ def remove_files_with_connection(instance: Connection, **_: object) -> None:
 def unmark_memberships(
     instance: User | Group, action: str, pk_set: set[int] | None, *, reverse: bool, **_: object
 ) -> None:
-    """Forget that a sign-in made a membership when it ends, so that one made by hand later stays."""
+    """Remove the mark of a membership by sign-in when it ends, so that a later manual one is permanent."""
     if action not in {"post_remove", "post_clear"}:
         return
-    own, others = ("group", "user__in") if reverse else ("user", "group__in")
-    marks = OidcMembership.objects.filter(**{own: instance.pk})
-    (marks if pk_set is None else marks.filter(**{others: pk_set})).delete()
+    field, members = ("group", "user__in") if reverse else ("user", "group__in")
+    marks = OidcMembership.objects.filter(**{field: instance.pk})
+    (marks if pk_set is None else marks.filter(**{members: pk_set})).delete()

@@ -1,7 +1,6 @@
-"""Secrets of connections, keys of language models and forwarding secrets of API keys, encrypted at rest.
+"""Encryption of secrets of connections, keys of language models and forwarding secrets of API keys.
 
-They are sealed with keys that are derived from `SECRET_KEY`; after `SECRET_KEY` has changed, what was sealed before
-opens as long as the old one stands in Django's `SECRET_KEY_FALLBACKS`.
+The encryption keys are derived from `SECRET_KEY`. After a change, Django's `SECRET_KEY_FALLBACKS` decrypt old secrets.
 """
 
 import base64
@@ -20,14 +19,14 @@ from corecube.errors import ConfigError
 
 
 class Purpose(StrEnum):
-    """What a sealed token is for; one that was sealed for another purpose does not open."""
+    """The purpose of a token; it cannot be decrypted for another purpose."""
 
     CONNECTION = "connection"
     LANGUAGE_MODEL = "language model"
     FORWARDING = "API key"
 
 
-#: What the keys are derived with.
+#: Context for the key derivation.
 _INFO: Final = {
     Purpose.CONNECTION: b"corecube connection secrets v1",
     Purpose.LANGUAGE_MODEL: b"corecube language model keys v1",
@@ -38,14 +37,14 @@ _MAX_CHARACTERS: Final = 20_000
 
 
 def seal(secrets: Mapping[str, str], purpose: Purpose = Purpose.CONNECTION) -> str:
-    """Return secrets as a token that only this installation opens, empty for none.
+    """Return the encrypted secrets as a token, empty for none.
 
-    Raises ConfigError for what is not a mapping of short texts.
+    Raises ConfigError for values that are not strings or too long.
     """
     if not secrets:
         return ""
     if not all(isinstance(value, str) and isinstance(name, str) for name, value in secrets.items()):
-        raise ConfigError("Secrets must be texts.")
+        raise ConfigError("Secrets must be strings.")
     text = json.dumps(dict(secrets))
     if len(text) > _MAX_CHARACTERS:
         raise ConfigError(f"The secrets are longer than {_MAX_CHARACTERS} characters.")
@@ -53,13 +52,13 @@ def seal(secrets: Mapping[str, str], purpose: Purpose = Purpose.CONNECTION) -> s
 
 
 def unseal(token: str, purpose: Purpose = Purpose.CONNECTION) -> dict[str, str]:
-    """Return the secrets of a token, none for an empty one; raise ConfigError when it cannot be opened."""
+    """Return the secrets of a token, none for an empty one; raise ConfigError if it cannot be decrypted."""
     if not token:
         return {}
     try:
         opened: dict[str, str] = json.loads(_keys(purpose).decrypt(token.encode()))
     except InvalidToken as error:
-        message = f"The {purpose}'s secrets cannot be opened: SECRET_KEY has changed since. Enter them again."
+        message = f"The {purpose}'s secrets cannot be decrypted, because SECRET_KEY has changed. Enter them again."
         raise ConfigError(message) from error
     return opened
 

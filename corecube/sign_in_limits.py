@@ -1,9 +1,9 @@
-"""How many failed sign-ins are accepted: under a name from one address, under a name, and from an address.
+"""Limits of failed sign-ins: by name and address, by name, and by address.
 
-An attempt counts before its password is checked, and is given back when the password was right: attempts at the same
-time cannot pass a limit together. Each limit is a bucket that fills evenly, like an API key's (`corecube.rate_limit`):
-once it is empty there is one attempt at a time, so nobody stays locked out. A browser in which the user has signed in
-before has a bucket to itself, which attempts from elsewhere cannot empty. The clock is the database's.
+An attempt is counted before the password is checked, and removed if it was correct, so that concurrent attempts cannot
+exceed a limit. Each limit is a token bucket as in `corecube.rate_limit`: an empty bucket still permits single attempts,
+so nobody is locked out. A browser in which the user has signed in before has its own bucket, which attempts from
+elsewhere do not affect. The clock is that of the database.
 """
 
 import ipaddress
@@ -23,12 +23,12 @@ from corecube.errors import RefusedForNowError
 from corecube.models import SignInPace
 
 _WINDOW: Final = timedelta(minutes=15)
-#: Stands for the name in the bucket of refusals by the sign-in provider; no digest is this short.
+#: The name in the bucket of refusals by the sign-in provider; digests are longer.
 _PROVIDER: Final = "provider"
 _PROVIDER_REFUSALS: Final = 30
 _IPV6_NETWORK_BITS: Final = 64
 _MAX_ADDRESS_CHARACTERS: Final = 64
-#: Rows that one attempt deletes at the most.
+#: Limit of rows deleted per attempt.
 _BATCH: Final = 100
 _TAKE_SQL: Final = """
 INSERT INTO corecube_signinpace AS pace (name, address, browser, paced_until)
@@ -42,7 +42,7 @@ RETURNING 1
 
 @dataclass(frozen=True, slots=True, order=True)
 class Limit:
-    """One bucket. Empty fields stand for any name, address or browser."""
+    """A bucket. An empty field matches any name, address or browser."""
 
     name: str
     address: str
@@ -52,47 +52,47 @@ class Limit:
 
     @property
     def label(self) -> str:
-        """What the bucket is counted by, in words: "name and address"."""
+        """The fields of the bucket as text: "name and address"."""
         parts = {"name": self.name, "address": self.address, "browser": self.browser}
         return " and ".join(word for word, value in parts.items() if value)
 
     @property
     def interval(self) -> timedelta:
-        """How long one attempt takes to come back."""
+        """The time after which one attempt is permitted again."""
         return _WINDOW / self.failures
 
     def rows(self) -> QuerySet[SignInPace]:
-        """Return the bucket's row, if there is one."""
+        """Return the row of the bucket, if any."""
         return SignInPace.objects.filter(name=self.name, address=self.address, browser=self.browser)
 
 
 class SignInLimitError(RefusedForNowError):
-    """Too many passwords were wrong."""
+    """Too many failed sign-ins."""
 
     code: ClassVar[str] = "sign_in_limit"
 
     def __init__(self, limit: Limit, *, retry_after_seconds: int) -> None:
-        message = f"Too many wrong passwords. Try again in {_in_words(retry_after_seconds)}."
+        message = f"Too many failed sign-ins. Try again in {_in_words(retry_after_seconds)}."
         super().__init__(message, retry_after_seconds=retry_after_seconds)
         self.limit = limit
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A sign-in with a password, and the buckets that it counts against."""
+    """A sign-in with a password, and its buckets."""
 
     username: str
     limits: tuple[Limit, ...]
 
     @classmethod
     def of(cls, username: str, address: str, browser: str = "") -> Self:
-        """Return the attempt under a name from an address, in a browser that is known for this name or in none."""
+        """Return the attempt; `browser` is the mark of a browser known for this name, or empty."""
         name, network = name_digest(username), network_of(address)
-        few = settings.CORECUBE_SIGN_IN_FAILURES
+        failures = settings.CORECUBE_SIGN_IN_FAILURES
         if browser:
-            return cls(username, (Limit(name, "", browser, few),))
+            return cls(username, (Limit(name, "", browser, failures),))
         limits = (
-            Limit(name, network, "", few),
+            Limit(name, network, "", failures),
             Limit(name, "", "", settings.CORECUBE_SIGN_IN_FAILURES_PER_NAME),
             Limit("", network, "", settings.CORECUBE_SIGN_IN_FAILURES_PER_ADDRESS),
         )
@@ -100,9 +100,9 @@ class Attempt:
 
 
 def name_digest(username: str) -> str:
-    """Return what stands for a name: the same for all spellings that people take for the same."""
-    spelling = unicodedata.normalize("NFKC", username).strip().casefold()
-    return salted_hmac("corecube.sign_in", spelling.encode("utf-8", "replace"), algorithm="sha256").hexdigest()
+    """Return a digest of a name, the same for equivalent spellings."""
+    normalized = unicodedata.normalize("NFKC", username).strip().casefold()
+    return salted_hmac("corecube.sign_in", normalized.encode("utf-8", "replace"), algorithm="sha256").hexdigest()
 
 
 def network_of(address: str) -> str:
@@ -119,9 +119,9 @@ def network_of(address: str) -> str:
 
 
 def count(attempt: Attempt) -> None:
-    """Count an attempt; raise SignInLimitError, and count nothing, when one of its buckets is empty."""
+    """Count an attempt; raise SignInLimitError without counting if one of its buckets is empty."""
     with transaction.atomic():
-        # In the same order everywhere, so that two attempts never wait for each other.
+        # In a fixed order, to prevent deadlocks.
         full = next((limit for limit in sorted(attempt.limits) if not _take(limit)), None)
         if full:
             transaction.set_rollback(True)
@@ -130,8 +130,8 @@ def count(attempt: Attempt) -> None:
     _delete_full_buckets()
 
 
-def give_back(attempt: Attempt) -> None:
-    """Take back the count of an attempt that was right; what failed under this name from here is forgiven."""
+def undo_attempt(attempt: Attempt) -> None:
+    """Remove the count of a successful attempt, and the failures of this name from this address or browser."""
     with transaction.atomic():
         for limit in sorted(attempt.limits):
             if limit.name and (limit.address or limit.browser):
@@ -141,20 +141,20 @@ def give_back(attempt: Attempt) -> None:
 
 
 def begins_refusing(limit: Limit) -> bool:
-    """Return whether the audit log does not yet know that a bucket is empty; it does for the next 15 minutes."""
+    """Return whether to record that a bucket is empty, at most once in 15 minutes."""
     is_new = Q(noted_until__isnull=True) | Q(noted_until__lte=Now())
     return bool(limit.rows().filter(is_new).update(noted_until=Now() + _WINDOW))
 
 
 def may_note_provider_refusal(address: str) -> bool:
-    """Count a refusal by the sign-in provider; return whether the audit log has room for it."""
+    """Count a refusal by the sign-in provider; return whether to record it."""
     return _take(Limit(_PROVIDER, network_of(address), "", _PROVIDER_REFUSALS))
 
 
-def lift(*, username: str = "", address: str = "") -> int:
-    """Forget the failed attempts under a name, from an address, or both; all of them without either.
+def reset_limits(*, username: str = "", address: str = "") -> int:
+    """Delete the failed attempts of a name, an address, or both; all of them without either.
 
-    Return how many buckets that fills.
+    Return the number of deleted buckets.
     """
     rows = SignInPace.objects.exclude(name=_PROVIDER)
     rows = rows.filter(name=name_digest(username)) if username else rows
@@ -176,14 +176,14 @@ def _take(limit: Limit) -> bool:
 
 
 def _wait_seconds(limit: Limit) -> int:
-    """Return the whole seconds until a bucket has room for one attempt, at least 1."""
+    """Return the seconds until a bucket permits an attempt, at least 1."""
     ahead = ExpressionWrapper(Greatest(F("paced_until"), Now()) - Now(), output_field=DurationField())
     lead = limit.rows().values_list(ahead, flat=True).first() or timedelta()
     return max(1, math.ceil((lead - (_WINDOW - limit.interval)).total_seconds()))
 
 
 def _delete_full_buckets() -> None:
-    """Delete rows that limit nothing any more; attempts at the same time do not wait for each other."""
+    """Delete expired rows without waiting for concurrent attempts."""
     past = SignInPace.objects.filter(paced_until__lt=Now()).order_by("paced_until")
     with transaction.atomic():
         ids = list(past.select_for_update(skip_locked=True).values_list("pk", flat=True)[:_BATCH])

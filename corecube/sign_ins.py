@@ -21,9 +21,9 @@ from corecube.sign_in_limits import (
     SignInLimitError,
     begins_refusing,
     count,
-    give_back,
     may_note_provider_refusal,
     name_digest,
+    undo_attempt,
 )
 
 logger = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ def record_sign_in(request: HttpRequest | None, user: User, **_: object) -> None
     """Record a sign-in, and remove the attempt from its limits."""
     attempt = _take_attempt(request)
     if request is not None and attempt:
-        give_back(attempt)
+        undo_attempt(attempt)
         request.signed_in_with_password = attempt.username  # type: ignore[attr-defined]  # for `SignInMiddleware`
     if address := _address(request):
         through = {"via": "provider"} if getattr(user, "backend", "") == PROVIDER_BACKEND else {}

@@ -1,4 +1,4 @@
-"""Running a few programs together, and again when one of them ends."""
+"""Runs several programs together, and restarts those that end."""
 
 import os
 import signal
@@ -15,42 +15,42 @@ from corecube.logs import open_log
 from corecube.process import end_with_parent
 
 _POLL_SECONDS: Final = 0.2
-#: A program that ran for so long was well; one that ends sooner is started again so many times in a row.
+#: A program that ends sooner is restarted only a few times in a row.
 _LONG_SECONDS: Final = 60.0
-_MAX_QUICK_RESTARTS: Final = 3
+_MAX_EARLY_RESTARTS: Final = 3
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program to run beside others, and the file that its output goes to."""
+    """A program and its log file."""
 
     name: str
     command: tuple[str, ...]
     log: Path
-    #: What asks it to end in good order.
+    #: The signal for a graceful end.
     stop_signal: signal.Signals = signal.SIGTERM
 
 
 class StopRequest:
-    """Set by Ctrl-C, by SIGTERM and by a closed terminal, between entering and leaving it.
+    """A context manager that records Ctrl-C, SIGTERM and a closed terminal.
 
-    A second signal says that there is no time to end in good order.
+    A second signal requests an immediate end.
     """
 
     def __init__(self) -> None:
-        # A plain number: a handler may interrupt anything, so it must not take a lock.
+        # A plain number, because a signal handler must not use locks.
         self._received = 0
         self._before: dict[int, signal._HANDLER] = {}
 
     def __enter__(self) -> Self:
-        """Take over the signals, except those that the caller chose to ignore (nohup, a job in the background)."""
+        """Handle the signals, except ignored ones (nohup, background jobs)."""
         taken = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
         self._before = {number: signal.signal(number, self._receive) for number in taken}
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Give the signals back."""
+        """Restore the previous handlers."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
@@ -58,86 +58,85 @@ class StopRequest:
         self._received += 1
 
     @property
-    def has_come(self) -> bool:
-        """Whether it was asked for."""
+    def is_set(self) -> bool:
+        """Whether a stop was requested."""
         return self._received > 0
 
     @property
     def is_urgent(self) -> bool:
-        """Whether it was asked for again."""
+        """Whether an immediate stop was requested."""
         return self._received > 1
 
 
 class Restarts:
-    """Decides whether programs that ended are started again, and counts those that end soon after their start."""
+    """Decides whether programs are restarted, and counts early ends."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._begun = clock()
         self._started: dict[str, float] = {}
-        self._quick_ends: dict[str, int] = {}
+        self._early_ends: dict[str, int] = {}
 
     def allows(self, program: Program, *, was_killed: bool) -> bool:
-        """Return whether a program that has just ended may be started again, and count that it is."""
+        """Return whether a program that has just ended may be restarted, and count the restart."""
         name, now = program.name, self._clock()
         ran_long = now - self._started.get(name, self._begun) >= _LONG_SECONDS
         if name not in self._started and not (ran_long or was_killed):
-            return False  # it never came up: a setting may be wrong
+            return False  # it never started properly; a setting may be wrong
         self._started[name] = now
-        self._quick_ends[name] = 0 if ran_long else self._quick_ends.get(name, 0) + 1
-        return self._quick_ends[name] <= _MAX_QUICK_RESTARTS
+        self._early_ends[name] = 0 if ran_long else self._early_ends.get(name, 0) + 1
+        return self._early_ends[name] <= _MAX_EARLY_RESTARTS
 
 
 class Team:
-    """Programs that run as children of this process, each in a process group of its own.
+    """Programs that run as children of this process, each in its own process group.
 
-    Ctrl-C in the terminal therefore reaches only this process, which then stops the children in good order.
+    Ctrl-C in the terminal therefore reaches only this process, which then stops the children gracefully.
     """
 
     def __init__(self) -> None:
         self._children: list[tuple[Program, subprocess.Popen[bytes]]] = []
 
     def start(self, program: Program, *, folder: Path) -> None:
-        """Start one more program in this working directory."""
+        """Start a program in this working directory."""
         self._children.append((program, _start(program, folder)))
 
     def ended(self) -> Program | None:
-        """Return a program that does not run any more, or None."""
+        """Return a program that has ended, or None."""
         for program, child in self._children:
             if _has_ended(child):
-                _collect(child)
+                _reap(child)
                 return program
         return None
 
     def was_killed(self, program: Program) -> bool:
-        """Return whether a program that does not run any more was ended by a signal."""
+        """Return whether an ended program was killed by a signal."""
         return any(child.returncode < 0 for ended, child in self._children if ended is program)
 
-    def start_again(self, program: Program, *, folder: Path) -> None:
-        """Start a program again that has ended."""
+    def restart(self, program: Program, *, folder: Path) -> None:
+        """Restart an ended program."""
         self._children = [entry for entry in self._children if entry[0] is not program]
         self.start(program, folder=folder)
 
     def stop(self, request: StopRequest, *, grace_seconds: float) -> None:
-        """End every program and all that it started: politely first, by force when the grace is over."""
+        """Stop all programs with their children: gracefully first, then by force."""
         for program, child in self._children:
             if not _has_ended(child):
                 child.send_signal(program.stop_signal)
         deadline = time.monotonic() + grace_seconds
-        while self._any_running() and time.monotonic() < deadline and not request.is_urgent:
+        while not all(_has_ended(child) for _, child in self._children):
+            if time.monotonic() >= deadline or request.is_urgent:
+                break
             time.sleep(_POLL_SECONDS)
         for _, child in self._children:
-            _collect(child)
-
-    def _any_running(self) -> bool:
-        return not all(_has_ended(child) for _, child in self._children)
+            _reap(child)
 
 
 @contextmanager
 def running(
     programs: Sequence[Program], request: StopRequest, *, folder: Path, grace_seconds: float = 10.0
 ) -> Iterator[Team]:
-    """Run the programs while the block runs; they have all ended when it is left, however it is left."""
+    """Run the programs during the block; all have ended when it is left."""
     team = Team()
     try:
         for program in programs:
@@ -148,25 +147,27 @@ def running(
 
 
 def wait_until(condition: Callable[[], bool], team: Team, request: StopRequest) -> Program | None:
-    """Return None once the condition holds or a stop was asked for, or else the program that has ended."""
-    while not (condition() or request.has_come):
+    """Wait for the condition or a stop request and return None, or return a program that has ended."""
+    while not (condition() or request.is_set):
         if ended := team.ended():
             return ended
         time.sleep(_POLL_SECONDS)
     return None
 
 
-def keep_running(team: Team, request: StopRequest, *, folder: Path, tell: Callable[[Program], None]) -> Program | None:
-    """Start programs again that end, until a stop is asked for; `tell` is called with each before.
+def keep_running(
+    team: Team, request: StopRequest, *, folder: Path, report: Callable[[Program], None]
+) -> Program | None:
+    """Restart ended programs until a stop request; `report` is called before each restart.
 
-    Return a program that ends again and again, or that never came up; else None.
+    Return a program that ends repeatedly or never started properly; else None.
     """
     restarts = Restarts()
     while ended := wait_until(lambda: False, team, request):
         if not restarts.allows(ended, was_killed=team.was_killed(ended)):
             return ended
-        tell(ended)
-        team.start_again(ended, folder=folder)
+        report(ended)
+        team.restart(ended, folder=folder)
     return None
 
 
@@ -183,14 +184,14 @@ def _start(program: Program, folder: Path) -> "subprocess.Popen[bytes]":
 
 
 def _has_ended(child: "subprocess.Popen[bytes]") -> bool:
-    """Return whether a child has ended; it is not collected, so that its number stays its own."""
+    """Return whether a child has ended, without reaping it, so that its PID is not reused."""
     if child.returncode is not None or not hasattr(os, "waitid"):
         return child.poll() is not None
     return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
-def _collect(child: "subprocess.Popen[bytes]") -> None:
-    """Kill what is left of a child and of all that it started, once: later its number may be another group's."""
+def _reap(child: "subprocess.Popen[bytes]") -> None:
+    """Kill the process group of a child and reap it, only once, because the PID may be reused later."""
     if child.returncode is None or not hasattr(os, "waitid"):
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)

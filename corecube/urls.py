@@ -1,4 +1,4 @@
-"""Every address of the application, by app."""
+"""URLs of the application, by app."""
 
 from django.contrib import admin
 from django.urls import include, path
@@ -17,7 +17,7 @@ urlpatterns = [
     path("logout/provider/", oidc.sign_out_there, name="oidc_sign_out"),
     path("password/", ChangePasswordView.as_view(), name="change_password"),
     path("password/set/<uidb64>/<token>/", SetPasswordView.as_view(), name="set_password"),
-    # The administration's own form would not limit wrong passwords.
+    # The form of the Django admin has no limit of failed attempts.
     path("admin/password_change/", RedirectView.as_view(pattern_name="change_password")),
     path("admin/", admin.site.urls),
     path("", include("retrieval.urls")),

@@ -1,4 +1,4 @@
-"""The version of CoreCube, as the servers of its sources see it."""
+"""The version of CoreCube."""
 
 from typing import Final
 

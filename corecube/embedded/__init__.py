@@ -1,9 +1,8 @@
-"""A database backend that brings its own PostgreSQL (with pgvector), for one machine and no set-up.
+"""A database backend with an embedded PostgreSQL server (with pgvector), for one machine without setup.
 
-Use it as `ENGINE = "corecube.embedded"`. The programs come from a Python package, the data stays in
-`var/postgres`, and the server listens on a Unix socket alone. The first process that connects starts
-it; when the last one has ended, in whatever way, it stops.
+Use it as `ENGINE = "corecube.embedded"`. The programs come from a Python package, the data is in `var/postgres`, and
+the server listens only on a Unix socket. The first process that connects starts it; it stops when the last one ends.
 
-`base` is Django's way in, `server` starts and shares, `install` knows the programs, the system user and
-the configuration, `keeper` is the small process that runs the server.
+`base` is Django's backend, `server` starts and shares the server, `install` has the programs, the system user and the
+configuration, and `keeper` is the small process that runs the server.
 """

@@ -1,10 +1,11 @@
-"""Run a command until nobody holds a lock: `keeper.py USERS_LOCK SERVER_LOCK DATA_DIR SOCKET_DIR UID GID COMMAND...`.
+"""Runs a command while any process holds a lock.
 
-`server.py` starts this file as a process of its own, with PostgreSQL as the command. Every process that
-uses the server holds a shared lock on USERS_LOCK, which the kernel drops when the process ends, killed or not.
-The keeper waits for an exclusive lock; once it has it there is no user left and it stops the server.
-SERVER_LOCK is the number of an open file whose lock the server inherits: held as long as any process of it lives.
-It imports the standard library alone, so that it stays small.
+Usage: `keeper.py USERS_LOCK SERVER_LOCK DATA_DIR SOCKET_DIR UID GID COMMAND...`.
+
+`server.py` starts this file as a separate process, with PostgreSQL as the command. Every process that uses the server
+holds a shared lock on USERS_LOCK, which the kernel releases when the process ends. The keeper waits for an exclusive
+lock; when it gets it, there are no users left, and it stops the server. SERVER_LOCK is the descriptor of an open file
+whose lock all processes of the server inherit. Only the standard library is imported, to save memory.
 """
 
 import contextlib
@@ -23,7 +24,7 @@ def keep(users_lock: str, server_lock: int, account: tuple[int, int], folder: st
     is_root = os.geteuid() == 0
     server = subprocess.Popen(  # noqa: S603 -- our own program
         command,
-        # It is entered as root and stays open to a user who could not reach it.
+        # Entered as root, because the user may have no access to the parent directories.
         cwd=folder,
         pass_fds=[server_lock],
         stdin=subprocess.DEVNULL,
@@ -37,12 +38,12 @@ def keep(users_lock: str, server_lock: int, account: tuple[int, int], folder: st
 
 
 def stop(server: "subprocess.Popen[bytes]") -> None:
-    """Ask PostgreSQL for a fast shutdown: sessions end, nothing that was committed is lost."""
+    """Request a fast shutdown of PostgreSQL, without loss of committed data."""
     server.send_signal(signal.SIGINT)
 
 
 def _stop_when_free(users_lock: str, server: "subprocess.Popen[bytes]") -> None:
-    """Wait until no user is left, then stop. The lock is held until this process ends: nobody starts meanwhile."""
+    """Wait until no user is left, then stop. The lock is held until this process ends, to prevent a new start."""
     fcntl.flock(os.open(users_lock, os.O_RDONLY), fcntl.LOCK_EX)
     stop(server)
 
@@ -50,14 +51,14 @@ def _stop_when_free(users_lock: str, server: "subprocess.Popen[bytes]") -> None:
 def _main(users_lock: str, server_lock: str, data_dir: str, socket_dir: str, *rest: str) -> int:
     uid, gid, *command = rest
     status = keep(users_lock, int(server_lock), (int(uid), int(gid)), data_dir, command)
-    # Only a folder that was made for the socket is empty now and goes.
+    # Removes only a separate folder of the socket, which is empty now.
     with contextlib.suppress(OSError):
         os.rmdir(socket_dir)  # noqa: PTH106 -- pathlib would double this process's memory
     return status
 
 
 if __name__ == "__main__":
-    # A grandchild of the process that started it: nobody has to collect it.
+    # A grandchild of the starting process, which does not need to reap it.
     if os.fork():
         os._exit(0)
     sys.exit(_main(*sys.argv[1:]))

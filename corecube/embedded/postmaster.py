@@ -12,20 +12,20 @@ from typing import Final
 from corecube.embedded.install import WORKING_FOLDER
 
 PORT: Final = "5432"
-#: Lines of `postmaster.pid`, counted from 0.
+#: Lines of `postmaster.pid`, from 0.
 _PID, _SOCKET_DIR, _STATUS = 0, 4, 7
 
 
 @dataclass(frozen=True, slots=True)
 class Postmaster:
-    """The content of a pid file; the process may be gone."""
+    """The content of a PID file, whose process may have ended."""
 
     pid: int
     socket_dir: str
     status: str
 
     def accepts(self) -> bool:
-        """Return whether the server takes connections now."""
+        """Return whether the server accepts connections."""
         if self.status != "ready":
             return False
         with socket.socket(socket.AF_UNIX) as probe, suppress(OSError):
@@ -34,13 +34,13 @@ class Postmaster:
         return False
 
     def stop(self) -> None:
-        """Ask for a fast shutdown: sessions end, nothing that was committed is lost."""
+        """Request a fast shutdown, without loss of committed data."""
         with suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGINT)
 
 
 def read_postmaster(data_dir: Path) -> Postmaster | None:
-    """Return what the pid file says, or None when there is none or it is not whole yet."""
+    """Return the content of the PID file; None for a missing or incomplete one."""
     try:
         lines = (data_dir / "postmaster.pid").read_text(encoding="utf-8").splitlines()
         socket_dir = lines[_SOCKET_DIR].strip()
@@ -51,10 +51,9 @@ def read_postmaster(data_dir: Path) -> Postmaster | None:
 
 
 def drop_reused_pid(data_dir: Path) -> None:
-    """Remove the pid files of a server that is gone when its number is another process's now.
+    """Remove the PID files of a stopped server if another process has its PID now, as after a restart of a container.
 
-    That happens when a container restarts. PostgreSQL would take that process for a running server; a
-    number that nobody has, it judges itself. Call it with no process of an earlier server left.
+    PostgreSQL would take that process for a running server. Call it only if no process of an earlier server is left.
     """
     postmaster = read_postmaster(data_dir)
     if postmaster and _is_alive(postmaster.pid) and _is_not_server(postmaster.pid, data_dir):
@@ -63,7 +62,7 @@ def drop_reused_pid(data_dir: Path) -> None:
 
 
 def _is_alive(pid: int) -> bool:
-    """Return whether there is a process with this number, anybody's."""
+    """Return whether any process has this PID."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -74,28 +73,29 @@ def _is_alive(pid: int) -> bool:
 
 
 def _is_not_server(pid: int, data_dir: Path) -> bool:
-    """Return whether the process surely is not this directory's server: PostgreSQL works inside its data."""
+    """Return whether the process is certainly not this server, whose working directory is its data directory."""
     if not Path("/proc/self/cwd").exists():
         return False
     try:
         return Path(f"/proc/{pid}/cwd").resolve(strict=True) != data_dir.resolve()
     except OSError:
-        return True  # another user's process, or a dead one that nobody has collected
+        return True  # the process of another user, or a zombie
 
 
 _PROCESSES: Final = Path("/proc")
 
 
 def cluster_name(data_dir: Path) -> str:
-    """Return what the server of a data directory is called in the titles of its processes."""
+    """Return the name of the server in the titles of its processes."""
     facts = data_dir.stat()
     return f"corecube-{facts.st_dev:x}-{facts.st_ino:x}"
 
 
 def end_orphans(data_dir: Path, uid: int) -> int:
-    """Kill the user's processes of this server that outlived its main process; return how many there were.
+    """Kill the processes of this server that outlived its main process; return their number.
 
-    Nothing is lost that was committed: the next start recovers it. Without /proc none is found.
+    Busy ones may not notice its end for hours, and no server can start as long as they may write to shared memory.
+    The next start recovers all committed data. Without /proc none is found.
     """
     found = list(_orphans(cluster_name(data_dir), uid))
     for pid in found:
@@ -113,7 +113,7 @@ def _orphans(cluster: str, uid: int) -> Iterator[int]:
 
 
 def _is_main(folder: Path, cluster: str) -> bool:
-    """Return whether a process is the server's main one, which was started with the cluster's name."""
+    """Return whether a process is the main process of the server."""
     try:
         return f"cluster_name={cluster}\0" in _command(folder)
     except OSError:
@@ -125,6 +125,6 @@ def _command(folder: Path) -> str:
 
 
 def _parent(folder: Path) -> Path:
-    # The name, in brackets, may hold anything; behind it stand the state and the parent.
+    # After the name in parentheses, which may contain anything, follow the state and the parent.
     state_and_on = (folder / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
     return _PROCESSES / state_and_on[1]

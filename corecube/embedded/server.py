@@ -1,9 +1,9 @@
-"""Starting and sharing the embedded PostgreSQL server.
+"""Starts and shares the embedded PostgreSQL server.
 
-Three locks stand beside the data directory:
-users   held shared by every process that uses the server; the keeper waits to have it alone
-start   held by the process that is looking for the server or starting it
-server  held by the keeper, the server and every process of the server, who inherit it
+There are three locks next to the data directory:
+users   shared lock of every process that uses the server; the keeper waits for the exclusive lock
+start   lock of the process that looks for the server or starts it
+server  lock of the keeper and all processes of the server, which inherit it
 """
 
 import logging
@@ -42,17 +42,17 @@ _in_use: "Final[dict[Path, EmbeddedServer]]" = {}
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedServer:
-    """A running embedded server that this process is a user of."""
+    """A running embedded server that this process uses."""
 
     data_dir: Path
     socket_dir: str
-    #: The open lock file that makes this process a user.
+    #: The open lock file of this user.
     users_lock: int
     port: str = field(default=PORT, init=False)
     user: str = field(default=install.SUPERUSER, init=False)
 
     def connect(self, database: str) -> "psycopg.Connection[tuple[object, ...]]":
-        """Return a connection of its own, in autocommit mode, outside Django's pool."""
+        """Return a new connection in autocommit mode, outside Django's pool."""
         return psycopg.connect(
             host=self.socket_dir,
             port=self.port,
@@ -64,10 +64,9 @@ class EmbeddedServer:
 
 
 def embedded_server(data_dir: Path) -> EmbeddedServer:
-    """Return the server of this data directory, started if this process did not use it yet.
+    """Return the server of a data directory, which is started if needed.
 
-    The process is a user of it until it ends or calls `release`; forked children share that. Raises
-    DatabaseUnavailableError when the server does not start.
+    The process is a user until it ends or calls `release`, with its forked children. Raises DatabaseUnavailableError.
     """
     if server := _in_use.get(data_dir):
         return server
@@ -78,13 +77,13 @@ def embedded_server(data_dir: Path) -> EmbeddedServer:
 
 
 def restarted_server(data_dir: Path) -> EmbeddedServer:
-    """Return the server of this data directory, started again when it is gone, by whatever ended it.
+    """Return the server of a data directory, restarted if it has stopped; the process must be a user.
 
-    The process is a user of it already. Raises DatabaseUnavailableError when the server does not start.
+    Raises DatabaseUnavailableError.
     """
     before = embedded_server(data_dir)
     found = _found_or_started(data_dir, before.users_lock)
-    if data_dir in _in_use:  # not released meanwhile
+    if data_dir in _in_use:  # not released in the meantime
         _in_use[data_dir] = found
     return found
 
@@ -102,9 +101,9 @@ def ensure_database(server: EmbeddedServer, name: str) -> None:
 
 
 def release(data_dir: Path) -> None:
-    """Stop being a user of the server, if this process is one.
+    """Stop using the server, and wait until it has stopped, unless other processes use it.
 
-    Returns when the server has stopped, unless others still use it. Close the connections to it before.
+    Close all connections before.
     """
     server = _in_use.pop(data_dir, None)
     if server is None:
@@ -116,7 +115,7 @@ def release(data_dir: Path) -> None:
         if try_exclusive(lock):
             _stop(data_dir)
         else:
-            share(lock)  # waits if it is the keeper that has the lock: it is stopping the server
+            share(lock)  # waits for a keeper that is stopping the server
     finally:
         os.close(lock)
 
@@ -126,18 +125,18 @@ def _lock_path(data_dir: Path, name: str) -> Path:
 
 
 def log_path(data_dir: Path) -> Path:
-    """Return where the server writes its log."""
+    """Return the path of the server's log."""
     return data_dir.parent / "log" / "postgres.log"
 
 
 def _use(data_dir: Path) -> EmbeddedServer:
-    """Become a user of the server."""
+    """Become a user of the server, and return it."""
     try:
         users = open_lock(_lock_path(data_dir, "users"))
     except OSError as error:
         raise _unusable(data_dir, error) from error
     try:
-        share(users)  # waits while a keeper that found no user is still stopping the server
+        share(users)  # waits for a keeper that is stopping the server
         return _found_or_started(data_dir, users)
     except (OSError, DatabaseUnavailableError):
         os.close(users)
@@ -145,7 +144,7 @@ def _use(data_dir: Path) -> EmbeddedServer:
 
 
 def _found_or_started(data_dir: Path, users: int) -> EmbeddedServer:
-    """Return the server, started if it does not run; the caller is a user of it. Raises DatabaseUnavailableError."""
+    """Return the server, started if needed; the caller is a user. Raises DatabaseUnavailableError."""
     try:
         account = install.server_account(data_dir)
         with exclusive(_lock_path(data_dir, "start")):
@@ -155,11 +154,11 @@ def _found_or_started(data_dir: Path, users: int) -> EmbeddedServer:
 
 
 def _unusable(data_dir: Path, error: Exception) -> DatabaseUnavailableError:
-    return DatabaseUnavailableError(f"The embedded PostgreSQL in {data_dir} cannot be used. {error}")
+    return DatabaseUnavailableError(f"The embedded PostgreSQL in {data_dir} is not available. {error}")
 
 
 def _find_or_start(data_dir: Path, users: int, account: pwd.struct_passwd) -> EmbeddedServer:
-    """Return the running server, or start it once no process of an earlier one is left."""
+    """Return the running server, or start it when no process of an earlier one is left."""
     while (found := _accepting(data_dir)) is None:
         server = open_lock(_lock_path(data_dir, "server"))
         try:
@@ -184,7 +183,7 @@ def _accepting(data_dir: Path) -> Postmaster | None:
 
 def _launch(data_dir: Path, server: int, account: pwd.struct_passwd) -> None:
     """Start the server, which inherits the lock."""
-    install.open_programs(account)
+    install.allow_programs(account)
     install.create_data_dir(data_dir, account)
     drop_reused_pid(data_dir)
     socket_dir = _socket_dir(data_dir, account)
@@ -193,13 +192,13 @@ def _launch(data_dir: Path, server: int, account: pwd.struct_passwd) -> None:
     data = install.name_for_server(data_dir, account)
     sockets = data if socket_dir == str(data_dir) else socket_dir
     postgres = [str(install.program("postgres")), f"-D{data}", f"-k{sockets}", f"-p{PORT}", *given]
-    # Without its keeper nobody would stop the server; SIGINT asks it for a fast shutdown.
+    # The server must end with its keeper; SIGINT requests a fast shutdown.
     command = [*end_with_parent(signal.SIGINT), *postgres]
     _launch_keeper(data_dir, server, [socket_dir, str(account.pw_uid), str(account.pw_gid), *command])
 
 
 def _launch_keeper(data_dir: Path, server: int, arguments: list[str]) -> None:
-    """Start the keeper in a session of its own, so that Ctrl-C in a terminal does not reach it."""
+    """Start the keeper in a new session, so that Ctrl-C in a terminal does not reach it."""
     script = Path(__file__).with_name("keeper.py")
     with open_log(log_path(data_dir)) as output:
         subprocess.run(  # noqa: S603 -- our own program
@@ -216,23 +215,25 @@ def _launch_keeper(data_dir: Path, server: int, arguments: list[str]) -> None:
 
 
 def _wait_until_ready(data_dir: Path) -> None:
-    """Return when the server accepts connections, after a crash perhaps in minutes.
+    """Wait until the server accepts connections, which may take minutes after a crash.
 
-    Raises DatabaseUnavailableError when it has ended instead.
+    Raises DatabaseUnavailableError if it has ended.
     """
     server = open_lock(_lock_path(data_dir, "server"))
     try:
         while _accepting(data_dir) is None:
             if try_exclusive(server):
                 log = log_path(data_dir)
-                raise DatabaseUnavailableError("\n".join([f"It did not start; its log {log} ends:", *last_lines(log)]))
+                raise DatabaseUnavailableError(
+                    "\n".join([f"It did not start. The end of its log {log}:", *last_lines(log)])
+                )
             time.sleep(_POLL_SECONDS)
     finally:
         os.close(server)
 
 
 def _stop(data_dir: Path) -> None:
-    """Stop the server, if it runs, and wait until the last of its processes has ended."""
+    """Stop a running server, and wait until all its processes have ended."""
     if postmaster := read_postmaster(data_dir):
         postmaster.stop()
     with exclusive(_lock_path(data_dir, "server")):
@@ -240,10 +241,10 @@ def _stop(data_dir: Path) -> None:
 
 
 def _socket_dir(data_dir: Path, account: pwd.struct_passwd) -> str:
-    """Return the folder for the socket: the data directory, or a private one where its path will not do.
+    """Return the folder of the socket: the data directory, or a temporary one if that path is not usable.
 
-    A socket's path is short, and PostgreSQL reads commas and quotes in it as a list's. A server that was killed has
-    left its folder behind, which serves again.
+    The path of a socket must be short, and PostgreSQL parses commas and quotes in it as a list. The folder of a killed
+    server is reused.
     """
     path = str(data_dir / f".s.PGSQL.{PORT}")
     if len(os.fsencode(path)) <= _SOCKET_PATH_BYTES and not set(path) & {",", '"'}:

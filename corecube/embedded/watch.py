@@ -1,4 +1,4 @@
-"""Looking after the embedded server while CoreCube runs: whoever finds it gone starts it again."""
+"""Watches the embedded server while CoreCube runs, and restarts it."""
 
 import logging
 from collections.abc import Iterator
@@ -10,16 +10,16 @@ from django.db import Error, connection
 
 logger = logging.getLogger(__name__)
 
-_LOOK_SECONDS: Final = 0.5
-#: How long the end of the block waits for a look that is not over.
+_INTERVAL_SECONDS: Final = 0.5
+#: Maximum wait for a running check at the end of the block.
 _JOIN_SECONDS: Final = 5.0
 
 
 @contextmanager
 def watched_database() -> Iterator[None]:
-    """Look twice a second, while the block runs, whether the database answers, so that nobody has to ask for it first.
+    """Check the embedded database twice a second during the block, so that no request has to wait for a restart.
 
-    Connecting starts a server that is gone. A server of somebody else's is left alone.
+    A check connects, which restarts a stopped server.
     """
     if connection.settings_dict["ENGINE"] != "corecube.embedded":
         yield
@@ -35,20 +35,20 @@ def watched_database() -> Iterator[None]:
 
 
 def _watch(is_over: Event) -> None:
-    was_there = True
-    while not is_over.wait(_LOOK_SECONDS):
-        is_there = _answers(was_there=was_there)
-        if is_there and not was_there:
+    was_available = True
+    while not is_over.wait(_INTERVAL_SECONDS):
+        is_available = _is_available(was_available=was_available)
+        if is_available and not was_available:
             logger.warning("database.available_again")
-        was_there = is_there
+        was_available = is_available
 
 
-def _answers(*, was_there: bool) -> bool:
-    """Return whether a connection to the database can be had, and log why not, once."""
+def _is_available(*, was_available: bool) -> bool:
+    """Return whether the database is available; log the first failure."""
     try:
         connection.ensure_connection()
     except Error as error:
-        if was_there:
+        if was_available:
             logger.warning("database.unavailable error=%s", error)
         return False
     finally:

@@ -1,1 +1,1 @@
-"""Signing in through an OpenID Connect provider."""
+"""Sign-in through an OpenID Connect provider."""

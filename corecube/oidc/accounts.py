@@ -1,4 +1,4 @@
-"""Finding or making the user of a person whom the provider vouches for."""
+"""Finds or creates the user of a person authenticated by the provider."""
 
 import hashlib
 import re
@@ -12,19 +12,19 @@ from django.utils import timezone
 from corecube import audit
 from corecube.models import OidcIdentity, User
 from corecube.oidc.claims import Person
-from corecube.oidc.groups import follow_claims
+from corecube.oidc.groups import update_groups
 from corecube.oidc.problems import InactiveAccountError, NoAccountError
 
-#: Tries to keep a new person, of whom another request may be making the same or their name be taken meanwhile.
+#: Attempts to create a user, as concurrent requests may create the same user or name.
 _ATTEMPTS: Final = 3
 _MAX_USERNAME_LENGTH: Final = 150
 _NOT_IN_USERNAMES: Final = re.compile(r"[^\w.@+-]+")
 
 
 def user_of(person: Person) -> User:
-    """Return the user whom a person signs in as, with names, groups and admin right as the provider has them.
+    """Return the user of a person, with names, groups and admin rights updated from the provider.
 
-    Raises NoAccountError where there is none and none may be made, and InactiveAccountError.
+    Raises NoAccountError if there is none and none may be created, and InactiveAccountError.
     """
     for attempt in range(_ATTEMPTS):
         try:
@@ -43,16 +43,16 @@ def _signed_in(person: Person) -> User:
     user = User.objects.select_for_update().get(pk=identity.user_id)
     if not user.is_active:
         raise InactiveAccountError
-    _follow_names(user, person)
-    follow_claims(user, person.groups)
-    _follow_admin(user, identity, person)
+    _update_names(user, person)
+    update_groups(user, person.groups)
+    _update_admin(user, identity, person)
     identity.last_used_at = timezone.now()
     identity.save(update_fields=["last_used_at", "gives_admin"])
     return user
 
 
 def _new_identity(person: Person) -> OidcIdentity:
-    """Tie a person to the user with their verified mail address, where that is allowed, or to a new user."""
+    """Link a person to the user with their verified email address, if allowed, or to a new user."""
     user = _user_by_mail(person)
     if user is not None:
         audit.record("user.linked", actor=None, subject=user.username, issuer=person.issuer)
@@ -65,8 +65,8 @@ def _new_identity(person: Person) -> OidcIdentity:
 
 
 def _user_by_mail(person: Person) -> User | None:
-    """Return the one user with a person's verified address, who has not signed in through this provider before."""
-    # Letters that only look alike are the same to the database in some cases (CVE-2019-19844).
+    """Return the only user with the verified email address, if not linked to this provider yet."""
+    # The database may treat similar non-ASCII letters as equal (CVE-2019-19844).
     if not settings.CORECUBE_OIDC_LINK_BY_MAIL or not person.mail.isascii() or not person.mail:
         return None
     found = list(User.objects.filter(email__iexact=person.mail)[:2])
@@ -76,7 +76,7 @@ def _user_by_mail(person: Person) -> User | None:
 
 
 def _free_username(person: Person) -> str:
-    """Return the wanted name or, where somebody has it, the same with a number."""
+    """Return the requested name, with a number if it is taken."""
     return next(name for name in _usernames(person) if not User.objects.filter(username__iexact=name).exists())
 
 
@@ -92,15 +92,15 @@ def _usernames(person: Person) -> Iterator[str]:
         number += 1
 
 
-def _follow_names(user: User, person: Person) -> None:
+def _update_names(user: User, person: Person) -> None:
     names = (person.first_name or user.first_name, person.last_name or user.last_name)
     if names != (user.first_name, user.last_name):
         user.first_name, user.last_name = names
         user.save(update_fields=["first_name", "last_name"])
 
 
-def _follow_admin(user: User, identity: OidcIdentity, person: Person) -> None:
-    """Give or take the admin right by the claim; one that somebody gave by hand stays."""
+def _update_admin(user: User, identity: OidcIdentity, person: Person) -> None:
+    """Give or remove admin rights by the claim; manually given ones are unchanged."""
     is_wanted = bool(settings.CORECUBE_OIDC_ADMIN_GROUP) and settings.CORECUBE_OIDC_ADMIN_GROUP in person.groups
     if is_wanted == user.is_staff or (not is_wanted and not identity.gives_admin):
         return

@@ -1,4 +1,4 @@
-"""Django's way to the user of a finished sign-in: the library's code flow with our own verification and look-up."""
+"""The authentication backend of the provider: the code flow of mozilla-django-oidc with stricter verification."""
 
 import base64
 from collections.abc import Mapping
@@ -19,22 +19,22 @@ from corecube.oidc.provider import Provider, provider
 
 
 class ProviderBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # the library has no types
-    """Signs in whom the configured provider vouches for. Every refusal is a SignInError."""
+    """Authenticates users of the configured provider. All failures are SignInErrors."""
 
     def __init__(self) -> None:
-        # Django makes one for each request of a session; the provider is asked only when somebody signs in.
+        # Created for every request of a session, so it must not contact the provider.
         self.OIDC_RP_CLIENT_ID = settings.CORECUBE_OIDC_CLIENT_ID
         self.OIDC_RP_CLIENT_SECRET = settings.CORECUBE_OIDC_CLIENT_SECRET
         self.UserModel = User
 
     @staticmethod
     def get_settings(attr: str, *args: object) -> object:
-        """Return what the library asks its settings for: ours have other names."""
+        """Return the library's settings from those of CoreCube."""
         return {"OIDC_AUTHENTICATION_CALLBACK_URL": "oidc_callback"}.get(attr, args[0] if args else None)
 
     def authenticate(self, request: HttpRequest | None, *, nonce: str, code_verifier: str) -> User | None:
-        """Return the user of a sign-in that came back with a code; raise SignInError."""
-        # The provider may be slow, and the database is not needed until it has answered.
+        """Return the user of a sign-in with an authorization code; raise SignInError."""
+        # The provider may be slow, and the database is not needed until it responds.
         release_connection()
         user: User | None = super().authenticate(request, nonce=nonce, code_verifier=code_verifier)
         return user
@@ -52,7 +52,7 @@ class ProviderBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # the l
         return post_form(at.token_url, form, trusted_host=at.host, headers=headers)
 
     def verify_token(self, token: object, *, nonce: str) -> dict[str, Any]:
-        """Return what an ID token says; raise UntrustedAnswerError."""
+        """Return the claims of an ID token; raise UntrustedAnswerError."""
         if not isinstance(token, str):
             raise UntrustedAnswerError
         at = provider()
@@ -61,21 +61,21 @@ class ProviderBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # the l
 
     def get_or_create_user(self, access_token: object, id_token: str, payload: Mapping[str, Any]) -> User:  # noqa: ARG002 -- the library's signature
         """Return the user of a verified token; raise SignInError."""
-        told = {**_userinfo(provider(), access_token, payload["sub"]), **payload}
-        return user_of(person_of(told, groups_claim=settings.CORECUBE_OIDC_GROUPS_CLAIM))
+        claims = {**_userinfo(provider(), access_token, payload["sub"]), **payload}
+        return user_of(person_of(claims, groups_claim=settings.CORECUBE_OIDC_GROUPS_CLAIM))
 
     def get_user(self, user_id: int) -> User | None:
-        """Return the user of a session, none who has been shut out."""
+        """Return the active user of a session."""
         return User.objects.filter(pk=user_id, is_active=True).first()
 
 
 def _userinfo(at: Provider, access_token: object, subject: str) -> dict[str, Any]:
-    """Return what else the provider tells of the same person; nothing where it has no address for that."""
+    """Return the userinfo claims of the same person; empty without an endpoint."""
     if not at.userinfo_url:
         return {}
     if not isinstance(access_token, str) or not access_token.isascii() or not access_token.isprintable():
         raise UntrustedAnswerError
-    told = get_json(at.userinfo_url, trusted_host=at.host, headers={"Authorization": f"Bearer {access_token}"})
-    if told.get("sub") != subject:
+    claims = get_json(at.userinfo_url, trusted_host=at.host, headers={"Authorization": f"Bearer {access_token}"})
+    if claims.get("sub") != subject:
         raise UntrustedAnswerError
-    return told
+    return claims

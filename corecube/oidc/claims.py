@@ -12,17 +12,16 @@ from corecube.oidc.problems import UntrustedAnswerError
 _MAX_NAME_LENGTH: Final = 150
 _MAX_MAIL_LENGTH: Final = 254
 _MAX_GROUP_LENGTH: Final = 500
-#: Values of the groups claim that are read.
 _MAX_GROUPS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody whom the provider vouches for."""
+    """A person authenticated by the provider."""
 
     issuer: str
     subject: str
-    #: What they would like to be called here; empty where the provider does not say.
+    #: The preferred username; empty if unknown.
     username: str
     first_name: str
     last_name: str
@@ -32,7 +31,7 @@ class Person:
 
 
 def person_of(claims: Mapping[str, Any], *, groups_claim: str) -> Person:
-    """Return the person whom verified claims describe; what is missing or of the wrong form is left empty."""
+    """Return the person in verified claims; missing or invalid values are empty."""
     return Person(
         issuer=claims["iss"],
         subject=claims["sub"],
@@ -45,9 +44,9 @@ def person_of(claims: Mapping[str, Any], *, groups_claim: str) -> Person:
 
 
 def groups_of(claims: Mapping[str, Any], name: str) -> frozenset[str]:
-    """Return the values of the groups claim: a list of texts or one text.
+    """Return the values of the groups claim: a list of strings or one string.
 
-    A name with dots is a claim's own name or, where there is none such, a path: "realm_access.roles".
+    A name with dots is the name of a claim or else a path: "realm_access.roles".
     """
     found: Any = claims.get(name)
     if found is None:
@@ -60,9 +59,9 @@ def groups_of(claims: Mapping[str, Any], name: str) -> frozenset[str]:
 
 
 def _verified_mail(claims: Mapping[str, Any]) -> str:
-    """Return the e-mail address if the provider says that it has verified it."""
-    said = claims.get("email_verified")
-    is_verified = said is True or said == "true"
+    """Return the email address if the provider has verified it."""
+    verified = claims.get("email_verified")
+    is_verified = verified is True or verified == "true"
     mail = _text(claims, "email", _MAX_MAIL_LENGTH)
     return mail if is_verified and "@" in mail else ""
 
@@ -72,18 +71,17 @@ def _text(claims: Mapping[str, Any], name: str, max_length: int) -> str:
     return value.replace("\0", "").strip()[:max_length] if isinstance(value, str) else ""
 
 
-#: Signatures that are accepted, and the kind of key of each; whatever the token says itself.
+#: Accepted signature algorithms with their key types.
 _KEY_TYPES: Final = {"RS256": "RSA", "ES256": "EC"}
-#: How far the provider's clock may be off, in seconds.
+#: Tolerated clock difference in seconds.
 _LEEWAY: Final = 60
 _MAX_SUBJECT_LENGTH: Final = 255
 
 
 def verified_claims(token: str, jwks: Mapping[str, Any], *, issuer: str, client_id: str, nonce: str) -> dict[str, Any]:
-    """Return what an ID token says.
+    """Return the claims of an ID token (OpenID Connect Core 1.0, section 3.1.3.7).
 
-    Raises UntrustedAnswerError for one that is not signed by a key of `jwks` with RS256 or ES256, is not this
-    issuer's, not for this client, not of this sign-in, or over.
+    Raises UntrustedAnswerError for an invalid signature, issuer, client or nonce, and for an expired token.
     """
     try:
         header = jwt.get_unverified_header(token)
@@ -104,7 +102,7 @@ def verified_claims(token: str, jwks: Mapping[str, Any], *, issuer: str, client_
 
 
 def _require_ours(claims: Mapping[str, Any], client_id: str, nonce: str) -> None:
-    """Refuse a token of another sign-in, one made for others too, and a subject that cannot be kept."""
+    """Reject a token of another sign-in or client, and an invalid subject."""
     given, subject, audience = claims.get("nonce"), claims["sub"], claims["aud"]
     is_same = isinstance(given, str) and bool(nonce) and hmac.compare_digest(given.encode(), nonce.encode())
     is_shared = isinstance(audience, list) and len(audience) > 1
@@ -115,7 +113,7 @@ def _require_ours(claims: Mapping[str, Any], client_id: str, nonce: str) -> None
 
 
 def _key_for(header: Mapping[str, Any], jwks: Mapping[str, Any]) -> jwt.PyJWK:
-    """Return the one published key that can have signed; raise UntrustedAnswerError."""
+    """Return the only matching published key; raise UntrustedAnswerError."""
     algorithm, name = header.get("alg"), header.get("kid")
     kind = _KEY_TYPES.get(str(algorithm))
     keys = jwks.get("keys")

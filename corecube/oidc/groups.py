@@ -1,4 +1,4 @@
-"""Groups that follow from the provider's claims: which value opens which group, and who is in one by a sign-in."""
+"""Groups by the provider's groups claim: mappings of values, and memberships by sign-in."""
 
 from collections.abc import Collection
 
@@ -13,24 +13,24 @@ from corecube.reach import ReachChange, reach_change, reach_of
 
 @transaction.atomic
 def map_value(group: Group, value: str, *, actor: User) -> OidcGroup:
-    """Let a value of the groups claim open a group from the next sign-in on.
+    """Map a value of the groups claim to a group, from the next sign-in.
 
-    Raises InvalidRequestError for a value that opens a group already.
+    Raises InvalidRequestError for a value that is mapped already.
     """
     try:
         with transaction.atomic():
             made = OidcGroup.objects.create(value=value, group=group)
     except IntegrityError as error:
-        raise InvalidRequestError("This value opens a group already.") from error
+        raise InvalidRequestError("This value is already mapped to a group.") from error
     audit.record("group.claim_added", actor=actor, subject=group.name, value=value[:200])
     return made
 
 
 @transaction.atomic
 def unmap_value(mapping: OidcGroup, *, actor: User) -> ReachChange:
-    """Let a value open its group no longer; return what people lost sight of.
+    """Remove the mapping of a value; return the change of access.
 
-    Whom sign-ins put into the group leave it at once, unless another value opens it: then at their next sign-in.
+    Members by sign-in leave the group at once or, if other values are mapped to it, at their next sign-in.
     """
     group, value = mapping.group, mapping.value
     mapping.delete()
@@ -46,15 +46,15 @@ def unmap_value(mapping: OidcGroup, *, actor: User) -> ReachChange:
     return change
 
 
-def follow_claims(user: User, values: Collection[str]) -> None:
-    """Put a user, whose row is locked, into the groups that the values open, and out of those that none opens any more.
+def update_groups(user: User, values: Collection[str]) -> None:
+    """Update the groups of a locked user by the values of the claim.
 
-    Memberships that somebody made by hand stay as they are.
+    Manual memberships are unchanged.
     """
-    wanted = set(OidcGroup.objects.filter(value__in=list(values)).values_list("group", flat=True))
+    mapped = set(OidcGroup.objects.filter(value__in=list(values)).values_list("group", flat=True))
     marked = set(user.oidc_memberships.values_list("group", flat=True))
-    held = set(user.groups.values_list("pk", flat=True))
-    added, removed = wanted - held, marked - wanted
+    current = set(user.groups.values_list("pk", flat=True))
+    added, removed = mapped - current, marked - mapped
     user.groups.add(*added)
     user.groups.remove(*removed)
     OidcMembership.objects.bulk_create(OidcMembership(user=user, group_id=pk) for pk in added)

@@ -1,4 +1,4 @@
-"""What keeps a sign-in through the provider from happening, in words for the person who tries it."""
+"""Errors of a sign-in through the provider, with messages for the user."""
 
 from typing import ClassVar
 
@@ -6,48 +6,48 @@ from corecube.errors import CoreCubeError
 
 
 class SignInError(CoreCubeError):
-    """The sign-in did not work. Start it again."""
+    """The sign-in failed. Try again."""
 
     status: ClassVar[int] = 400
     code: ClassVar[str] = "sign_in_failed"
 
 
 class LostSignInError(SignInError):
-    """This sign-in was begun in another browser, or too long ago. Start it again."""
+    """This sign-in was started in another browser or has expired. Try again."""
 
     code: ClassVar[str] = "sign_in_lost"
 
 
 class DeclinedSignInError(SignInError):
-    """The provider did not let you sign in."""
+    """The provider declined the sign-in."""
 
     status: ClassVar[int] = 403
     code: ClassVar[str] = "sign_in_declined"
 
 
 class UntrustedAnswerError(SignInError):
-    """The provider's answer could not be verified, so nobody was signed in. Start again; if it stays, tell an admin."""
+    """The response of the provider could not be verified. Try again. If it fails again, contact an admin."""
 
     status: ClassVar[int] = 403
     code: ClassVar[str] = "sign_in_untrusted"
 
 
 class NoAccountError(SignInError):
-    """You have no account here yet. An admin can give you one."""
+    """You have no account yet. Ask an admin for one."""
 
     status: ClassVar[int] = 403
     code: ClassVar[str] = "sign_in_unknown"
 
 
 class InactiveAccountError(SignInError):
-    """Your account here is not active. An admin can activate it."""
+    """Your account is inactive. Ask an admin to activate it."""
 
     status: ClassVar[int] = 403
     code: ClassVar[str] = "sign_in_inactive"
 
 
 class ProviderDownError(SignInError):
-    """The sign-in provider does not answer. Try again in a moment."""
+    """The sign-in provider does not respond. Try again in a moment."""
 
     status: ClassVar[int] = 503
     code: ClassVar[str] = "sign_in_provider_down"

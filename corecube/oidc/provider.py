@@ -1,4 +1,4 @@
-"""The configured provider: its addresses, as it publishes them itself or as the settings name them."""
+"""The configured provider with its endpoints, from its discovery document or from the settings."""
 
 import threading
 import time
@@ -11,55 +11,55 @@ from django.conf import settings
 from corecube.oidc.fetch import get_json
 from corecube.oidc.problems import UntrustedAnswerError
 
-#: Seconds that a process believes what a provider published.
-_KEPT_SECONDS: Final = 600.0
+#: Cache time of the discovery document.
+_CACHE_SECONDS: Final = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Where the provider is spoken to."""
+    """The endpoints of the provider."""
 
     issuer: str
     authorization_url: str
     token_url: str
     jwks_url: str
-    #: Empty where it tells no more than its ID tokens.
+    #: Empty if all claims are in ID tokens.
     userinfo_url: str = ""
-    #: Where people sign out of the provider itself; empty where they cannot be sent there.
+    #: The URL to sign out of the provider; empty without one.
     sign_out_url: str = ""
-    #: Whether the client's secret goes into the form instead of the Authorization header.
+    #: Whether the client secret is sent in the form instead of the Authorization header.
     secret_in_form: bool = False
 
     @property
     def host(self) -> str:
-        """The issuer's host, in small letters."""
+        """The host of the issuer in lower case."""
         return urlsplit(self.issuer).hostname or ""
 
 
-_kept: dict[str, tuple[float, Provider]] = {}
+_cache: dict[str, tuple[float, Provider]] = {}
 _lock: Final = threading.Lock()
 
 
 def is_configured() -> bool:
-    """Return whether people can sign in through a provider."""
+    """Return whether a provider is configured."""
     return bool(settings.CORECUBE_OIDC_ISSUER)
 
 
 def provider() -> Provider:
-    """Return the configured provider; raise ProviderDownError, or UntrustedAnswerError for what it may not say.
+    """Return the configured provider; raise ProviderDownError or UntrustedAnswerError.
 
-    What it publishes is asked for once in ten minutes by each process.
+    Each process caches the discovery document for ten minutes.
     """
     issuer: str = settings.CORECUBE_OIDC_ISSUER
     if settings.CORECUBE_OIDC_AUTHORIZATION_URL:
         return _from_settings(issuer)
     with _lock:
-        at, found = _kept.get(issuer, (0.0, None))
-    if found is not None and time.monotonic() - at < _KEPT_SECONDS:
+        at, found = _cache.get(issuer, (0.0, None))
+    if found is not None and time.monotonic() - at < _CACHE_SECONDS:
         return found
     fresh = _discovered(issuer)
     with _lock:
-        _kept[issuer] = (time.monotonic(), fresh)
+        _cache[issuer] = (time.monotonic(), fresh)
     return fresh
 
 
@@ -75,11 +75,11 @@ def _from_settings(issuer: str) -> Provider:
 
 
 def _discovered(issuer: str) -> Provider:
-    """Return what the provider publishes (OpenID Connect Discovery 1.0, section 4)."""
+    """Return the provider from its discovery document (OpenID Connect Discovery 1.0, section 4)."""
     host = urlsplit(issuer).hostname or ""
     found = get_json(issuer.rstrip("/") + "/.well-known/openid-configuration", trusted_host=host)
     if found.get("issuer") != issuer:
-        raise UntrustedAnswerError("The provider calls itself by another name than CORECUBE_OIDC_ISSUER says.")
+        raise UntrustedAnswerError("The issuer of the provider differs from CORECUBE_OIDC_ISSUER.")
     methods = found.get("token_endpoint_auth_methods_supported")
     return Provider(
         issuer=issuer,
@@ -88,13 +88,13 @@ def _discovered(issuer: str) -> Provider:
         jwks_url=_address(found, "jwks_uri", issuer),
         userinfo_url=_address(found, "userinfo_endpoint", issuer, required=False),
         sign_out_url=_address(found, "end_session_endpoint", issuer, required=False),
-        # Without a word on it the header is the rule (section 3 of the same).
+        # The header is the default (section 3).
         secret_in_form=isinstance(methods, list) and "client_secret_basic" not in methods,
     )
 
 
 def _address(found: dict[str, Any], name: str, issuer: str, *, required: bool = True) -> str:
-    """Return a published address; it may not be less protected than the issuer's."""
+    """Return a published URL, which must use HTTPS if the issuer does."""
     value = found.get(name, "")
     if not value and not required:
         return ""

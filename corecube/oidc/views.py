@@ -1,4 +1,4 @@
-"""The pages of signing in through the provider: the way there, the way back, and out again."""
+"""The pages of sign-in and sign-out, with and without the provider."""
 
 import logging
 import time
@@ -27,14 +27,14 @@ from corecube.sign_ins import PROVIDER_BACKEND, note_provider_refusal
 logger = logging.getLogger(__name__)
 
 _View = Callable[[HttpRequest], HttpResponse]
-#: Seconds that somebody may take at the provider.
-_PATIENCE_SECONDS: Final = 900
-#: The library's place for sign-ins under way in a session, by state.
-_UNDER_WAY: Final = "oidc_states"
+#: Time limit for the sign-in at the provider.
+_MAX_SIGN_IN_SECONDS: Final = 900
+#: The session key of the library for pending sign-ins by state.
+_PENDING: Final = "oidc_states"
 
 
-def _in_plain_words(view: _View) -> _View:
-    """Turn what keeps a sign-in from happening into a page that says it; without a provider there is no page."""
+def _with_error_page(view: _View) -> _View:
+    """Show an error page for a failed sign-in; raise Http404 without a provider."""
 
     @wraps(view)
     def guarded(request: HttpRequest) -> HttpResponse:
@@ -57,27 +57,27 @@ def _in_plain_words(view: _View) -> _View:
 
 @require_GET
 @never_cache
-@_in_plain_words
+@_with_error_page
 def start(request: HttpRequest) -> HttpResponse:
-    """Send a browser to the provider."""
+    """Redirect the browser to the provider."""
     response: HttpResponse = _Start.as_view()(request)
     return response
 
 
 @require_GET
 @never_cache
-@_in_plain_words
+@_with_error_page
 def callback(request: HttpRequest) -> HttpResponse:
-    """Take a browser back from the provider and sign its user in, on the page that they came from."""
+    """Complete the sign-in after the provider, and redirect to the requested page."""
     response: HttpResponse = _Callback.as_view()(request)
     return response
 
 
 @require_GET
 @never_cache
-@_in_plain_words
+@_with_error_page
 def sign_out_there(request: HttpRequest) -> HttpResponse:
-    """Send a browser to where it signs out of the provider too."""
+    """Redirect the browser to the sign-out page of the provider."""
     address = provider().sign_out_url
     if not address:
         raise Http404
@@ -90,9 +90,9 @@ def sign_out_there(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 @never_cache
-@_in_plain_words
+@_with_error_page
 def signed_out(request: HttpRequest) -> HttpResponse:
-    """Say that one is signed out here, and still signed in at the provider."""
+    """Confirm the sign-out, and offer that of the provider."""
     try:
         ends_there = bool(provider().sign_out_url)
     except SignInError:
@@ -107,7 +107,7 @@ class SignInView(LoginView):
     redirect_authenticated_user = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401 -- Django's signature
-        """Add what the page offers."""
+        """Add the offered ways to sign in."""
         offers = {
             "offers_provider": is_configured(),
             "offers_password": not settings.CORECUBE_OIDC_ONLY,
@@ -117,7 +117,7 @@ class SignInView(LoginView):
 
 
 class SignOutView(LogoutView):
-    """Ends the session here; who came through the provider is told that they are still signed in there."""
+    """Ends the session; users of the provider are told that they are still signed in there."""
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:  # noqa: ANN401 -- Django's signature
         """End the session."""
@@ -127,59 +127,59 @@ class SignOutView(LogoutView):
 
 
 class _Start(OIDCAuthenticationRequestView):  # type: ignore[misc]  # the library has no types
-    """The library's start: state, nonce and PKCE in the session, `next` only within this server."""
+    """The library's start view, with state, nonce and PKCE; `next` is limited to this server."""
 
     @staticmethod
     def get_settings(attr: str, *args: object) -> object:
-        """Return what the library asks its settings for."""
+        """Return a setting of the library."""
         if attr == "OIDC_OP_AUTHORIZATION_ENDPOINT":
             return provider().authorization_url
         return _library_settings().get(attr, args[0] if args else None)
 
     def get_extra_params(self, request: HttpRequest) -> Mapping[str, str]:  # noqa: ARG002 -- the library's signature
-        """Name the address to come back to, where it is set and not the request's own."""
+        """Return the configured callback URL, if any."""
         address = settings.CORECUBE_OIDC_CALLBACK_URL
         return {"redirect_uri": address} if address else {}
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        """Send the browser away; the provider's address may have a query of its own."""
-        away: str = super().get(request).url
+        """Redirect the browser; the URL of the provider may already have a query."""
+        url: str = super().get(request).url
         address = provider().authorization_url
-        return HttpResponseRedirect(_with_query(address, away.removeprefix(f"{address}?")))
+        return HttpResponseRedirect(_with_query(address, url.removeprefix(f"{address}?")))
 
 
 class _Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # the library has no types
-    """The library's way back, which ends a state with its first use."""
+    """The library's callback view, which accepts each state only once."""
 
     @staticmethod
     def get_settings(attr: str, *args: object) -> object:
-        """Return what the library asks its settings for."""
+        """Return a setting of the library."""
         return _library_settings().get(attr, args[0] if args else None)
 
     def get(self, request: HttpRequest) -> HttpResponse:
         """Sign in, or raise SignInError."""
-        under_way = request.session.get(_UNDER_WAY, {})
-        mine = under_way.get(request.GET.get("state", ""))
-        if mine is None or not 0 <= time.time() - mine["added_on"] <= _PATIENCE_SECONDS:
+        pending = request.session.get(_PENDING, {})
+        attempt = pending.get(request.GET.get("state", ""))
+        if attempt is None or not 0 <= time.time() - attempt["added_on"] <= _MAX_SIGN_IN_SECONDS:
             raise LostSignInError
         if request.GET.get("iss", settings.CORECUBE_OIDC_ISSUER) != settings.CORECUBE_OIDC_ISSUER:
             raise LostSignInError
         if "error" in request.GET or "code" not in request.GET:
-            del under_way[request.GET["state"]]
+            del pending[request.GET["state"]]
             request.session.modified = True
             raise DeclinedSignInError
         response: HttpResponse = super().get(request)
         return response
 
     def login_success(self) -> HttpResponse:
-        """Sign in with a session that ends in time."""
+        """Sign in with a limited session."""
         response: HttpResponse = super().login_success()
         ends = timezone.now() + timedelta(hours=settings.CORECUBE_OIDC_SESSION_HOURS)
         self.request.session.set_expiry(ends)
         return response
 
     def login_failure(self) -> HttpResponse:
-        """Refuse; the library gives no reason."""
+        """Raise NoAccountError; the library gives no reason."""
         raise NoAccountError
 
 

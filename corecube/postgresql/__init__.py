@@ -1,5 +1,5 @@
-"""A database backend for a PostgreSQL server that may go away and come back: `ENGINE = "corecube.postgresql"`.
+"""A database backend for PostgreSQL that reconnects after an outage: `ENGINE = "corecube.postgresql"`.
 
-`base` is Django's way in, `reconnecting` is the pool of connections, `answering` asks a server with a limit of time.
-`corecube.embedded` builds on it and brings the server too.
+`base` is Django's backend, `reconnecting` the connection pool, `answering` runs statements with a timeout.
+`corecube.embedded` extends it with a server.
 """

@@ -1,4 +1,4 @@
-"""Statements with a limit of time: a server that is stopped keeps its connections open and never answers."""
+"""Statements with a timeout, because a stopped server keeps connections open and never responds."""
 
 import select
 from time import monotonic
@@ -6,12 +6,12 @@ from typing import Any, Final
 
 import psycopg
 
-#: Longer than a busy server takes for a statement that does nothing; a request waits that long for one that hangs.
+#: Longer than an empty statement takes on a busy server.
 ANSWER_SECONDS: Final = 2.0
 
 
 def answers(connection: "psycopg.Connection[Any]") -> bool:
-    """Return whether an idle connection's server answers in time; if not, the connection is closed."""
+    """Return whether the server of an idle connection responds in time; otherwise the connection is closed."""
     try:
         ask(connection, "")
     except psycopg.Error:
@@ -20,9 +20,9 @@ def answers(connection: "psycopg.Connection[Any]") -> bool:
 
 
 def ask(connection: "psycopg.Connection[Any]", statement: str) -> str:
-    """Run a statement on an idle connection outside a transaction; return the first value of its result, or nothing.
+    """Run a statement on an idle connection outside a transaction; return the first value of its result, or empty.
 
-    Raises psycopg.OperationalError, with the connection closed, when the server does not answer in time.
+    Raises psycopg.OperationalError and closes the connection if the server does not respond in time.
     """
     try:
         return _exchange(connection, statement.encode(), monotonic() + ANSWER_SECONDS)
@@ -41,8 +41,8 @@ def _exchange(connection: "psycopg.Connection[Any]", statement: bytes, deadline:
         while server.is_busy():
             if not watched.poll(max(0.0, deadline - monotonic()) * 1000):
                 message = (
-                    "The server takes connections but answers no statement. A pooler does so when it has no "
-                    "connection left: PgBouncer's default_pool_size has to suffice for all processes."
+                    "The server accepts connections but does not respond to statements. A pooler without free "
+                    "connections does so: PgBouncer's default_pool_size must be sufficient for all processes."
                 )
                 raise psycopg.OperationalError(message)
             server.consume_input()

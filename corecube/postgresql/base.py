@@ -1,4 +1,4 @@
-"""Django's PostgreSQL backend with a pool that reconnects at once, and with settings that poolers let through."""
+"""Django's PostgreSQL backend with a pool that reconnects at once, compatible with poolers."""
 
 from typing import ClassVar
 
@@ -10,16 +10,16 @@ from corecube.postgresql.reconnecting import ReconnectingPool, Session
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Connects to the server that the settings name."""
+    """Connects to the configured server."""
 
     pool_class: ClassVar[type[ReconnectingPool]] = ReconnectingPool
-    #: JIT compiles a plan for longer than a search runs. As a statement, since PgBouncer refuses start-up options.
+    #: JIT compilation takes longer than a search. A statement, because PgBouncer rejects startup options.
     session_statement: ClassVar[str] = "SET jit = off"
     _connection_pools: ClassVar[dict[str, ReconnectingPool]] = {}
 
     @property
     def pool(self) -> ReconnectingPool | None:
-        """This process's pool, made but not opened; None where the settings ask for none."""
+        """The pool of this process, created but not opened; None if not configured."""
         options = self.settings_dict["OPTIONS"].get("pool")
         if self.alias == NO_DB_ALIAS or not options:
             return None
@@ -31,16 +31,16 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 configure=self._configure_connection,
                 **options,
             )
-            # Two threads may make one at once; the first stays, and the other was never opened.
+            # Two threads may create a pool at once; the second one is discarded unopened.
             self._connection_pools.setdefault(self.alias, made)
         return self._connection_pools[self.alias]
 
     def address(self) -> dict[str, str]:
-        """Return the parameters that may differ from one connection to the next."""
+        """Return the parameters that may change between connections."""
         return {}
 
     def _configure_connection(self, connection: Session) -> bool:
-        """Bring a new connection to the settings that searches count on; return whether that is to be committed."""
+        """Configure a new connection; return whether to commit."""
         given = self.settings_dict["OPTIONS"].get("options", "")
         if self.session_statement and "jit" not in given:
             ask(connection, self.session_statement)

@@ -1,7 +1,6 @@
-"""A pool whose connections are there again as soon as the server is.
+"""A connection pool that reconnects as soon as the server is available.
 
-psycopg's own pool tries again after a second, then after two, and so on up to minutes, whoever waits for it. This one
-tries whenever somebody asks.
+psycopg's pool retries with increasing delays of up to minutes. This one retries with every request for a connection.
 """
 
 from time import monotonic
@@ -16,16 +15,16 @@ Session = psycopg.Connection[Any]
 
 
 class ReconnectingPool(ConnectionPool[Session]):
-    """Gives out connections that answer, and fails at once, with the server's own error, while none can be made."""
+    """Returns working connections, and fails at once with the error of the server if none can be made."""
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401 -- psycopg's options
         super().__init__(**options, reconnect_timeout=0.0)
         self._failure = ""
 
     def getconn(self, timeout: float | None = None) -> Session:
-        """Return a connection that answers.
+        """Return a working connection.
 
-        Raises psycopg.OperationalError as soon as none can be made, PoolTimeout when none was free in time.
+        Raises psycopg.OperationalError if none can be made, PoolTimeout if none was free in time.
         """
         seconds = self.timeout if timeout is None else timeout
         deadline = monotonic() + seconds
@@ -33,13 +32,12 @@ class ReconnectingPool(ConnectionPool[Session]):
             connection = super().getconn(left)
             if answers(connection):
                 return connection
-            # It is closed now and the pool replaces it. The next one is tried without a pause: all may be as old.
+            # It is closed, and the pool replaces it. Others may be as old, so try the next one at once.
             self.putconn(connection)
-        message = f"None of the pool's connections was free and answered within {seconds:.0f} s."
-        raise PoolTimeout(message)
+        raise PoolTimeout(f"No working database connection was free within {seconds:.0f} s.")
 
     def reconnect_failed(self) -> None:
-        """Fail everybody who waits, unless a connection that is at work may still come back to them."""
+        """Fail all waiting clients, unless a connection in use may still be returned."""
         with self._lock:
             waiting = [] if self._nconns else list(self._waiting)
             if waiting:
@@ -48,7 +46,7 @@ class ReconnectingPool(ConnectionPool[Session]):
             client.fail(psycopg.OperationalError(self._failure))
 
     def _connect(self, timeout: float | None = None) -> Session:
-        """Return a new connection; remember why there is none."""
+        """Return a new connection; record the error otherwise."""
         try:
             return super()._connect(timeout)
         except Exception as error:

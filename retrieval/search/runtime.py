@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import connection
 
 from corecube.database import release_connection
-from corecube.pool import connections_at_work, max_connections
+from corecube.pool import connections_in_use, max_connections
 from corecube.process import cores
 from retrieval.encoders import Encoder
 from retrieval.encoders.admission import INGEST_SLOTS
@@ -175,7 +175,7 @@ def admission() -> Admission:
 @cache
 def _admission(connections: int, slots: int) -> Admission:
     sizes = PoolConfig(connections=connections, retrieval_slots=slots, ingest_slots=INGEST_SLOTS)
-    world = ProcessHooks(active=connections_at_work, fitting=max_connections, release_connection=release_connection)
+    world = ProcessHooks(active=connections_in_use, fitting=max_connections, release_connection=release_connection)
     return Admission(sizes, turns=_turns(), world=world)
 
 

@@ -224,7 +224,7 @@ def test_no_address_of_a_connector_names_one():
 
 def test_a_setting_that_names_one_stops_the_start(monkeypatch):
     monkeypatch.setenv("CORECUBE_LLM_URL", "http://169.254.169.254/v1")
-    with pytest.raises(ImproperlyConfigured, match="CORECUBE_LLM_URL cannot be used"):
+    with pytest.raises(ImproperlyConfigured, match="CORECUBE_LLM_URL is not allowed"):
         env_url("CORECUBE_LLM_URL")
 
 

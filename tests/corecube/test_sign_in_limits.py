@@ -17,11 +17,11 @@ from corecube.sign_in_limits import (
     Attempt,
     SignInLimitError,
     count,
-    give_back,
-    lift,
     may_note_provider_refusal,
     name_digest,
     network_of,
+    reset_limits,
+    undo_attempt,
 )
 
 PASSWORD = "b"
@@ -64,7 +64,7 @@ def test_after_five_failures_a_name_waits_at_both_forms_whether_it_exists_or_not
     response = sign_in(name, name[0], at=other)
     assert response.status_code == 429
     assert response.headers["Retry-After"] == "180"
-    assert "Too many wrong passwords. Try again in 3 minutes." in response.content.decode()
+    assert "Too many failed sign-ins. Try again in 3 minutes." in response.content.decode()
     assert "_auth_user_id" not in Client().session
 
 
@@ -239,7 +239,7 @@ def test_an_admin_lifts_the_limits_of_a_name_or_an_address(people, ample, capsys
     call_command("sign_ins", "lift", address=AWAY)
     assert fail(1, "alice", address=AWAY) == [200]
     assert AuditEvent.objects.filter(action="session.limits_lifted").count() == 2
-    assert "Limits lifted:" in capsys.readouterr().out
+    assert "Limits reset:" in capsys.readouterr().out
 
 
 def test_a_new_password_by_link_lifts_the_names_limits(people, ample):
@@ -255,7 +255,7 @@ def test_the_old_password_cannot_be_guessed_without_limit_either(people, client)
     client.force_login(people["bob"])
     new = {"new_password1": "correct horse 9", "new_password2": "correct horse 9"}
     pages = [client.post("/password/", {"old_password": "wrong", **new}).content.decode() for _ in range(6)]
-    assert ["Too many wrong passwords" in page for page in pages] == [False] * 5 + [True]
+    assert ["Too many failed sign-ins" in page for page in pages] == [False] * 5 + [True]
     assert "Too many" in client.post("/password/", {"old_password": PASSWORD, **new}).content.decode()
     an_hour_later()
     assert client.post("/password/", {"old_password": PASSWORD, **new}).status_code == 302
@@ -276,7 +276,7 @@ def test_rows_that_limit_nothing_go_with_the_next_attempt(people, ample):
 
 def test_lifting_leaves_the_room_of_the_provider(db):
     may_note_provider_refusal(HOME)
-    lift()
+    reset_limits()
     assert SignInPace.objects.count() == 1
 
 
@@ -285,5 +285,5 @@ def test_the_wait_is_that_of_the_slowest_limit(db, settings):
     attempt = Attempt.of("bob", HOME)
     assert taken(attempt) is None
     assert taken(attempt).retry_after_seconds == 900
-    give_back(attempt)
+    undo_attempt(attempt)
     assert taken(attempt) is None

@@ -65,7 +65,7 @@ def serving(var):
 def test_a_second_start_on_the_same_data_is_refused(serving, start):
     status, _, errors = ended(start())
     assert status == 1
-    assert "already started" in errors
+    assert "already running" in errors
     assert serving[0].poll() is None
 
 
@@ -117,7 +117,7 @@ def test_a_program_that_dies_stops_the_rest_and_is_explained(var, start):
     process = start(REDIS_URL="nonsense://")
     status, _, errors = ended(process)
     assert status == 1
-    assert "The worker has ended by itself" in errors
+    assert "The worker ended unexpectedly" in errors
     assert is_empty(var)
 
 
@@ -125,7 +125,7 @@ def test_a_database_that_cannot_be_used_is_said_in_one_sentence(start):
     process = start(DATABASE_URL="postgres://nobody@127.0.0.1:1/none")
     status, _, errors = ended(process)
     assert status == 1
-    assert errors.startswith("CommandError: The server that DATABASE_URL names cannot be used")
+    assert errors.startswith("CommandError: The server in DATABASE_URL is not available")
     assert len(errors.splitlines()) == 1
 
 

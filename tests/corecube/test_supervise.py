@@ -39,7 +39,7 @@ with StopRequest() as request:
     print(ended.name if ended else "asked", flush=True)
 """
 STOPS = "wait_until(lambda: False, team, request)"
-STARTS_AGAIN = "keep_running(team, request, folder=folder, tell=lambda it: print('again', it.name, flush=True))"
+STARTS_AGAIN = "keep_running(team, request, folder=folder, report=lambda it: print('again', it.name, flush=True))"
 SLEEPS = CHILD.format("time.sleep(600)")
 ENDS = CHILD.format("time.sleep(0.5); print('bye')")
 KILLED = CHILD.format("import signal; time.sleep(0.5); os.kill(os.getpid(), signal.SIGKILL)")

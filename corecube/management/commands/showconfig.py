@@ -1,4 +1,4 @@
-"""`manage.py showconfig`: every setting with its value and where that comes from."""
+"""`manage.py showconfig`: all settings with their values and origins."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from corecube.env import readings
 
 
 class Command(BaseCommand):
-    """Print what the environment sets and what is left at its default; of secrets only whether they are set."""
+    """Print all settings; for secrets only whether they are set."""
 
-    help = "Print every setting with its value and its origin: environment, file or default."
-    # It tells what is set, also where that is wrong.
+    help = "Print all settings with their values and origins: environment, file or default."
+    # It must also work with invalid settings.
     requires_system_checks = ()
 
     def handle(self, *_: Any, **__: Any) -> None:

@@ -1,4 +1,4 @@
-"""`manage.py start`: from nothing to a running CoreCube. `make run` calls it."""
+"""`manage.py start`: prepares and runs CoreCube. `make run` calls it."""
 
 import errno
 import os
@@ -29,28 +29,26 @@ from corecube.supervise import Program, StopRequest, keep_running, running, wait
 
 _FIRST_PORT: Final = 8000
 _PORTS_TRIED: Final = 10
-#: Addresses that stand for every one of the machine's, and the one that a browser on it can use.
-_EVERY_ADDRESS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- replaced, not bound
+#: Wildcard addresses, with the address for a local browser.
+_LOCAL_ADDRESSES: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- replaced, not bound
 _WORKER_TASKS: Final = 2
 
 
 class Command(BaseCommand):
-    """Prepare everything that is missing, then run the web server and the worker until Ctrl-C."""
+    """Prepare the installation, then run the web server and the worker until Ctrl-C."""
 
     help = "Prepare the database, the model and the sample sources, then run the web server and the worker."
-    # They run as the first step, which says in a sentence what is wrong.
+    # They run as the first step, which reports problems in a sentence.
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "--no-samples", action="store_true", help="leave the sample sources out of a new installation"
-        )
-        parser.add_argument("--prepare-only", action="store_true", help="prepare everything and start nothing")
+        parser.add_argument("--no-samples", action="store_true", help="add no sample sources to a new installation")
+        parser.add_argument("--prepare-only", action="store_true", help="prepare without starting")
 
     def handle(self, *_: Any, **options: Any) -> None:
         try:
-            with _alone(), _database_let_go():
-                self._close_to_others()
+            with _only_start(), _released_database():
+                self._make_data_private()
                 self._prepare(samples=not options["no_samples"])
                 if not options["prepare_only"]:
                     self._run(_free_port(settings.CORECUBE_HOST, settings.CORECUBE_PORT))
@@ -59,16 +57,16 @@ class Command(BaseCommand):
         except OperationalError as error:
             raise CommandError(database_problem(error)) from error
         except KeyboardInterrupt:
-            raise CommandError("Stopped before everything was ready; the next start goes on from here.") from None
+            raise CommandError("Stopped before everything was ready. The next start continues from here.") from None
 
-    def _close_to_others(self) -> None:
-        """Take the data of an earlier release from other accounts, and say what cannot be taken."""
+    def _make_data_private(self) -> None:
+        """Make the data of an earlier release private, and report what could not be changed."""
         folder: Path = settings.CORECUBE_VAR_DIR
-        left = [*([] if make_private(folder) else [folder]), *make_all_private(folder)]
-        if left:
+        unchanged = [*([] if make_private(folder) else [folder]), *make_all_private(folder)]
+        if unchanged:
             self.stderr.write(
-                f"Other accounts may read {len(left)} files and folders in {folder}, such as {left[0]}: this account"
-                " may not change them. Let it own them (chown)."
+                f"Other accounts can read {len(unchanged)} files and folders in {folder}, such as {unchanged[0]}."
+                " This account may not change their permissions. Change their owner (chown)."
             )
 
     def _prepare(self, *, samples: bool) -> None:
@@ -92,29 +90,26 @@ class Command(BaseCommand):
         if admin := ensure_first_admin():
             accounts = f"{admin.line()}  Administrator\n{accounts}"
         if accounts:
-            self.stdout.write(f"\nUsers and their passwords, shown this once:\n\n{accounts}\n")
+            self.stdout.write(f"\nUsers and passwords, shown only once:\n\n{accounts}\n")
 
     def _run(self, port: int) -> None:
-        """Run the web server and the worker until a signal comes; raise UnavailableError for one that does not stay."""
-        host = _EVERY_ADDRESS.get(settings.CORECUBE_HOST, settings.CORECUBE_HOST)
+        """Run the web server and the worker until a signal; raise UnavailableError if one does not keep running."""
+        host = _LOCAL_ADDRESSES.get(settings.CORECUBE_HOST, settings.CORECUBE_HOST)
         folder = settings.BASE_DIR
         with StopRequest() as request, watched_database(), running(_programs(port), request, folder=folder) as team:
             with Steps(self.stdout).step("Web server and worker"):
                 _require_running(wait_until(lambda: _answers(host, port), team, request))
-            if not request.has_come:
-                self._say_ready(f"http://{f'[{host}]' if ':' in host else host}:{port}")
-            _require_running(keep_running(team, request, folder=folder, tell=self._say_restart))
-            self.stdout.write("\nStopping … (Ctrl-C again does not wait)")
+            if not request.is_set:
+                address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+                logs = settings.CORECUBE_VAR_DIR / "log"
+                self.stdout.write(f"\nCoreCube is ready: {address}\nPress Ctrl-C to stop. Logs: {logs}.")
+                self.stdout.flush()
+            _require_running(keep_running(team, request, folder=folder, report=self._report_restart))
+            self.stdout.write("\nStopping … (press Ctrl-C again to stop at once)")
             self.stdout.flush()
 
-    def _say_ready(self, address: str) -> None:
-        self.stdout.write(
-            f"\nCoreCube is ready: {address}\nCtrl-C stops it; logs are in {settings.CORECUBE_VAR_DIR / 'log'}."
-        )
-        self.stdout.flush()
-
-    def _say_restart(self, program: Program) -> None:
-        self.stdout.write(f"\nThe {program.name} has ended and is started again; its log is {program.log}.")
+    def _report_restart(self, program: Program) -> None:
+        self.stdout.write(f"\nThe {program.name} ended and is being restarted. Its log is {program.log}.")
         self.stdout.flush()
 
 
@@ -128,23 +123,21 @@ def _fetch_charts(notes: StepNotes) -> str:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
-    """Keep a second start on the same data away."""
+def _only_start() -> Iterator[None]:
+    """Prevent a second start on the same data."""
     lock = open_lock(settings.CORECUBE_VAR_DIR / "start.lock")
     try:
         if not try_exclusive(lock):
-            message = (
-                f"CoreCube is already started on {settings.CORECUBE_VAR_DIR}; CORECUBE_VAR_DIR names another place."
-            )
-            raise UnavailableError(message)
+            folder = settings.CORECUBE_VAR_DIR
+            raise UnavailableError(f"CoreCube is already running on {folder}. Set CORECUBE_VAR_DIR to another folder.")
         yield
     finally:
         os.close(lock)
 
 
 @contextmanager
-def _database_let_go() -> Iterator[None]:
-    """Close the database's connections at the end, and wait for the embedded server to stop if nobody uses it."""
+def _released_database() -> Iterator[None]:
+    """Close the database connections at the end, and wait until an unused embedded server has stopped."""
     try:
         yield
     finally:
@@ -155,35 +148,33 @@ def _database_let_go() -> Iterator[None]:
 
 
 def _require_running(ended: Program | None) -> None:
-    """Raise UnavailableError for a program that has ended, with the end of its log."""
+    """Raise UnavailableError with the end of the log for a program that has ended."""
     if ended:
         lines = "\n".join(last_lines(ended.log))
-        message = f"The {ended.name} has ended by itself, so the rest was stopped. Its log {ended.log} ends:\n{lines}"
+        message = (
+            f"The {ended.name} ended unexpectedly, so CoreCube was stopped. The end of its log {ended.log}:\n{lines}"
+        )
         raise UnavailableError(message)
 
 
-def _free_port(host: str, wanted: int) -> int:
-    """Return the wanted port, or for 0 the first free one from 8000 on; raise ConfigError when there is none."""
-    ports = [wanted] if wanted else range(_FIRST_PORT, _FIRST_PORT + _PORTS_TRIED)
+def _free_port(host: str, requested: int) -> int:
+    """Return the requested port, or for 0 the first free one from 8000; raise ConfigError without one."""
+    ports = [requested] if requested else range(_FIRST_PORT, _FIRST_PORT + _PORTS_TRIED)
     for port in ports:
         try:
-            socket.create_server((host, port), family=_family(host)).close()
+            socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 message = f"The web server cannot listen on {host}, port {port}: {error.strerror}."
                 raise ConfigError(message) from error
         else:
             return port
-    message = f"Another program uses port {ports[0]} of {host}; CORECUBE_PORT names another port."
+    message = f"Another program uses port {ports[0]} of {host}. Set CORECUBE_PORT to another port."
     raise ConfigError(message)
 
 
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET
-
-
 def _answers(host: str, port: int) -> bool:
-    """Return whether the web server accepts connections; it does so once the application is loaded."""
+    """Return whether the web server accepts connections, which it does after loading the application."""
     try:
         socket.create_connection((host, port), timeout=1).close()
     except OSError:
@@ -192,10 +183,10 @@ def _answers(host: str, port: int) -> bool:
 
 
 def _programs(port: int) -> tuple[Program, Program]:
-    """Return the web server and the worker. The web server logs no addresses, since they hold queries."""
+    """Return the web server and the worker. The web server logs no URLs, because they contain queries."""
     logs = settings.CORECUBE_VAR_DIR / "log"
     web = ("uvicorn", "corecube.asgi:application", f"--host={settings.CORECUBE_HOST}", f"--port={port}")
-    # Which proxies are trusted is decided by the application, from CORECUBE_TRUSTED_PROXIES.
+    # The application handles trusted proxies, by CORECUBE_TRUSTED_PROXIES.
     web_options = (
         "--no-access-log",
         "--no-server-header",
@@ -214,6 +205,6 @@ def _programs(port: int) -> tuple[Program, Program]:
     worker_options = ("--without-gossip", "--without-mingle", "--without-heartbeat")
     return (
         Program("web server", (sys.executable, "-m", *web, *web_options), logs / "web.log"),
-        # SIGTERM would wait for the tasks at work, however long; SIGQUIT gives them back to the queue.
+        # SIGTERM would wait for running tasks; SIGQUIT returns them to the queue.
         Program("worker", (sys.executable, "-m", *worker, *worker_options), logs / "worker.log", signal.SIGQUIT),
     )

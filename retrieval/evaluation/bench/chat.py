@@ -78,7 +78,7 @@ class ChatReport:
     points: tuple[ChatPoint, ...]
     #: The server's connections to the database afterwards, and those of them that were at work or in a transaction.
     connections: int
-    connections_at_work: int
+    connections_in_use: int
 
     @property
     def grown_bytes(self) -> int:

@@ -210,7 +210,7 @@ def _chat_lines(report: ChatReport) -> Iterator[str]:
     for point in report.points:
         yield f"  {point.answers:>12,} {point.rss_bytes / _MIB:>8.0f} {point.threads:>8}"
     yield f"  memory after the first fifth: {report.grown_bytes / _MIB:+.1f} MiB"
-    yield f"  open connections: {report.connections}, in use afterwards: {report.connections_at_work}"
+    yield f"  open connections: {report.connections}, in use afterwards: {report.connections_in_use}"
 
 
 def _phase_lines(phase: ChatPhase) -> Iterator[str]:

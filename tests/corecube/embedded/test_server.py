@@ -269,7 +269,7 @@ def test_data_of_another_major_version_is_refused(folder):
     data_dir = folder / "old" / "postgres"
     data_dir.mkdir(parents=True)
     (data_dir / "PG_VERSION").write_text("12\n")
-    with pytest.raises(DatabaseUnavailableError, match="made by PostgreSQL 12"):
+    with pytest.raises(DatabaseUnavailableError, match="created by PostgreSQL 12"):
         embedded_server(data_dir)
 
 

@@ -101,7 +101,7 @@ class Provider:
 
 @pytest.fixture
 def provider(settings, db):
-    provider_module._kept.clear()
+    provider_module._cache.clear()
     running = Provider()
     settings.CORECUBE_OIDC_ISSUER = running.issuer
     settings.CORECUBE_OIDC_CLIENT_ID = CLIENT

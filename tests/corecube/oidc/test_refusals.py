@@ -133,7 +133,7 @@ class TestStates:
         for entry in session["oidc_states"].values():
             entry["added_on"] -= 901
         session.save()
-        assert_refused(browser, browser.client.get(back), 400, "too long ago")
+        assert_refused(browser, browser.client.get(back), 400, "has expired")
 
     def test_the_code_of_another_sign_in_brings_another_nonce(self, browser, provider):
         mine = browser.come_back(browser.leave(), ADA)
@@ -146,14 +146,14 @@ class TestStates:
 
     def test_an_answer_in_another_issuers_name(self, browser):
         back = browser.come_back(browser.leave(), ADA)
-        assert_refused(browser, browser.client.get(f"{back}&iss=https%3A%2F%2Fevil.example"), 400, "Start it again")
+        assert_refused(browser, browser.client.get(f"{back}&iss=https%3A%2F%2Fevil.example"), 400, "Try again")
 
     def test_who_declines_is_told_so_and_stays_out(self, browser):
         response = requests.post(browser.leave(), data={"action": "deny"}, allow_redirects=False, timeout=5)
         query = response.headers["Location"].partition("?")[2]
         state = browser.client.session["oidc_states"].copy().popitem()[0]
         query = query if "state=" in query else f"{query}&state={state}"
-        assert_refused(browser, browser.client.get(f"{CALLBACK}?{query}"), 403, "did not let you sign in")
+        assert_refused(browser, browser.client.get(f"{CALLBACK}?{query}"), 403, "declined the sign-in")
         assert browser.client.session["oidc_states"] == {}
 
     @pytest.mark.usefixtures("provider")
@@ -170,17 +170,17 @@ class TestStates:
 class TestTheProvider:
     def test_it_is_down(self, browser, provider):
         provider.stop()
-        assert_refused(browser, browser.client.get(START), 503, "does not answer")
+        assert_refused(browser, browser.client.get(START), 503, "does not respond")
 
     def test_it_goes_down_on_the_way(self, browser, provider):
         back = browser.come_back(browser.leave(), ADA)
         provider.stop()
-        assert_refused(browser, browser.client.get(back), 503, "does not answer")
+        assert_refused(browser, browser.client.get(back), 503, "does not respond")
 
     def test_signing_out_works_all_the_same(self, browser, provider):
         browser.sign_in(ADA)
         provider.stop()
-        provider_module._kept.clear()
+        provider_module._cache.clear()
         assert browser.client.post("/logout/").headers["Location"] == "/logout/done/"
         page = browser.client.get("/logout/done/")
         assert page.status_code == 200
@@ -229,7 +229,7 @@ class TestTheProvider:
 
         back = browser.come_back(browser.leave(), ADA)
         provider.answers["/oauth2/token"] = wait
-        assert_refused(browser, browser.client.get(back), 503, "does not answer")
+        assert_refused(browser, browser.client.get(back), 503, "does not respond")
 
     def publish(self, provider, **changes):
         provider.answers["/.well-known/openid-configuration"] = lambda status, headers, body: (
@@ -240,7 +240,7 @@ class TestTheProvider:
 
     def test_it_calls_itself_by_another_name(self, browser, provider):
         self.publish(provider, issuer="https://evil.example")
-        assert_refused(browser, browser.client.get(START), 403, "another name")
+        assert_refused(browser, browser.client.get(START), 403, "differs from CORECUBE_OIDC_ISSUER")
 
     @pytest.mark.parametrize("name", ["token_endpoint", "jwks_uri", "userinfo_endpoint"])
     def test_it_sends_us_into_our_own_network(self, browser, provider, name):
@@ -280,5 +280,5 @@ def test_nothing_secret_is_logged(browser, provider, caplog):
 def test_a_wrong_secret_is_named_in_the_log(browser, provider, caplog):
     provider.answers["/oauth2/token"] = lambda *_: (401, {}, b'{"error": "invalid_client", "error_description": "x y"}')
     assert_refused(browser, browser.sign_in(ADA), 403, "could not be verified")
-    assert "oidc.answer status=401 error=invalid_client" in caplog.text
+    assert "oidc.request_failed status=401 error=invalid_client" in caplog.text
     assert "x y" not in caplog.text

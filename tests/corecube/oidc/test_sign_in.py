@@ -79,7 +79,7 @@ class TestFirstSignIn:
         settings.CORECUBE_OIDC_CREATE_USERS = False
         response = browser.sign_in(ada)
         assert response.status_code == 403
-        assert "You have no account here yet." in response.content.decode()
+        assert "You have no account yet." in response.content.decode()
         assert not User.objects.exists()
         assert browser.user_id is None
 
@@ -130,7 +130,7 @@ class TestTheSamePerson:
         stranger = Browser(Client(), provider)
         response = stranger.sign_in(ada)
         assert response.status_code == 403
-        assert "Your account here is not active." in response.content.decode()
+        assert "Your account is inactive." in response.content.decode()
         assert stranger.user_id is None
         assert not User.objects.get(username="ada").groups.exists()
         assert browser.client.get("/").status_code == 302

@@ -147,7 +147,7 @@ def test_answers_are_streamed_and_the_installation_is_left_alone():
     ]
     assert all(it[name]["p50"] > 0 for it in report["phases"] for name in ("joining_ms", "first_ms", "total_ms"))
     assert [point["answers"] for point in report["points"]] == list(range(1, 11))
-    assert report["connections_at_work"] == 0
+    assert report["connections_in_use"] == 0
     assert connection.settings_dict["NAME"] == application
     assert not Document.objects.exists()
     assert not SearchRecord.objects.exists()

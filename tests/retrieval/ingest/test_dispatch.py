@@ -380,7 +380,7 @@ def test_stored_secrets_reach_the_connector(folders, monkeypatch):
     git.sealed_secrets = seal({"token": "zanzibar"})
     assert "zanzibar" not in repr(connector_for(git))
     git.sealed_secrets = "nonsense"
-    with pytest.raises(Exception, match="cannot be opened"):
+    with pytest.raises(Exception, match="cannot be decrypted"):
         connector_for(git)
 
 

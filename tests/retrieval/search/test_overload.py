@@ -14,7 +14,7 @@ from django.db import connection
 from corecube.access import Principal
 from corecube.database import release_connection
 from corecube.errors import OverloadedError
-from corecube.pool import connections_at_work, fit, max_connections, room_for_one
+from corecube.pool import connections_in_use, fit, max_connections, process_limit
 from retrieval.engine.admission import Admission, ProcessHooks
 from retrieval.engine.admission_ladder import PoolConfig, Purpose, Refusal
 from retrieval.search import runtime
@@ -39,7 +39,7 @@ def pool_of():
 
     yield resize
     connection.close()
-    until(lambda: connections_at_work() == 0)
+    until(lambda: connections_in_use() == 0)
     pool.resize(*before)
 
 
@@ -65,7 +65,7 @@ def at_work(count):
 
 
 def admission_of(sizes, **options):
-    world = ProcessHooks(active=connections_at_work, release_connection=release_connection)
+    world = ProcessHooks(active=connections_in_use, release_connection=release_connection)
     return Admission(sizes, world=world, **options)
 
 
@@ -116,7 +116,7 @@ def test_four_times_the_pool(pool_of, sizes, work, budget):
         assert {it.reason for it in done} <= {"", Refusal.BUDGET_OVER, Refusal.QUEUE}
     else:
         assert len(begun) == many
-    until(lambda: connections_at_work() == 0)
+    until(lambda: connections_in_use() == 0)
     assert pool.get_stats()["pool_size"] <= sizes.connections
 
 
@@ -146,7 +146,7 @@ def test_the_rungs_by_connections_that_are_really_at_work(pool_of):
 
 
 def test_a_pool_holds_no_more_than_its_server_has_room_for(pool_of):
-    assert (room_for_one(97), room_for_one(10)) == (81, 4)
+    assert (process_limit(97), process_limit(10)) == (81, 4)
     pool = pool_of(1000)
     connection.close()
     from corecube import pool as module
@@ -210,4 +210,4 @@ def test_a_crowd_of_programs_is_answered_or_refused(asking):
     # On a busy machine the time of one that was let in may be up before it has found anything, and then it says so.
     assert all(it["hits"] or it["degraded"] for it in answered)
     assert any(it["hits"] for it in answered)
-    until(lambda: connections_at_work() == 0)
+    until(lambda: connections_in_use() == 0)
