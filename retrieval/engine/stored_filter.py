@@ -1,4 +1,4 @@
-"""What a request leaves of its scope, as text: in stored traces, and in addresses that ask the same again."""
+"""Request filters as JSON, in stored traces and in addresses."""
 
 import json
 import math
@@ -72,7 +72,7 @@ def filter_of(stored: Mapping[str, Any]) -> FullFilter:
         )
         return FullFilter(kept, _conditions(stored.get("conditions")))
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-        raise InvalidRequestError("The filter in the address is none that a search was made with.") from error
+        raise InvalidRequestError("The filter in the address is invalid.") from error
 
 
 def read_filter(text: str) -> FullFilter:
@@ -84,7 +84,7 @@ def read_filter(text: str) -> FullFilter:
     except (ValueError, RecursionError):
         stored = None
     if not isinstance(stored, dict):
-        raise InvalidRequestError("The filter in the address is none that a search was made with.")
+        raise InvalidRequestError("The filter in the address is invalid.")
     return filter_of(stored)
 
 

@@ -1,1 +1,1 @@
-"""The graph of names: what documents are called, where texts say so, and how that lifts hits. Pure, without a model."""
+"""The graph of names and links between documents. Pure, without a model."""

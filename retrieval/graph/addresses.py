@@ -1,4 +1,4 @@
-"""The addresses by which links mean a document, and those that a link means: both ends meet in one form. Pure."""
+"""Normalised addresses of documents and link targets. Pure."""
 
 import posixpath
 import unicodedata
@@ -7,32 +7,32 @@ from typing import Final
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
 _WEB: Final = frozenset({"http", "https"})
-#: What one page is called by here and by what was published of it there.
+#: Suffixes of a page in its source and as published.
 _PAGE_SUFFIXES: Final = frozenset({".md", ".markdown", ".mdx", ".html", ".htm", ".xhtml", ".rst"})
-#: Pages that stand for their folder.
+#: Index pages of a folder.
 _FOLDER_PAGES: Final = frozenset({"index", "readme", "default"})
 _MAX_CHARACTERS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a document stands: in its connection, and on the web."""
+    """The location of a document: in its connection, and on the web."""
 
     connection_id: int
-    #: What its source calls it: a path where the source has paths.
+    #: Its identifier in the source: a path where the source has paths.
     path: str
-    #: Empty where nobody can open it.
+    #: Empty without one.
     uri: str
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """The addresses by which links mean the document."""
+        """The addresses that links to the document use."""
         return _addresses(self.connection_id, self.path, self.uri)
 
     def targets(self, target: str) -> tuple[str, ...]:
-        """Return the addresses that a link in this document may mean; none for one that leads nowhere else.
+        """Return the possible addresses of a link in this document; none for a link within it.
 
-        A relative one is read from where the document stands, in its connection and on the web.
+        A relative link is resolved against the document's location, in its connection and on the web.
         """
         try:
             parts = urlsplit(target.strip().replace("\\", "/"))
@@ -43,7 +43,7 @@ class Place:
             if path and not path.startswith("/"):
                 folder = posixpath.dirname(self.path.replace("\\", "/"))
                 path = posixpath.normpath(posixpath.join(folder, path))
-                # It leads out of its connection.
+                # It leads outside its connection.
                 path = "" if path.split("/")[0] == ".." else path
             return _addresses(self.connection_id, path, urljoin(self.uri, parts.geturl()))
         except ValueError:
@@ -61,7 +61,7 @@ def _addresses(connection_id: int, path: str, uri: str) -> tuple[str, ...]:
 
 
 def _web(parts: SplitResult) -> str:
-    """Return a web address without what does not tell pages apart: scheme, usual port, "www.", fragment."""
+    """Return a web address without scheme, default port, "www." and fragment."""
     host = (parts.hostname or "").removeprefix("www.")
     port = f":{parts.port}" if parts.port not in {None, 80, 443} else ""
     query = f"?{parts.query}" if parts.query else ""
@@ -69,11 +69,11 @@ def _web(parts: SplitResult) -> str:
 
 
 def _plain(path: str) -> str:
-    """Return a path without the suffix of a page, and the folder's for a page that stands for its folder.
+    """Return a path without the suffix of a page; that of the folder for an index page.
 
-    Generators of sites leave away the underscore before the names of their own folders and pages.
+    Site generators drop the underscore before folders and pages.
     """
-    # An address can spell a NUL, which PostgreSQL's texts cannot hold.
+    # An address can encode a NUL, which PostgreSQL cannot store.
     written = unicodedata.normalize("NFC", path.replace("\\", "/").replace("\0", ""))
     whole = posixpath.normpath("/" + written.lstrip("/"))
     whole = whole.replace("/_", "/")

@@ -1,4 +1,4 @@
-"""What one document adds to the graph of names, read from its texts. Pure."""
+"""The part of one document in the graph. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,29 +10,29 @@ from retrieval.graph.mentions import Mentions, mentions_of
 from retrieval.graph.names import Name, names_of
 from retrieval.graph.stated import Stated, stated_by_links
 
-#: Where a file or its author says by what else it is known.
+#: Metadata fields with aliases.
 _ALIAS_KEYS: Final = ("aliases", "alias", "also_known_as", "redirect_from")
-#: Characters of a text that can hold the name that it begins with.
+#: Characters at the beginning of a text that may contain its name.
 _LEAD_CHARACTERS: Final = 200
 _CODE: Final = "code"
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkWords:
-    """What of a chunk goes into the graph."""
+    """A chunk as input of the graph."""
 
     ordinal: int
     text: str
     heading_path: tuple[str, ...]
-    #: [text, target] of each link that its author set.
+    #: [text, target] of each hyperlink.
     links: Sequence[Sequence[str]] = ()
-    #: [subject, relation, object] of what a language model read in it.
+    #: [subject, relation, object] of the triples that a language model extracted.
     triples: Sequence[Sequence[str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentWords:
-    """What of a document goes into the graph."""
+    """A document as input of the graph."""
 
     title: str
     source_type: str
@@ -43,7 +43,7 @@ class DocumentWords:
 
 @dataclass(frozen=True, slots=True)
 class ChunkGraph:
-    """What one chunk mentions, and where the links lead that its author set."""
+    """The mentions and hyperlinks of one chunk."""
 
     mentions: Mentions
     stated: tuple[Stated, ...] = ()
@@ -51,7 +51,7 @@ class ChunkGraph:
 
 @dataclass(frozen=True, slots=True)
 class DocumentGraph:
-    """The names by which texts speak of a document, and what each of its chunks states, in order."""
+    """The names of a document, and the graph of each chunk in order."""
 
     names: tuple[Name, ...]
     chunks: tuple[ChunkGraph, ...]
@@ -59,7 +59,7 @@ class DocumentGraph:
 
 @dataclass(frozen=True, slots=True)
 class GraphDocument:
-    """A document's part of the graph with what it belongs to, ready to be written."""
+    """A document's part of the graph, ready to be stored."""
 
     id: UUID
     place: Place

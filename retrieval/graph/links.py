@@ -1,4 +1,4 @@
-"""Links between documents, made of the names that stand in the seeds' texts, and how much each says. Pure."""
+"""Links between documents by names in the seeds' texts, with weights. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,9 +12,9 @@ from retrieval.graph.mentions import Mentions, Occurrence, occurrences, phrase_p
 from retrieval.graph.question import KnownName
 from retrieval.graph.spans import number_of, sentence_around
 
-#: Documents with one name, or speaking of it, from which on it says nothing of any of them.
+#: Maximum number of documents that share a name; a more common name is ignored.
 MAX_SHARING: Final = 8
-#: What a shared name counts beside one that is a document's own.
+#: Weight of a shared name, relative to a document's name.
 _SHARED: Final = 0.5
 LINK: Final = "link"
 SHARED_NAME: Final = "shared_name"
@@ -22,7 +22,7 @@ SHARED_NAME: Final = "shared_name"
 
 @dataclass(frozen=True, slots=True)
 class SeedText:
-    """A chunk of a seed: where links start."""
+    """A chunk of a seed, where links start."""
 
     chunk: ChunkId
     text: str
@@ -33,7 +33,7 @@ class SeedText:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A chunk that holds keys of the seeds' phrases."""
+    """A chunk with keys of the seeds' phrases."""
 
     chunk: ChunkId
     keys: frozenset[int]
@@ -41,25 +41,25 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A way from a chunk of a seed to another document."""
+    """A link from a chunk of a seed to another document."""
 
     source: ChunkId
     target: UUID
     kind: str
-    #: As it stands in the text.
+    #: As written in the text.
     name: str
-    #: How surely it leads there: quality / sqrt(documents with that name); of a shared name half of 1 / log2(n + 1).
+    #: Its certainty: quality / sqrt(documents with that name); for a shared name 0.5 / log2(n + 1).
     weight: float
-    #: The sentence of the seed's text that holds the name.
+    #: The sentence of the seed with the name.
     sentence: str = ""
-    #: The chunk of the target that holds the shared name.
+    #: The chunk of the target with the shared name.
     target_chunk: ChunkId | None = None
 
 
 def name_links(seeds: Sequence[SeedText], known: Sequence[KnownName]) -> list[Edge]:
-    """Return the links from the seeds' texts to the documents whose names stand there, the surest per pair of both.
+    """Return the links from the seeds' texts to the documents that they name, the most certain of each pair.
 
-    A name that is the seed's own as well, or that more than eight documents bear, leads nowhere.
+    A name that the seed shares, or that more than eight documents have, is ignored.
     """
     bearers: dict[str, list[KnownName]] = defaultdict(list)
     for name in known:
@@ -89,10 +89,10 @@ def _links_of(seed: SeedText, held: set[str], bearers: Mapping[str, Sequence[Kno
 
 
 def shared_name_links(seeds: Sequence[SeedText], holders: Sequence[Holder]) -> list[Edge]:
-    """Return the links to other documents that hold a phrase of a seed which stands in two to eight documents.
+    """Return the links to other documents with a phrase of a seed that two to eight documents share.
 
-    `holders` are chunks in scope that hold the seeds' phrases, the seeds' own among them or not. A phrase that none of
-    them holds was not looked for, as it is too common or shared names are not to be followed.
+    `holders` are chunks in scope with the seeds' phrases, with or without the seeds' chunks. A phrase without one was
+    not searched: it is too common, or shared names are not followed.
     """
     asked = frozenset[int]().union(*(holder.keys for holder in holders))
     chunks: dict[int, dict[UUID, ChunkId]] = defaultdict(dict)
@@ -114,7 +114,7 @@ def shared_name_links(seeds: Sequence[SeedText], holders: Sequence[Holder]) -> l
 
 
 def _spelled(edges: Iterable[Edge], texts: Mapping[ChunkId, str]) -> list[Edge]:
-    """Return shared-name links with the name and its sentence in the place of the key's number."""
+    """Return shared-name links with the name and its sentence instead of the key's number."""
     places: dict[ChunkId, dict[str, Occurrence]] = {}
     found = []
     for edge in edges:

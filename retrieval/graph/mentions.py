@@ -1,4 +1,4 @@
-"""What a text may be speaking of: the keys of its capitalised phrases, kept per chunk. Pure."""
+"""Mentions in a text: the keys of its capitalised phrases, stored per chunk. Pure."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -6,15 +6,15 @@ from typing import Final
 
 from retrieval.graph.spans import MAX_WORDS, Word, is_identifier, number_of, phrases, words_of
 
-#: Keys of one chunk. What a list of hundreds of names says of each of them is little.
+#: Maximum number of keys of one chunk: long lists of names say little about each.
 MAX_KEYS: Final = 160
-#: Phrases among them whose other places are looked for.
+#: Maximum number of phrases that are searched in other documents.
 _MAX_PHRASES: Final = 48
 _MIN_LETTERS: Final = 2
 _SENTENCE_SIGNS: Final = frozenset(".!?:;\n\N{IDEOGRAPHIC FULL STOP}")
-#: Words of an identifier that is taken as a whole: a/path/of/five/parts.
+#: Words of an identifier that is one key: a/path/of/five/parts.
 _IDENTIFIER_WORDS: Final = 6
-#: No sign that shows a word to be a part of an identifier stands further behind it.
+#: Characters behind a word that can show it to be part of an identifier.
 _LOOK_AHEAD_CHARACTERS: Final = 32
 
 #: What joins the words of an identifier.
@@ -23,7 +23,7 @@ _JOINTS: Final = frozenset({".", "/", "-", "::", "->", ":", "#"})
 
 @dataclass(frozen=True, slots=True)
 class Mentions:
-    """The keys of a text as numbers: first its `phrases` longest phrases, then what is a part of them."""
+    """The keys of a text as numbers: first its `phrases` longest phrases, then their parts."""
 
     keys: tuple[int, ...] = ()
     phrases: int = 0
@@ -31,7 +31,7 @@ class Mentions:
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """A place in a text where a name stands, in code points, end exclusive."""
+    """A name in a text, in code points, end exclusive."""
 
     key: str
     start: int
@@ -39,10 +39,10 @@ class Occurrence:
 
 
 def mentions_of(text: str) -> Mentions:
-    """Return what a text may be speaking of: capitalised phrases, their parts, and identifiers, in order of appearance.
+    """Return the mentions in a text: capitalised phrases, their parts, and identifiers, in order of appearance.
 
     A part begins and ends with a capitalised word; one plain word may follow a phrase, as in "Expense policy". A single
-    word that begins a sentence, and is capitalised for that alone perhaps, counts as a part.
+    word at the beginning of a sentence, which may be capitalised only for that, counts as a part.
     """
     words = words_of(text)
     whole, parts = dict[str, None](), dict[str, None]()
@@ -52,15 +52,15 @@ def mentions_of(text: str) -> Mentions:
             whole[_key(words, first, last)] = None
         parts.update(dict.fromkeys(_parts(text, words, first, last)))
     whole.update(dict.fromkeys(_key(words, *place) for place in _identifiers(text, words)))
-    kept = [key for key in whole if _is_looked_for(key)][:_MAX_PHRASES]
-    more = [key for key in (*whole, *parts) if _is_looked_for(key)]
+    kept = [key for key in whole if _is_searchable(key)][:_MAX_PHRASES]
+    more = [key for key in (*whole, *parts) if _is_searchable(key)]
     return Mentions(tuple(dict.fromkeys(map(number_of, (*kept, *more))))[:MAX_KEYS], len(kept))
 
 
 def occurrences(text: str, keys: Collection[str], *, any_case: bool = False) -> list[Occurrence]:
-    """Return where names stand in a text, by their keys: the longest first where they overlap, then in order.
+    """Return the names in a text by their keys, in order; of overlapping ones the longest.
 
-    A name stands there capitalised in its first word, unless it is written as an identifier, or `any_case` is true.
+    The first word must be capitalised, unless it is an identifier or `any_case` is true.
     """
     if not keys:
         return []
@@ -101,7 +101,7 @@ def _parts(text: str, words: Sequence[Word], first: int, last: int) -> Iterator[
 
 
 def _identifiers(text: str, words: Sequence[Word]) -> Iterator[tuple[int, int]]:
-    """Yield words that are written as code, and those that points, slashes and hyphens join to one."""
+    """Yield identifiers: words written as code, and words joined by points, slashes and hyphens."""
     place = 0
     while place < len(words):
         last = place
@@ -113,7 +113,7 @@ def _identifiers(text: str, words: Sequence[Word]) -> Iterator[tuple[int, int]]:
 
 
 def _around(text: str, word: Word) -> str:
-    """Return a word with the signs that join it to its neighbours, and the neighbours."""
+    """Return a word with the words joined to it."""
     start, end = word.start, word.end
     max_length = min(len(text), end + _LOOK_AHEAD_CHARACTERS)
     while end < max_length and not text[end].isspace() and text[end] not in ",;()\"'":
@@ -125,5 +125,5 @@ def _key(words: Sequence[Word], first: int, last: int) -> str:
     return " ".join(word.form for word in words[first : last + 1])
 
 
-def _is_looked_for(key: str) -> bool:
+def _is_searchable(key: str) -> bool:
     return len(key) > _MIN_LETTERS and not key.isdigit()

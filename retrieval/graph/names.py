@@ -1,4 +1,4 @@
-"""The names by which texts speak of a document. Pure."""
+"""The names of a document. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,16 +11,16 @@ from retrieval.graph.spans import MAX_WORDS, Word, is_identifier, phrases, words
 _BRACKETED: Final = re.compile(r"(?<!\s)\s*+[(\[][^()\[\]]*+[)\]]\s*+$")
 _NAME_WORDS: Final = 8
 _CAPITALISED_SHARE: Final = 0.8
-#: A word up to this length says nothing of whether a title is a name: of, the, von.
+#: Words up to this length do not decide whether a title is a name: of, the, von.
 _LITTLE_WORD: Final = 3
 #: Characters of a name: longer ones are sentences.
 MAX_CHARACTERS: Final = 120
-#: Names of one document. A page with more headings than this is a list.
+#: Maximum number of names of one document; a page with more headings is a list.
 _MAX_NAMES: Final = 40
 
 
 class NameKind(StrEnum):
-    """Where a name comes from."""
+    """The origin of a name."""
 
     TITLE = "title"
     BARE = "bare"
@@ -30,11 +30,11 @@ class NameKind(StrEnum):
     ALIAS = "alias"
     HEADING = "heading"
     IDENTIFIER = "identifier"
-    #: Where it stands, by which links mean it: no name that anybody says.
+    #: An address for links, which is no name in a text.
     ADDRESS = "address"
 
 
-#: How surely a name of a kind means its document, 0 to 1.
+#: Certainty that a name of a kind means its document, 0 to 1.
 QUALITY: Final = {
     NameKind.TITLE: 1.0,
     NameKind.ADDRESS: 1.0,
@@ -58,7 +58,7 @@ class Name:
 
     @property
     def quality(self) -> float:
-        """How surely it means its document, 0 to 1."""
+        """Certainty that it means its document, 0 to 1."""
         return QUALITY[self.kind]
 
 
@@ -70,9 +70,9 @@ def names_of(
     headings: Iterable[str] = (),
     identifiers: Iterable[str] = (),
 ) -> tuple[Name, ...]:
-    """Return a document's names, one a key, the surest of each; `lead` is how its text begins.
+    """Return a document's names, the most certain of each key; `lead` is the beginning of its text.
 
-    Short forms are made only of a title that looks like a name, so that a title that is a sentence makes none.
+    Only a title that looks like a name has short forms.
     """
     found: dict[str, Name] = {}
     for kind, text in _candidates(title, lead, aliases, headings, identifiers):
@@ -125,7 +125,7 @@ def _short_forms(bare: str, lead: str) -> Iterator[tuple[NameKind, str]]:
 
 
 def _can_name(text: str, words: Sequence[Word]) -> bool:
-    """Return whether a text can be looked for: not too long, and more than a letter or a number."""
+    """Return whether a text is a usable name: not too long, and more than a letter or a number."""
     letters = sum(word.end - word.start for word in words)
     if not words or len(words) > MAX_WORDS or len(text) > MAX_CHARACTERS:
         return False

@@ -1,4 +1,4 @@
-"""The names in a question. Pure."""
+"""Finding names of documents in a question. Pure."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from uuid import UUID
 from retrieval.graph.mentions import Occurrence, occurrences
 from retrieval.graph.spans import MAX_WORDS, Word, key_of, words_of
 
-#: A word of fewer letters is another word when one of them is wrong.
+#: Shorter words must match exactly.
 _LETTERS_TO_REPAIR: Final = 4
-#: A question's first word is capitalised whatever it is: alone it is a name only where it is also searched for.
+#: A capitalised first word is a name only if it is also a search term with the same beginning.
 _LETTERS_OF_A_STEM: Final = 3
 
 
@@ -24,7 +24,7 @@ class KnownName:
 
     @property
     def key(self) -> str:
-        """The name as it is compared."""
+        """The normalised name."""
         return key_of(self.text)
 
 
@@ -36,17 +36,17 @@ class NamedDocument:
     name: str
     start: int
     end: int
-    #: The document's own name, where it was looked for with a wrong letter in the question's words; else empty.
+    #: The correct name if the question misspells it; else empty.
     known_as: str = ""
 
     @property
     def is_repaired(self) -> bool:
-        """Whether the name was looked for so."""
+        """Whether the question misspells the name."""
         return bool(self.known_as)
 
 
 def question_keys(question: str) -> list[str]:
-    """Return every run of words of a question that may be a name, in order of appearance."""
+    """Return every sequence of words of a question that may be a name, in order."""
     words = words_of(question)
     runs = (
         " ".join(word.form for word in words[first:last])
@@ -61,9 +61,8 @@ def named_in(
 ) -> list[NamedDocument]:
     """Return the documents that a question names, in the question's order.
 
-    The longest names count. They are capitalised, unless nothing in the question is. Of several documents with one name
-    it is the one with the best score, and of those without, the one that the name means most surely. `stems` are the
-    lexemes that the question is searched with.
+    The longest names win. They must be capitalised, unless nothing in the question is. Of several documents with one
+    name the best score wins, then the most certain name. `stems` are the lexemes of the search.
     """
     by_key: dict[str, list[KnownName]] = {}
     for name in known:
@@ -85,9 +84,9 @@ def named_in(
 def misspelled_in(
     question: str, ranked: Sequence[tuple[UUID, Sequence[str]]], *, stems: Collection[str]
 ) -> list[NamedDocument]:
-    """Return the documents of a ranking whose name stands in the question with at most one wrong letter a word.
+    """Return the documents of a ranking that the question names with at most one wrong letter per word.
 
-    `ranked` are documents, the best first, each with its names. The longest names count, then the better documents.
+    `ranked` are documents, best first, each with its names. The longest names win, then the better documents.
     """
     words = words_of(question)
     has_capitals = _has_capitals(words)
@@ -111,7 +110,7 @@ def misspelled_in(
 
 
 def without(question: str, named: Iterable[NamedDocument]) -> str:
-    """Return a question less the names in it: what it asks of them."""
+    """Return a question without the names in it."""
     for name in sorted(named, key=lambda it: -it.start):
         question = question[: name.start] + " " + question[name.end :]
     return " ".join(question.split())
@@ -136,12 +135,12 @@ def within_one_letter(one: str, other: str) -> bool:
 
 
 def _has_capitals(words: Sequence[Word]) -> bool:
-    """Return whether a word is capitalised, be it the first: who writes sentences as usual writes names so as well."""
+    """Return whether any word is capitalised, the first included."""
     return any(word.is_capitalised and not word.form.isdigit() for word in words)
 
 
 def _is_only_a_beginning(place: Occurrence, question: str, stems: Collection[str]) -> bool:
-    """Return whether a place is one word that is no name by itself: a stop word, or a word too short to be searched."""
+    """Return whether an occurrence is a single word that is no search term."""
     text = question[place.start : place.end]
     form = key_of(text)
     if " " in form or not stems:
@@ -150,7 +149,7 @@ def _is_only_a_beginning(place: Occurrence, question: str, stems: Collection[str
 
 
 def _near(words: Sequence[Word], forms: Sequence[str], *, has_capitals: bool) -> Iterator[int]:
-    """Yield the first place where a name's words stand, each with at most one wrong letter."""
+    """Yield the first index of a name's words, each with at most one wrong letter."""
     if not forms or sum(map(len, forms)) < _LETTERS_TO_REPAIR + 1:
         return
     for first in range(len(words) - len(forms) + 1):

@@ -1,4 +1,4 @@
-"""Words, capitalised phrases and identifiers of a text, and the form in which names are compared. Pure."""
+"""Words, capitalised phrases and identifiers of a text, and normalised names. Pure."""
 
 import hashlib
 import re
@@ -12,17 +12,17 @@ from typing import Final, NamedTuple
 #: Scripts that write without spaces count each character as a word.
 _SPACELESS: Final = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD: Final = re.compile(rf"[{_SPACELESS}]|[^\W{_SPACELESS}]+")
-#: What may stand between two words of one phrase: spaces, hyphens, apostrophes, the point of an initial, an ampersand.
+#: Text between two words of one phrase: spaces, hyphens, apostrophes, the point of an initial, an ampersand.
 _INSIDE: Final = re.compile(r"[ \t]*(?:['\u2019-][ \t]*|&[ \t]*)?|\.?[ \t]*")
 #: What joins the words of an identifier: a path, a dotted name, an error's number.
 _JOINT: Final = re.compile(r"[-./:#]|::|->")
 _HUMP: Final = re.compile(r"[a-z\d][A-Z]|[A-Z]{2}[a-z]|_|[a-zA-Z]\d|\d[a-zA-Z]")
 _SENTENCE_END: Final = re.compile(r"[.!?\u3002\uff01\uff1f][\"'\u201d\u2019)\]]*\s+(?=[^a-z\s])|\n+")
-#: A lower-case word up to this length may stand inside a name: of, the, de, la, von, and, bin.
+#: Lower-case words up to this length may be inside a name: of, the, de, la, von, and, bin.
 _LETTERS_BETWEEN: Final = 3
-#: A search reads the words of its few seeds three times, and ingest those of its chunk.
-_KEPT_TEXTS: Final = 64
-#: A sentence is read so far before and behind what stands in it.
+#: A search reads the words of its few seeds three times, and ingestion those of its chunk.
+_CACHED_TEXTS: Final = 64
+#: Maximum length of a sentence before and behind a place.
 _AROUND_CHARACTERS: Final = 500
 #: Letters of an initial or a short title.
 _INITIAL_LETTERS: Final = 2
@@ -33,18 +33,18 @@ MAX_WORDS: Final = 10
 
 
 class Word(NamedTuple):
-    """A word of a text: its compared form, and where it stands."""
+    """A word of a text: its normalised form, and its position."""
 
     form: str
     start: int
     end: int
-    #: It starts with a capital or a digit, or its script has no capitals.
+    #: Whether it starts with a capital or a digit, or its script has no capitals.
     is_capitalised: bool
 
 
-@lru_cache(maxsize=_KEPT_TEXTS)
+@lru_cache(maxsize=_CACHED_TEXTS)
 def words_of(text: str) -> tuple[Word, ...]:
-    """Return the words of a text in order; words are compared without case, accents and form of writing."""
+    """Return the words of a text in order; normalised without case, accents and Unicode form."""
     found = []
     for match in _WORD.finditer(text):
         written = match[0]
@@ -54,17 +54,17 @@ def words_of(text: str) -> tuple[Word, ...]:
 
 
 def key_of(name: str) -> str:
-    """Return the form in which names are compared: their words, without case, accents and punctuation."""
+    """Return a normalised name: its words without case, accents and punctuation."""
     return " ".join(word.form for word in words_of(name))
 
 
 def number_of(key: str) -> int:
-    """Return a key as the number that it is stored as: 64 bits of its hash, signed."""
+    """Return the stored number of a key: 64 bits of its hash, signed."""
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), signed=True)
 
 
 def sentence_around(text: str, start: int, end: int) -> str:
-    """Return the sentence that holds a place in a text, without its line breaks; of a long one what is near."""
+    """Return the sentence around a place in a text, without line breaks; a long one is cut."""
     stops, ends = _sentence_ends(text)
     before, after = bisect_right(ends, start) - 1, bisect_left(stops, end)
     first = max(ends[before] if before >= 0 else 0, start - _AROUND_CHARACTERS)
@@ -72,9 +72,9 @@ def sentence_around(text: str, start: int, end: int) -> str:
     return " ".join(text[first:last].split())
 
 
-@lru_cache(maxsize=_KEPT_TEXTS)
+@lru_cache(maxsize=_CACHED_TEXTS)
 def _sentence_ends(text: str) -> tuple[Sequence[int], Sequence[int]]:
-    """Return where the ends of a text's sentences begin and where they end, in order."""
+    """Return the start and end offsets of sentence ends, in order."""
     stops, ends = array("I"), array("I")
     for match in _SENTENCE_END.finditer(text):
         point = match.start()
@@ -89,7 +89,7 @@ def _sentence_ends(text: str) -> tuple[Sequence[int], Sequence[int]]:
 def phrases(text: str, words: Sequence[Word]) -> Iterator[tuple[int, int]]:
     """Yield the longest capitalised phrases as places in `words`, first and last, both inclusive.
 
-    A lower-case word of at most three letters may stand between two capitalised ones.
+    Lower-case words of at most three letters may be between capitalised ones.
     """
     place = 0
     while place < len(words):

@@ -1,4 +1,4 @@
-"""Links that a text states outright: those its author set, and those a language model read in it. Pure."""
+"""Explicit links of a text: hyperlinks, and triples of a language model. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,12 +14,12 @@ from retrieval.graph.addresses import Place
 from retrieval.graph.links import MAX_SHARING, Edge
 from retrieval.graph.spans import key_of, number_of, sentence_around
 
-#: Of a kind in one chunk: what a page of a hundred links says of each of them is little.
+#: Maximum number of a kind in one chunk: pages with many links say little about each.
 _MAX_STATED: Final = 64
 
 
 class StatedKind(StrEnum):
-    """Who states it: its author by a hyperlink, or a language model that read it."""
+    """The origin of a link."""
 
     HYPERLINK = "hyperlink"
     TRIPLE = "triple"
@@ -27,46 +27,46 @@ class StatedKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """One end of a stated link."""
+    """One end of an explicit link."""
 
     kind: StatedKind
-    #: Of the address or the name that it leads to, as it is stored.
+    #: Stored key of the target's address or name.
     key: int
-    #: What a reader sees of it.
+    #: Its visible text.
     name: str
-    #: What it says; empty where that is the text around it.
+    #: Its statement; empty for the text around it.
     sentence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """A stated link with a document that has its key."""
+    """An explicit link with a document that has its key."""
 
     source: ChunkId
     target: UUID
     stated: Stated
-    #: How surely the key means the document, 0 to 1.
+    #: Certainty that the key means the document, 0 to 1.
     quality: float
 
 
 def stated_by_links(links: Sequence[Sequence[str]], place: Place) -> tuple[Stated, ...]:
-    """Return the ends of a chunk's links, [text, target] each, but those that lead to its own document."""
+    """Return the ends of a chunk's links, [text, target] each, except those within its document."""
     own = set(place.addresses)
     addresses = ((text, address) for text, target in links for address in place.targets(target) if address not in own)
     return _first(Stated(StatedKind.HYPERLINK, number_of(address), text) for text, address in addresses)
 
 
 def stated_by_triples(triples: Sequence[Sequence[str]]) -> tuple[Stated, ...]:
-    """Return the ends of a chunk's triples: both, for either may be the name of another document."""
+    """Return both ends of a chunk's triples, since either may be the name of another document."""
     ends = ((end, " ".join(triple)) for triple in triples for end in (triple[2], triple[0]))
     return _first(Stated(StatedKind.TRIPLE, number_of(key_of(end)), end, sentence) for end, sentence in ends)
 
 
 def stated_links(meetings: Sequence[Meeting], texts: Mapping[ChunkId, str]) -> list[Edge]:
-    """Return the links of these meetings, the surest per pair of documents; `texts` are the sources'.
+    """Return the links, the most certain of each pair of documents; `texts` are those of the sources.
 
-    A key that is the source's own as well, or that more than eight documents have, leads nowhere; another counts
-    1 / sqrt(documents).
+    A key that the source shares, or that more than eight documents have, is ignored. The weight is
+    quality / sqrt(documents).
     """
     targets: dict[int, set[UUID]] = defaultdict(set)
     for meeting in meetings:
@@ -88,8 +88,8 @@ def stated_links(meetings: Sequence[Meeting], texts: Mapping[ChunkId, str]) -> l
 
 
 def _first(stated: Iterable[Stated]) -> tuple[Stated, ...]:
-    """Return the first of each key, as many as are kept."""
-    kept: dict[int, Stated] = {}
+    """Return the first of each key, up to the maximum."""
+    found: dict[int, Stated] = {}
     for it in stated:
-        kept.setdefault(it.key, it)
-    return tuple(islice(kept.values(), _MAX_STATED))
+        found.setdefault(it.key, it)
+    return tuple(islice(found.values(), _MAX_STATED))

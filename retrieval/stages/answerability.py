@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self
 
 from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.encoders.model_calls import ModelCalls, model_key
@@ -13,6 +13,7 @@ from retrieval.errors import EncoderError, EncoderTimeoutError
 from retrieval.ranking.answerability.model import AnswerabilityModel, shipped
 from retrieval.ranking.answerability.signals import Evidence, Sentence, best_sentences, read_signals, sentence_cosine
 from retrieval.ranking.answerability.verdict import AnswerabilityConfig, judge, nothing
+from retrieval.stages.resources import Resources
 
 #: Notes of a search in which a leg failed.
 _LEGS_MISSED: Final = frozenset(
@@ -55,6 +56,12 @@ class EstimateAnswerability(BaseStage):
         section="answerability",
         notes={"answerability_quick": "answerability without sentences"},
     )
+
+    @classmethod
+    def of(cls, config: AnswerabilityConfig, resources: Resources, preset: str) -> Self:
+        """Return the stage of a preset."""
+        fitted = resources.calibrations.get(preset)
+        return cls(config, resources.text_search_config, resources.sentence_encoder, fitted, resources.calls)
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the verdict, its confidence and its reason."""

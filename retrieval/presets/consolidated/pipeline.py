@@ -154,13 +154,7 @@ def _cross_encoding(config: ConsolidatedConfig, resources: Resources, guards: Re
 def _packing(config: ConsolidatedConfig, resources: Resources) -> tuple[Stage, ...]:
     return (
         Assemble(config.assemble, resources.count_tokens),
-        EstimateAnswerability(
-            config.answerability,
-            resources.text_search_config,
-            resources.sentence_encoder,
-            resources.calibrations.get("consolidated"),
-            resources.calls,
-        ),
+        EstimateAnswerability.of(config.answerability, resources, "consolidated"),
     )
 
 

@@ -42,13 +42,7 @@ def build_contextpack(config: ContextPackConfig, resources: Resources) -> Pipeli
             JudgeRelevance(config.relevance, config.blend, judge.ask if judge else None, resources.timed_reranker),
             Neighbours(config.neighbours, config.relevance.top, config.quality.minimum),
             PackContext(config.context, config.relevance.top, resources.answerer_counter, resources.own_counter),
-            EstimateAnswerability(
-                config.answerability,
-                resources.text_search_config,
-                resources.sentence_encoder,
-                resources.calibrations.get("contextpack"),
-                resources.calls,
-            ),
+            EstimateAnswerability.of(config.answerability, resources, "contextpack"),
         )
     )
 

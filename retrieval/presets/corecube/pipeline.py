@@ -42,13 +42,7 @@ def build_corecube(config: CorecubeConfig, resources: Resources) -> Pipeline:
             Floor(config.floor),
             Dedupe(config.dedupe),
             Assemble(config.assemble, resources.count_tokens),
-            EstimateAnswerability(
-                config.answerability,
-                resources.text_search_config,
-                resources.sentence_encoder,
-                resources.calibrations.get("corecube"),
-                resources.calls,
-            ),
+            EstimateAnswerability.of(config.answerability, resources, "corecube"),
         )
     )
 

@@ -65,13 +65,7 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
             NearDuplicates(config.near_duplicates),
             Diversify(config.diversify),
             Pack(config.pack, resources.count_tokens),
-            EstimateAnswerability(
-                config.answerability,
-                resources.text_search_config,
-                resources.sentence_encoder,
-                resources.calibrations.get("helix"),
-                resources.calls,
-            ),
+            EstimateAnswerability.of(config.answerability, resources, "helix"),
         )
     )
 
