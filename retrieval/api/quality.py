@@ -19,6 +19,7 @@ class QualityIn(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     minimum: float | None = Field(default=None, ge=0, le=1, description="Threshold; default: the live one.")
+    least: float | None = Field(default=None, ge=0, le=1, description="Former name of `minimum`.")
     limit: int = Field(default=50, ge=0, le=200, description="Number of listed chunks.")
 
 
@@ -64,7 +65,8 @@ def low_quality(request: HttpRequest, slug: str, asked: Query[QualityIn]) -> Qua
     principal = principal_of(request)
     connection = managed_connection(principal, slug)
     is_readable = scope_for(principal).allows(connection.pk)
-    minimum = live_minimum() if asked.minimum is None else asked.minimum
+    wanted = asked.least if asked.minimum is None else asked.minimum
+    minimum = live_minimum() if wanted is None else wanted
     found = preview(connection, minimum=minimum, limit=asked.limit if is_readable else 0)
     return QualityOut(
         connection=found.slug,

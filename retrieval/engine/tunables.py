@@ -12,6 +12,7 @@ from corecube.errors import ConfigError
 from retrieval.errors import OverridesError, TunablesError
 
 _Config = TypeVar("_Config", bound="Tunables")
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,8 @@ class Tunables:
     label: ClassVar[str] = ""
     #: Dotted names of inherited tunables that are unused here: they are neither shown nor set.
     unused: ClassVar[frozenset[str]] = frozenset()
+    #: Dotted names of an earlier release with their present names. Stored searches and programs may still use them.
+    former_names: ClassVar[Mapping[str, str]] = {}
 
     def __post_init__(self) -> None:
         """Raise ConfigError for a value out of its bounds."""
@@ -151,6 +154,12 @@ class Tunables:
             found |= inner.values(f"{prefix}{name}.")
         return found
 
+    @classmethod
+    def by_present_names(cls, values: Mapping[str, _Value]) -> dict[str, _Value]:
+        """Return values by the present names of their tunables; one already under its present name wins."""
+        former = {cls.former_names[name]: value for name, value in values.items() if name in cls.former_names}
+        return former | {name: value for name, value in values.items() if name not in cls.former_names}
+
     def problems(self, values: Mapping[str, object]) -> dict[str, str]:
         """Return why values are invalid, by dotted name: unknown names, wrong types, bounds, order."""
         declared = {facts.name: facts for facts in self.declared_below()}
@@ -168,6 +177,7 @@ class Tunables:
 
     def with_values(self, values: Mapping[str, object]) -> Self:
         """Return a copy with some numbers changed, by dotted name; raise TunablesError naming all invalid ones."""
+        values = self.by_present_names(values)
         if problems := self.problems(values):
             raise TunablesError(problems)
         return _replaced(self, values)
@@ -177,7 +187,7 @@ class Tunables:
 
         It cannot change what all searches share. Raises OverridesError naming all invalid ones.
         """
-        own = self.values()
+        values, own = self.by_present_names(values), self.values()
         raised = {
             facts.name: f"costs time, and a request can only lower it from {own[facts.name]}"
             for facts in self.declared_below()
@@ -196,7 +206,7 @@ class Tunables:
     def fitted(self, values: Mapping[str, object]) -> tuple[Self, dict[str, str]]:
         """Return a copy with the valid values, and why each of the others is invalid."""
         unfit: dict[str, str] = {}
-        valid = dict(values)
+        valid = self.by_present_names(values)
         # Without one value another can exceed a default.
         while problems := self.problems(valid):
             unfit |= problems

@@ -103,6 +103,7 @@ def _stored(preset: str, status: PresetVersion.Status) -> CompiledQuery:
 
 
 def _overridden(found: Configuration, overrides: Mapping[str, object]) -> Configuration:
+    overrides = found.config.by_present_names(overrides)
     changed = found.config.with_overrides(overrides)
     before, after = found.config.values(), changed.values()
     return replace(

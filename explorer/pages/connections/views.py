@@ -84,7 +84,9 @@ def connection_progress(request: HtmxHttpRequest, slug: str) -> HttpResponse:
 def connection_quality(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Preview which chunks of a connection a quality threshold drops; texts only for viewers with access."""
     connection = get_object_or_404(Connection, slug=slug)
-    form = QualityForm(request.GET if "minimum" in request.GET else {"minimum": f"{live_minimum():g}"})
+    # `least` is the parameter's name in bookmarks of an earlier release.
+    minimum = request.GET.get("minimum", request.GET.get("least", f"{live_minimum():g}"))
+    form = QualityForm({"minimum": minimum})
     context = {"section": "connections", "connection": connection, "form": form, "live": live_minimum()}
     if form.is_valid():
         is_readable = scope_for(Principal(viewer_of(request))).allows(connection.pk)

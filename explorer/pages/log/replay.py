@@ -107,7 +107,8 @@ def _slugs(scope: AccessScope) -> set[str]:
 
 def _left_out(record: SearchRecord) -> Iterator[str]:
     if overrides := record.trace.get("overrides"):
-        yield f"settings that the request overrode: {', '.join(overrides)}"
+        names = PresetConfig.by_present_names(overrides)
+        yield f"settings that the request overrode: {', '.join(names)}"
     was_filtered = any(note.code == "filtered" for span in spans_of(record.trace) for note in span.notes)
     if was_filtered and not record.trace.get("filter"):
         yield "its document filters"

@@ -1,6 +1,6 @@
 """`manage.py quality`: the chunks that the quality filter would drop."""
 
-from argparse import ArgumentParser
+from argparse import SUPPRESS, ArgumentParser
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -17,6 +17,7 @@ class Command(DatabaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--connection", metavar="SLUG", help="only this one (default: all)")
         parser.add_argument("--minimum", type=float, metavar="X", help="threshold from 0 to 1 (default: the live one)")
+        parser.add_argument("--least", dest="minimum", type=float, help=SUPPRESS)  # the former name
         parser.add_argument("--limit", type=int, default=20, metavar="N", help="chunks per connection (default: 20)")
 
     def handle(self, *_: Any, **options: Any) -> None:

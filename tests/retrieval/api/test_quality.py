@@ -31,6 +31,13 @@ def test_a_threshold_and_a_limit_can_be_given(world, get):
     assert get(address("ledger", "?minimum=1&limit=0"), secret).json()["lowest"] == []
 
 
+def test_the_former_name_of_the_threshold_is_read(world, get):
+    secret = world.key("alice")
+    assert get(address("ledger", "?least=0.1"), secret).json()["minimum"] == 0.1
+    assert get(address("ledger", "?least=0.1&minimum=0.2"), secret).json()["minimum"] == 0.2
+    assert get(address("ledger", "?least=2"), secret).status_code == 422
+
+
 @pytest.mark.parametrize(
     "query", ["?minimum=2", "?minimum=-1", "?minimum=nan", "?minimum=x", "?limit=201", "?limit=-1"]
 )

@@ -55,6 +55,7 @@ def test_the_command_takes_a_connection_a_threshold_and_a_limit(world, low, caps
     lines = report(capsys, "--connection", "runbooks", "--minimum", "1", "--limit", "0")
     assert len(lines) == 1
     assert lines[0].startswith("runbooks: 1 of ")
+    assert report(capsys, "--connection", "runbooks", "--least", "1", "--limit", "0") == lines
 
 
 @pytest.mark.parametrize("arguments", [("--connection", "nowhere"), ("--minimum", "1.5"), ("--limit", "-1")])

@@ -92,6 +92,16 @@ def test_overrides_hold_for_one_search_and_are_told(world):
     assert find(world).config == PRESET.defaults
 
 
+def test_overrides_under_former_names_hold_and_are_stored_under_the_present_ones(world):
+    outcome = find(world, overrides={"quality.least": 0.1, "blend.dense": 0.5})
+    assert (outcome.config.quality.minimum, outcome.config.blend.dense) == (0.1, 0.5)
+    assert outcome.configuration.overridden == {"quality.minimum": 0.3, "blend.dense": 0.6}
+    record = SearchRecord.objects.get(pk=outcome.id)
+    assert record.trace["overrides"] == {"quality.minimum": 0.1, "blend.dense": 0.5}
+    with pytest.raises(OverridesError, match=r"fulltext\.max_matches costs time"):
+        find(world, overrides={"fulltext.most_matches": 20_000})
+
+
 def test_a_search_without_anything_special_has_no_span_for_it(world):
     outcome = find(world)
     assert outcome.trace[0].stage == "analyze"

@@ -38,6 +38,10 @@ def test_another_threshold_is_tried(browse):
     assert 'value="0.05"' in response.content.decode()
 
 
+def test_a_bookmark_with_the_former_parameter_opens(browse):
+    assert browse("alice").get(PATH, {"least": "0.05"}).context["preview"].minimum == 0.05
+
+
 @pytest.mark.parametrize("minimum", ["2", "-0.1", "x", "", "nan"])
 def test_a_wrong_threshold_is_told_and_lists_nothing(browse, minimum):
     response = browse("alice").get(PATH, {"minimum": minimum})
