@@ -29,7 +29,7 @@ _NAMES: Final = {
         "retrieval.ingest.sandbox.process",
         "retrieval.encoders.sources.obtain",
     ),
-    "server": ("moto.server", "oidc_provider_mock"),
+    "server": ("moto.", "oidc_provider_mock"),
     "model": ("CORECUBE_MODELS_DIR", str(settings.CORECUBE_MODELS_DIR)),
     "sleep": ("time.sleep", "asyncio.sleep", "tests.race.until"),
     "timing": ("tests.growth", "time.perf_counter", "time.process_time", "time.thread_time"),
