@@ -16,7 +16,7 @@ class Entry:
     #: Name of the address, and of the icon under templates/icons.
     view: str
     icon: str
-    #: What a page says that it belongs to, in its context.
+    #: The section name in a page's context.
     section: str
     admins_only: bool = True
 
@@ -39,7 +39,7 @@ class Group:
     entries: tuple[Entry, ...]
 
 
-#: A part that is added to the console is added here, and nowhere else in the rail.
+#: A new page of the console needs an entry here only.
 GROUPS: Final = (
     Group(
         "",
@@ -88,7 +88,7 @@ GROUPS: Final = (
 
 
 def navigation(request: HttpRequest) -> dict[str, object]:
-    """Return the rail's groups for templates; only a page with a rail asks who is signed in."""
+    """Return the rail's groups for templates; they are computed only for pages with a rail."""
 
     def groups() -> tuple[Group, ...]:
         user = getattr(request, "user", None)

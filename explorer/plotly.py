@@ -1,4 +1,4 @@
-"""plotly.js: one file of a wheel on the package index, served under a name that tells its version."""
+"""plotly.js: one file of a wheel on the package index, served under a name with its version."""
 
 import gzip
 import tempfile
@@ -16,7 +16,7 @@ SCRIPT: Final = SourceFile(
     size_bytes=4_815_814,
     wheel=WheelMember("plotly", "7.1.0", "plotly/package_data/plotly.min.js"),
 )
-#: Its name among the static files. A new version gets a new address, so browsers may keep it for good.
+#: Its name among the static files. A new version gets a new address, so browsers may cache it forever.
 NAME: Final = f"vendor/plotly-{SCRIPT.wheel.version}.min.js"
 
 
@@ -34,7 +34,7 @@ def fetch_script(report: Report) -> None:
         script = obtain(SCRIPT, Path(workspace), use_hub=False, report=report)
         packed = _packed(script)
         packed.write_bytes(gzip.compress(script.read_bytes(), mtime=0))
-        # Two processes may do this at once; each puts whole files in place, the script before its gzip.
+        # Two processes may do this at once; each moves complete files into place, the script before its gzip.
         script.replace(path)
         packed.replace(_packed(path))
 

@@ -1,5 +1,5 @@
-// Charts: each element with `data-chart` names a figure in the page, in which colours are names of tokens. plotly.js is
-// large, so it is fetched when the first chart is about to be seen. Every chart has its numbers in a table beside it.
+// Charts: each element with `data-chart` names a figure in the page, with colours as names of design tokens. plotly.js is
+// large, so it is loaded when the first chart is near the viewport. Every chart also has its data in a table.
 (() => {
   const SOURCE = document.currentScript.dataset.plotly;
   // Under this id plotly.js would add rules for maps, which the policy forbids and no chart needs.
@@ -26,7 +26,7 @@
     return loading;
   };
 
-  // A token's colour in the theme of the moment, as the browser resolves it; what names no token stays as it is.
+  // A token's colour in the current theme, as the browser resolves it; other values are unchanged.
   const palette = (figure) => {
     const probe = document.createElement("span");
     probe.hidden = true;
@@ -101,7 +101,7 @@
     return layout;
   };
 
-  // On a phone long names would leave the bars no room.
+  // On a phone, long names would leave no room for the bars.
   const fitted = (layout, width) => {
     const names = layout.yaxis.ticktext;
     if (names && width < NARROW) {
@@ -133,7 +133,7 @@
     }
   };
 
-  // What is far below, or on a tab that is not open, waits until it is nearly seen.
+  // Charts far below or on a closed tab are drawn when they are near the viewport.
   const watcher = new IntersectionObserver(
     (entries) => {
       for (const entry of entries.filter((it) => it.isIntersecting)) {

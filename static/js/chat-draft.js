@@ -1,5 +1,5 @@
-// An answer while it is being written, as nodes made here from its text, never from HTML. The server's own rendering
-// takes their place at the end, so this knows only what answers are mostly made of.
+// An answer while it is being written, as nodes made from its text, never from HTML. The server's rendering replaces
+// them at the end, so only common Markdown is supported here.
 
 const FENCE = /^\s*```/;
 const HEADING = /^#{1,6}\s+/;
@@ -91,7 +91,7 @@ const blocks = (text) => {
   return found;
 };
 
-// Shows a growing text in a place: only blocks that have changed are made anew, once per frame.
+// Renders a growing text: only changed blocks are rendered again, once per frame.
 export class Draft {
   #place;
   #text = "";

@@ -1,16 +1,16 @@
-// Server-sent events of one response, as they come: {name, data}.
+// Yields the server-sent events of one response: {name, data}.
 
 export async function* eventsOf(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let held = "";
+  let rest = "";
   try {
     for (;;) {
       const { value, done } = await reader.read();
       if (done) {
         return;
       }
-      const pieces = (held + value).split("\n\n");
-      held = pieces.pop();
+      const pieces = (rest + value).split("\n\n");
+      rest = pieces.pop();
       for (const piece of pieces) {
         const event = read(piece);
         if (event) {

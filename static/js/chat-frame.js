@@ -1,6 +1,6 @@
-// What stands around the thread: the sources to choose, menus, the drawer of conversations.
+// The parts around the thread: the choice of sources, menus, the drawer of conversations.
 
-// Sources: what is picked stands on the button; the last one stays picked.
+// Sources: the button shows the selection; the last one cannot be deselected.
 const picker = document.querySelector("[data-picker]");
 const boxes = [...picker.querySelectorAll("input[type=checkbox]")];
 const all = picker.querySelector("[data-all]");
@@ -34,7 +34,7 @@ if (boxes.length) {
   sayPicked();
 }
 
-// Menus close when something else is pressed, or by Escape.
+// Menus close on a click elsewhere, or on Escape.
 const openMenus = () => document.querySelectorAll("details[data-menu][open]");
 
 document.addEventListener("click", (event) => {
@@ -47,7 +47,7 @@ document.addEventListener("click", (event) => {
 
 const drawer = document.querySelector("#chat-history");
 
-// Nothing has this name, so the page stays where it is.
+// No element has this name, so the page does not scroll.
 const closeDrawer = () => {
   window.location.replace("#closed");
   document.querySelector("[data-open-history]").focus();

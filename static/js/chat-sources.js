@@ -1,4 +1,4 @@
-// Sources of an answer: a chip shows its passage's card, and opens the passage beside the thread; copying an answer.
+// Sources of an answer: a citation shows a card of its passage and opens the passage in the side panel; copying answers.
 
 const EDGE = 8;
 
@@ -11,7 +11,7 @@ const announcement = document.querySelector("[data-announcement]");
 const chipOf = (target) => (target instanceof Element ? target.closest("[data-cite]") : null);
 const sourceOf = (chip) => document.getElementById(chip.hash.slice(1));
 
-// The card: while it is shown it stands behind its chip.
+// The card: while it is shown, it follows its citation in the document.
 
 const home = card.parentElement;
 
@@ -81,7 +81,7 @@ sheet.addEventListener("close", () => {
   opener = null;
 });
 
-// What the answer says just before a chip, sentence by sentence.
+// The sentences of the answer just before a citation.
 const FEWEST = 12;
 const SENTENCE = /[^.!?]+[.!?]*/g;
 
@@ -102,7 +102,7 @@ const saidBefore = (chip) => {
   return [text, ...(text.match(SENTENCE) ?? [])].map((it) => it.trim()).filter((it) => it.length >= FEWEST);
 };
 
-// Marks the first of some texts that stands in the passage, however its white space runs.
+// Marks the first of some texts that is found in the passage, ignoring differences in white space.
 const markIn = (passage, texts) => {
   const words = passage?.querySelector("[data-words]");
   const node = words?.firstChild;
@@ -192,7 +192,7 @@ document.addEventListener(
   { capture: true },
 );
 
-// Copying: the text as it is read, its chips as [N], and what they name.
+// Copying: the visible text, its citations as [N], and the list of their sources.
 
 const textOf = (exchange) => {
   const copy = exchange.querySelector("[data-text]").cloneNode(true);
@@ -202,7 +202,7 @@ const textOf = (exchange) => {
   for (const chip of copy.querySelectorAll(".cite")) {
     chip.replaceWith(`[${chip.textContent}]`);
   }
-  // Only text that is on the page has lines.
+  // Only text in the page has line breaks.
   copy.classList.add("is-copied");
   exchange.append(copy);
   const text = copy.innerText.trim();

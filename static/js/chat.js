@@ -1,5 +1,5 @@
-// The chat page: asking without leaving it, reading the answer while it is written. Without this the form is an
-// ordinary one, whose answer comes with the whole page.
+// The chat page: sends a question without reloading and shows the answer while it is written. Without this script the
+// form reloads the page with the answer.
 
 import { Draft } from "./chat-draft.js";
 import { eventsOf } from "./chat-events.js";
@@ -20,7 +20,7 @@ const announcement = document.querySelector("[data-announcement]");
 const motion = window.matchMedia("(prefers-reduced-motion: no-preference)");
 const touch = window.matchMedia("(hover: none)");
 
-// The exchange whose answer is being written, or the thread while its question is on its way.
+// The exchange whose answer is being written, or the thread while a question is being sent.
 let writing = null;
 
 const announce = (text) => {
@@ -30,7 +30,7 @@ const announce = (text) => {
   });
 };
 
-// What the server has rendered, as a node; scripts in it would not run.
+// HTML from the server as a node; scripts in it do not run.
 const nodeOf = (html) => document.adoptNode(new DOMParser().parseFromString(html, "text/html").body.firstElementChild);
 
 const settle = () => {
@@ -39,7 +39,7 @@ const settle = () => {
   stop.hidden = writing === null;
 };
 
-// Where the style sheet cannot let the field grow with its text.
+// For browsers whose style sheet cannot grow the field with its text.
 const grow = () => {
   if (CSS.supports("field-sizing", "content")) {
     return;
@@ -51,14 +51,14 @@ const grow = () => {
 };
 
 const complain = (text) => {
-  const said = document.createElement("p");
-  said.className = "remark is-bad";
-  said.setAttribute("role", "alert");
-  said.textContent = text;
-  problem.replaceChildren(...(text ? [said] : []));
+  const remark = document.createElement("p");
+  remark.className = "remark is-bad";
+  remark.setAttribute("role", "alert");
+  remark.textContent = text;
+  problem.replaceChildren(...(text ? [remark] : []));
 };
 
-// Follows the text down only while its reader is at the end of it.
+// Scrolls with the text only while the reader is at its end.
 const isAtEnd = () => window.innerHeight + window.scrollY > document.documentElement.scrollHeight - NEAR_THE_END;
 
 const toEnd = (behavior = "instant") => window.scrollTo({ top: document.documentElement.scrollHeight, behavior });
@@ -79,7 +79,7 @@ const swap = (exchange, html) => {
   return fresh;
 };
 
-// The answer as it is kept, however it ended.
+// The stored answer, however it ended.
 const finish = async (exchange, address) => {
   const response = await fetch(address, { headers: FRAGMENT });
   if (!response.ok) {
@@ -89,7 +89,7 @@ const finish = async (exchange, address) => {
   announce(fresh.dataset.spoken);
 };
 
-// Nothing more can be had from the server: what was written stays, and can be asked for again.
+// The server is unreachable: the partial answer stays, and the question can be asked again.
 const breakOff = (exchange) => {
   const place = exchange.querySelector("[data-text]");
   place.classList.remove("is-writing");
@@ -99,10 +99,10 @@ const breakOff = (exchange) => {
 };
 
 const remark = (exchange, text) => {
-  const said = document.createElement("p");
-  said.className = "remark";
-  said.textContent = text;
-  exchange.querySelector("[data-notices]").append(said);
+  const remark = document.createElement("p");
+  remark.className = "remark";
+  remark.textContent = text;
+  exchange.querySelector("[data-notices]").append(remark);
 };
 
 const take = (exchange, draft, { name, data }) => {
@@ -140,7 +140,7 @@ const read = async (exchange) => {
   settle();
 };
 
-// The page has another address once there is a conversation.
+// A new conversation changes the page's address.
 const move = (address) => {
   if (!address || address === window.location.pathname) {
     return;
@@ -272,7 +272,7 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// Going back to an address that was pushed is another page.
+// Going back to a pushed address loads another page.
 window.addEventListener("popstate", () => {
   if (composer.getAttribute("action") !== window.location.pathname) {
     window.location.reload();

@@ -1,5 +1,5 @@
-// The Query Explorer: everything that a search returned is on the page already, this shows one part or another.
-// Without it every link below is an ordinary address that the server answers with the same part open.
+// The Query Explorer: the page has all results of a search, and this script shows one part or another. Without it, each
+// link loads the page with that part open.
 
 const FIRST_TAB = "hits";
 
@@ -51,7 +51,7 @@ document.addEventListener("click", (event) => {
   show(link.dataset.switch, closes ? null : link.dataset.name);
 });
 
-// Keys: j and k, or the arrows on a hit, walk through the hits; / goes to the query.
+// Keys: j and k, or the arrows on a hit, move through the hits; / focuses the query.
 
 const isTyping = (target) => target.closest("input, select, textarea, [contenteditable]") !== null;
 const hitsAreShown = () => document.querySelector("[data-hits]")?.closest("[hidden]") === null;
@@ -89,7 +89,7 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// Another preset or person runs the query again; without a query it only shows that person's scope.
+// Another preset or user runs the query again; without a query it only shows the user's scope.
 
 document.addEventListener("change", (event) => {
   if (!("submits" in event.target.dataset)) {
@@ -112,7 +112,7 @@ document.addEventListener("click", (event) => {
   }
 });
 
-// A new search keeps the tab that is open, which the page's own links do not know of.
+// A new search stays on the open tab, which the page's links do not contain.
 
 document.addEventListener("htmx:configRequest", (event) => {
   const tab = new URLSearchParams(window.location.search).get("tab");

@@ -1,5 +1,4 @@
-// Judging in place by keys: 0 to 3 grade the hit that has the focus, else the one whose ledger is open; x takes the
-// grade back.
+// Judging by keys: 0 to 3 grade the focused hit, else the one whose score breakdown is open; x clears the grade.
 
 const KEYS = new Set(["0", "1", "2", "3", "x"]);
 

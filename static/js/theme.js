@@ -1,4 +1,4 @@
-// The chosen theme, kept in this browser. Runs before the first paint; the buttons may come later.
+// The chosen theme, stored in this browser. Runs before the first paint; the buttons may load later.
 (() => {
   const KEY = "corecube-theme";
   const CHOICES = ["auto", "light", "dark"];

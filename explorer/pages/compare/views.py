@@ -21,7 +21,7 @@ from explorer.components.search_page import excluded_slugs, excluding, failed, p
 from explorer.components.sections import has_sections, picker, query_of, section_asked
 from explorer.components.sides import Question, Side, narrowing_of, opposite, read_side, run
 from explorer.pages.compare.panels import ComparePanel, compare_panel, side_choices
-from explorer.pages.explorer.lost import completed
+from explorer.pages.explorer.search_lanes import completed
 from explorer.viewer import principal_for, render_page, signed_in, viewer_of
 from retrieval.engine.stored_filter import filter_of, read_filter
 from retrieval.models import PresetVersion, SearchRecord

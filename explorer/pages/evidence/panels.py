@@ -109,10 +109,10 @@ class EvidencePanel:
         """What a screen reader announces when it arrives."""
         counts = self.counts
         missing, recovered = counts["missing"], counts["recovered"]
-        said = f"{wording.counted(len(self.rows), 'section')}: {missing} source types missing, {recovered} recovered."
-        said += f" {counts['thin']} with too few chunks." if counts["thin"] else ""
-        said += f" {counts['not_looked_for']} not searched." if counts["not_looked_for"] else ""
-        return said + (f" {wording.counted(self.unsearched, 'section')} not searched." if self.unsearched else "")
+        text = f"{wording.counted(len(self.rows), 'section')}: {missing} source types missing, {recovered} recovered."
+        text += f" {counts['thin']} with too few chunks." if counts["thin"] else ""
+        text += f" {counts['not_looked_for']} not searched." if counts["not_looked_for"] else ""
+        return text + (f" {wording.counted(self.unsearched, 'section')} not searched." if self.unsearched else "")
 
 
 def evidence_panel(evidence: Evidence, *, run_as: str = "") -> EvidencePanel:

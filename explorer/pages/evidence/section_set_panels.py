@@ -95,8 +95,8 @@ def section_lines(found: SectionSet, subject: str) -> Iterator[SectionLine]:
 def _required(section: Section) -> Iterator[str]:
     for it in section.required:
         survivors = section.survivor_floors.get(it)
-        kept = f", {survivors:,} retained" if survivors else ""
-        yield f"{it} ({section.quantity_floor(it):,}{kept})"
+        retained = f", {survivors:,} retained" if survivors else ""
+        yield f"{it} ({section.quantity_floor(it):,}{retained})"
 
 
 def number_rows(form: SectionForm | SectionSetForm, section_set: SectionSet) -> Iterator[FieldRow]:

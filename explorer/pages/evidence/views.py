@@ -16,8 +16,8 @@ from corecube.http import HtmxHttpRequest
 from corecube.models import Compartment, User
 from corecube.scope import AccessScope
 from explorer.components.search_page import failed, people_for, run_as_name
-from explorer.pages.evidence.asked import MAX_SECONDS, MIN_SECONDS, EvidenceAsked
 from explorer.pages.evidence.panels import evidence_panel
+from explorer.pages.evidence.request import MAX_SECONDS, MIN_SECONDS, EvidenceParameters
 from explorer.viewer import includes_results, principal_for, render_page, signed_in, viewer_of
 from retrieval.models import Document, SearchRecord
 from retrieval.search.evidence_runs import MAX_SUBJECT, EvidenceRequest, gather
@@ -43,14 +43,14 @@ class DocumentChoice:
 @vary_on_headers("HX-Request")
 def evidence(request: HtmxHttpRequest) -> HttpResponse:
     """Show the evidence page; it loads first, and then the results of a run."""
-    viewer, asked = viewer_of(request), EvidenceAsked.read(request.GET)
+    viewer, asked = viewer_of(request), EvidenceParameters.read(request.GET)
     searches = includes_results(request, whole=asked.whole, run_as=asked.run_as)
     context, status = _page(viewer, asked, request.GET, searches=searches)
     fragment = "explorer/evidence/_evidence_fragment.html"
     return render_page(request, "explorer/evidence/evidence.html", fragment, context, status=status)
 
 
-def _page(viewer: User, asked: EvidenceAsked, query: QueryDict, *, searches: bool) -> tuple[dict[str, Any], int]:
+def _page(viewer: User, asked: EvidenceParameters, query: QueryDict, *, searches: bool) -> tuple[dict[str, Any], int]:
     """Return the page's context and status; unless it searches, the page loads the results later."""
     context: dict[str, Any] = {
         "section": "evidence",
@@ -73,7 +73,7 @@ def _page(viewer: User, asked: EvidenceAsked, query: QueryDict, *, searches: boo
         return failed(error, "evidence", context)
 
 
-def _around(principal: Principal, asked: EvidenceAsked, query: QueryDict) -> dict[str, Any]:
+def _around(principal: Principal, asked: EvidenceParameters, query: QueryDict) -> dict[str, Any]:
     """Return the choices: compartments and documents that the principal can see."""
     scope = scope_for(principal)
     visible = Compartment.objects.filter(connections__in=scope.connection_ids).distinct().order_by("name")
@@ -101,7 +101,7 @@ def _choices(found: Any, query: QueryDict) -> list[DocumentChoice]:  # noqa: ANN
     return [DocumentChoice(title, source, _switched(query, pk)) for pk, title, source in rows]
 
 
-def _chosen(scope: AccessScope, asked: EvidenceAsked, query: QueryDict) -> list[DocumentChoice]:
+def _chosen(scope: AccessScope, asked: EvidenceParameters, query: QueryDict) -> list[DocumentChoice]:
     """Return the documents that limit the run; those that the reader may not see have no title."""
     rows = Document.objects.in_scope(scope).filter(pk__in=asked.documents)
     known = {pk: (title, source) for pk, title, source in rows.values_list("pk", "title", "connection__name")}
@@ -119,7 +119,7 @@ def _switched(query: QueryDict, document: UUID) -> str:
     return changed.urlencode()
 
 
-def _gathered(principal: Principal, asked: EvidenceAsked, run_as: str) -> dict[str, Any]:
+def _gathered(principal: Principal, asked: EvidenceParameters, run_as: str) -> dict[str, Any]:
     found = gather(
         EvidenceRequest(
             section_set=asked.section_set or DEFAULT_SECTION_SET,

@@ -20,7 +20,7 @@ _MAX_DOCUMENTS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class EvidenceAsked:
+class EvidenceParameters:
     """The parameters of an address."""
 
     #: Empty for the first set.
