@@ -20,8 +20,7 @@ from retrieval.ingest.encodings import fill_encodings_or_log
 from retrieval.ingest.enrich.tasks import queue_enrichment
 from retrieval.ingest.locks import sync_lock
 from retrieval.ingest.problems import clear_solved_problems
-from retrieval.ingest.run import SyncEndedError, reload
-from retrieval.ingest.steps import Steps
+from retrieval.ingest.run import Steps, SyncEndedError, reload
 from retrieval.models import Document, Sync, SyncItem, TermFrequency
 
 #: Chunks after which the planner's statistics are worth refreshing.

@@ -13,9 +13,8 @@ from corecube.connectors import ItemProblem, SourceItem
 from corecube.errors import UnknownConnectionError
 from retrieval.ingest.prepared_document import fingerprint, version_mark
 from retrieval.ingest.problems import reason_of
-from retrieval.ingest.run import Job, SyncEndedError
+from retrieval.ingest.run import Job, Steps, SyncEndedError
 from retrieval.ingest.sandbox.process import InterruptedPreparationError
-from retrieval.ingest.steps import Steps
 from retrieval.models import Document
 from retrieval.models.document import document_id
 

@@ -16,10 +16,9 @@ from retrieval.graph.document import DocumentGraph
 from retrieval.index.embedding_index import hold_indexes
 from retrieval.index.store import VectorIndex
 from retrieval.index.writer import EncodedChunk, StoredDocument, committed_later, hold_connection, store_documents
-from retrieval.ingest.embedding import ChunkText, DocumentText, Listener
 from retrieval.ingest.enrich.reuse import with_stored_enrichment
 from retrieval.ingest.prepared_document import PreparedDocument, modified_at, raw_type
-from retrieval.ingest.vectors import DocumentVectors
+from retrieval.ingest.vectors import ChunkText, DocumentText, DocumentVectors, Listener
 from retrieval.models import Document
 from retrieval.models.document import document_id
 

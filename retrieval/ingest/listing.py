@@ -24,9 +24,8 @@ from retrieval.ingest.dry_run import DryRun
 from retrieval.ingest.prepared_document import version_mark
 from retrieval.ingest.problems import clear_problems, record_problems
 from retrieval.ingest.reasons import TRANSIENT
-from retrieval.ingest.run import Job, Progress, SyncEndedError, item_to_json, reload
+from retrieval.ingest.run import Job, Progress, Steps, SyncEndedError, item_to_json, reload
 from retrieval.ingest.schedule import changes_since, settings_mark
-from retrieval.ingest.steps import Steps
 from retrieval.models import Document, Sync, SyncItem
 from retrieval.models.document import document_id
 

@@ -17,8 +17,7 @@ from retrieval.encoders import Encoder
 from retrieval.index import active
 from retrieval.index.embedding_index import only_builder, progress, searched, twin_of
 from retrieval.index.writer import MissingVector, copy_vectors, fill_index, lacking_documents
-from retrieval.ingest.embedding import embed_documents
-from retrieval.ingest.vectors import stored_texts
+from retrieval.ingest.vectors import embed_documents, stored_texts
 from retrieval.models import EmbeddingIndex
 
 logger = logging.getLogger(__name__)

@@ -1,8 +1,10 @@
-"""What the parts of a sync share: its source, its target, and the settings that decide what is stored."""
+"""What the parts of a sync share: its source, its target, the settings that decide what is stored, and its steps."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from enum import StrEnum
+from time import monotonic
 from typing import Any, Final
 
 from django.conf import settings
@@ -19,6 +21,65 @@ from retrieval.ingest.parsing import prepare_limited
 from retrieval.ingest.preparation import Preparation, PreparedText
 from retrieval.models import Sync
 from retrieval.text.document import CHUNK_PROFILES, ChunkLimits, RawDocument
+
+
+class Doing(StrEnum):
+    """What a worker does with items, as messages show it."""
+
+    READING = "Reading it from its source"
+    PREPARING = "Parsing and preparing it"
+    EMBEDDING = "Embedding it"
+    STORING = "Storing it"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operation on claimed items, with a time limit for progress."""
+
+    doing: Doing
+    #: Ids of the claimed items.
+    claims: tuple[int, ...]
+    seconds: float
+    #: When it last made progress, by the monotonic clock.
+    since: float
+
+
+@dataclass(slots=True)
+class Steps:
+    """The current step of a worker. Written by the worker's threads, read by its watchdog's."""
+
+    #: How long one step may take without progress.
+    seconds: float
+    #: Set once, to stop the worker.
+    is_ended: bool = False
+    _step: Step | None = field(default=None)
+
+    def begin(self, doing: Doing, claims: Sequence[int], *, seconds: float = 0.0) -> None:
+        """Begin a step, with a limit of `seconds` if that is more than usual; raise SyncEndedError after the end."""
+        self.require_wanted()
+        self._step = Step(doing, tuple(claims), max(self.seconds, seconds), monotonic())
+
+    def progress(self) -> None:
+        """Record progress of the step; raise SyncEndedError after the end."""
+        self.require_wanted()
+        step = self._step
+        if step is not None:
+            self._step = replace(step, since=monotonic())
+
+    def rest(self) -> None:
+        """Record that the worker has no item."""
+        self._step = None
+
+    def require_wanted(self) -> None:
+        """Raise SyncEndedError after the end."""
+        if self.is_ended:
+            raise SyncEndedError
+
+    def overdue(self) -> Step | None:
+        """Return the step if it exceeds its time limit without progress."""
+        step = self._step
+        return step if step is not None and monotonic() - step.since > step.seconds else None
+
 
 #: Fields that change while a sync runs.
 _PROGRESS_FIELDS: Final = (

@@ -21,7 +21,7 @@ from django.db import Error, connection, transaction
 
 from retrieval.ingest import claims
 from retrieval.ingest.parsing import children
-from retrieval.ingest.steps import Step, Steps
+from retrieval.ingest.run import Step, Steps
 from retrieval.models import Sync
 
 logger = logging.getLogger(__name__)

@@ -18,9 +18,8 @@ from retrieval.ingest.parsing import max_seconds
 from retrieval.ingest.prepared_document import PreparedDocument, fingerprint, version_mark
 from retrieval.ingest.problems import reason_of
 from retrieval.ingest.progress import EmbeddingProgress, PaceRecorder
-from retrieval.ingest.run import Job, Progress, SyncEndedError, item_from_json, reload
+from retrieval.ingest.run import Doing, Job, Progress, Steps, SyncEndedError, item_from_json, reload
 from retrieval.ingest.sandbox.process import InterruptedPreparationError
-from retrieval.ingest.steps import Doing, Steps
 from retrieval.models import Document, Sync, SyncItem
 
 logger = logging.getLogger(__name__)

@@ -6,10 +6,9 @@ from typing import Final
 from retrieval.ingest.chunk.by_code import chunk_by_code
 from retrieval.ingest.chunk.by_heading import chunk_by_heading
 from retrieval.ingest.chunk.by_item import chunk_by_item
-from retrieval.ingest.chunk.by_paragraph import chunk_by_paragraph
 from retrieval.ingest.chunk.by_record import chunk_by_record
 from retrieval.ingest.chunk.by_table import chunk_by_table
-from retrieval.ingest.chunk.fixed import chunk_fixed
+from retrieval.ingest.chunk.fixed import chunk_by_paragraph, chunk_fixed
 from retrieval.ingest.chunk.pack import Room
 from retrieval.ingest.chunk.parents import with_parents
 from retrieval.text.document import ChunkDraft, ChunkLimits, ParsedDocument, TokenCounter

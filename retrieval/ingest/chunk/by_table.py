@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
-from retrieval.ingest.chunk.by_heading import drafts_of
+from retrieval.ingest.chunk.by_heading import Section, drafts_of, outline
 from retrieval.ingest.chunk.draft import Draft, merge_small, written
 from retrieval.ingest.chunk.fitting import sources
 from retrieval.ingest.chunk.pack import Room
-from retrieval.ingest.chunk.sections import Section, outline
 from retrieval.text.document import ChunkDraft, ParsedDocument, TokenCounter
 
 

@@ -8,9 +8,8 @@ from typing import Final
 from tree_sitter import Node
 
 from retrieval.errors import IngestError
-from retrieval.ingest.parse.code_blocks import CodeBlocks, read_keys, read_paragraphs
 from retrieval.ingest.parse.code_languages import YAML, Language, language_of, parser_of
-from retrieval.ingest.parse.code_scopes import read_tree
+from retrieval.ingest.parse.code_scopes import CodeBlocks, read_keys, read_paragraphs, read_tree
 from retrieval.ingest.parse.decoding import charset_of, decode
 from retrieval.ingest.parse.finish import cleaned
 from retrieval.text.document import Block, ParsedDocument, RawDocument

@@ -1,19 +1,142 @@
-"""Splitting the lines of a file at its functions and classes, by its syntax tree."""
+"""Splitting of code into blocks: by its syntax tree, or without a grammar by blank lines or by the keys of YAML."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 from tree_sitter import Node
 
-from retrieval.ingest.parse.code_blocks import (
-    MAX_DEPTH,
-    MAX_RUN_CHARACTERS,
-    MAX_UNIT_CHARACTERS,
-    CodeBlocks,
-    Scope,
-)
 from retrieval.ingest.parse.code_languages import LEADS, TRANSPARENT, definition, is_function, last_row, names_of
+from retrieval.text.document import Block, BlockKind
+
+#: Maximum size of a block of consecutive statements (about 200 tokens).
+MAX_RUN_CHARACTERS: Final = 800
+#: A longer function or statement is split between the statements in it.
+MAX_UNIT_CHARACTERS: Final = 1_600
+#: Deeper definitions belong to the text of the enclosing one.
+MAX_DEPTH: Final = 16
+_MAX_OPENING_CHARACTERS: Final = 200
+_ELISION: Final = "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """An enclosing definition: its names, and the lines that open it."""
+
+    names: tuple[str, ...] = ()
+    #: Each with its line number, from 0.
+    openings: tuple[tuple[int, str], ...] = ()
+
+    def header(self, first: int, line: str) -> str:
+        """Return the opening lines of the scope above line `first`, and an ellipsis, indented like `line`."""
+        above = [text for row, text in self.openings if row < first]
+        indentation = line[: len(line) - len(line.lstrip())]
+        return "\n".join((*above, indentation + _ELISION)) if above else ""
+
+
+class CodeBlocks:
+    """The lines of one file and its blocks so far."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.lines = lines
+        self.found: list[Block] = []
+        #: Number of characters before each line.
+        self._offsets = [0, *accumulate(len(line) + 1 for line in lines)]
+
+    def add(self, first: int, end: int, scope: Scope) -> None:
+        """Add the lines from `first` to before `end` as a block, without the blank ones around them."""
+        while first < end and not self.lines[first].strip():
+            first += 1
+        while first < end and not self.lines[end - 1].strip():
+            end -= 1
+        if first < end:
+            text = "\n".join(self.lines[first:end]).rstrip()
+            header = scope.header(first, self.lines[first])
+            self.found.append(Block(BlockKind.CODE, text, header=header, row=first + 1, path=scope.names))
+
+    def characters(self, first: int, end: int) -> int:
+        """Return the number of characters of the lines from `first` to before `end`."""
+        return self._offsets[end] - self._offsets[first]
+
+    def inside(self, scope: Scope, names: Sequence[str], first: int, end: int) -> Scope:
+        """Return the scope that the lines from `first` to before `end` open in another one."""
+        opening = "\n".join(self.lines[first:end]).rstrip()
+        if len(opening) > _MAX_OPENING_CHARACTERS:
+            opening = self.lines[first].rstrip()[:_MAX_OPENING_CHARACTERS]
+        return Scope((*scope.names, *names), (*scope.openings, (first, opening)))
+
+
+_KEY: Final = re.compile(r"""\s*("[^"]*"|'[^']*'|[^\s#\-"'][^#]*?)(?<=\S)\s*+:(?:\s|$)""")
+_MAX_NAME_CHARACTERS: Final = 100
+
+
+def read_paragraphs(blocks: CodeBlocks) -> None:
+    """Add the text between blank lines as blocks."""
+    first = 0
+    for number, line in enumerate(blocks.lines):
+        if not line.strip():
+            blocks.add(first, number, Scope())
+            first = number
+    blocks.add(first, len(blocks.lines), Scope())
+
+
+def read_keys(blocks: CodeBlocks) -> None:
+    """Add the entries of YAML as blocks, those of a large entry separately under its key."""
+    _read(blocks, 0, 0, len(blocks.lines), Scope(), 0)
+
+
+def _read(blocks: CodeBlocks, first: int, body: int, end: int, scope: Scope, depth: int) -> None:
+    """Add the lines from `first` to before `end`, whose entries start at `body`."""
+    run = first
+    for begin, key, stop in _entries(blocks.lines, body, end):
+        name = _name(blocks.lines[key])
+        inside = blocks.inside(scope, [name], key, key + 1) if name else scope
+        is_large = blocks.characters(begin, stop) > MAX_UNIT_CHARACTERS and depth < MAX_DEPTH
+        is_long = any(map(str.strip, blocks.lines[key + 1 : stop]))
+        if is_long and (name or is_large):
+            blocks.add(run, begin, scope)
+            if is_large:
+                _read(blocks, begin, key + 1, stop, inside, depth + 1)
+            else:
+                blocks.add(begin, stop, inside)
+            run = stop
+        elif blocks.characters(run, stop) > MAX_RUN_CHARACTERS:
+            blocks.add(run, begin, scope)
+            run = begin
+    blocks.add(run, end, scope)
+
+
+def _entries(lines: Sequence[str], first: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the entries in the leftmost column: first line of the comments above it, its line, line after its last.
+
+    Items of a list count only if there are no keys: under a key they may have the key's column.
+    """
+    full = [it for it in range(first, end) if lines[it].strip() and not lines[it].lstrip().startswith("#")]
+    column = min((_column(lines[number]) for number in full), default=0)
+    outermost = [number for number in full if _column(lines[number]) == column]
+    keys = [number for number in outermost if not lines[number].lstrip().startswith("-")] or outermost
+    begins = [_with_comments(lines, key, first) for key in keys]
+    # Lines of only comments have no entry, and then one end too many.
+    yield from zip(begins, keys, [*begins[1:], end], strict=False)
+
+
+def _with_comments(lines: Sequence[str], key: int, first: int) -> int:
+    """Return the first line of the comments directly above a line."""
+    while key > first and lines[key - 1].lstrip().startswith("#"):
+        key -= 1
+    return key
+
+
+def _column(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _name(line: str) -> str:
+    found = _KEY.match(line)
+    return found[1].strip("\"'")[:_MAX_NAME_CHARACTERS] if found else ""
+
 
 #: Minimum share of a node's lines for its main part.
 _MAIN_SHARE: Final = 0.8

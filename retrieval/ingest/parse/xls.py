@@ -9,8 +9,7 @@ import xlrd
 from retrieval.errors import IngestError
 from retrieval.ingest.parse.finish import finished
 from retrieval.ingest.parse.grid import DATE, NUMBER, TEXT, CellBudget, Merge, Sheet, SheetBuilder, kind_of
-from retrieval.ingest.parse.number_dates import Clock
-from retrieval.ingest.parse.number_format import number_format
+from retrieval.ingest.parse.number_format import Clock, number_format
 from retrieval.ingest.parse.sheets import blocks_of_sheets, facts_of_sheets
 from retrieval.text.document import ParsedDocument, RawDocument
 

@@ -26,7 +26,7 @@ from retrieval.ingest.parse.grid import (
     column_number,
     kind_of,
 )
-from retrieval.ingest.parse.number_dates import Clock
+from retrieval.ingest.parse.number_format import Clock
 from retrieval.ingest.parse.sheets import blocks_of_sheets, facts_of_sheets
 from retrieval.ingest.parse.xlsx_parts import PLAIN, Relations, SharedStrings, Style, Styles, Workbook
 from retrieval.ingest.parse.xml_reading import Handlers, facts_in, read_events

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from retrieval.ingest.parse.grid import kind_of
-from retrieval.ingest.parse.number_dates import Clock
-from retrieval.ingest.parse.number_format import NumberFormat, built_in, number_format
+from retrieval.ingest.parse.number_format import Clock, NumberFormat, built_in, number_format
 
 _RELATION_ID: Final = "id"
 _TRUE: Final = frozenset({"1", "true", "on"})

@@ -27,10 +27,9 @@ from retrieval.ingest.dispatch import (
 from retrieval.ingest.jobs import STALLED, job_states
 from retrieval.ingest.listing import Listing
 from retrieval.ingest.preparation import prepare_raw
-from retrieval.ingest.run import Source, SyncEndedError, job_of
+from retrieval.ingest.run import Doing, Source, Step, Steps, SyncEndedError, job_of
 from retrieval.ingest.schedule import is_wake_due, next_start, queue_due, refresh_waiting_syncs
 from retrieval.ingest.services import cancel_sync, queue_sync, retry_failed
-from retrieval.ingest.steps import Doing, Step, Steps
 from retrieval.ingest.sync import sync_connection
 from retrieval.ingest.watchdog import new_steps, release_overdue
 from retrieval.models import Document, Sync, SyncItem

@@ -81,7 +81,7 @@ def looks(clock, monkeypatch):
 
     encoder = SlowEncoder(clock, look)
     # In this thread, one call after the other: another thread has another connection, and the clock is one.
-    monkeypatch.setattr("retrieval.ingest.embedding.effective_calls", lambda _: 1)
+    monkeypatch.setattr("retrieval.ingest.vectors.effective_calls", lambda _: 1)
     monkeypatch.setattr(active, "encoder", lambda *_: encoder)
     return seen
 
@@ -108,7 +108,7 @@ def test_a_long_document_shows_how_many_of_its_chunks_are_embedded(folder, looks
 def test_the_time_left_is_estimated_first_and_then_near_to_what_it_takes(folder, looks):
     write(folder, "long", 20_000)
     sync_connection(folder)
-    assert looks[0][1].left == "estimating the time left"
+    assert looks[0][1].left == "estimating time left"
     for place, (job, _) in enumerate(looks[1:], start=1):
         assert job.seconds_left == pytest.approx((len(looks) - place) * SECONDS_A_CALL, rel=0.1)
 

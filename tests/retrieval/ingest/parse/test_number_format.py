@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.ingest.parse.number_dates import Clock
-from retrieval.ingest.parse.number_format import built_in, number_format, plain
+from retrieval.ingest.parse.number_format import Clock, built_in, number_format, plain
 
 
 def shown(value, code, clock=Clock.SINCE_1900):
