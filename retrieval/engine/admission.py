@@ -181,7 +181,7 @@ class Admission:
     def _take(self, purpose: Purpose, budget_seconds: float, held: list[Slots]) -> float:
         """Acquire every slot of the query into `held`; return the seconds that it waited."""
         clock = self._world.clock
-        asked = clock()
+        requested = clock()
         self._check_ladder(purpose, budget_seconds)
         if purpose is Purpose.PRIMARY and self._expected_wait() > budget_seconds:
             raise self._refusal(Refusal.QUEUE)
@@ -190,9 +190,9 @@ class Admission:
         for lane in lanes:
             if not lane.take_free():
                 has_waited = True
-                self._wait(lane, lambda: budget_seconds - (clock() - asked))
+                self._wait(lane, lambda: budget_seconds - (clock() - requested))
             held.append(lane)
-        waited = clock() - asked
+        waited = clock() - requested
         if has_waited:
             if waited >= budget_seconds:
                 raise self._refusal(Refusal.BUDGET_OVER)

@@ -176,12 +176,12 @@ def late(state: SearchState, stage: str) -> SearchState:
 class Legs:
     """Runs first-stage legs in parallel on the same state and merges their rankings.
 
-    `beside` are stages that need nothing from the legs and run in parallel with them.
+    `parallel` are stages that need nothing from the legs and run in parallel with them.
     """
 
     legs: tuple[Stage, ...]
     executor: Executor
-    beside: tuple[Stage, ...] = ()
+    parallel: tuple[Stage, ...] = ()
 
     name: ClassVar[str] = "legs"
     optional: ClassVar[bool] = False
@@ -193,22 +193,22 @@ class Legs:
     @property
     def needs(self) -> frozenset[str]:
         """Everything that any leg needs."""
-        return frozenset[str]().union(*(leg.needs for leg in (*self.legs, *self.beside)))
+        return frozenset[str]().union(*(leg.needs for leg in (*self.legs, *self.parallel)))
 
     @property
     def gives(self) -> frozenset[str]:
-        """The rankings, and what the stages in `beside` give."""
-        return frozenset({"rankings"}).union(*(stage.gives for stage in self.beside))
+        """The rankings, and what the stages in `parallel` give."""
+        return frozenset({"rankings"}).union(*(stage.gives for stage in self.parallel))
 
     @property
     def _others(self) -> list[tuple[Stage, ...]]:
-        """The stages of each further thread; `beside` runs after the last leg.
+        """The stages of each further thread; `parallel` runs after the last leg.
 
         A separate thread would take processor time from the first leg, which is the slowest.
         """
         threads: list[tuple[Stage, ...]] = [(leg,) for leg in self.legs[1:]]
-        if self.beside:
-            threads[-1:] = [(*(threads[-1] if threads else ()), *self.beside)]
+        if self.parallel:
+            threads[-1:] = [(*(threads[-1] if threads else ()), *self.parallel)]
         return threads
 
     def only(self, leg: str) -> "Legs":

@@ -36,18 +36,18 @@ class FullFilter:
         return json.dumps(filter_json(self), separators=(",", ":"), ensure_ascii=False) if self else ""
 
 
-def filter_json(asked: FullFilter, *, keep_words: bool = True) -> dict[str, Any]:
-    """Return what a request leaves as JSON, only what it says; without `keep_words` neither its project nor conditions.
+def filter_json(full: FullFilter, *, keep_words: bool = True) -> dict[str, Any]:
+    """Return a request's filter as JSON without empty fields; without `keep_words` no project and no conditions.
 
-    The project and the values of conditions are words of whoever asks.
+    The project and the values of conditions are free text of the user.
     """
-    kept = asked.filter
+    kept = full.filter
     found: dict[str, Any] = {
         "since": kept.since.isoformat() if kept.since else None,
         "until": kept.until.isoformat() if kept.until else None,
         "project": kept.project if keep_words else "",
         "memory_types": sorted(kept.memory_types),
-        "conditions": _conditions_json(asked.conditions) if keep_words else None,
+        "conditions": _conditions_json(full.conditions) if keep_words else None,
         "documents": sorted(str(it) for it in kept.documents),
         "source_types": sorted(kept.source_types),
         "hint": kept.hint,

@@ -94,10 +94,10 @@ def shared_name_links(seeds: Sequence[SeedText], holders: Sequence[Holder]) -> l
     `holders` are chunks in scope with the seeds' phrases, with or without the seeds' chunks. A phrase without one was
     not searched: it is too common, or shared names are not followed.
     """
-    asked = frozenset[int]().union(*(holder.keys for holder in holders))
+    searched = frozenset[int]().union(*(holder.keys for holder in holders))
     chunks: dict[int, dict[UUID, ChunkId]] = defaultdict(dict)
     for chunk, keys in [(it.chunk, it.keys) for it in holders] + [(it.chunk, it.mentions.keys) for it in seeds]:
-        for key in asked.intersection(keys):
+        for key in searched.intersection(keys):
             chunks[key].setdefault(chunk.document_id, chunk)
     edges: dict[tuple[UUID, UUID], Edge] = {}
     for seed in seeds:

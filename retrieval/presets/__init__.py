@@ -1,1 +1,1 @@
-"""The presets: each a folder with its numbers, its pipeline, and the stages and formulas that are its own."""
+"""The presets: each a folder with its configuration, pipeline, stages and formulas."""

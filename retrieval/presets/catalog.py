@@ -1,4 +1,4 @@
-"""The presets that there are. A preset is a folder in `retrieval/presets` and a line here."""
+"""The list of presets. A preset is a folder in `retrieval/presets` and a line here."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -20,7 +20,7 @@ DEFAULT_PRESET: Final = "corecube"
 
 
 def preset_named(name: str) -> Preset:
-    """Return the preset; raise UnknownPresetError, which names those that exist."""
+    """Return the preset; raise UnknownPresetError, which lists them."""
     if name not in PRESETS:
         message = f"There is no preset {name!r}; there are: {', '.join(PRESETS)}."
         raise UnknownPresetError(message)

@@ -1,4 +1,4 @@
-"""What a preset is."""
+"""Presets and their configuration."""
 
 import hashlib
 import math
@@ -80,17 +80,17 @@ class PresetConfig(Tunables):
 
     @property
     def soft_share(self) -> float:
-        """Share of the deadline after which stages that a search can do without are skipped."""
+        """Share of the deadline after which optional stages are skipped."""
         return 1 - self.time.reserve_share
 
     @property
     def highest_score(self) -> float:
-        """The highest final score that there can be."""
+        """The highest possible final score."""
         return 1.0
 
     @property
     def default_top_k(self) -> int:
-        """Hits wanted where nobody says how many."""
+        """Default number of hits."""
         return 10
 
     @property
@@ -114,14 +114,14 @@ class Preset:
 
     name: str
     description: str
-    #: What it runs with where no version says otherwise; `build` takes this type.
+    #: The shipped configuration; `build` takes this type.
     defaults: PresetConfig
     build: Callable[[Any, Resources], Pipeline]
-    #: The legs that it has without optional models; each can search alone.
+    #: The legs without optional models; each can search alone.
     legs: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        """Raise ConfigError where the shipped numbers are not those that their own type declares as defaults."""
+        """Raise ConfigError if the shipped numbers differ from the declared defaults."""
         if self.defaults != type(self.defaults)():
             raise ConfigError(f"The defaults of the preset {self.name} differ from those of its configuration class.")
 

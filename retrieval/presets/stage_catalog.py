@@ -1,4 +1,4 @@
-"""What every stage tells about itself, by its name: the stages in `retrieval/stages` and in the presets' `stages`."""
+"""The descriptions of all stages by name: those in `retrieval/stages` and in the presets' `stages`."""
 
 import pkgutil
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from retrieval.engine.pipeline import Legs
 
 
 def stage_classes() -> Iterator[type[Any]]:
-    """Yield the class of every stage; those that presets share first."""
+    """Yield the class of every stage, shared ones first."""
     for module in (*_modules(stages), *_modules(presets)):
         for _, member in getmembers(module, isclass):
             if member.__module__ == module.__name__ and isinstance(member.__dict__.get("about"), About):
@@ -26,7 +26,7 @@ def _modules(package: ModuleType) -> Iterator[ModuleType]:
             yield import_module(found.name)
 
 
-#: Where stages of two presets share a name, they do the same in their own ways: the shared one speaks for both.
+#: Of stages with the same name in several presets the shared one is listed.
 ABOUT: Final[Mapping[str, About]] = {Legs.name: Legs.about} | {
     stage.name: stage.about for stage in reversed(list(stage_classes()))
 }

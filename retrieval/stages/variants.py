@@ -87,4 +87,4 @@ def with_variants(pipeline: Pipeline, texts: tuple[str, ...], *, characters: int
         if stage.gives and stage.gives <= _READING
     )
     assert isinstance(legs, Legs)  # noqa: S101 -- what `place` was found by
-    return pipeline.inserted(place + 1, Variants(texts, reading, replace(legs, beside=()), characters))
+    return pipeline.inserted(place + 1, Variants(texts, reading, replace(legs, parallel=()), characters))

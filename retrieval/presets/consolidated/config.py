@@ -27,9 +27,9 @@ from retrieval.stages.dedupe import DedupeConfig
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsolidatedConfig(PresetConfig):
-    """The numbers of the preset `consolidated`; those of a section stand in its section set."""
+    """The numbers of the preset `consolidated`; those of a section are in its section set."""
 
-    #: A section's depth says how large its pool is, and its own floor what counts as boilerplate.
+    #: A section's depth sets the size of its pool, and its quality floor the minimum quality.
     unused: ClassVar[frozenset[str]] = frozenset({"fusion.pool", "quality.minimum"})
 
     deadline_ms: int = tunable(20_000, low=50, high=600_000, unit="ms", help="Time one search may take.", costs=True)

@@ -78,9 +78,9 @@ class RecoveryTiers:
         own = () if state.vector is None else (QueriedIndex(self.index, state.vector),)
         found: dict[int, Ranking] = {}
         for it in (*own, *self.other_indexes(state)):
-            asked = replace(state, vector=it.vector, rankings={})
-            nearest = _in_time(Dense(self.dense, it.index)(asked), asked).rankings[Dense.name]
-            hits = self._completed(nearest, asked, it.index)
+            queried = replace(state, vector=it.vector, rankings={})
+            nearest = _in_time(Dense(self.dense, it.index)(queried), queried).rankings[Dense.name]
+            hits = self._completed(nearest, queried, it.index)
             if it.noise is not None:
                 hits = tuple(hit.with_signals({**hit.signals, NOISE: it.noise}) for hit in hits)
             found[it.index.id] = hits

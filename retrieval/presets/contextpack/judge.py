@@ -98,7 +98,7 @@ class Judged:
     #: Candidates that it left out are absent.
     by_chunk: Mapping[ChunkId, Relevance]
     #: Prompts sent, and prompts answered from the cache.
-    asked: int = 0
+    prompts: int = 0
     known: int = 0
     #: Usage, unusable answers included.
     spent: Spent = field(default_factory=Spent)

@@ -113,7 +113,7 @@ class Judging:
             is_estimated=any(usage.is_estimated for usage in self.took),
         )
         prompts, known = sum(it.prompts for it in answers), sum(it.is_known for it in answers)
-        return Judged(self.provider.name, by_chunk, asked=prompts, known=known, spent=spent)
+        return Judged(self.provider.name, by_chunk, prompts=prompts, known=known, spent=spent)
 
     def _runs(self, candidates: Sequence[Shown]) -> tuple[Places, ...]:
         around, *sizes = self.provider.count(

@@ -1,4 +1,4 @@
-"""The preset `contextpack`: candidates judged by a language model, and what stands around them."""
+"""The preset `contextpack`: candidates scored by a language model, with their neighbours."""
 
 from typing import Final
 
@@ -25,7 +25,7 @@ from retrieval.stages.resources import Resources
 
 
 def build_contextpack(config: ContextPackConfig, resources: Resources) -> Pipeline:
-    """Return retrieval for context packs: judged by a language model, with what stands around the best hits."""
+    """Return the pipeline for context packs: scored by a language model, with neighbours of the best hits."""
     judge = resources.part(Judge)
     return Pipeline(
         (

@@ -105,7 +105,7 @@ def _result(result: object) -> tuple[int | None, Relevance | None]:
 
 
 def _fits(value: Any, field: Mapping[str, Any]) -> bool:  # noqa: ANN401 -- whatever the model wrote
-    """Return whether a value has a field's type, and stands within its range."""
+    """Return whether a value has a field's type and range."""
     if not isinstance(value, _TYPES[field["type"]]) or isinstance(value, bool) != (field["type"] == "boolean"):
         return False
     is_within: bool = field.get("minimum", value) <= value <= field.get("maximum", value)

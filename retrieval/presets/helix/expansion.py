@@ -144,8 +144,8 @@ def lifted(hits: Ranking, given: Expansion, config: GraphConfig) -> Ranking:
         chunk = _entrance(document, pool, given)
         if chunk is not None:
             pool[chunk.chunk_id] = _raised(chunk, reasons)
-    for beside, lift in given.neighbours.items():
-        pool[beside] = _raised(pool.get(beside, _scored(Hit(beside, 0.0, ScoreType.BLEND), 0.0)), (lift,))
+    for chunk_id, lift in given.neighbours.items():
+        pool[chunk_id] = _raised(pool.get(chunk_id, _scored(Hit(chunk_id, 0.0, ScoreType.BLEND), 0.0)), (lift,))
     return _in_order(list(pool.values()), seated([it.document_id for it in given.named], steps))
 
 

@@ -34,7 +34,7 @@ from retrieval.stages.resources import Resources
 def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
     """Return CPU-only retrieval: routed, fused, ranked by several signals, diversified, packed outside-in.
 
-    No stage holds a language model, and none asks a service: an embedding model at one is left alone.
+    No stage uses a language model or a remote service, not even for embeddings.
     """
     analyze = Analyze(resources.text_search_config)
     complete = Complete(config.fulltext, resources.index, with_vectors=True)
@@ -73,9 +73,9 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
 def _links(
     config: GraphConfig, resources: Resources, pool: PrefetchPool
 ) -> tuple[tuple[LinkEntities, ...], tuple[Stage, ...]]:
-    """Return the stage that reads names beside the legs, and the stage that follows links.
+    """Return the stage that looks up names in parallel with the legs, and the stage that follows links.
 
-    None of them where what is asked of a name would be embedded by a service.
+    None of them where the embedding model is a remote service.
     """
     model = resources.local_encoder
     if model is None:
@@ -85,7 +85,7 @@ def _links(
 
 
 def local_router(resources: Resources) -> Callable[[], Router | None]:
-    """Return what gives the routes where the model runs in this process; else it gives None, always."""
+    """Return the router's source if the model runs in this process; else one that returns None."""
     source = resources.part(RouterSource)
     return source.get if source and resources.local_encoder else lambda: None
 

@@ -14,7 +14,7 @@ from retrieval.ranking.fusion import best_first, min_max
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankPlanConfig(Tunables):
-    """When the cross-encoder is asked, and in how many requests."""
+    """When the cross-encoder is called, and in how many requests."""
 
     label: ClassVar[str] = "Reranker"
 

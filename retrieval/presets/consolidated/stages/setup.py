@@ -71,15 +71,15 @@ class SetUpSection(BaseStage):
         """
         given = state.part(SectionState)
         ask = given.ask if given else question_ask(self.question, keep=state.top_k)
-        asked = given.request_filter if given else state.filter
+        requested = given.request_filter if given else state.filter
         notes: tuple[Note, ...] = ()
         try:
-            counts, health = self._counted(state, asked)
+            counts, health = self._counted(state, requested)
         except SearchTimeoutError:
             counts, health = ScopeCounts(self.depth.some_documents), Health.GOOD
             text = "Counting the scope timed out; a medium number of documents is assumed."
             notes = (Note("setup_timeout", text, degraded=True),)
-        section = self._settled(ask, asked, counts, health)
+        section = self._settled(ask, requested, counts, health)
         return replace(
             state,
             parts=state.parts_with(section),
@@ -89,14 +89,14 @@ class SetUpSection(BaseStage):
             events=(*state.events, _event(section, is_admin=state.is_admin)),
         )
 
-    def _counted(self, state: SearchState, asked: RequestFilter) -> tuple[ScopeCounts, Health]:
+    def _counted(self, state: SearchState, requested: RequestFilter) -> tuple[ScopeCounts, Health]:
         """Return the counts and the health of the scope; raise SearchTimeoutError."""
         depth, scope = self.depth, state.scope
         if not scope.connection_ids:
             return ScopeCounts(0), Health.GOOD
         counts = scope_counts(
             scope,
-            asked,
+            requested,
             max_documents=depth.some_documents,
             sparse_below=depth.sparse_below,
             timeout_seconds=_COUNTING_SHARE * state.deadline.leg_seconds,
@@ -106,14 +106,14 @@ class SetUpSection(BaseStage):
         )
         return counts, scope_health(counts, failing, depth)
 
-    def _settled(self, ask: SectionAsk, asked: RequestFilter, counts: ScopeCounts, health: Health) -> SectionState:
+    def _settled(self, ask: SectionAsk, requested: RequestFilter, counts: ScopeCounts, health: Health) -> SectionState:
         section, depth = ask.section, self.depth
         top_k = adaptive_top_k(
             section.complexity, cap=section.cap, documents=counts.documents, config=depth, health=health
         )
         return SectionState(
             ask=ask,
-            request_filter=asked,
+            request_filter=requested,
             documents=counts.documents,
             chunks=counts.chunks.total(),
             health=health,

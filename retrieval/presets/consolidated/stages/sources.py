@@ -172,8 +172,8 @@ class RecoverSources(BaseStage):
 
 def _searched(state: SearchState, section: SectionState) -> RequestFilter:
     """Return the filter of the pool without the section's filters."""
-    asked = section.request_filter
-    return replace(state.filter, hint=asked.hint, min_quality=asked.min_quality)
+    requested = section.request_filter
+    return replace(state.filter, hint=requested.hint, min_quality=requested.min_quality)
 
 
 def _note(missing: Missing, results: Iterable[SourceResult], *, added: int, error: str) -> Note:

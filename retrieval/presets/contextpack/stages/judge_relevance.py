@@ -123,7 +123,7 @@ class JudgeRelevance(BaseStage):
 
 
 def _notes(judged: Judged, candidates: int) -> tuple[Note, ...]:
-    scored = f"{judged.model} scored {len(judged.by_chunk)} of {candidates} candidates in {judged.asked} prompts"
+    scored = f"{judged.model} scored {len(judged.by_chunk)} of {candidates} candidates in {judged.prompts} prompts"
     known = f", {judged.known} more were cached" if judged.known else ""
     found = Note("relevance_judged", f"{scored}{known}.")
     if len(judged.by_chunk) == candidates:

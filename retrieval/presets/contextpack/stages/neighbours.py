@@ -14,7 +14,7 @@ from retrieval.index.types import Neighbour, Relation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeighboursConfig(Tunables):
-    """What stands around a primary hit and is packed with it."""
+    """The neighbours of a primary hit to pack with it."""
 
     label: ClassVar[str] = "Neighbours"
 
@@ -41,7 +41,7 @@ class NeighboursConfig(Tunables):
 
 @dataclass(frozen=True, slots=True)
 class FoundNeighbours:
-    """What stands around the hits that are packed."""
+    """The neighbours of the packed hits."""
 
     neighbours: tuple[Neighbour, ...] = ()
 

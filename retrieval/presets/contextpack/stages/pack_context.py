@@ -23,7 +23,7 @@ _UNCOUNTED: Final = Note(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextConfig(Tunables):
-    """How primary hits and what stands around them become the context."""
+    """How primary hits and their neighbours become the context."""
 
     label: ClassVar[str] = "Context"
 

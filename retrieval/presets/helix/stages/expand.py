@@ -80,14 +80,14 @@ class Expand(BaseStage):
             on = [document for document in dict.fromkeys(it.target for it in nearest) if document not in seeds]
             bridges = seed_chunks({}, on, [], limit=self.config.seed_chunks)
             edges += self._edges(self._read(bridges, named, state), bridges, scores)
-        beside = neighbours_of(scores, {it.chunk: it.section for it in found.seeds}, self.config)
+        neighbours = neighbours_of(scores, {it.chunk: it.section for it in found.seeds}, self.config)
         if not edges and not named:
-            hits = lifted(state.hits, Expansion(scores, neighbours=beside), self.config)
+            hits = lifted(state.hits, Expansion(scores, neighbours=neighbours), self.config)
             return replace(state, hits=hits, notes=(*state.notes, *_notes(seeds, named, found, edges)))
-        asked = without(question, named)
-        relation = self._relation(asked, state) if named and asked else vector
-        # The terms in what is asked of the names, and not in the names.
-        words = key_of(asked).split()
+        rest = without(question, named)
+        relation = self._relation(rest, state) if named and rest else vector
+        # The terms in the rest of the question.
+        words = key_of(rest).split()
         expansion = Expansion(
             scores,
             named=named,
@@ -95,7 +95,7 @@ class Expand(BaseStage):
             edges=edges,
             entries=self._entries(edges, named, relation, vector, state),
             terms=[it for it in state.terms.terms if any(word.startswith(it.lexeme[:4]) for word in words)],
-            neighbours=beside,
+            neighbours=neighbours,
             is_cut=found.is_cut,
         )
         notes = (*state.notes, *_notes(seeds, named, found, edges))
@@ -160,12 +160,12 @@ class Expand(BaseStage):
             entries[near.chunk.document_id] = Entry(near.chunk, near.z, near.cosine)
         return entries
 
-    def _relation(self, asked: str, state: SearchState) -> Vector:
+    def _relation(self, rest: str, state: SearchState) -> Vector:
         """Return the vector of the question without its names, prefetched if it names the same documents."""
         read = state.part(QuestionNames)
-        if read is not None and read.vector is not None and read.rest == asked:
+        if read is not None and read.vector is not None and read.rest == rest:
             return read.vector
-        return self.reader.encoded(asked, state)
+        return self.reader.encoded(rest, state)
 
 
 def _notes(

@@ -128,7 +128,7 @@ class Route(BaseStage):
         said = time_in(text, state.now)
         project = project_in(text, self._known_projects(state))
         is_episodic = routing.memory_type is MemoryType.EPISODIC
-        # Otherwise the time is a part of what is asked about.
+        # Otherwise the time is part of the topic.
         if said is not None and not (said.is_past or is_episodic or _DONE.search(text)):
             said = None
         for window, name in ((said.window if said else None, project), (None, project)):
