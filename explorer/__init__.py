@@ -1,1 +1,1 @@
-"""The human face: pages over the engine."""
+"""The web console."""

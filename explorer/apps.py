@@ -4,6 +4,6 @@ from django.apps import AppConfig
 
 
 class ExplorerConfig(AppConfig):
-    """The pages."""
+    """The console app."""
 
     name = "explorer"

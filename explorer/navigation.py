@@ -1,6 +1,5 @@
-"""The rail: every part of the console, in groups, for those who may open it."""
+"""The navigation of the console, in groups, for the signed-in user."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,36 +9,36 @@ from django.urls import reverse
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A link of the rail."""
+    """A link of the navigation."""
 
     label: str
-    #: Name of the address, and of the icon under templates/icons.
+    #: Name of the URL, and of the icon under templates/icons.
     view: str
     icon: str
-    #: The section name in a page's context.
+    #: The value of `section` in the context of its pages.
     section: str
     admins_only: bool = True
 
     @property
     def address(self) -> str:
-        """The page's address."""
+        """The URL of the page."""
         return reverse(self.view)
 
     @property
     def icon_template(self) -> str:
-        """The icon's template."""
+        """The template of the icon."""
         return f"icons/{self.icon}.svg"
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Links under one heading; the first group has none."""
+    """Links under a heading, which is empty for the first group."""
 
     heading: str
     entries: tuple[Entry, ...]
 
 
-#: A new page of the console needs an entry here only.
+#: All entries; a new page is added here.
 GROUPS: Final = (
     Group(
         "",
@@ -88,16 +87,11 @@ GROUPS: Final = (
 
 
 def navigation(request: HttpRequest) -> dict[str, object]:
-    """Return the rail's groups for templates; they are computed only for pages with a rail."""
+    """Return the navigation for templates, lazily, so that pages without it do not load the user."""
 
     def groups() -> tuple[Group, ...]:
-        user = getattr(request, "user", None)
-        return tuple(_visible(is_admin=bool(getattr(user, "is_admin", False))))
+        is_admin = bool(getattr(getattr(request, "user", None), "is_admin", False))
+        visible = (Group(it.heading, tuple(e for e in it.entries if is_admin or not e.admins_only)) for it in GROUPS)
+        return tuple(group for group in visible if group.entries)
 
     return {"navigation": groups}
-
-
-def _visible(*, is_admin: bool) -> Iterator[Group]:
-    for group in GROUPS:
-        if entries := tuple(entry for entry in group.entries if is_admin or not entry.admins_only):
-            yield Group(group.heading, entries)

@@ -1,4 +1,4 @@
-"""Addresses of the pages. A page is a folder in `explorer/pages` and a line here."""
+"""URLs of the pages. Each page has a folder in `explorer/pages` and a line here."""
 
 from django.urls import include, path
 

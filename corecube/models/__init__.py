@@ -1,4 +1,4 @@
-"""Who may see what, and where documents come from."""
+"""Models of users, access, connections and sign-in."""
 
 from corecube.models.access import ApiKey, AuditEvent, Compartment, ForwardedToken, Grant, User
 from corecube.models.connection import Connection, PushedItem

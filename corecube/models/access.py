@@ -19,16 +19,16 @@ MAX_REQUESTS_PER_MINUTE: Final = 100_000
 
 
 class User(AbstractUser):
-    """A person who signs in. `is_staff` makes an admin; what a user may see comes from grants alone."""
+    """A user. `is_staff` makes an admin; access to documents comes only from grants."""
 
     @property
     def is_admin(self) -> bool:
-        """Whether the console and run-as are open to this user."""
+        """Whether the user can use the console and act as other users."""
         return self.is_active and self.is_staff
 
 
 class Compartment(models.Model):
-    """A part of the organisation whose documents are granted together."""
+    """A set of connections to which access is granted together."""
 
     slug = models.SlugField(unique=True)
     name = models.CharField(max_length=120)
@@ -42,7 +42,7 @@ class Compartment(models.Model):
 
 
 class Grant(models.Model):
-    """A user or a group may see one compartment up to a sensitivity."""
+    """Access of a user or a group to a compartment, up to a sensitivity."""
 
     user = models.ForeignKey(User, null=True, blank=True, on_delete=models.CASCADE, related_name="grants")
     group = models.ForeignKey(Group, null=True, blank=True, on_delete=models.CASCADE, related_name="grants")
@@ -65,15 +65,15 @@ class Grant(models.Model):
 
     @property
     def holder(self) -> str:
-        """The grant's user or group as people read it: "group finance-eu"."""
+        """The user or group as text: "group finance-eu"."""
         return f"user {self.user.username}" if self.user else f"group {self.group.name if self.group else '?'}"
 
 
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
-    """Look-ups of API keys; they fail closed."""
+    """Queries of API keys."""
 
     def usable(self) -> Self:
-        """Return the keys that are neither revoked nor expired and whose user is active."""
+        """Return the keys of active users that are neither revoked nor expired."""
         now = timezone.now()
         return self.filter(
             Q(expires_at__isnull=True) | Q(expires_at__gt=now), revoked_at__isnull=True, user__is_active=True
@@ -86,12 +86,12 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
 
 
 def key_digest(secret: str) -> str:
-    """Return the SHA-256 of a key. The secret has 256 random bits, so a slow hash would add nothing."""
+    """Return the SHA-256 of a key, whose 256 random bits need no slow hash."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 class ApiKey(models.Model):
-    """A program's way in. It acts as its user and can only see less, never more."""
+    """An API key. It acts for its user with the same or less access."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_keys")
@@ -126,9 +126,9 @@ class ApiKey(models.Model):
     may_forward_users = models.BooleanField(
         default=False, editable=False, help_text="Whether it may act for users whom it names in a signed header."
     )
-    #: What it signs with, encrypted (`corecube.secrets`); no form and no API shows it.
+    #: The forwarding secret, encrypted (`corecube.secrets`) and never shown.
     sealed_forwarding_secret = models.TextField(blank=True, default="", editable=False)
-    #: When everything that it has sent would have come, had it come at its rate (`corecube.rate_limit`).
+    #: When all requests would have arrived at the permitted rate (`corecube.rate_limit`).
     paced_until = models.DateTimeField(null=True, editable=False)
 
     objects = ApiKeyQuerySet.as_manager()
@@ -141,14 +141,14 @@ class ApiKey(models.Model):
         return f"{self.name} ({self.prefix}…)"
 
     def draw_secret(self) -> str:
-        """Give an unsaved key a fresh secret and return it; only its digest and prefix are kept."""
+        """Give an unsaved key a new secret and return it; only digest and prefix are stored."""
         secret = f"{_KEY_SCHEME}_{secrets.token_urlsafe(32)}"
         self.prefix, self.digest = secret[:9], key_digest(secret)
         return secret
 
     @classmethod
     def issue(cls, *, user: User, name: str) -> "tuple[ApiKey, str]":
-        """Save a new key and return it with its secret, which is stored nowhere and shown once."""
+        """Save a new key and return it with its secret, which is not stored."""
         key = cls(user=user, name=name)
         secret = key.draw_secret()
         key.save()
@@ -156,7 +156,7 @@ class ApiKey(models.Model):
 
 
 class ForwardedToken(models.Model):
-    """A token with an id that a key has sent, kept until it ends, so that nobody sends it again."""
+    """The id of a used token, stored until it expires, to reject a second use."""
 
     key = models.ForeignKey(ApiKey, on_delete=models.CASCADE, related_name="forwarded_tokens")
     #: SHA-256 of the token's id.
@@ -171,13 +171,13 @@ class ForwardedToken(models.Model):
 
 
 class AuditEvent(models.Model):
-    """One deed worth remembering. Holds names and ids, never document or query text."""
+    """An audit event with names and ids, without document or query text."""
 
     at = models.DateTimeField(auto_now_add=True, db_index=True)
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="audit_events"
     )
-    #: Dotted verb: "search.run_as", "key.issued", "connection.sync_queued".
+    #: Subject and verb: "search.run_as", "key.issued", "connection.sync_queued".
     action = models.CharField(max_length=60)
     subject = models.CharField(max_length=200, blank=True)
     details = models.JSONField(default=dict, blank=True)

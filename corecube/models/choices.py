@@ -4,45 +4,16 @@ from typing import Final
 
 from corecube.scope import FreshnessBasis, Sensitivity, TrustLevel
 
-#: PostgreSQL text search configurations that come with every server from release 14 on, with their names.
+_LANGUAGES: Final = (
+    "arabic armenian basque catalan danish dutch english finnish french german greek hindi hungarian indonesian irish "
+    "italian lithuanian nepali norwegian portuguese romanian russian serbian spanish swedish tamil turkish yiddish"
+)
+#: Text search configurations of every server from PostgreSQL 14, with labels.
 LANGUAGE_CHOICES: Final = (
     ("", "The installation's"),
     ("simple", "Any (words as they are)"),
-    *(
-        (language, language.capitalize())
-        for language in (
-            "arabic",
-            "armenian",
-            "basque",
-            "catalan",
-            "danish",
-            "dutch",
-            "english",
-            "finnish",
-            "french",
-            "german",
-            "greek",
-            "hindi",
-            "hungarian",
-            "indonesian",
-            "irish",
-            "italian",
-            "lithuanian",
-            "nepali",
-            "norwegian",
-            "portuguese",
-            "romanian",
-            "russian",
-            "serbian",
-            "spanish",
-            "swedish",
-            "tamil",
-            "turkish",
-            "yiddish",
-        )
-    ),
+    *((language, language.capitalize()) for language in _LANGUAGES.split()),
 )
-
 
 SENSITIVITY_CHOICES = [(level.value, level.name.capitalize()) for level in Sensitivity]
 TRUST_CHOICES = [(level.value, level.name.capitalize()) for level in TrustLevel]

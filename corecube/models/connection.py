@@ -9,7 +9,6 @@ from corecube.models.access import Compartment
 from corecube.models.choices import FRESHNESS_CHOICES, LANGUAGE_CHOICES, SENSITIVITY_CHOICES, TRUST_CHOICES
 from corecube.scope import FreshnessBasis, Sensitivity, TrustLevel
 
-#: The engine knows the sizes by these names.
 CHUNK_PROFILE_CHOICES: Final = (
     ("default", "512 tokens, at most 1,024, 50 repeated"),
     ("chunk_first", "768 tokens, at most 1,536, 128 repeated"),
@@ -22,18 +21,18 @@ ENRICHMENT_CHOICES: Final = (
     ("triples", "Who relates to whom: links between documents"),
     ("all", "The paragraph, the questions and the links"),
 )
-#: Longest time between two scheduled syncs: four weeks.
+#: Maximum sync interval: four weeks.
 _MAX_MINUTES: Final = 40_320
 
 
 class Connection(models.Model):
-    """A source of documents. All of them share its compartment, sensitivity and trust level."""
+    """A source of documents, which share its compartment, sensitivity and trust level."""
 
     slug = models.SlugField(unique=True)
     name = models.CharField(max_length=120)
     kind = models.CharField(max_length=20, help_text="The connector that reads it: folder, upload …")
     config = models.JSONField(default=dict, blank=True, help_text="What the connector needs, such as a folder's path.")
-    #: The path that a command on this machine chose; the connection may read it wherever it lies.
+    #: The path set by a command on this machine, which the connection may always read.
     command_path = models.TextField(blank=True, default="", editable=False)
     compartment = models.ForeignKey(Compartment, on_delete=models.PROTECT, related_name="connections")
     sensitivity = models.PositiveSmallIntegerField(choices=SENSITIVITY_CHOICES, default=Sensitivity.INTERNAL.value)
@@ -69,7 +68,7 @@ class Connection(models.Model):
         help_text="What a model adds to the chunks after a sync; one has to be configured.",
     )
     enabled = models.BooleanField(default=True, help_text="A disabled connection is neither synced nor searched.")
-    #: What the connector signs in with, encrypted (`corecube.secrets`); no form and no API shows it.
+    #: The secrets of the connector, encrypted (`corecube.secrets`) and never shown.
     sealed_secrets = models.TextField(blank=True, default="", editable=False)
     sync_every_minutes = models.PositiveIntegerField(
         null=True,
@@ -79,7 +78,7 @@ class Connection(models.Model):
     )
     created_at = models.DateTimeField(auto_now_add=True)
     last_synced_at = models.DateTimeField(null=True, blank=True, editable=False)
-    #: When the schedule starts the next sync; empty where it has not started one yet.
+    #: The time of the next scheduled sync; empty before the first.
     next_sync_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:
@@ -90,20 +89,20 @@ class Connection(models.Model):
 
 
 class PushedItem(models.Model):
-    """One pushed document as it came, so that it can be read again whenever chunks are made differently."""
+    """A pushed document, stored so that it can be processed again."""
 
     connection = models.ForeignKey(Connection, on_delete=models.CASCADE, related_name="pushed_items")
-    #: What the pushing program calls it, unique within the connection.
+    #: The id of the client, unique in the connection.
     external_id = models.TextField()
-    #: Name with the suffix that chooses the parser.
+    #: The file name, whose suffix selects the parser.
     name = models.TextField()
     media_type = models.CharField(max_length=120, blank=True)
     uri = models.TextField(blank=True)
     content = models.BinaryField()
-    #: Facts beside the bytes: title, author ... (strings only).
+    #: Metadata: title, author ... (strings only).
     facts = models.JSONField(default=dict)
     modified_at = models.DateTimeField(null=True)
-    #: SHA-256 of the bytes and of everything above.
+    #: SHA-256 of the content and all fields above.
     version = models.CharField(max_length=64)
     pushed_at = models.DateTimeField(auto_now=True)
 

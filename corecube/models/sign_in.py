@@ -1,4 +1,4 @@
-"""Who signs in through a provider (OpenID Connect), which groups its claims open, and how fast passwords are tried."""
+"""Identities and groups of the sign-in provider (OpenID Connect), and limits of failed sign-ins."""
 
 from typing import ClassVar
 
@@ -9,13 +9,13 @@ from corecube.models.access import User
 
 
 class OidcIdentity(models.Model):
-    """An account at a provider, and the user that it signs in."""
+    """An account at a provider with its user."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="oidc_identities")
     issuer = models.CharField(max_length=500)
-    #: The provider's own name for the account, which it never gives to another one.
+    #: The permanent id of the account at the provider.
     subject = models.CharField(max_length=255)
-    #: Whether the user is an admin because the provider says so, and no longer than it does.
+    #: Whether the provider gave the user admin rights.
     gives_admin = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
@@ -30,7 +30,7 @@ class OidcIdentity(models.Model):
 
 
 class OidcGroup(models.Model):
-    """A value of the groups claim puts whoever signs in with it into a group."""
+    """A value of the groups claim, mapped to a group."""
 
     value = models.CharField(max_length=500, unique=True)
     group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="oidc_values")
@@ -44,7 +44,7 @@ class OidcGroup(models.Model):
 
 
 class OidcMembership(models.Model):
-    """Marks a membership that a sign-in made, so that it goes when the claim goes."""
+    """Marks a membership by sign-in, which ends with the claim."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="oidc_memberships")
     group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="oidc_memberships")
@@ -57,19 +57,19 @@ class OidcMembership(models.Model):
 
 
 class SignInPace(models.Model):
-    """How fast passwords are tried under a name, from an address, or both, or in a browser that is known.
+    """The rate of failed sign-ins by name, address, both, or known browser.
 
-    Empty fields stand for any. A row whose moment has passed limits nothing and can be deleted.
+    Empty fields match anything. A row whose time has passed can be deleted.
     """
 
-    #: A digest of the name: people type passwords into that field.
+    #: A digest of the name, because users may enter a password by mistake.
     name = models.CharField(max_length=64, blank=True)
     #: An IPv4 address, or the /64 network of an IPv6 address.
     address = models.CharField(max_length=64, blank=True)
     browser = models.CharField(max_length=64, blank=True)
-    #: When all failed attempts would have come, had they come at the permitted rate (`corecube.sign_in_limits`).
+    #: When all failures would have occurred at the permitted rate (`corecube.sign_in_limits`).
     paced_until = models.DateTimeField(db_index=True)
-    #: Until when the audit log needs no further event that attempts are refused.
+    #: Until when refused attempts are not recorded again.
     noted_until = models.DateTimeField(null=True)
 
     class Meta:

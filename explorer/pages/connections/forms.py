@@ -22,6 +22,20 @@ _DROP: Final = "drop_"
 _COMMON: Final = ("include", "exclude", "max_bytes")
 #: Required config fields that the schema does not mark as required.
 _REQUIRED: Final = frozenset({("folder", "path")})
+_CHOICES: Final = {
+    "chunk_profile": {
+        "default": "512 tokens, maximum 1,024, overlap 50",
+        "chunk_first": "768 tokens, maximum 1,536, overlap 128",
+    },
+    "enrichment": {
+        "": "None",
+        "context": "Context of the chunk",
+        "questions": "Questions that the chunk answers",
+        "both": "Context and questions",
+        "triples": "Relations between entities",
+        "all": "Context, questions and relations",
+    },
+}
 _GROUPS: Final = (
     (
         "Access",
@@ -61,6 +75,14 @@ class ConnectionForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # ge
             *("freshness_basis", "language", "chunk_profile", "enrichment", "sync_every_minutes"),
         ]
         labels: ClassVar = {"sync_every_minutes": "Sync interval (minutes)"}
+        help_texts: ClassVar = {
+            "source_type": "Overrides the detected type of the documents (pdf, excel, web …).",
+            "freshness_basis": "Count the age from the last sync or from the last change of the document.",
+            "language": "Language of the documents, for full-text search. Applies from the next sync.",
+            "chunk_profile": "Size and overlap of chunks. The next sync imports all documents again.",
+            "enrichment": "Texts that a configured model adds to the chunks after a sync.",
+            "sync_every_minutes": "Minutes between scheduled syncs. Leave empty for none.",
+        }
 
     def __init__(self, data: Mapping[str, Any] | None = None, *, instance: Connection) -> None:
         super().__init__(data, instance=instance)
@@ -73,6 +95,10 @@ class ConnectionForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # ge
             self._add_secret(secret)
         for field in self.fields.values():
             field.widget.attrs.setdefault("class", "check" if isinstance(field, forms.BooleanField) else "input")
+        for name, labels in _CHOICES.items():
+            choice = self.fields[name]
+            assert isinstance(choice, forms.ChoiceField)  # noqa: S101 -- a model field with choices
+            choice.choices = list(labels.items())
         compartment = self.fields["compartment"]
         assert isinstance(compartment, forms.ModelChoiceField)  # noqa: S101 -- it is a foreign key's
         compartment.empty_label = "Select a compartment"
