@@ -146,7 +146,7 @@ def test_deleting_more_than_the_guarded_share_asks_first(source, root):
 def test_a_missing_source_folder_deletes_nothing(source, root):
     sync_connection(source)
     root.rename(root.with_name("moved"))
-    with pytest.raises(ConfigError, match="does not exist on this machine"):
+    with pytest.raises(ConfigError, match="docs does not exist"):
         sync_connection(source)
     assert Document.objects.count() == 4
     assert source.syncs.first().status == Sync.Status.FAILED
