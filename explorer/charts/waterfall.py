@@ -80,11 +80,11 @@ def waterfall(
     `deadline_ms` is None if it is unknown; past `soft_share` of it optional stages are skipped. `name` distinguishes
     charts on one page.
     """
-    timings = [_Timing.of(span) for span in spans]
-    stages = tuple(_timed(timings))
+    spans = list(spans)
+    stages = timed_stages(spans)
     if not stages:
         return None
-    total = sum(timing.milliseconds for timing in timings if not timing.parent)
+    total = sum(timing.milliseconds for timing in map(_Timing.of, spans) if not timing.parent)
     return Chart(
         id=name,
         title="Time by stage",

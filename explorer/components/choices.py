@@ -1,6 +1,24 @@
 """The choices of a filter."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An option of a menu."""
+
+    #: Its value in an address.
+    value: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceGroup:
+    """Options with one heading."""
+
+    heading: str
+    choices: tuple[Choice, ...]
 
 
 def with_chosen(choices: Iterable[tuple[str, str]], chosen: str) -> list[tuple[str, str]]:

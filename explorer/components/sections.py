@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from explorer import wording
+from explorer.components.choices import Choice, ChoiceGroup
 from retrieval.errors import UnknownSectionError
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.consolidated.config import ConsolidatedConfig
@@ -21,28 +22,11 @@ _HEALTH: Final[Mapping[Health, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class SectionChoice:
-    """A section that can be chosen."""
-
-    #: Its name in an address: "report/overview".
-    value: str
-    label: str
-
-
-@dataclass(frozen=True, slots=True)
-class SectionGroup:
-    """The sections of one set."""
-
-    heading: str
-    choices: tuple[SectionChoice, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Picker:
     """The sections to choose from, and the chosen one."""
 
     chosen: str
-    groups: tuple[SectionGroup, ...]
+    groups: tuple[ChoiceGroup, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +57,7 @@ def has_sections(preset: str) -> bool:
 def picker(chosen: str) -> Picker:
     """Return the picker with a section chosen, or none."""
     groups = (
-        SectionGroup(it.title, tuple(SectionChoice(f"{it.name}/{one.name}", one.title) for one in it.sections))
+        ChoiceGroup(it.title, tuple(Choice(f"{it.name}/{one.name}", one.title) for one in it.sections))
         for it in section_sets()
     )
     return Picker(chosen, tuple(groups))

@@ -8,6 +8,7 @@ from explorer import wording
 from explorer.charts.chart import Chart
 from explorer.charts.rank_flow import rank_flow
 from explorer.components.badges import Badge
+from explorer.components.choices import Choice, ChoiceGroup
 from explorer.components.drops import chunk_name
 from explorer.components.lane_cards import LanesPanel
 from explorer.components.lanes import Facts, Source, lanes_panel
@@ -20,22 +21,6 @@ from retrieval.ranking.comparison import Comparison, Direction, compare
 
 LEFT: Final = "a"
 RIGHT: Final = "b"
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """An option of a side."""
-
-    value: str
-    label: str
-
-
-@dataclass(frozen=True, slots=True)
-class ChoiceGroup:
-    """Options under one heading."""
-
-    heading: str
-    choices: tuple[Choice, ...]
 
 
 @dataclass(frozen=True, slots=True)

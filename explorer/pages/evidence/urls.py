@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from explorer.pages.evidence import section_edit, section_sets, views
+from explorer.pages.evidence import section_sets, views
 
 urlpatterns = [
     path("evidence/", views.evidence, name="evidence"),
@@ -11,9 +11,9 @@ urlpatterns = [
     path("section-sets/<slug:name>/copy/", section_sets.copy_set, name="copy_section_set"),
     path("section-sets/<slug:name>/reset/", section_sets.reset_set, name="reset_section_set"),
     path("section-sets/<slug:name>/delete/", section_sets.delete_set, name="delete_section_set"),
-    path("section-sets/<slug:name>/new-section/", section_edit.new_section, name="new_section"),
-    path("section-sets/<slug:name>/sections/<slug:section>/", section_edit.edit_section, name="edit_section"),
+    path("section-sets/<slug:name>/new-section/", section_sets.new_section, name="new_section"),
+    path("section-sets/<slug:name>/sections/<slug:section>/", section_sets.edit_section, name="edit_section"),
     path(
-        "section-sets/<slug:name>/sections/<slug:section>/change/", section_edit.change_section, name="change_section"
+        "section-sets/<slug:name>/sections/<slug:section>/change/", section_sets.change_section, name="change_section"
     ),
 ]

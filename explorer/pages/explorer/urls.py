@@ -2,11 +2,11 @@
 
 from django.urls import path
 
-from explorer.pages.explorer import answer, queued, views
+from explorer.pages.explorer import queued, views
 
 urlpatterns = [
     path("", views.search, name="search"),
-    path("answer/<uuid:record_id>/", answer.answer, name="answer"),
+    path("answer/<uuid:record_id>/", views.answer, name="answer"),
     path("queued/", queued.ask, name="queue_search"),
     path("queued/<uuid:search_id>/", queued.queued, name="queued_search"),
 ]

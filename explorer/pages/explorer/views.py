@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Self
+from uuid import UUID
 
 from django.conf import settings
 from django.http import HttpResponse, QueryDict
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 from django.views.decorators.vary import vary_on_headers
@@ -24,7 +25,14 @@ from explorer.components.links import document_url
 from explorer.components.modes import mode_in, modes_of
 from explorer.components.preset_numbers import ChangeRow, change_rows
 from explorer.components.scope import scope_chips, scope_rows, view_as
-from explorer.components.search_page import excluded_slugs, excluding, failed, people_for, run_as_name
+from explorer.components.search_page import (
+    excluded_slugs,
+    excluding,
+    failed,
+    failure_title,
+    people_for,
+    run_as_name,
+)
 from explorer.components.sections import has_sections, picker, query_of, section_asked, section_strip
 from explorer.components.sides import Side
 from explorer.pages.evaluation.judge import judging_context
@@ -33,12 +41,13 @@ from explorer.pages.explorer.page import result_panels
 from explorer.pages.explorer.recent_searches import Asking, searched
 from explorer.pages.explorer.search_lanes import lanes_of
 from explorer.pages.explorer.where import pinned_title, reader_of, where_panel
-from explorer.viewer import principal_for, render_page, signed_in, viewer_of, wants_fragment
+from explorer.viewer import principal_for, principal_of, render_page, signed_in, viewer_of, wants_fragment
 from retrieval.answers.answering import prepare
 from retrieval.engine.pipeline import HYBRID
 from retrieval.engine.stored_filter import FullFilter, read_filter
 from retrieval.models import Document, LanguageModel, PresetVersion, SearchRecord
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
+from retrieval.records.reopening import reopened
 from retrieval.search.configuration import configuration_of
 from retrieval.search.outcome import SearchOutcome
 from retrieval.search.queued_searches import PRESET
@@ -243,3 +252,22 @@ def _asking(principal: Principal, asked: Asked, scope: AccessScope, limits: Full
 def answered(outcome: SearchOutcome, principal: Principal) -> AnswerPanel:
     """Return the answer to a search, its markers linked to their passages. Raises CoreCubeError."""
     return answer_panel(prepare(outcome, principal), address=partial(document_url, run_as=run_as_name(principal)))
+
+
+@require_GET
+@signed_in
+@never_cache
+def answer(request: HtmxHttpRequest, record_id: UUID) -> HttpResponse:
+    """Answer a search from its passages; a 404 for the search of another user."""
+    viewer = viewer_of(request)
+    record = get_object_or_404(SearchRecord.objects.own(viewer).select_related("user"), pk=record_id)
+    principal = principal_of(record, viewer)
+    context: dict[str, Any] = {}
+    status = 200
+    try:
+        outcome = reopened(record, principal, text=record.query or request.GET.get("q", ""))
+        context["answer"] = answered(outcome, principal)
+    except CoreCubeError as error:
+        context["failure"] = {"title": failure_title(error), "message": str(error)}
+        status = error.status
+    return render(request, "explorer/explorer/_answer_fragment.html", context, status=status)

@@ -126,7 +126,7 @@ def test_what_needs_no_search_is_told_and_not_called_unknown(ask):
     assert found["skipped"].startswith("Nothing was searched: the question resembles greeting")
     said = chat(ask, "Hello!")["choices"][0]["message"]["content"]
     assert "Nothing was searched" in said
-    assert "comes close" not in said
+    assert "is close to this question" not in said
     recalled = ask("/api/v1/recall", query="Hello!")
     assert recalled["items"] == []
     assert recalled["skipped"].startswith("Nothing was searched")

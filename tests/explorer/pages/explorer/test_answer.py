@@ -92,7 +92,7 @@ def test_an_answer_is_written_with_the_access_that_its_reader_has_now(asked, htm
     Grant.objects.all().update(clearance=Sensitivity.PUBLIC)
     text = page(bob.get(address, headers=htmx))
     assert not CITATION.search(text)
-    assert "Nothing in them comes close" in text
+    assert "No document is close to this question" in text
     assert "Runbooks" not in text
 
 
