@@ -68,9 +68,9 @@ def delete_compartment(compartment: Compartment, *, actor: User) -> Consequences
     Raises ConflictError while it has connections.
     """
     Compartment.objects.select_for_update().get(pk=compartment.pk)
-    gone = consequences(compartment)
-    if gone.connections:
-        raise ConflictError(f"{compartment.name} still has connections: {', '.join(gone.connections)}.")
+    found = consequences(compartment)
+    if found.connections:
+        raise ConflictError(f"{compartment.name} still has connections: {', '.join(found.connections)}.")
     for key in _limited_keys(compartment):
         key.revoked_at = timezone.now()
         key.save(update_fields=["revoked_at"])
@@ -79,9 +79,9 @@ def delete_compartment(compartment: Compartment, *, actor: User) -> Consequences
         )
     compartment.delete()
     audit.record(
-        "compartment.deleted", actor=actor, subject=compartment.slug, grants=gone.grants, keys_revoked=gone.keys
+        "compartment.deleted", actor=actor, subject=compartment.slug, grants=found.grants, keys_revoked=found.keys
     )
-    return gone
+    return found
 
 
 def _limited_keys(compartment: Compartment) -> QuerySet[ApiKey]:

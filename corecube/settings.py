@@ -1,4 +1,4 @@
-"""CoreCube's settings. The environment is read here and nowhere else; `docs/configuration.md` lists it."""
+"""CoreCube's settings. Only this module reads the environment; `docs/configuration.md` lists the variables."""
 
 import os
 from pathlib import Path
@@ -28,37 +28,37 @@ from corecube.env import (
 from corecube.private import make_private, write_privately
 from corecube.process import cores
 
-# onnxruntime collects telemetry in the home folder from its import on; nothing of a search is anybody else's.
+# onnxruntime collects telemetry in the home folder unless it is disabled before the import.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 write_privately()
 BASE_DIR: Final = Path(__file__).resolve().parent.parent
 CORECUBE_VAR_DIR: Final = usable_folder(env_path("CORECUBE_VAR_DIR", BASE_DIR / "var"))
-# It keeps others from what lies below too, also where an earlier release left that open.
+# This also protects the content, which an earlier release may have left readable.
 make_private(CORECUBE_VAR_DIR)
 CORECUBE_POSTGRES_DIR: Final = CORECUBE_VAR_DIR / "postgres"
 CORECUBE_MODELS_DIR: Final = CORECUBE_VAR_DIR / "models"
 #: Scripts that were downloaded: `manage.py fetch_charts`.
 CORECUBE_SCRIPTS_DIR: Final = usable_folder(CORECUBE_VAR_DIR / "static")
 CORECUBE_UPLOADS_DIR: Final = CORECUBE_VAR_DIR / "uploads"
-#: The BM25 index, which can be built again at any time.
+#: The BM25 index, which can be rebuilt at any time.
 CORECUBE_BM25_DIR: Final = CORECUBE_VAR_DIR / "bm25"
-#: What connectors keep between syncs, a folder per connection.
+#: State of connectors between syncs, a folder per connection.
 CORECUBE_SOURCES_DIR: Final = CORECUBE_VAR_DIR / "sources"
 CORECUBE_SAMPLES_DIR: Final = BASE_DIR / "corecube" / "samples"
-#: Folders below which connections may read this machine's files, beside the samples.
+#: Folders below which connections may read local files, in addition to the samples.
 CORECUBE_FOLDER_ROOTS = env_folders("CORECUBE_FOLDER_ROOTS", folder_roots())
-#: Database connections that each process holds at the most, and the searches among them; ingests have 16 of them.
+#: Limit of database connections per process, and of searches among them; ingestion has 16.
 CORECUBE_POOL_CONNECTIONS: Final = env_int("CORECUBE_POOL_CONNECTIONS", 96, low=32, high=10_000)
 CORECUBE_RETRIEVAL_SLOTS = env_int("CORECUBE_RETRIEVAL_SLOTS", 16, low=16, high=CORECUBE_POOL_CONNECTIONS - 16)
-#: How soon a server that is gone without a word is noticed, where DATABASE_URL says nothing else: seconds until a
-#: connection must be there, seconds of silence until it is asked for a sign, and the milliseconds that this may take.
+#: Defaults for detecting a lost server: timeout of connecting in seconds, idle seconds until a keepalive, and the
+#: timeout of its response in milliseconds.
 _NETWORK_OPTIONS: Final = {"connect_timeout": 5, "keepalives_idle": 30, "tcp_user_timeout": 10_000}
 _LOG_LEVELS: Final = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
 
 
 def _database() -> dict[str, Any]:
-    """Return the server that DATABASE_URL names, or the embedded one."""
+    """Return the settings of the server in DATABASE_URL, or of the embedded one."""
     url = env_secret("DATABASE_URL")
     settings = _database_at(url) if url else {"ENGINE": "corecube.embedded", "NAME": "corecube"}
     options = {
@@ -70,13 +70,13 @@ def _database() -> dict[str, Any]:
 
 
 def _database_at(url: str) -> dict[str, Any]:
-    """Return Django's settings for a server; raise ImproperlyConfigured, without the URL, which holds a password."""
+    """Return Django's settings for a server; raise ImproperlyConfigured without the URL, which contains a password."""
     try:
         settings: dict[str, Any] = dict(dj_database_url.parse(url))
     except ValueError:
         settings = {}
     if settings.get("ENGINE") != "django.db.backends.postgresql":
-        raise ImproperlyConfigured("DATABASE_URL must read like postgres://user:password@host/name.")
+        raise ImproperlyConfigured("DATABASE_URL must have the form postgres://user:password@host/name.")
     return {**settings, "ENGINE": "corecube.postgresql"}
 
 
@@ -84,9 +84,9 @@ DEBUG = env_bool("CORECUBE_DEBUG", default=False)
 SECRET_KEY = env_secret("SECRET_KEY") or secret_key(CORECUBE_VAR_DIR / "secret_key")
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 CSRF_TRUSTED_ORIGINS = env_list("CSRF_TRUSTED_ORIGINS")
-#: Addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed; "*" for any.
+#: Addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted; "*" for any.
 CORECUBE_TRUSTED_PROXIES = env_networks("CORECUBE_TRUSTED_PROXIES")
-#: Where `manage.py start` serves; port 0 takes 8000 or, while that is taken, one of the next few.
+#: Address and port of `manage.py start`; port 0 uses the first free port from 8000.
 CORECUBE_HOST = env_str("CORECUBE_HOST", "127.0.0.1")
 CORECUBE_PORT = env_int("CORECUBE_PORT", 0, low=0, high=65_535)
 
@@ -146,42 +146,41 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
 ]
-#: The sign-in provider (OpenID Connect); without an issuer people sign in with passwords only.
+#: The sign-in provider (OpenID Connect); without an issuer users sign in only with passwords.
 CORECUBE_OIDC_ISSUER = env_url("CORECUBE_OIDC_ISSUER")
 CORECUBE_OIDC_CLIENT_ID = env_str("CORECUBE_OIDC_CLIENT_ID")
 CORECUBE_OIDC_CLIENT_SECRET = env_secret("CORECUBE_OIDC_CLIENT_SECRET")
-#: Where the provider is, for one that does not publish it under its issuer.
+#: Endpoints of a provider without a discovery document.
 CORECUBE_OIDC_AUTHORIZATION_URL = env_url("CORECUBE_OIDC_AUTHORIZATION_URL")
 CORECUBE_OIDC_TOKEN_URL = env_url("CORECUBE_OIDC_TOKEN_URL")
 CORECUBE_OIDC_JWKS_URL = env_url("CORECUBE_OIDC_JWKS_URL")
 CORECUBE_OIDC_USERINFO_URL = env_url("CORECUBE_OIDC_USERINFO_URL")
 CORECUBE_OIDC_SIGN_OUT_URL = env_url("CORECUBE_OIDC_SIGN_OUT_URL")
-#: Where it sends people back to; empty for the address that they came to.
+#: The callback URL; empty for the URL of the request.
 CORECUBE_OIDC_CALLBACK_URL = env_url("CORECUBE_OIDC_CALLBACK_URL")
 CORECUBE_OIDC_SCOPES = env_str("CORECUBE_OIDC_SCOPES", "openid profile email")
 CORECUBE_OIDC_GROUPS_CLAIM = env_str("CORECUBE_OIDC_GROUPS_CLAIM", "groups")
-#: Value of the groups claim that makes admins; empty for none.
+#: Value of the groups claim that gives admin rights; empty for none.
 CORECUBE_OIDC_ADMIN_GROUP = env_str("CORECUBE_OIDC_ADMIN_GROUP")
-#: Whether somebody whom nobody here knows gets a user, who sees nothing until they are granted something.
+#: Whether to create unknown users, without access to documents.
 CORECUBE_OIDC_CREATE_USERS = env_bool("CORECUBE_OIDC_CREATE_USERS", default=True)
-#: Whether a first sign-in takes over the user with the same, verified, e-mail address.
+#: Whether a first sign-in is linked to the user with the same verified email address.
 CORECUBE_OIDC_LINK_BY_MAIL = env_bool("CORECUBE_OIDC_LINK_BY_MAIL", default=False)
-#: The provider as the sign-in page calls it.
+#: The name of the provider on the sign-in page.
 CORECUBE_OIDC_LABEL = env_str("CORECUBE_OIDC_LABEL", "single sign-on")
-#: Whether it is the only way in: no password is taken any more.
+#: Whether to disable sign-in with passwords.
 CORECUBE_OIDC_ONLY = env_bool("CORECUBE_OIDC_ONLY", default=False)
-#: Hours after which who came through it has to come again; groups are looked at then.
+#: Hours until users of the provider must sign in again, which updates their groups.
 CORECUBE_OIDC_SESSION_HOURS = env_int("CORECUBE_OIDC_SESSION_HOURS", 12, low=1, high=8760)
 if CORECUBE_OIDC_ISSUER and not CORECUBE_OIDC_CLIENT_ID:
-    raise ImproperlyConfigured("CORECUBE_OIDC_ISSUER needs CORECUBE_OIDC_CLIENT_ID.")
+    raise ImproperlyConfigured("CORECUBE_OIDC_ISSUER requires CORECUBE_OIDC_CLIENT_ID.")
 if CORECUBE_OIDC_ONLY and not CORECUBE_OIDC_ISSUER:
-    raise ImproperlyConfigured("CORECUBE_OIDC_ONLY needs CORECUBE_OIDC_ISSUER: nobody could sign in.")
+    raise ImproperlyConfigured("CORECUBE_OIDC_ONLY requires CORECUBE_OIDC_ISSUER.")
 if "openid" not in CORECUBE_OIDC_SCOPES.split():
-    raise ImproperlyConfigured("CORECUBE_OIDC_SCOPES must hold openid.")
+    raise ImproperlyConfigured("CORECUBE_OIDC_SCOPES must contain openid.")
 if CORECUBE_OIDC_AUTHORIZATION_URL and not (CORECUBE_OIDC_TOKEN_URL and CORECUBE_OIDC_JWKS_URL):
-    raise ImproperlyConfigured("CORECUBE_OIDC_AUTHORIZATION_URL needs CORECUBE_OIDC_TOKEN_URL and _JWKS_URL.")
-#: Failed sign-ins with a password that are accepted in 15 minutes: under one name from one address, under one name from
-#: anywhere, and from one address.
+    raise ImproperlyConfigured("CORECUBE_OIDC_AUTHORIZATION_URL requires CORECUBE_OIDC_TOKEN_URL and _JWKS_URL.")
+#: Limits of failed sign-ins with a password in 15 minutes: by name and address, by name, and by address.
 CORECUBE_SIGN_IN_FAILURES = env_int("CORECUBE_SIGN_IN_FAILURES", 5, low=1, high=1000)
 CORECUBE_SIGN_IN_FAILURES_PER_NAME = env_int("CORECUBE_SIGN_IN_FAILURES_PER_NAME", 20, low=1, high=100_000)
 CORECUBE_SIGN_IN_FAILURES_PER_ADDRESS = env_int("CORECUBE_SIGN_IN_FAILURES_PER_ADDRESS", 30, low=1, high=100_000)
@@ -198,7 +197,7 @@ SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 
 LANGUAGE_CODE = "en"
-# One language; asking for it at every value of a template costs a search page a tenth of its time.
+# Only one language; translations would take a tenth of the time of a search page.
 USE_I18N = False
 TIME_ZONE = "UTC"
 USE_TZ = True
@@ -220,7 +219,7 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
-#: Seconds that tasks at work have to end by themselves before a stopping worker gives them back to the queue.
+#: Seconds for running tasks to end before a stopping worker returns them to the queue.
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 2.0
 
 LOGGING = {
@@ -229,11 +228,11 @@ LOGGING = {
     "formatters": {"line": {"format": "{asctime} {levelname:<7} {name} {message}", "style": "{"}},
     "filters": {"refusals": {"()": "corecube.logs.RefusalFilter"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["refusals"]}},
-    # The HTTP clients would log addresses, what services answer and what signs requests; dulwich, what a server lacks.
+    # The HTTP clients would log URLs, responses and signatures; dulwich, missing features of servers.
     "loggers": {
         **{name: {"level": "WARNING"} for name in ("botocore", "httpx2", "httpcore2", "mcp")},
         "dulwich": {"level": "ERROR"},
-        # Its warnings repeat, at every attempt to connect, what whoever wanted the connection logs.
+        # Its warnings repeat errors that callers log.
         "psycopg.pool": {"level": "ERROR"},
     },
     "root": {"handlers": ["console"], "level": env_choice("CORECUBE_LOG_LEVEL", "WARNING", _LOG_LEVELS)},
@@ -241,7 +240,7 @@ LOGGING = {
 
 
 def _embed_service(name: str) -> dict[str, Any] | None:
-    """Return the embedding service that the variables beginning with `name` describe; None for local models."""
+    """Return the embedding service in the variables with this prefix; None for local models."""
     kind = env_choice(name, "local", ("local", "openai", "voyage"))
     if kind == "local":
         return None
@@ -265,85 +264,84 @@ def _embed_service(name: str) -> dict[str, Any] | None:
     }
 
 
-#: The local embedding model, a folder under the models; its tokenizer also counts the tokens for services.
+#: The local embedding model, a folder in the models directory; its tokenizer also counts tokens for services.
 CORECUBE_MODEL = env_str("CORECUBE_MODEL", "bge-small-en-v1.5")
-#: Components that the local model's vectors are cut to, where it was trained for that; 0 keeps them whole.
+#: Dimensions of shortened vectors of the local model, if it supports that; 0 for all.
 CORECUBE_MODEL_DIMENSIONS = env_int("CORECUBE_MODEL_DIMENSIONS", 0, low=0, high=4000)
-#: The service that takes the local model's place, and the one that an installation is changing to.
+#: The embedding service in place of the local model, and the next one during a change.
 CORECUBE_EMBEDDER = _embed_service("CORECUBE_EMBEDDER")
 CORECUBE_NEXT_EMBEDDER = _embed_service("CORECUBE_NEXT_EMBEDDER")
-#: What a chunk's vector is made of in a new embedding index: the chunk alone, or its tokens in the whole document.
+#: Embedding of chunks in a new index: each chunk separately, or late chunking over the document.
 CORECUBE_EMBED_MODE = env_choice("CORECUBE_EMBED_MODE", "chunk_first", ("chunk_first", "late"))
-#: Most embedding calls that one sync has at work at once.
+#: Limit of parallel embedding calls of a sync.
 CORECUBE_EMBED_CONCURRENCY = env_int("CORECUBE_EMBED_CONCURRENCY", 8, low=2, high=16)
-#: What scores the best hits once more: nothing, a folder under the models, "late-interaction", or a service ("http").
+#: The reranker: none, a folder in the models directory, "late-interaction", or a service ("http").
 CORECUBE_RERANKER = env_folder_name("CORECUBE_RERANKER")
 CORECUBE_RERANKER_KIND = env_choice("CORECUBE_RERANKER_KIND", "", ("cohere", "jina", "tei", "vllm", "voyage"))
 CORECUBE_RERANKER_URL = env_url("CORECUBE_RERANKER_URL")
 CORECUBE_RERANKER_MODEL = env_str("CORECUBE_RERANKER_MODEL")
 CORECUBE_RERANKER_API_KEY = env_token("CORECUBE_RERANKER_API_KEY")
-#: Folders under the models: of the model of the sparse leg, and of the one whose token vectors are stored; empty for
-#: none.
+#: Folders in the models directory of the sparse model and of the token model; empty for none.
 CORECUBE_SPARSE_MODEL = env_folder_name("CORECUBE_SPARSE_MODEL")
 CORECUBE_TOKEN_MODEL = env_folder_name("CORECUBE_TOKEN_MODEL")
-#: The language model that adds context or questions to chunks, where a connection asks for it; none by default.
+#: The language model that enriches chunks of connections with enrichment; none by default.
 CORECUBE_ENRICH_URL = env_url("CORECUBE_ENRICH_URL")
 CORECUBE_ENRICH_MODEL = env_str("CORECUBE_ENRICH_MODEL")
 CORECUBE_ENRICH_API_KEY = env_token("CORECUBE_ENRICH_API_KEY")
-#: A folder under the models whose model writes questions on this machine, in place of the language model.
+#: A folder in the models directory of a local model that writes questions instead of the language model.
 CORECUBE_ENRICH_QUESTIONS_MODEL = env_folder_name("CORECUBE_ENRICH_QUESTIONS_MODEL")
-#: Whether new connections ask for questions unless they say otherwise, where there is a model that may write them.
+#: Whether new connections use questions by default, if a model is available.
 CORECUBE_ENRICH_BY_DEFAULT = env_bool("CORECUBE_ENRICH_BY_DEFAULT", default=True)
-#: Chunks that one pass gives to it at the most, and requests at a time.
+#: Limits of chunks per pass and of parallel requests of the enrichment.
 CORECUBE_ENRICH_CHUNKS = env_int("CORECUBE_ENRICH_CHUNKS", 300, low=0, high=1_000_000)
 CORECUBE_ENRICH_CONCURRENCY = env_int("CORECUBE_ENRICH_CONCURRENCY", 30, low=1, high=200)
-#: Its price of a million tokens, for estimates; 0 leaves the price out.
+#: Price per million tokens, for estimates; 0 for none.
 CORECUBE_ENRICH_PRICE_SENT = env_float("CORECUBE_ENRICH_PRICE_SENT", 0.0, low=0.0, high=100_000.0)
 CORECUBE_ENRICH_PRICE_ANSWERED = env_float("CORECUBE_ENRICH_PRICE_ANSWERED", 0.0, low=0.0, high=100_000.0)
-#: The language model that answers by default, over an OpenAI-compatible address up to and with /v1; none by default.
+#: The default language model with an OpenAI-compatible API, whose URL includes /v1; none by default.
 CORECUBE_LLM_URL = env_url("CORECUBE_LLM_URL")
 CORECUBE_LLM_MODEL = env_str("CORECUBE_LLM_MODEL")
 CORECUBE_LLM_API_KEY = env_token("CORECUBE_LLM_API_KEY")
 if bool(CORECUBE_LLM_URL) != bool(CORECUBE_LLM_MODEL):
-    raise ImproperlyConfigured("CORECUBE_LLM_URL and CORECUBE_LLM_MODEL belong together.")
-#: Seconds after which a worker checks again whether a language model that nobody asked can be reached; 0 never does.
+    raise ImproperlyConfigured("CORECUBE_LLM_URL and CORECUBE_LLM_MODEL must be set together.")
+#: Interval in seconds of checks whether an unused language model is reachable; 0 for none.
 CORECUBE_LLM_CHECK_SECONDS = env_int("CORECUBE_LLM_CHECK_SECONDS", 300, low=0, high=86_400)
-#: PostgreSQL text search configuration that documents and queries are read with.
+#: PostgreSQL text search configuration of documents and queries.
 CORECUBE_TEXT_SEARCH_CONFIG = env_identifier("CORECUBE_TEXT_SEARCH_CONFIG", "english")
 CORECUBE_MAX_FILE_BYTES = env_int("CORECUBE_MAX_FILE_BYTES", 50 * 2**20, low=1, high=2**31)
-#: Longest query that an API accepts, in characters; the presets read the first 500 of it.
+#: Maximum query length of the APIs in characters; presets use the first 500.
 CORECUBE_MAX_QUERY_CHARACTERS = env_int("CORECUBE_MAX_QUERY_CHARACTERS", 32_000, low=500, high=10**6)
 CORECUBE_KEEP_QUERY_TEXT = env_bool("CORECUBE_KEEP_QUERY_TEXT", default=True)
-#: Days after which the record of a search is deleted; 0 keeps it for ever.
+#: Days until the record of a search is deleted; 0 for never.
 CORECUBE_KEEP_SEARCHES_DAYS = env_int("CORECUBE_KEEP_SEARCHES_DAYS", 90, low=0, high=36_500)
-#: Days after its last question after which a conversation is deleted; 0 keeps it for ever.
+#: Days from its last question until a conversation is deleted; 0 for never.
 CORECUBE_KEEP_CONVERSATIONS_DAYS = env_int("CORECUBE_KEEP_CONVERSATIONS_DAYS", 365, low=0, high=36_500)
-#: A sync that would delete more than this share of a connection's documents stops and asks, in percent.
+#: Share of documents in percent above which a sync stops for confirmation before deleting.
 CORECUBE_DELETE_GUARD_PERCENT = env_int("CORECUBE_DELETE_GUARD_PERCENT", 50, low=0, high=100)
-#: Hours after which a scheduled sync looks at the whole of a source that tells what changed; 0 does so every time.
+#: Hours between full scans by scheduled syncs of sources that report changes; 0 for every sync.
 CORECUBE_FULL_SYNC_HOURS = env_int("CORECUBE_FULL_SYNC_HOURS", 24, low=0, high=8_760)
-#: What parsing and preparing one file may cost: seconds, and one more for each 64 KiB; MiB of address space (0: any).
+#: Limits of parsing a file: seconds, plus one per 64 KiB; MiB of address space (0: unlimited).
 CORECUBE_PARSE_SECONDS = env_int("CORECUBE_PARSE_SECONDS", 120, low=1, high=3600)
 CORECUBE_PARSE_MEBIBYTES = env_int("CORECUBE_PARSE_MEBIBYTES", 2048, low=0, high=2**20)
-#: Seconds that a worker may be at one step (reading an item, a call of the model, storing) without progress; then it
-#: is ended, and the item fails.
+#: Seconds without progress in a step (reading an item, a model call, storing) after which a worker is ended and the
+#: item fails.
 CORECUBE_STEP_SECONDS = env_int("CORECUBE_STEP_SECONDS", 900, low=1, high=86_400)
-#: Seconds for which a dry run opens files; of what is left then it only counts what the source lists.
+#: Seconds for which a dry run opens files; the rest is only counted.
 CORECUBE_DRY_RUN_SECONDS = env_int("CORECUBE_DRY_RUN_SECONDS", 300, low=0, high=86_400)
-#: Seconds without a sign of life after which a worker counts as lost, and others take up what it had in hand.
+#: Seconds without a heartbeat after which a worker counts as lost, and others take over its items.
 CORECUBE_LOST_SECONDS = env_int("CORECUBE_LOST_SECONDS", 30, low=2, high=3600)
-#: Query vectors that each process keeps in memory; 0 keeps none.
+#: Query vectors cached per process; 0 for none.
 CORECUBE_QUERY_CACHE = env_int("CORECUBE_QUERY_CACHE", 2000, low=0, high=1_000_000)
-#: Vectors of sentences that each process keeps in memory; 0 keeps none.
+#: Sentence vectors cached per process; 0 for none.
 CORECUBE_SENTENCE_CACHE = env_int("CORECUBE_SENTENCE_CACHE", 10_000, low=0, high=1_000_000)
-#: Whether a starting process opens, beside its start, what its first search would have to open.
+#: Whether a starting process warms up models and indexes in the background.
 CORECUBE_WARM_UP = env_bool("CORECUBE_WARM_UP", default=True)
-#: Seconds after which a process writes when documents were last read; 0 keeps no such record.
+#: Interval in seconds for storing when documents were last read; 0 for never.
 CORECUBE_ACCESS_SECONDS = env_int("CORECUBE_ACCESS_SECONDS", 5, low=0, high=3600)
-#: Threads that search legs run on beside the request's own; 0 runs the legs one after the other. More than there are
-#: cores would only spread a search over more sessions of the database, each of which begins with cold caches.
+#: Additional threads for search legs; 0 runs the legs in sequence. More threads than cores would only use more database
+#: sessions with cold caches.
 CORECUBE_LEG_THREADS = env_int("CORECUBE_LEG_THREADS", min(4, cores()), low=0, high=64)
-#: Whether this machine keeps a BM25 index; without one, presets that search it go by their other legs.
+#: Whether this machine has a BM25 index; without one, presets use their other legs.
 CORECUBE_BM25 = env_bool("CORECUBE_BM25", default=True)
-#: Threads that answers are quoted and checked on; searches have others.
+#: Threads for quoting and checking answers.
 CORECUBE_ANSWER_THREADS = env_int("CORECUBE_ANSWER_THREADS", 2, low=1, high=64)

@@ -1,4 +1,4 @@
-"""Who views a page, and as whom: shared by all views."""
+"""The viewer of a page and its principal, for all views."""
 
 from collections.abc import Callable
 from functools import wraps

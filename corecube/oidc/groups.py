@@ -35,14 +35,14 @@ def unmap_value(mapping: OidcGroup, *, actor: User) -> ReachChange:
     group, value = mapping.group, mapping.value
     mapping.delete()
     if group.oidc_values.exists():
-        gone, change = 0, ReachChange()
+        removed, change = 0, ReachChange()
     else:
         people = list(User.objects.filter(oidc_memberships__group=group).values_list("pk", flat=True))
         same = User.objects.filter(pk__in=people)
         seen = reach_of(same)
         group.user_set.remove(*people)
-        gone, change = len(people), reach_change(seen, reach_of(same))
-    audit.record("group.claim_removed", actor=actor, subject=group.name, value=value[:200], members=gone)
+        removed, change = len(people), reach_change(seen, reach_of(same))
+    audit.record("group.claim_removed", actor=actor, subject=group.name, value=value[:200], members=removed)
     return change
 
 

@@ -30,7 +30,7 @@ def test_nothing_that_a_pooler_refuses_is_sent_with_the_start_of_a_connection(mo
     "url", ["foo", "postgres://u:hush@host:abc/db", "postgres://[hush/db", "sqlite:///hush", "mysql://u:hush@host/db"]
 )
 def test_an_address_that_is_no_postgresql_server_is_refused_without_being_repeated(monkeypatch, url):
-    with pytest.raises(ImproperlyConfigured, match="DATABASE_URL must read like") as caught:
+    with pytest.raises(ImproperlyConfigured, match="DATABASE_URL must have the form") as caught:
         database(monkeypatch, url)
     assert "hush" not in str(caught.value)
     assert caught.value.__cause__ is None

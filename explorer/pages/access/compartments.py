@@ -83,11 +83,11 @@ def delete(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     found = get_object_or_404(Compartment, slug=slug)
     if request.method == "POST":
         try:
-            gone = delete_compartment(found, actor=viewer_of(request))
+            deleted = delete_compartment(found, actor=viewer_of(request))
         except CoreCubeError as error:
             messages.error(request, str(error))
             return redirect("explorer:compartment", slug=slug)
-        revoked = f" Revoked API keys limited to it: {gone.keys}." if gone.keys else ""
+        revoked = f" Revoked API keys limited to it: {deleted.keys}." if deleted.keys else ""
         messages.success(request, f"{found.name} was deleted.{revoked}")
         return redirect("explorer:compartments")
     context = {"section": "compartments", "compartment": found, "consequences": consequences(found)}

@@ -97,11 +97,12 @@ def delete(request: HtmxHttpRequest, group_id: int) -> HttpResponse:
     """Show the consequences of deleting a group; a POST deletes it."""
     found = get_object_or_404(Group, pk=group_id)
     if request.method == "POST":
-        gone = group_services.delete_group(found, actor=viewer_of(request))
-        messages.success(request, f"{found.name} was deleted. {reach_summary(gone.reach)}")
+        deleted = group_services.delete_group(found, actor=viewer_of(request))
+        messages.success(request, f"{found.name} was deleted. {reach_summary(deleted.reach)}")
         return redirect("explorer:groups")
-    gone = group_services.deletion_of(found)
-    context = {"section": "groups", "group": found, "consequences": gone, "effect": reach_summary(gone.reach)}
+    consequences = group_services.deletion_of(found)
+    effect = reach_summary(consequences.reach)
+    context = {"section": "groups", "group": found, "consequences": consequences, "effect": effect}
     return render(request, "explorer/access/group_delete.html", context)
 
 
