@@ -1,4 +1,4 @@
-"""Judgments as files: TREC qrels and CSV, out of a question set and into one."""
+"""Export and import of a question set's judgments as TREC qrels and CSV."""
 
 import csv
 import io
@@ -17,7 +17,7 @@ from retrieval.records.judgments import GRADES, PassageId, grades_of, normalised
 _Row = TypeVar("_Row")
 
 CSV_HEADER: Final = ("query", "answerable", "document", "passage", "grade", "title")
-#: Characters and lines of one import.
+#: Limits of an import.
 MAX_CHARACTERS: Final = 2_000_000
 MAX_LINES: Final = 5000
 _QRELS_COLUMNS: Final = 4
@@ -26,7 +26,7 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of an import: a question, and a grade of one passage unless only the question is named."""
+    """A line of an import: a question, with or without the grade of a passage."""
 
     query: str
     is_answerable: bool = True
@@ -36,21 +36,22 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import did."""
+    """The result of an import."""
 
     cases: int
     judgments: int
-    #: Lines that name a passage that is gone or outside the importer's scope.
+    #: Lines with a passage that no longer exists or is outside the user's scope.
     skipped: int
 
 
 def csv_of(question_set: QuestionSet, *, viewer: User, scope: AccessScope) -> Iterator[str]:
-    """Yield a set's cases with their judgments in scope as CSV, line by line; a case without any has a line too."""
+    """Yield a set's cases with their judgments in scope as CSV, line by line; also cases without judgments."""
     yield _csv_line(CSV_HEADER)
     for case in question_set.cases.all():
         answerable = "yes" if case.is_answerable else "no"
         grades = grades_of(case.query, viewer=viewer, scope=scope)
-        titles = _titles(grades, scope)
+        rows = passages_in(scope, {it.document_id for it in grades}).values_list("document_id", "document__title")
+        titles: dict[UUID, str] = dict(rows)
         if not grades:
             yield _csv_line((case.query, answerable, "", "", "", ""))
         for (document, text), graded in sorted(grades.items()):
@@ -65,64 +66,49 @@ def qrels_of(question_set: QuestionSet, *, viewer: User, scope: AccessScope) -> 
 
 
 def read_lines(text: str, question_set: QuestionSet) -> list[Line]:
-    """Return the lines of CSV with a header, or of TREC qrels whose queries are cases of the set.
+    """Return the lines of CSV with a header, or of TREC qrels with cases of the set as queries.
 
-    Raises InvalidRequestError, with the number of the line, for what is neither, and for too much of it.
+    Raises InvalidRequestError with the number of an invalid line, and for too many characters or lines.
     """
     if len(text) > MAX_CHARACTERS:
-        raise InvalidRequestError(f"An import has at most {MAX_CHARACTERS:,} characters.")
+        raise InvalidRequestError(f"The maximum of an import is {MAX_CHARACTERS:,} characters.")
     text = text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
     is_csv = "query" in text.partition("\n")[0].lower().split(",")[0]
     lines = list(_csv_lines(text) if is_csv else _qrels_lines(text, question_set))
     if not lines:
-        raise InvalidRequestError("There is no judgment in it.")
+        raise InvalidRequestError("The import contains no judgments.")
     return lines
 
 
 def import_lines(lines: Iterable[Line], question_set: QuestionSet, *, actor: User, scope: AccessScope) -> Imported:
-    """Add the questions to the set and keep the grades as the actor's own; passages outside the scope are left out."""
+    """Add the questions to the set and store the grades as the actor's; passages outside the scope are skipped."""
     lines = list(lines)
-    cases = sum(_save(line, question_set, actor) for line in {line.query: line for line in reversed(lines)}.values())
+    cases = 0
+    for line in {line.query: line for line in reversed(lines)}.values():
+        _, is_new = save_case(question_set, line.query, actor=actor, is_answerable=line.is_answerable)
+        cases += is_new
     graded = [(line, line.passage) for line in lines if line.passage is not None]
-    here = _standing({passage.document_id for _, passage in graded}, scope)
-    kept = {(normalised_query(line.query), passage): line for line, passage in graded if passage in here}
+    rows = passages_in(scope, {passage.document_id for _, passage in graded})
+    existing = {PassageId(*row) for row in rows.values_list("document_id", "content_hash")}
+    stored = {(normalised_query(line.query), passage): line for line, passage in graded if passage in existing}
     Judgment.objects.bulk_create(
         [
             Judgment(query=query, document_id=document, content_hash=content_hash, grade=line.grade, by=actor)
-            for (query, (document, content_hash)), line in kept.items()
+            for (query, (document, content_hash)), line in stored.items()
         ],
         update_conflicts=True,
         unique_fields=["query", "document", "content_hash", "by"],
         update_fields=["grade", "at"],
     )
-    return Imported(cases, len(kept), sum(passage not in here for _, passage in graded))
-
-
-def _save(line: Line, question_set: QuestionSet, actor: User) -> bool:
-    return save_case(question_set, line.query, actor=actor, is_answerable=line.is_answerable)[1]
-
-
-def _standing(documents: Iterable[UUID], scope: AccessScope) -> set[PassageId]:
-    rows = passages_in(scope, documents).values_list("document_id", "content_hash")
-    return {PassageId(document, text) for document, text in rows}
-
-
-def _titles(passages: Iterable[PassageId], scope: AccessScope) -> dict[UUID, str]:
-    rows = passages_in(scope, {it.document_id for it in passages}).values_list("document_id", "document__title")
-    return dict(rows)
+    return Imported(cases, len(stored), sum(passage not in existing for _, passage in graded))
 
 
 def _csv_line(values: Iterable[object]) -> str:
-    """Return a line of CSV; what a spreadsheet would take for a formula is quoted with an apostrophe."""
+    """Return a line of CSV; values that a spreadsheet would treat as formulas start with an apostrophe."""
     out = io.StringIO()
     cells = [str(value) for value in values]
     csv.writer(out, lineterminator="\n").writerow([f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in cells])
     return out.getvalue()
-
-
-def _unquoted(cell: str) -> str:
-    """Return a cell without the apostrophe that `_csv_line` puts before a formula."""
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
 
 
 def _csv_lines(text: str) -> Iterator[Line]:
@@ -133,7 +119,8 @@ def _csv_lines(text: str) -> Iterator[Line]:
 
 
 def _csv_row(row: Mapping[str, str | None], number: int) -> Line:
-    query = cut(_unquoted(row.get("query") or ""))
+    cell = row.get("query") or ""
+    query = cut(cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell)
     if not query:
         raise InvalidRequestError(f"Line {number} has no query.")
     is_answerable = (row.get("answerable") or "yes").strip().lower() not in {"no", "false", "0"}
@@ -151,9 +138,9 @@ def _qrels_lines(text: str, question_set: QuestionSet) -> Iterator[Line]:
         if not cells:
             continue
         if len(cells) != _QRELS_COLUMNS:
-            raise InvalidRequestError(f"Line {number} is no line of TREC qrels: query, 0, document:passage, grade.")
+            raise InvalidRequestError(f"Line {number} is not TREC qrels: query, 0, document:passage, grade.")
         if cells[0] not in cases:
-            raise InvalidRequestError(f"Line {number} names a case that this set does not have.")
+            raise InvalidRequestError(f"Line {number}: this set has no such case.")
         document, _, content_hash = cells[2].partition(":")
         passage, grade = _passage(document, content_hash, number), _grade(cells[3], number)
         yield Line(cases[cells[0]], passage=passage, grade=grade)
@@ -162,7 +149,7 @@ def _qrels_lines(text: str, question_set: QuestionSet) -> Iterator[Line]:
 def _limited(rows: Iterable[_Row]) -> Iterator[_Row]:
     for count, row in enumerate(rows, start=1):
         if count > MAX_LINES:
-            raise InvalidRequestError(f"An import has at most {MAX_LINES:,} lines.")
+            raise InvalidRequestError(f"The maximum of an import is {MAX_LINES:,} lines.")
         yield row
 
 
@@ -170,10 +157,10 @@ def _passage(document: str, content_hash: str, number: int) -> PassageId:
     try:
         return PassageId(UUID(document), content_hash)
     except ValueError as error:
-        raise InvalidRequestError(f"Line {number}: the document is not an id.") from error
+        raise InvalidRequestError(f"Line {number}: the document id is not valid.") from error
 
 
 def _grade(text: str, number: int) -> int:
     if text.strip() not in {str(grade) for grade in GRADES}:
-        raise InvalidRequestError(f"Line {number}: the grade is not 0, 1, 2 or 3.")
+        raise InvalidRequestError(f"Line {number}: the grade must be 0, 1, 2 or 3.")
     return int(text)

@@ -1,6 +1,6 @@
-"""Measuring a preset on a question set: each case is asked by the production path, as the person who measures."""
+"""Measure a preset on a question set: each case is searched through the production path with the user's access."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -17,14 +17,14 @@ from retrieval.stages.resources import Resources
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What one case came to."""
+    """The result of a case."""
 
     case: UUID
     query: str
     is_answerable: bool
-    #: None for a case that the documents do not answer: a ranking has nothing to gain there.
+    #: None for a case that the documents do not answer.
     measures: Measures | None
-    #: None where it was not judged in time.
+    #: None if the deadline passed first.
     verdict: Verdict | None
 
     @property
@@ -35,57 +35,55 @@ class CaseResult:
 
 @dataclass(frozen=True, slots=True)
 class SetResult:
-    """What a set came to."""
+    """The result of a set."""
 
     preset: str
     cases: tuple[CaseResult, ...]
 
     @property
     def means(self) -> Measures:
-        """The mean of each measure over the answerable cases that have it."""
+        """The mean of each measure over the answerable cases with it."""
         return mean([case.measures for case in self.cases if case.measures is not None])
 
     @property
     def measured(self) -> int:
-        """Answerable cases with a judgment to measure against."""
+        """The number of answerable cases with judgments."""
         return sum(case.measures is not None and case.measures.ndcg is not None for case in self.cases)
 
     @property
     def refusals(self) -> tuple[int, int]:
-        """How many of the unanswerable cases are refused, and how many there are."""
-        unanswerable = [case for case in self.cases if not case.is_answerable]
-        return sum(case.is_refused for case in unanswerable), len(unanswerable)
+        """The number of refused unanswerable cases, and of all unanswerable cases."""
+        return self._refused(answerable=False)
 
     @property
     def wrongly_refused(self) -> tuple[int, int]:
-        """How many of the answerable cases are refused, and how many there are."""
-        answerable = [case for case in self.cases if case.is_answerable]
-        return sum(case.is_refused for case in answerable), len(answerable)
+        """The number of refused answerable cases, and of all answerable cases."""
+        return self._refused(answerable=True)
+
+    def _refused(self, *, answerable: bool) -> tuple[int, int]:
+        cases = [case for case in self.cases if case.is_answerable == answerable]
+        return sum(case.is_refused for case in cases), len(cases)
 
 
 def measure_cases(
     cases: Sequence[Case], *, preset: str, principal: Principal, resources: Resources | None = None
 ) -> SetResult:
-    """Ask every case and return what it came to; without `resources`, with the installation's own.
+    """Search for every case and return the results; without `resources` with those of the installation.
 
     The searches leave no record. Raises as `search` does.
     """
-    return SetResult(preset, tuple(_measured(cases, preset, principal, resources)))
-
-
-def _measured(
-    cases: Sequence[Case], preset: str, principal: Principal, resources: Resources | None
-) -> Iterator[CaseResult]:
+    results: list[CaseResult] = []
     for case in cases:
         outcome = search(SearchRequest(text=case.query, preset=preset), principal=principal, resources=resources)
         SearchRecord.objects.filter(pk=outcome.id).delete()
-        yield _result(case, outcome, principal)
+        results.append(_result(case, outcome, principal))
+    return SetResult(preset, tuple(results))
 
 
 def _result(case: Case, outcome: SearchOutcome, principal: Principal) -> CaseResult:
     judged = outcome.state.answerability
     measures = None
     if case.is_answerable:
-        said = grades_of(case.query, viewer=principal.user, scope=outcome.state.scope)
-        measures = measure(ranked_passages(outcome), {passage: it.grade for passage, it in said.items()})
+        grades = grades_of(case.query, viewer=principal.user, scope=outcome.state.scope)
+        measures = measure(ranked_passages(outcome), {passage: it.grade for passage, it in grades.items()})
     return CaseResult(case.pk, case.query, case.is_answerable, measures, judged.verdict if judged else None)

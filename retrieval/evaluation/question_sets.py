@@ -1,4 +1,4 @@
-"""Question sets: cases are added, marked and taken away; every change is an event of the audit log."""
+"""Question sets: add, mark and delete cases; every change is an audit event."""
 
 from typing import Final
 
@@ -12,14 +12,14 @@ from corecube.sanitise import storable
 from retrieval.models import Case, QuestionSet, SearchRecord
 from retrieval.records.judgments import MAX_QUERY_LENGTH
 
-#: Cases that one set holds.
+#: Maximum number of cases of a set.
 MAX_CASES: Final = 5000
 _MAX_NAME_LENGTH: Final = 120
 _MAX_SLUG_LENGTH: Final = 50
 
 
 def set_named(name: str, *, actor: User) -> QuestionSet:
-    """Return the set with a name, made where there is none; raise InvalidRequestError for a name that is none."""
+    """Return the set with a name, created if missing; raise InvalidRequestError for an invalid name."""
     name = " ".join(storable(name).split())[:_MAX_NAME_LENGTH]
     slug = slugify(name)[:_MAX_SLUG_LENGTH].strip("-_")
     if not slug:
@@ -39,9 +39,9 @@ def save_case(
     is_answerable: bool = True,
     record: SearchRecord | None = None,
 ) -> tuple[Case, bool]:
-    """Add a question to a set, and return its case and whether it is new; one that is there already stays as it is.
+    """Add a question to a set, and return its case and whether it is new; an existing case is not changed.
 
-    Raises InvalidRequestError for an empty question, and for a set that is full.
+    Raises InvalidRequestError for an empty question, and for a full set.
     """
     query = cut(query)
     if not query:
@@ -51,7 +51,7 @@ def save_case(
         if found := question_set.cases.filter(query=query).first():
             return found, False
         if question_set.cases.count() >= MAX_CASES:
-            raise InvalidRequestError(f"A question set holds at most {MAX_CASES:,} cases.")
+            raise InvalidRequestError(f"The maximum of a question set is {MAX_CASES:,} cases.")
         case = Case.objects.create(
             question_set=question_set, query=query, is_answerable=is_answerable, record=record, created_by=actor
         )
@@ -60,7 +60,7 @@ def save_case(
 
 
 def mark_case(case: Case, *, is_answerable: bool, actor: User) -> None:
-    """Say whether the documents answer a case's question."""
+    """Set whether the documents answer a case's question."""
     case.is_answerable = is_answerable
     case.save(update_fields=["is_answerable"])
     audit.record(
@@ -69,7 +69,7 @@ def mark_case(case: Case, *, is_answerable: bool, actor: User) -> None:
 
 
 def delete_case(case: Case, *, actor: User) -> None:
-    """Take a case out of its set; the judgments of its question stay."""
+    """Delete a case; the judgments of its question stay."""
     audit.record("case.deleted", actor=actor, subject=case.question_set.slug, case=str(case.pk))
     case.delete()
 
@@ -82,5 +82,5 @@ def delete_set(question_set: QuestionSet, *, actor: User) -> None:
 
 
 def cut(query: str) -> str:
-    """Return a question as a case keeps it: without blanks around it, and no longer than retrieval reads."""
+    """Return a question as stored in a case: trimmed, and cut to the maximum query length."""
     return storable(query).strip()[:MAX_QUERY_LENGTH].strip()

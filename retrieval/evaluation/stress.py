@@ -1,9 +1,9 @@
-"""A judged collection made harder, always in the same way: misspelled names, links that mislead. Pure."""
+"""Stress variants of a judged collection, reproducible: misspelled names, misleading links. Pure."""
 
 import random
 import re
 import string
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
 from typing import Final
@@ -15,28 +15,28 @@ from retrieval.evaluation.datasets import Dataset, JudgedQuery
 from retrieval.graph.mentions import Occurrence, occurrences
 from retrieval.graph.names import names_of
 
-#: Where a document's own beginning ends, as far as it tells its name.
+#: Length of a document's lead, which may contain its name.
 _LEAD_CHARACTERS: Final = 200
-#: What can be misspelled: a word of four letters or more, of which the first stays.
+#: Words that can be misspelled: four letters or more; the first letter stays.
 _WORD: Final = re.compile(r"[^\W\d_]{4,}")
 _FALSE_LINKS: Final = 20
-_ROWS_AT_ONCE: Final = 1000
+_BATCH_ROWS: Final = 1000
 
 
 class Stress(StrEnum):
-    """What is made harder."""
+    """A kind of stress."""
 
     #: One wrong letter in every name of a question.
     TYPOS = "typos"
-    #: Twenty sentences in every document that name documents like it.
+    #: Twenty sentences with names of similar documents in every document.
     LINKS = "links"
 
 
 def misspelled(dataset: Dataset, *, seed: int = 1) -> Dataset:
-    """Return the collection with one wrong letter in each name of a document that stands in a question.
+    """Return the collection with one wrong letter in each document name in a question.
 
-    In one word of the name a letter behind the first is replaced, left out, put in, or swapped with the one before it.
-    A name without a word of four letters stays. One seed always makes the same mistakes.
+    In one word of the name a letter after the first is replaced, removed, inserted, or swapped with the one before it.
+    A name without a word of four letters is not changed. The same seed makes the same mistakes.
     """
     draw = random.Random(seed)  # noqa: S311 -- repeatable, and no secret
     keys = {
@@ -44,15 +44,19 @@ def misspelled(dataset: Dataset, *, seed: int = 1) -> Dataset:
         for row in dataset.documents()
         for name in names_of(row.get("title") or "", lead=(row.get("text") or "")[:_LEAD_CHARACTERS])
     }
-    queries = tuple(JudgedQuery(it.id, _misspelled(it.text, keys, draw)) for it in dataset.queries)
-    return replace(dataset, name=f"{dataset.name}, {Stress.TYPOS}", queries=queries)
+    queries: list[JudgedQuery] = []
+    for query in dataset.queries:
+        text = query.text
+        for place in reversed(occurrences(text, keys)):
+            text = _with_wrong_letter(text, place, draw)
+        queries.append(JudgedQuery(query.id, text))
+    return replace(dataset, name=f"{dataset.name}, {Stress.TYPOS}", queries=tuple(queries))
 
 
 def with_false_links(dataset: Dataset, vectors: Mapping[str, NDArray[np.float32]]) -> Dataset:
-    """Return the collection with sentences that name the twenty nearest documents at the end of each document.
+    """Return the collection with sentences at the end of each document that name its twenty nearest documents.
 
-    `vectors` are unit vectors by document. One without a vector, or without a title, is named nowhere; one without a
-    vector names none.
+    `vectors` are unit vectors by document. Documents without a vector or a title are not named and name none.
     """
     titles = {row["_id"]: row.get("title") or "" for row in dataset.documents()}
     known = [name for name in titles if name in vectors and titles[name]]
@@ -64,12 +68,6 @@ def with_false_links(dataset: Dataset, vectors: Mapping[str, NDArray[np.float32]
     return replace(dataset, name=f"{dataset.name}, {Stress.LINKS}", added=added)
 
 
-def _misspelled(text: str, keys: Collection[str], draw: random.Random) -> str:
-    for place in reversed(occurrences(text, keys)):
-        text = _with_wrong_letter(text, place, draw)
-    return text
-
-
 def _with_wrong_letter(text: str, place: Occurrence, draw: random.Random) -> str:
     words = list(_WORD.finditer(text, place.start, place.end))
     if not words:
@@ -78,37 +76,24 @@ def _with_wrong_letter(text: str, place: Occurrence, draw: random.Random) -> str
     at = draw.randrange(word.start() + 1, word.end())
     other = draw.choice([letter for letter in string.ascii_lowercase if letter != text[at].lower()])
     # The first letter stays, so that the second is not swapped with it.
-    mistake = draw.choice(_MISTAKES if at > word.start() + 1 else _MISTAKES[:-1])
-    wrong = mistake(text, at, other)
-    return wrong if wrong != text else _replaced(text, at, other)
-
-
-def _replaced(text: str, at: int, other: str) -> str:
-    return text[:at] + other + text[at + 1 :]
-
-
-def _left_out(text: str, at: int, _: str) -> str:
-    return text[:at] + text[at + 1 :]
-
-
-def _put_in(text: str, at: int, other: str) -> str:
-    return text[:at] + other + text[at:]
-
-
-def _swapped(text: str, at: int, _: str) -> str:
-    return text[: at - 1] + text[at] + text[at - 1] + text[at + 1 :]
-
-
-_MISTAKES: Final[Sequence[Callable[[str, int, str], str]]] = (_replaced, _left_out, _put_in, _swapped)
+    replaced = text[:at] + other + text[at + 1 :]
+    mistakes = [
+        replaced,
+        text[:at] + text[at + 1 :],
+        text[:at] + other + text[at:],
+        text[: at - 1] + text[at] + text[at - 1] + text[at + 1 :],
+    ]
+    wrong = draw.choice(mistakes if at > word.start() + 1 else mistakes[:-1])
+    return wrong if wrong != text else replaced
 
 
 def _nearest(vectors: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Return the places of each vector's nearest others, the nearest first, shape (n, at most 20)."""
+    """Return the indices of each vector's nearest others, nearest first, shape (n, up to 20)."""
     limit = min(_FALSE_LINKS, len(vectors) - 1)
     found = []
-    for first in range(0, len(vectors), _ROWS_AT_ONCE):
-        likeness = vectors[first : first + _ROWS_AT_ONCE] @ vectors.T
-        rows = np.arange(len(likeness))
-        likeness[rows, rows + first] = -np.inf
-        found.append(np.argsort(-likeness, axis=1, kind="stable")[:, :limit])
+    for first in range(0, len(vectors), _BATCH_ROWS):
+        similarity = vectors[first : first + _BATCH_ROWS] @ vectors.T
+        rows = np.arange(len(similarity))
+        similarity[rows, rows + first] = -np.inf
+        found.append(np.argsort(-similarity, axis=1, kind="stable")[:, :limit])
     return np.concatenate(found)

@@ -1,5 +1,5 @@
-"""Measuring a preset at a chosen size, on synthetic chunks in a database of its own.
+"""Benchmarks of a preset with a given number of synthetic chunks in a separate database.
 
-`plan` says what to measure, `synthesis` makes text and vectors, `scratch` the database, `corpus` fills it,
-`workload` makes the queries, `runner` searches and sums up.
+`plan` defines the benchmark, `synthesis` generates text and vectors, `scratch` creates the database, `corpus` fills it,
+`workload` generates the queries, `runner` searches and reports.
 """

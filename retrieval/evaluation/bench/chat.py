@@ -1,7 +1,6 @@
-"""Streaming many answers at once from a real web server on the sample company: time to the first word, memory.
+"""Benchmark of many concurrent streamed answers of a real web server on the sample company: first token, memory.
 
-No language model is asked: the extractive answerer writes. The readers share the machine with the server and with
-its database.
+The answers are quotes, without a language model. The readers run on the same machine as the server and its database.
 """
 
 import asyncio
@@ -28,8 +27,8 @@ from retrieval.ingest.samples import Company, add_samples
 
 _NAME: Final = "bench-chat"
 _LIMIT: Final = 1_000_000
-_MAX_AT_ONCE: Final = 1_000
-#: Answers at the most that one reader alone asks for, to see what an answer takes on an idle server.
+_MAX_STREAMS: Final = 1_000
+#: Maximum number of answers for a single reader, which measure an idle server.
 _ALONE: Final = 40
 _POINTS: Final = 10
 
@@ -42,28 +41,28 @@ WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type 
 
 @dataclass(frozen=True, slots=True)
 class ChatPhase:
-    """Answers that were read by so many readers at once."""
+    """Answers to a number of concurrent readers."""
 
     name: str
     streams: int
     answers: int
     seconds: float
-    #: Milliseconds from the request to the first word of an answer: of all answers, and of those among them for which
-    #: all readers ask in the same moment; and to the end.
+    #: Milliseconds from the request to the first token: of all answers, and of each reader's first one, which all
+    #: readers request at the same time; and to the end.
     first_ms: Percentiles
     joining_ms: Percentiles
     total_ms: Percentiles
-    #: What the server's process computed for one answer, in milliseconds of one core.
+    #: CPU time of the server's process per answer, in milliseconds of one core.
     cpu_ms: float
-    #: How many answers failed, by how.
+    #: Failed answers, by error.
     errors: Mapping[str, int]
-    #: How many answers were made with less than all, by what was left out.
+    #: Degraded answers, by code.
     degraded: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class ChatPoint:
-    """The server after so many answers."""
+    """The server after a number of answers."""
 
     answers: int
     rss_bytes: int
@@ -72,26 +71,26 @@ class ChatPoint:
 
 @dataclass(frozen=True, slots=True)
 class ChatReport:
-    """One run's figures."""
+    """The figures of a run."""
 
     phases: tuple[ChatPhase, ...]
     points: tuple[ChatPoint, ...]
-    #: The server's connections to the database afterwards, and those of them that were at work or in a transaction.
+    #: The server's database connections afterwards, and those of them that were busy or in a transaction.
     connections: int
     connections_in_use: int
 
     @property
     def grown_bytes(self) -> int:
-        """What memory grew by after the first fifth, in which models are loaded and caches filled."""
+        """Memory growth after the first fifth, in which models are loaded and caches filled."""
         limit = self.points[-1].answers
         settled = next(point for point in self.points if point.answers * 5 >= limit)
         return self.points[-1].rss_bytes - settled.rss_bytes
 
 
 def bench_chat(answers: int, *, streams: int, progress: Progress) -> ChatReport:
-    """Ask for so many answers, `streams` at a time, and return the figures; raise InvalidRequestError out of range."""
-    if not 1 <= streams <= _MAX_AT_ONCE:
-        raise InvalidRequestError(f"Streams must be between 1 and {_MAX_AT_ONCE:,}.")
+    """Request answers, `streams` at a time, and return the figures; raise InvalidRequestError out of range."""
+    if not 1 <= streams <= _MAX_STREAMS:
+        raise InvalidRequestError(f"Streams must be between 1 and {_MAX_STREAMS:,}.")
     if not streams <= answers <= _LIMIT:
         raise InvalidRequestError(f"Answers must be between the number of streams and {_LIMIT:,}.")
     with scratch_database({"samples": True}, keep=False):
@@ -106,23 +105,23 @@ def bench_chat(answers: int, *, streams: int, progress: Progress) -> ChatReport:
 
 
 def company_key(progress: Progress) -> str:
-    """Take the sample company in, and return the key of somebody who may see all of it."""
+    """Ingest the sample company, and return an API key with access to all of it."""
     company = Company.read(settings.CORECUBE_SAMPLES_DIR)
     connections = len(company.connections)
-    add_samples(company, lambda sync: progress(f"take in {sync.connection.name}", 0, connections))
+    add_samples(company, lambda sync: progress(f"ingest {sync.connection.name}", 0, connections))
     user = User.objects.create_user(_NAME, is_staff=True, is_superuser=True)
     user.groups.add(Group.objects.get(name=ADMINISTRATORS))
     return ApiKey.issue(user=user, name=_NAME)[1]
 
 
 def company_questions() -> Sequence[str]:
-    """Return the questions that come with the samples."""
+    """Return the questions of the samples."""
     text = (settings.CORECUBE_SAMPLES_DIR / "company.toml").read_text(encoding="utf-8")
     return [row["text"] for row in tomllib.loads(text)["question"]]
 
 
 def open_connections() -> tuple[int, int]:
-    """Return the connections of others to the database, and those of them at work or in a transaction."""
+    """Return the other connections to the database, and those of them that are busy or in a transaction."""
     with connection.cursor() as cursor:
         cursor.execute(_OPEN)
         opened, at_work = cursor.fetchone()
@@ -137,22 +136,22 @@ class _Crowd:
         self.points: list[ChatPoint] = []
 
     def read(self, name: str, answers: int, streams: int) -> ChatPhase:
-        """Return the figures of one phase; the points are those of the latest."""
-        before, began = self._server.figures(), perf_counter()
+        """Return the figures of a phase; `points` are those of the latest."""
+        before, started = self._server.figures(), perf_counter()
         readings = asyncio.run(self._readings(name, answers, streams))
-        seconds, used = perf_counter() - began, self._server.figures().cpu_seconds - before.cpu_seconds
-        whole = [reading for reading in readings if not reading.error]
+        seconds, used = perf_counter() - started, self._server.figures().cpu_seconds - before.cpu_seconds
+        complete = [reading for reading in readings if not reading.error]
         return ChatPhase(
             name=name,
             streams=streams,
             answers=answers,
             seconds=seconds,
-            first_ms=percentiles([reading.first_ms for reading in whole]),
-            joining_ms=percentiles([reading.first_ms for reading in whole if reading.is_joining]),
-            total_ms=percentiles([reading.total_ms for reading in whole]),
+            first_ms=percentiles([reading.first_ms for reading in complete]),
+            joining_ms=percentiles([reading.first_ms for reading in complete if reading.is_joining]),
+            total_ms=percentiles([reading.total_ms for reading in complete]),
             cpu_ms=used * 1000 / answers,
             errors=Counter(reading.error for reading in readings if reading.error),
-            degraded=Counter(code for reading in whole for code in reading.degraded),
+            degraded=Counter(code for reading in complete for code in reading.degraded),
         )
 
     async def _readings(self, name: str, answers: int, streams: int) -> list[Reading]:

@@ -1,76 +1,97 @@
-"""Many readers of streamed answers at once, as programs with a key are. No Django."""
+"""Concurrent API clients that read streamed answers. No Django."""
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import httpx2
 
-_PATIENCE_SECONDS: Final = 120.0
+_TIMEOUT_SECONDS: Final = 120.0
 _DATA: Final = "data: "
 _END: Final = "data: [DONE]"
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How one streamed answer was read."""
+    """The figures of one streamed answer."""
 
-    #: From sending the request to the first word of the answer, and to the end; 0 for what never came.
+    #: Time from the request to the first token, and to the end; 0 if it did not arrive.
     first_ms: float = 0.0
     total_ms: float = 0.0
-    #: Empty for an answer that was read to its end.
+    #: Empty for a complete answer.
     error: str = ""
-    #: What it was made without, by code.
+    #: Codes of fallbacks and early stops.
     degraded: tuple[str, ...] = ()
-    #: Whether it is its reader's first, for which all readers ask in the same moment.
+    #: Whether it is its reader's first, which all readers request at the same time.
     is_joining: bool = False
+
+
+async def run_concurrently(
+    url: str,
+    secret: str,
+    work: Callable[[httpx2.AsyncClient, int], Awaitable[_T]],
+    *,
+    count: int,
+    at_once: int,
+    timeout_seconds: float,
+) -> list[_T]:
+    """Do work for the numbers 0 to `count` - 1, `at_once` of them at any time, and return the results as they finish.
+
+    `url` is the server's URL, `secret` the API key.
+    """
+    waiting = iter(range(count))
+    results: list[_T] = []
+    async with httpx2.AsyncClient(
+        base_url=url,
+        headers={"Authorization": f"Bearer {secret}"},
+        timeout=timeout_seconds,
+        limits=httpx2.Limits(max_connections=at_once, max_keepalive_connections=at_once),
+        trust_env=False,
+    ) as client:
+
+        async def worker() -> None:
+            for number in waiting:
+                results.append(await work(client, number))  # noqa: PERF401 -- shared between the workers
+
+        await asyncio.gather(*(worker() for _ in range(min(at_once, count))))
+    return results
 
 
 async def read_all(
     url: str, secret: str, questions: Sequence[str], *, count: int, at_once: int, done: Callable[[], None]
 ) -> list[Reading]:
-    """Ask so many questions, in turn, `at_once` of them at any time; each reader asks again as soon as it is answered.
+    """Send `count` questions in turn, `at_once` of them at any time; each reader continues after an answer.
 
-    `url` is the server's address. `done` is called after each answer.
+    `done` is called after each answer.
     """
-    waiting = iter(range(count))
-    readings: list[Reading] = []
-    limits = httpx2.Limits(max_connections=at_once, max_keepalive_connections=at_once)
-    async with httpx2.AsyncClient(
-        base_url=url,
-        headers={"Authorization": f"Bearer {secret}"},
-        timeout=_PATIENCE_SECONDS,
-        limits=limits,
-        trust_env=False,
-    ) as client:
 
-        async def reader() -> None:
-            for number in waiting:
-                reading = await _read(client, questions[number % len(questions)])
-                readings.append(replace(reading, is_joining=number < at_once))
-                done()
+    async def read(client: httpx2.AsyncClient, number: int) -> Reading:
+        reading = await _read(client, questions[number % len(questions)])
+        done()
+        return replace(reading, is_joining=number < at_once)
 
-        await asyncio.gather(*(reader() for _ in range(min(at_once, count))))
-    return readings
+    return await run_concurrently(url, secret, read, count=count, at_once=at_once, timeout_seconds=_TIMEOUT_SECONDS)
 
 
 async def _read(client: httpx2.AsyncClient, question: str) -> Reading:
     body = {"model": "corecube", "messages": [{"role": "user", "content": question}], "stream": True}
-    began, first, degraded = perf_counter(), 0.0, ()
+    started, first, degraded = perf_counter(), 0.0, ()
     try:
         async with client.stream("POST", "/v1/chat/completions", json=body) as answer:
             if answer.status_code != httpx2.codes.OK:
                 return Reading(error=f"status {answer.status_code}")
             async for line in answer.aiter_lines():
                 if line == _END:
-                    return Reading(first, _since(began), degraded=degraded)
+                    return Reading(first, _since(started), degraded=degraded)
                 chunk = _chunk(line)
                 if "error" in chunk:
                     return Reading(first, error=chunk["error"]["code"])
-                first = first or (_since(began) if _has_words(chunk) else 0.0)
+                has_text = any(choice["delta"].get("content") for choice in chunk.get("choices", ()))
+                first = first or (_since(started) if has_text else 0.0)
                 degraded = tuple(chunk.get("corecube", {}).get("degraded", degraded))
     except httpx2.HTTPError as error:
         return Reading(first, error=type(error).__name__)
@@ -78,14 +99,10 @@ async def _read(client: httpx2.AsyncClient, question: str) -> Reading:
 
 
 def _chunk(line: str) -> dict[str, Any]:
-    """Return what an event says; nothing for a comment or a blank line."""
-    said: dict[str, Any] = json.loads(line.removeprefix(_DATA)) if line.startswith(_DATA) else {}
-    return said
+    """Return the data of an event; empty for a comment or a blank line."""
+    data: dict[str, Any] = json.loads(line.removeprefix(_DATA)) if line.startswith(_DATA) else {}
+    return data
 
 
-def _has_words(chunk: dict[str, Any]) -> bool:
-    return any(choice["delta"].get("content") for choice in chunk.get("choices", ()))
-
-
-def _since(began: float) -> float:
-    return (perf_counter() - began) * 1000
+def _since(started: float) -> float:
+    return (perf_counter() - started) * 1000

@@ -1,4 +1,4 @@
-"""What the first search of a new process takes, warmed up and not."""
+"""Duration of the first search of a new process, with and without a warm-up."""
 
 import json
 import os
@@ -18,21 +18,21 @@ _SECONDS: Final = 600.0
 
 @dataclass(frozen=True, slots=True)
 class FirstSearch:
-    """What the first search of a new process took."""
+    """The duration of the first search of a new process."""
 
-    #: After warming up; else the search had to open everything itself.
+    #: Whether it ran after a warm-up.
     is_warmed: bool
     milliseconds: float
-    #: What warming up took, beside the start of the process; 0 without.
+    #: Duration of the warm-up, without the start of the process; 0 for none.
     warm_up_seconds: float
-    #: Whether the database server was started anew before it, too.
+    #: Whether the database server was restarted before.
     is_restarted: bool = False
 
 
 def first_search(plan: Plan, percent: int, *, is_warmed: bool, is_restarted: bool = False) -> FirstSearch:
-    """Start a process on the database in use and return what its first search took; raise UnavailableError.
+    """Start a process on the current database and return the duration of its first search; raise UnavailableError.
 
-    `is_restarted` is told as it is given.
+    `is_restarted` is only reported.
     """
     inherited = {name: value for name, value in os.environ.items() if name != "DATABASE_URL_FILE"}
     asked = {
@@ -52,6 +52,6 @@ def first_search(plan: Plan, percent: int, *, is_warmed: bool, is_restarted: boo
         text=True,
     )
     if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        last = (done.stderr.strip().splitlines() or ["no error message"])[-1]
         raise UnavailableError(f"The first search of a new process failed: {last}")
     return FirstSearch(**json.loads(done.stdout.splitlines()[-1]), is_restarted=is_restarted)

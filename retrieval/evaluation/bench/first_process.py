@@ -1,4 +1,4 @@
-"""`python -m retrieval.evaluation.bench.first_process JSON`: a process's first search, its cost as a JSON object."""
+"""`python -m retrieval.evaluation.bench.first_process JSON`: run a first search, print its duration as JSON."""
 
 import json
 import os
@@ -11,10 +11,10 @@ import django
 
 
 def main(asked: dict[str, Any]) -> None:
-    """Warm up where that is asked for, search once, and print the figures."""
+    """Warm up if requested, search once, and print the figures."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "corecube.settings")
     django.setup()
-    # What needs Django's settings is imported once they are there; it is a process's start, not its first search.
+    # These imports need Django's settings; they belong to the start of the process, not to its first search.
     from django.conf import settings  # noqa: PLC0415
 
     from corecube import process  # noqa: PLC0415
@@ -30,7 +30,7 @@ def main(asked: dict[str, Any]) -> None:
     started = perf_counter()
     if asked["is_warmed"]:
         warm_up.warm_up(tools=runtime.resources(KnownQueries({}, installed_model())))
-        # As the web server does then.
+        # As the web server does.
         process.tune_garbage_collection()
     warmed = perf_counter()
     encoder = KnownQueries({query.text: query.vector}, installed_model())

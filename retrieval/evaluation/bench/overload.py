@@ -1,4 +1,4 @@
-"""Asking a real web server for four times as many searches at once as it has connections: who is answered, and when."""
+"""Overload benchmark: send a web server several times as many concurrent searches as it has database connections."""
 
 import asyncio
 from collections import Counter
@@ -13,48 +13,49 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from corecube.errors import InvalidRequestError
 from retrieval.evaluation.bench.chat import company_key, company_questions, open_connections
+from retrieval.evaluation.bench.chat_load import run_concurrently
 from retrieval.evaluation.bench.corpus import Progress
 from retrieval.evaluation.bench.scratch import scratch_database
 from retrieval.evaluation.bench.web_server import web_server
 from retrieval.evaluation.latency import Percentiles, percentiles
 
 _LIMIT: Final = 100
-#: Longer than a search may wait and take together.
-_PATIENCE_SECONDS: Final = 60.0
+#: Longer than the maximum waiting time and duration of a search.
+_TIMEOUT_SECONDS: Final = 60.0
 _WARM_UP: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """One request and what became of it."""
+    """A request and its outcome."""
 
-    #: The HTTP status, or the class of the error that kept an answer from coming.
+    #: The HTTP status, or the class of the error.
     outcome: str
     milliseconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class OverloadReport:
-    """One run's figures."""
+    """The figures of a run."""
 
     connections: int
-    #: Requests that were sent in the same instant, again and again.
+    #: Concurrent requests of a round.
     at_once: int
     rounds: int
     seconds: float
-    #: How many requests ended with which status or error.
+    #: Number of requests by status or error.
     outcomes: Mapping[str, int]
-    #: Milliseconds from a request to its answer, by outcome.
+    #: Milliseconds from a request to its response, by outcome.
     milliseconds: Mapping[str, Percentiles]
-    #: What the server tells of itself afterwards, by the metric's name.
+    #: The server's metrics afterwards, by name.
     metrics: Mapping[str, float]
-    #: Its connections afterwards, and those of them at work.
+    #: The server's database connections afterwards, and the busy ones.
     opened: int
     at_work: int
 
 
 def bench_overload(factor: int, *, rounds: int, progress: Progress) -> OverloadReport:
-    """Ask `factor` times the pool at once, `rounds` times, and return the figures; raise InvalidRequestError."""
+    """Send `factor` times the pool size at once, `rounds` times, and return the figures; raise InvalidRequestError."""
     if not (1 <= factor <= _LIMIT and 1 <= rounds <= _LIMIT):
         raise InvalidRequestError(f"The factor and the rounds must be between 1 and {_LIMIT}.")
     at_once = factor * settings.CORECUBE_POOL_CONNECTIONS
@@ -63,11 +64,11 @@ def bench_overload(factor: int, *, rounds: int, progress: Progress) -> OverloadR
         with web_server() as server:
             asyncio.run(_send(server.url, secret, questions, count=_WARM_UP, at_once=1))
             sent: list[Sent] = []
-            began = perf_counter()
+            started = perf_counter()
             for number in range(rounds):
                 sent += asyncio.run(_send(server.url, secret, questions, count=at_once, at_once=at_once))
-                progress("ask", number + 1, rounds)
-            seconds = perf_counter() - began
+                progress("send", number + 1, rounds)
+            seconds = perf_counter() - started
             metrics = _metrics(server.url, secret)
             opened, at_work = open_connections()
     outcomes = Counter(it.outcome for it in sent)
@@ -78,35 +79,18 @@ def bench_overload(factor: int, *, rounds: int, progress: Progress) -> OverloadR
 
 
 async def _send(url: str, secret: str, questions: Sequence[str], *, count: int, at_once: int) -> list[Sent]:
-    """Send so many searches, so many of them at any time."""
-    waiting = iter(range(count))
-    sent: list[Sent] = []
-    limits = httpx2.Limits(max_connections=at_once, max_keepalive_connections=at_once)
-    async with httpx2.AsyncClient(
-        base_url=url,
-        headers={"Authorization": f"Bearer {secret}"},
-        timeout=_PATIENCE_SECONDS,
-        limits=limits,
-        trust_env=False,
-    ) as client:
+    """Send `count` searches, `at_once` of them at any time."""
 
-        async def sender() -> None:
-            for number in waiting:
-                one = await _one(client, questions[number % len(questions)])
-                sent.append(one)
+    async def send(client: httpx2.AsyncClient, number: int) -> Sent:
+        started = perf_counter()
+        try:
+            answer = await client.post("/api/v1/search", json={"query": questions[number % len(questions)]})
+            outcome = str(answer.status_code)
+        except httpx2.HTTPError as error:
+            outcome = type(error).__name__
+        return Sent(outcome, (perf_counter() - started) * 1000)
 
-        await asyncio.gather(*(sender() for _ in range(at_once)))
-    return sent
-
-
-async def _one(client: httpx2.AsyncClient, question: str) -> Sent:
-    began = perf_counter()
-    try:
-        answer = await client.post("/api/v1/search", json={"query": question})
-        outcome = str(answer.status_code)
-    except httpx2.HTTPError as error:
-        outcome = type(error).__name__
-    return Sent(outcome, (perf_counter() - began) * 1000)
+    return await run_concurrently(url, secret, send, count=count, at_once=at_once, timeout_seconds=_TIMEOUT_SECONDS)
 
 
 def _metrics(url: str, secret: str) -> Mapping[str, float]:

@@ -1,4 +1,4 @@
-"""How much of the exact answer the vector leg finds, and the walk over the HNSW index by itself, in any scope."""
+"""Recall of the vector leg, and of the HNSW index scan, against exact search, in any scope."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _SECONDS: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A search that is looked at again: its vector, its scope, and what its vector leg returned, None without one."""
+    """A search to compare: its vector, its scope, and the hits of its vector leg, None without one."""
 
     vector: Vector
     scope: AccessScope
@@ -29,38 +29,34 @@ class Asked:
 class RecallFigures:
     """Shares of the exact nearest chunks, 0 to 1."""
 
-    #: Of the vector leg as the preset runs it, which compares a small scope exactly; None without such a leg.
+    #: Of the preset's vector leg, which searches small scopes exactly; None without such a leg.
     of_leg: float | None
-    #: Of the walk over the HNSW index with the preset's numbers, whatever the size of the scope, and what it took.
+    #: Of the HNSW index scan with the preset's settings for any size of the scope, and its duration.
     of_walk: float
     walk_ms: Percentiles
 
 
 def recall_figures(asked: Sequence[Asked], index: VectorIndex, config: DenseConfig) -> RecallFigures:
-    """Search exactly for each vector, and walk the index towards it."""
+    """Compare each search with an exact search and an index scan."""
     legs: list[float] = []
-    walks: list[float] = []
+    scans: list[float] = []
     milliseconds: list[float] = []
     for it in asked:
         exact = dense_exact(it.vector, scope=it.scope, index=index, depth=config.depth, timeout_seconds=_SECONDS)
         started = perf_counter()
-        walked = _walked(it, index, config)
+        scanned = dense_hnsw(
+            it.vector,
+            scope=it.scope,
+            index=index,
+            depth=config.depth,
+            ef_search=config.ef_search,
+            oversample=config.oversample,
+            timeout_seconds=_SECONDS,
+        )
         milliseconds.append((perf_counter() - started) * 1000)
-        walks.append(_share(exact, {hit.chunk_id for hit in walked}))
+        scans.append(_share(exact, {hit.chunk_id for hit in scanned}))
         legs += [] if it.found is None else [_share(exact, set(it.found))]
-    return RecallFigures(_mean(legs) if legs else None, _mean(walks), percentiles(milliseconds))
-
-
-def _walked(asked: Asked, index: VectorIndex, config: DenseConfig) -> Ranking:
-    return dense_hnsw(
-        asked.vector,
-        scope=asked.scope,
-        index=index,
-        depth=config.depth,
-        ef_search=config.ef_search,
-        oversample=config.oversample,
-        timeout_seconds=_SECONDS,
-    )
+    return RecallFigures(_mean(legs) if legs else None, _mean(scans), percentiles(milliseconds))
 
 
 def _share(exact: Ranking, found: set[ChunkId]) -> float:

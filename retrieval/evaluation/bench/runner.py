@@ -127,10 +127,10 @@ def bench(plan: Plan, *, keep: bool, progress: Progress, first: bool = True) -> 
     """
     with _text_index_beside(keep=keep):
         with scratch_database(recipe(plan), keep=True) as scratch:
-            seconds, reused = _filled(plan, scratch, progress), scratch.kept is not None
+            seconds, reused = _filled(plan, scratch, progress), scratch.reused is not None
         is_restarted = first and restart_server()
         with scratch_database(recipe(plan), keep=keep) as scratch:
-            if scratch.kept is None:
+            if scratch.reused is None:
                 seconds = _filled(plan, scratch, progress)
             first_searches = _first_searches(plan, is_restarted=is_restarted) if first else ()
             scopes = tuple(_scope_figures(plan, percent, progress) for percent in plan.scopes)
@@ -139,11 +139,11 @@ def bench(plan: Plan, *, keep: bool, progress: Progress, first: bool = True) -> 
 
 def _filled(plan: Plan, scratch: Scratch, progress: Progress) -> Mapping[str, float]:
     """Make the database and the text index hold the plan's chunks, and return the seconds that this took, by step."""
-    if scratch.kept is None:
+    if scratch.reused is None:
         seconds = build(plan, progress)
         scratch.remember(seconds)
     else:
-        seconds = {**scratch.kept, **walk_by(plan, progress)}
+        seconds = {**scratch.reused, **walk_by(plan, progress)}
     return {**seconds, **index_text(progress)} if _BM25 in legs_of(plan.preset) else seconds
 
 

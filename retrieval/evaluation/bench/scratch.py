@@ -1,7 +1,7 @@
-"""The bench's own database, beside the application's on the same server.
+"""The benchmark's database, on the server of the application's database.
 
-A comment on the database says that the bench made it and, once it is filled, what it holds: so another run can use
-a kept one again, and a database that somebody else made is never dropped.
+A comment on the database marks it as created by the benchmark and describes its content once it is filled: later runs
+can reuse it, and other databases are never dropped.
 """
 
 import json
@@ -20,7 +20,7 @@ from corecube.embedded.postmaster import read_postmaster
 from corecube.embedded.server import release
 from corecube.errors import InvalidRequestError
 
-#: Key of the advisory lock that keeps two runs apart.
+#: Key of the advisory lock that prevents concurrent runs.
 _LOCK: Final = 7_302
 _MADE_BY: Final = "corecube bench"
 _EMBEDDED: Final = "corecube.embedded"
@@ -31,39 +31,41 @@ _Server = psycopg.Connection[tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """The scratch database, which Django's default connection points at while it is in use."""
+    """The scratch database, which Django's default connection uses in the meantime."""
 
     server: _Server
     name: str
-    #: All that decides what the database holds once it is filled.
+    #: Everything that determines the content of the filled database.
     recipe: Mapping[str, Any]
-    #: What was remembered of a kept database that holds what is wanted; None for a new, empty one.
-    kept: Mapping[str, Any] | None
+    #: The stored facts of a reusable database; None for a new, empty one.
+    reused: Mapping[str, Any] | None
 
     def remember(self, facts: Mapping[str, Any]) -> None:
-        """Note that the database is filled, and what is worth telling the next run."""
+        """Store that the database is filled, with facts for the next run."""
         _describe(self.server, self.name, {"recipe": self.recipe, "facts": facts})
 
 
 @contextmanager
 def scratch_database(recipe: Mapping[str, Any], *, keep: bool) -> Iterator[Scratch]:
-    """Point Django at a migrated scratch database, kept from a run with the same recipe or new.
+    """Connect Django to a migrated scratch database, new or from an earlier run with the same recipe.
 
-    It is dropped at the end, unless it is to be kept and was filled. Raises InvalidRequestError when another run
-    is using it, or when a database of its name was not made by the bench.
+    It is dropped at the end, unless `keep` is set and it was filled. Raises InvalidRequestError if another run uses it,
+    or if the benchmark did not create the database with its name.
     """
     name = f"{connection.settings_dict['NAME']}_bench"
     with psycopg.connect(**connection.get_connection_params(), autocommit=True) as server:
-        _lock(server, name)
+        if server.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK]).fetchone() != (True,):
+            raise InvalidRequestError(f"Another benchmark is using the database {name}.")
         note = _note(server, name)
-        kept = note["facts"] if note and note.get("recipe") == recipe else None
-        if kept is None:
+        reused = note["facts"] if note and note.get("recipe") == recipe else None
+        if reused is None:
             _drop(server, name)
-            _create(server, name)
+            server.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+            _describe(server, name, {})
         try:
-            with _pointed_at(name):
+            with _connected_to(name):
                 call_command("migrate", verbosity=0, interactive=False)
-                yield Scratch(server, name, recipe, kept)
+                yield Scratch(server, name, recipe, reused)
         finally:
             if not keep or "recipe" not in (_note(server, name) or {}):
                 _drop(server, name)
@@ -72,7 +74,7 @@ def scratch_database(recipe: Mapping[str, Any], *, keep: bool) -> Iterator[Scrat
 def restart_server() -> bool:
     """Stop the embedded server, which the next connection starts again; return whether it was stopped.
 
-    It is not where another process uses it too, and a server of somebody else's is left alone.
+    It is not stopped if another process uses it; other servers are never stopped.
     """
     if connection.settings_dict["ENGINE"] != _EMBEDDED:
         return False
@@ -85,30 +87,24 @@ def restart_server() -> bool:
 
 
 @contextmanager
-def _pointed_at(name: str) -> Iterator[None]:
-    """Let every thread's default connection, and the pool behind them, lead to another database."""
+def _connected_to(name: str) -> Iterator[None]:
+    """Connect the default connections of all threads, and their pool, to another database."""
     before = connection.settings_dict["NAME"]
-    _point_at(name)
+    _connect_to(name)
     try:
         yield
     finally:
-        _point_at(before)
+        _connect_to(before)
 
 
-def _point_at(name: str) -> None:
+def _connect_to(name: str) -> None:
     connection.close()
     connection.close_pool()  # type: ignore[attr-defined]  # the stubs know what all backends share
     connection.settings_dict["NAME"] = name
 
 
-def _lock(server: _Server, name: str) -> None:
-    row = server.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK]).fetchone()
-    if row != (True,):
-        raise InvalidRequestError(f"Another run of the bench is using the database {name}.")
-
-
 def _note(server: _Server, name: str) -> dict[str, Any] | None:
-    """Return what the bench noted on the database, or None when there is no such database."""
+    """Return the benchmark's comment on the database, None if there is no such database."""
     row = server.execute(
         "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = %s", [name]
     ).fetchone()
@@ -119,13 +115,8 @@ def _note(server: _Server, name: str) -> dict[str, Any] | None:
     except ValueError:
         note = {}
     if note.get("made_by") != _MADE_BY:
-        raise InvalidRequestError(f"There is a database {name} that the bench did not make; rename or drop it first.")
+        raise InvalidRequestError(f"The benchmark did not create the database {name}: rename or drop it first.")
     return note
-
-
-def _create(server: _Server, name: str) -> None:
-    server.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-    _describe(server, name, {})
 
 
 def _describe(server: _Server, name: str, note: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""A web server of its own process on the bench's database, and what that process uses."""
+"""A web server in a separate process on the benchmark's database, and its resource usage."""
 
 import os
 import socket
@@ -21,13 +21,13 @@ _HOST: Final = "127.0.0.1"
 _START_SECONDS: Final = 120.0
 _STOP_SECONDS: Final = 10.0
 _OPTIONS: Final = ("--no-access-log", "--no-server-header", "--lifespan=off", "--log-level=warning")
-#: Django's own options of a connection, which no address carries.
-_NOT_CARRIED: Final = frozenset({"options", "pool"})
+#: Django's connection options, which are not part of a URL.
+_DJANGO_OPTIONS: Final = frozenset({"options", "pool"})
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessFigures:
-    """What a process uses; all 0 where the system does not tell."""
+    """The resource usage of a process; all 0 if the system does not report it."""
 
     cpu_seconds: float = 0.0
     rss_bytes: int = 0
@@ -42,9 +42,9 @@ class WebServer:
     pid: int
 
     def figures(self) -> ProcessFigures:
-        """Return what its process uses by now."""
+        """Return the current usage of its process."""
         with suppress(OSError, ValueError, IndexError):
-            # Behind the program's name, which may hold anything, the third field (proc(5)) comes first.
+            # The program's name may contain anything; after it comes the third field (proc(5)).
             fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
             ticks = int(fields[11]) + int(fields[12])
             return ProcessFigures(
@@ -57,11 +57,12 @@ class WebServer:
 
 @contextmanager
 def web_server() -> Iterator[WebServer]:
-    """Run the web server, as `manage.py start` does, on the database that Django's default connection points at.
+    """Run the web server like `manage.py start` on the database of Django's default connection.
 
-    Raises UnavailableError when it does not come up.
+    Raises UnavailableError if it does not start.
     """
-    port = _free_port()
+    with socket.create_server((_HOST, 0)) as probe:
+        port = int(probe.getsockname()[1])
     command = [sys.executable, "-m", "uvicorn", "corecube.asgi:application", f"--host={_HOST}", f"--port={port}"]
     inherited = {name: value for name, value in os.environ.items() if name != "DATABASE_URL_FILE"}
     process = subprocess.Popen(  # noqa: S603 -- our own program
@@ -79,24 +80,19 @@ def web_server() -> Iterator[WebServer]:
 
 
 def database_url() -> str:
-    """Return the address of the database in use, with its password."""
+    """Return the URL of the current database, with its password."""
     database = {**connection.settings_dict, **connection.get_connection_params()}
     account = quote(str(database["user"]), safe="")
     if database.get("password"):
         account += f":{quote(str(database['password']), safe='')}"
     place = f"{quote(str(database.get('host') or ''), safe='')}:{database.get('port') or 5432}"
-    given = {name: value for name, value in database["OPTIONS"].items() if name not in _NOT_CARRIED}
+    given = {name: value for name, value in database["OPTIONS"].items() if name not in _DJANGO_OPTIONS}
     options = f"?{urlencode(given)}" if given else ""
     return f"postgres://{account}@{place}/{quote(str(database['NAME']), safe='')}{options}"
 
 
-def _free_port() -> int:
-    with socket.create_server((_HOST, 0)) as probe:
-        return int(probe.getsockname()[1])
-
-
 def _wait(process: "subprocess.Popen[bytes]", port: int) -> None:
-    """Wait until the server takes connections, which it does once all is loaded."""
+    """Wait until the server accepts connections, which it does after loading everything."""
     ends = time.monotonic() + _START_SECONDS
     while process.poll() is None and time.monotonic() < ends:
         with suppress(OSError), socket.create_connection((_HOST, port), timeout=1):
