@@ -1,4 +1,4 @@
-"""The latency budget of the preset `helix`, stage by stage, and how much of it searches took."""
+"""Latency of the steps of the preset `helix` against their budgets."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _NAMED: Final = frozenset().union(*(budget.stages for budget in BUDGETS))
 
 @dataclass(frozen=True, slots=True)
 class BudgetRow:
-    """The latency of a step against its budget; None for what has no budget."""
+    """The latency of a step against its budget; None for no budget."""
 
     step: str
     budget_ms: float | None
@@ -27,7 +27,7 @@ class BudgetRow:
 
 
 def against_budget(totals: Sequence[float], traces: Iterable[Sequence[Span]]) -> tuple[BudgetRow, ...]:
-    """Return the latency of each step, of the stages without a budget together, and of the entire search."""
+    """Return the latency of each step, of all stages without a budget, and of the complete search."""
     searches = list(traces)
     rows = [BudgetRow(it.step, it.milliseconds, percentiles(_sums(searches, it.stages))) for it in BUDGETS]
     others = {span.stage for trace in searches for span in trace} - _NAMED - {Legs.name}

@@ -1,4 +1,4 @@
-"""Filling the scratch database: connections, documents, chunks, vectors, term counts, and then the indexes."""
+"""Fill the scratch database: connections, documents, chunks, vectors, term counts, then the indexes."""
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ from retrieval.index.writer import create_vector_index
 from retrieval.models import Document, EmbeddingIndex
 from retrieval.models.document import document_id
 
-#: Called with the step's name, how many parts of it are done, and how many it has.
+#: Called with the step's name, the number of finished parts, and the number of parts.
 Progress = Callable[[str, int, int], None]
 
 MODEL: Final = "synthetic"
@@ -50,7 +50,7 @@ _STAGE: Final = """
 CREATE TEMPORARY TABLE staged (document_id uuid, ordinal int, title text, heading text, text text) ON COMMIT DROP
 """
 _COPY_CHUNKS: Final = "COPY staged (document_id, ordinal, title, heading, text) FROM STDIN"
-#: The search vector is the one of `insert_chunk.sql`, made for many rows at once.
+#: The search vector of `insert_chunk.sql` for many rows at once.
 _INSERT_CHUNKS: Final = """
 INSERT INTO retrieval_chunk (
     document_id, ordinal, connection_id, text, heading_path, token_count, content_hash, search
@@ -66,7 +66,7 @@ FROM staged
 _COPY_EMBEDDINGS: Final = """
 COPY retrieval_embedding (document_id, ordinal, index_id, connection_id, vector) FROM STDIN WITH (FORMAT binary)
 """
-#: Every index that no constraint needs.
+#: All indexes that do not belong to a constraint.
 _INDEXES: Final = """
 SELECT indexname, indexdef
 FROM pg_indexes
@@ -79,15 +79,24 @@ SELECT indexname, pg_relation_size(indexname::regclass) FROM pg_indexes WHERE ta
 
 
 def build(plan: Plan, progress: Progress) -> Mapping[str, float]:
-    """Fill an empty, migrated database and return the seconds that the server took, by step.
+    """Fill an empty, migrated database and return the seconds of the server by step.
 
-    Indexes are built once everything is there; making up the documents is not counted. Raises InvalidRequestError
-    when the embedded server's disk is too small; another server's is not known.
+    Indexes are built at the end; document generation is not counted. Raises InvalidRequestError if the disk of the
+    embedded server is too small; disks of other servers are not checked.
     """
     if database.settings_dict["ENGINE"] == "corecube.embedded":
         require_space(plan.chunks, shutil.disk_usage(settings.CORECUBE_VAR_DIR).free)
     seconds: dict[str, float] = {}
-    index = searched(_index(plan))
+    row = EmbeddingIndex.objects.create(
+        model=MODEL,
+        weights=MODEL,
+        dim=DIM,
+        scan=plan.scan.scan,
+        scan_dim=plan.scan.dim,
+        oversample=plan.scan.oversample,
+        status=EmbeddingIndex.Status.ACTIVE,
+    )
+    index = searched(row)
     definitions = _drop_indexes()
     _load(plan, index, seconds, progress)
     for done, (name, definition) in enumerate(definitions.items()):
@@ -102,8 +111,8 @@ def build(plan: Plan, progress: Progress) -> Mapping[str, float]:
     return seconds
 
 
-def walk_by(plan: Plan, progress: Progress) -> Mapping[str, float]:
-    """Give a kept database the HNSW index of the plan's scan, and return the seconds that this took, by step."""
+def build_scan_index(plan: Plan, progress: Progress) -> Mapping[str, float]:
+    """Build the HNSW index of the plan's scan in a reused database, and return the seconds by step."""
     row = EmbeddingIndex.objects.get()
     wanted = plan.scan
     if (row.scan, row.scan_dim) == (wanted.scan, wanted.dim):
@@ -120,41 +129,29 @@ def walk_by(plan: Plan, progress: Progress) -> Mapping[str, float]:
 
 
 def index_text(progress: Progress) -> Mapping[str, float]:
-    """Bring the BM25 index up to the database, and return the seconds that this took, by step."""
+    """Update the BM25 index, and return the seconds by step."""
     seconds: dict[str, float] = {}
     with _timed(seconds, "bm25"):
         follow(progress=lambda chunks: progress("bm25", chunks, chunks))
     return seconds
 
 
-def _index(plan: Plan) -> EmbeddingIndex:
-    return EmbeddingIndex.objects.create(
-        model=MODEL,
-        weights=MODEL,
-        dim=DIM,
-        scan=plan.scan.scan,
-        scan_dim=plan.scan.dim,
-        oversample=plan.scan.oversample,
-        status=EmbeddingIndex.Status.ACTIVE,
-    )
-
-
 def index_bytes() -> dict[str, int]:
-    """Return the size of every index that a search may read."""
+    """Return the size of each index of the search tables."""
     with database.cursor() as cursor:
         cursor.execute(_SIZES, [list(_TABLES)])
         return dict(cursor.fetchall())
 
 
 def database_bytes() -> int:
-    """Return the size of the whole database."""
+    """Return the size of the database."""
     with database.cursor() as cursor:
         cursor.execute("SELECT pg_database_size(current_database())")
         return int(cursor.fetchone()[0])
 
 
 def bench_principal() -> Principal:
-    """Return the user whom the bench searches as."""
+    """Return the principal of the benchmark's searches."""
     return Principal(User.objects.get(username=_NAME))
 
 
@@ -164,12 +161,12 @@ def slug(number: int) -> str:
 
 
 def document_key(connection: int, place: int) -> UUID:
-    """Return the id of the document at a place, from 0, of the connection with this number."""
+    """Return the id of a connection's document by its position, from 0."""
     return document_id(connection, str(place))
 
 
 def _load(plan: Plan, index: VectorIndex, seconds: dict[str, float], progress: Progress) -> None:
-    """Load one connection after the other, each in one transaction, as syncs would."""
+    """Load the connections, each in one transaction as a sync would."""
     shared = synthesis(chunks=plan.chunks, seed=plan.seed, nested=plan.nested)
     now = timezone.now()
     for number, connection in enumerate(_connections()):
@@ -185,14 +182,14 @@ def _load(plan: Plan, index: VectorIndex, seconds: dict[str, float], progress: P
             with _timed(seconds, "graph"):
                 copy_names(connection.pk, ids, documents)
                 copy_mentions(connection.pk, ids, documents)
-            # A connection's chunks are counted at once, so that there is nothing to fold afterwards.
+            # All chunks of a connection are counted at once, so there is nothing to merge later.
             with _timed(seconds, "terms"), database.cursor() as cursor:
                 cursor.execute(statement("upkeep/count_terms"), {"documents": ids, "sign": 1})
 
 
 def _connections() -> list[Connection]:
-    """Make the compartments, a user who may see them all, and the connections; return these by number."""
-    user = User.objects.create(username=_NAME, password="!")  # noqa: S106 -- nobody signs in with it
+    """Create the compartments, a user with access to all of them, and the connections; return these by number."""
+    user = User.objects.create(username=_NAME, password="!")  # noqa: S106 -- not usable to sign in
     compartments = [
         Compartment.objects.create(slug=slug(number), name=f"Bench {number}") for number in range(_COMPARTMENTS)
     ]
@@ -209,7 +206,7 @@ def _connections() -> list[Connection]:
 def _rows(
     connection: Connection, ids: Sequence[UUID], documents: Sequence[SyntheticDocument], now: datetime
 ) -> Iterator[Document]:
-    """Yield the documents' rows, synced at times spread over two years."""
+    """Yield the documents' rows, with sync times within two years."""
     for place, (pk, document) in enumerate(zip(ids, documents, strict=True)):
         age = timedelta(days=_OLDEST_DAYS * place / len(ids))
         yield Document(
@@ -245,7 +242,7 @@ def _copy_embeddings(
 
 
 def _drop_indexes() -> dict[str, str]:
-    """Drop what is faster built at the end; return the definitions by name."""
+    """Drop the indexes, which are built faster at the end; return the definitions by name."""
     with database.cursor() as cursor:
         cursor.execute(_INDEXES, [list(_TABLES)])
         definitions: dict[str, str] = dict(cursor.fetchall())
@@ -256,9 +253,9 @@ def _drop_indexes() -> dict[str, str]:
 
 @contextmanager
 def _memory_for(chunks: int) -> Iterator[None]:
-    """Give the index build memory for the whole graph, 1 GiB at most, where the server would give less.
+    """Raise the memory of the index build to fit the graph, up to 1 GiB, if the server's setting is lower.
 
-    A graph that does not fit is built many times slower. The number of workers stays the server's choice.
+    A graph that does not fit is built many times slower. The number of workers is not changed.
     """
     needed = min(chunks * (2 * DIM + 800) // 2**20 + 64, _MAINTENANCE_MIB)
     with transaction.atomic(), database.cursor() as cursor:

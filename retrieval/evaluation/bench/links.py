@@ -1,4 +1,4 @@
-"""Names of the synthetic documents and what their texts speak of, as ingestion would find them."""
+"""Names and mentions of the synthetic documents, as ingestion would store them."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -24,7 +24,7 @@ def copy_names(connection_id: int, ids: Sequence[UUID], documents: Sequence[Synt
 
 
 def copy_mentions(connection_id: int, ids: Sequence[UUID], documents: Sequence[SyntheticDocument]) -> None:
-    """Store what each chunk of a connection's documents may be speaking of."""
+    """Store the mentions of each chunk of a connection's documents."""
     with database.cursor() as cursor, cursor.copy(_COPY_MENTIONS) as copy:
         copy.set_types(["uuid", "int4", "int8", "int8[]", "int2"])
         for pk, document in zip(ids, documents, strict=True):

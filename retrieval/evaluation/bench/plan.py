@@ -1,4 +1,4 @@
-"""What one run of the bench builds and measures."""
+"""The plan of a benchmark: what it builds and measures."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,43 +7,43 @@ from typing import Any, Final
 from corecube.errors import InvalidRequestError
 from retrieval.index.scans import ScanChoice
 
-#: All of one size, so that a scope of P connections holds P percent of the chunks.
+#: All of one size, so that a scope of P connections contains P percent of the chunks.
 CONNECTIONS: Final = 100
 _MIN_CHUNKS: Final = 1_000
 _MAX_CHUNKS: Final = 5_000_000
 _MAX_QUERIES: Final = 10_000
 _MAX_PASSES: Final = 100
-#: Measured at 100,000 chunks, sorting included; beside it the server keeps its log.
+#: Measured at 100,000 chunks, including sorting; the server's log needs additional space.
 _BYTES_PER_CHUNK: Final = 14_000
 _LOG_BYTES: Final = 2 * 2**30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to build and measure. Raises InvalidRequestError for what lies out of range."""
+    """What to build and measure. Raises InvalidRequestError for values out of range."""
 
     preset: str
     #: 1,000 to 5,000,000.
     chunks: int
-    #: Percent of the chunks that a search may see, 1 to 100, one series of searches for each.
+    #: Percent of the chunks in scope, 1 to 100, with a series of searches for each.
     scopes: tuple[int, ...]
     #: Timed searches in each scope.
     queries: int
     seed: int
-    #: How often each of them is asked, 1 to 100, all of them before any again.
+    #: Searches per query, 1 to 100, in passes over all queries.
     passes: int = 1
-    #: How the HNSW index is walked.
+    #: The scan of the HNSW index.
     scan: ScanChoice = field(default_factory=ScanChoice)
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> "Plan":
-        """Return the plan whose fields, as JSON has them, these are."""
+        """Return the plan from its fields in JSON."""
         scan = ScanChoice(**fields["scan"])
         return cls(**{**fields, "scopes": tuple(fields["scopes"]), "scan": scan})
 
     @property
     def nested(self) -> bool:
-        """Whether the vectors' first components carry most, which a scan by a prefix needs."""
+        """Whether the first dimensions of the vectors are the most important, which a prefix scan needs."""
         return self.scan.scan == "prefix"
 
     def __post_init__(self) -> None:
@@ -57,17 +57,17 @@ class Plan:
 
 
 def chunks_in(connection: int, chunks: int) -> int:
-    """Return how many of `chunks` belong to the connection with this number, counted from 0."""
+    """Return the share of `chunks` of the connection with this number, from 0."""
     return chunks * (connection + 1) // CONNECTIONS - chunks * connection // CONNECTIONS
 
 
 def connections_in(percent: int) -> tuple[int, ...]:
-    """Return the numbers of the connections in a scope of `percent` of the chunks, evenly spread."""
+    """Return the numbers of the connections in a scope of `percent` of the chunks, evenly distributed."""
     return tuple(number for number in range(CONNECTIONS) if number * percent % CONNECTIONS < percent)
 
 
 def require_space(chunks: int, free_bytes: int) -> None:
-    """Raise InvalidRequestError when a database of `chunks` chunks would not fit."""
+    """Raise InvalidRequestError if a database of `chunks` chunks would not fit."""
     needed = chunks * _BYTES_PER_CHUNK + _LOG_BYTES
     if free_bytes < needed:
         raise InvalidRequestError(
@@ -77,4 +77,4 @@ def require_space(chunks: int, free_bytes: int) -> None:
 
 def _require(what: str, value: int, low: int, high: int) -> None:
     if not low <= value <= high:
-        raise InvalidRequestError(f"{what.capitalize()} must lie between {low:,} and {high:,}, not {value:,}.")
+        raise InvalidRequestError(f"{what.capitalize()} must be between {low:,} and {high:,}, not {value:,}.")

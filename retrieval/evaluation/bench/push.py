@@ -1,7 +1,7 @@
-"""Pushing many small documents over the API and taking them in, in a scratch database: documents a second, memory.
+"""Benchmark of pushing and indexing many small documents, in a scratch database: documents per second, memory.
 
-Each request goes through the whole of the web server but its socket. The first tenth is taken in by the requests
-themselves; the others wait for a sync, which a worker in this process works through.
+Each request runs through the complete web server except its socket. The requests index the first tenth of the documents
+directly; a sync by a worker in this process indexes the others.
 """
 
 import json
@@ -28,10 +28,10 @@ from retrieval.models import Document, Sync
 _NAME: Final = "bench-push"
 _LIMIT: Final = 1_000_000
 _MINIMUM: Final = 100
-#: Points at which documents and memory are noted, of each phase.
+#: Measuring points of each phase.
 _POINTS: Final = 10
 _AT_ONCE_SHARE: Final = 10
-#: The words of a text: a few plain ones, and numbers below this, the smaller the commoner.
+#: The words of a text: a few plain ones, and numbers below this; smaller numbers are more frequent.
 _NUMBERS: Final = 5_000
 _PAIRS_EACH: Final = (5, 20)
 _PLAIN: Final = (
@@ -42,18 +42,18 @@ _PLAIN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class PushPoint:
-    """Where a phase stands."""
+    """A measuring point of a phase."""
 
     documents: int
-    #: Since the point before.
+    #: Since the previous point.
     documents_per_second: float
-    #: Resident memory of this process, in bytes; neither the server's nor the parsing process's.
+    #: Resident memory of this process, in bytes, without the server and the parsing process.
     rss_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class PushPhase:
-    """One phase and ten points of it, or as many as there were batches."""
+    """A phase with up to ten measuring points."""
 
     name: str
     documents: int
@@ -62,14 +62,14 @@ class PushPhase:
 
     @property
     def grown_bytes(self) -> int:
-        """What memory grew by after the first fifth, in which models are loaded and caches filled."""
+        """Memory growth after the first fifth, in which models are loaded and caches filled."""
         settled = next((it for it in self.points if it.documents * 5 >= self.documents), self.points[-1])
         return self.points[-1].rss_bytes - settled.rss_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class PushReport:
-    """One run's figures."""
+    """The figures of a run."""
 
     documents: int
     chunks: int
@@ -78,18 +78,21 @@ class PushReport:
 
 
 def bench_push(documents: int, *, seed: int, progress: Progress) -> PushReport:
-    """Push so many documents, take them in, and return the figures; raise InvalidRequestError for too few or many."""
+    """Push and index documents and return the figures; raise InvalidRequestError for too few or too many."""
     if not _MINIMUM <= documents <= _LIMIT:
         raise InvalidRequestError(f"Documents must be between {_MINIMUM:,} and {_LIMIT:,}.")
     with scratch_database({"push": documents, "seed": seed}, keep=False):
-        connection, secret = _made()
+        user = User.objects.create_user(_NAME, is_staff=True, is_superuser=True)
+        compartment = Compartment.objects.create(slug=_NAME, name=_NAME)
+        connection = Connection.objects.create(slug=_NAME, name=_NAME, kind="push", compartment=compartment)
+        secret = ApiKey.issue(user=user, name=_NAME)[1]
         texts = enumerate(_texts(seed))
         at_once = documents // _AT_ONCE_SHARE
         push = partial(_push, WSGIHandler(), secret)
         phases = (
             _pushed("pushed at once", islice(texts, at_once), at_once, partial(push, wait=True), progress),
             _pushed("pushed for later", islice(texts, documents - at_once), documents - at_once, push, progress),
-            _taken_in(connection, documents - at_once, progress),
+            _indexed(connection, documents - at_once, progress),
         )
         sync = Sync.objects.filter(connection=connection).first()
         stored = Document.objects.filter(connection=connection)
@@ -101,16 +104,8 @@ def bench_push(documents: int, *, seed: int, progress: Progress) -> PushReport:
         )
 
 
-def _made() -> tuple[Connection, str]:
-    """Return a connection that documents can be pushed to, and the key that may."""
-    user = User.objects.create_user(_NAME, is_staff=True, is_superuser=True)
-    compartment = Compartment.objects.create(slug=_NAME, name=_NAME)
-    connection = Connection.objects.create(slug=_NAME, name=_NAME, kind="push", compartment=compartment)
-    return connection, ApiKey.issue(user=user, name=_NAME)[1]
-
-
 def _texts(seed: int) -> Iterator[str]:
-    """Yield texts of 10 to 40 words and numbers in turn."""
+    """Yield texts of 10 to 40 alternating words and numbers."""
     random = np.random.default_rng(seed)
     shares = 1 / np.arange(10, _NUMBERS + 10)
     shares /= shares.sum()
@@ -121,7 +116,7 @@ def _texts(seed: int) -> Iterator[str]:
 
 
 def _push(handler: WSGIHandler, secret: str, number: int, text: str, *, wait: bool = False) -> None:
-    """Send one document. The test client itself would do, but it keeps a kilobyte of every request."""
+    """Send a document, without Django's test client, which stores a kilobyte per request."""
     request = RequestFactory().put(
         "/api/v1/documents",
         data=json.dumps(
@@ -130,15 +125,11 @@ def _push(handler: WSGIHandler, secret: str, number: int, text: str, *, wait: bo
         content_type="application/json",
         headers={"authorization": f"Bearer {secret}", "host": "localhost"},
     )
-    response: Any = handler(request.environ, _started)
+    # The response has its status: `start_response` has nothing to do.
+    response: Any = handler(request.environ, lambda *_: bytes.__len__)
     response.close()
     if response.status_code not in {200, 202}:
-        raise CoreCubeError(f"A push was answered with status {response.status_code}.")
-
-
-def _started(*_: object) -> Callable[[bytes], object]:
-    """Take note of nothing: the answer itself tells its status."""
-    return bytes.__len__
+        raise CoreCubeError(f"A push failed with status {response.status_code}.")
 
 
 def _pushed(
@@ -151,8 +142,8 @@ def _pushed(
     return clock.phase()
 
 
-def _taken_in(connection: Connection, total: int, progress: Progress) -> PushPhase:
-    clock = _Clock("taken in", total, progress)
+def _indexed(connection: Connection, total: int, progress: Progress) -> PushPhase:
+    clock = _Clock("indexed by a sync", total, progress)
     worker = uuid4()
     syncs = Sync.objects.filter(connection=connection)
     while list_next(worker) or process_next(worker) or complete_next():
@@ -161,11 +152,11 @@ def _taken_in(connection: Connection, total: int, progress: Progress) -> PushPha
 
 
 class _Clock:
-    """Notes when a phase has come a tenth further."""
+    """Adds a measuring point after each tenth of a phase."""
 
     def __init__(self, name: str, total: int, progress: Progress) -> None:
         self._name, self._total, self._progress = name, total, progress
-        self._began = self._last = perf_counter()
+        self._started = self._last = perf_counter()
         self._points: list[PushPoint] = []
 
     def note(self, done: int) -> None:
@@ -179,4 +170,4 @@ class _Clock:
         self._last = now
 
     def phase(self) -> PushPhase:
-        return PushPhase(self._name, self._total, perf_counter() - self._began, tuple(self._points))
+        return PushPhase(self._name, self._total, perf_counter() - self._started, tuple(self._points))

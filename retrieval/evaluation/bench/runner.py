@@ -1,4 +1,4 @@
-"""Searching the scratch database through the production path, and summing up."""
+"""Search the scratch database through the production path and report the figures."""
 
 import resource
 import shutil
@@ -23,10 +23,10 @@ from retrieval.evaluation.bench.corpus import (
     Progress,
     bench_principal,
     build,
+    build_scan_index,
     database_bytes,
     index_bytes,
     index_text,
-    walk_by,
 )
 from retrieval.evaluation.bench.first import FirstSearch, first_search
 from retrieval.evaluation.bench.memory import own_bytes, server_bytes
@@ -43,41 +43,40 @@ from retrieval.search import runtime, warm_up
 from retrieval.search.outcome import SearchOutcome
 from retrieval.search.service import search
 
-#: Searches before the timed ones, unless fewer are timed. Until its buffers hold what is searched most, the server
-#: copies it from the files.
+#: Searches before the timed ones, unless fewer are timed: they fill the buffers of the database server.
 _WARM_UP: Final = 100
 _RECALL_QUERIES: Final = 50
 _DENSE: Final = "dense"
 _BM25: Final = "bm25"
-#: The preset whose steps have budgets.
+#: The preset with latency budgets.
 _WITH_BUDGETS: Final = "helix"
 
 
 @dataclass(frozen=True, slots=True)
 class ScopeFigures:
-    """What searches in one scope took and found."""
+    """Latency and recall of the searches in one scope."""
 
     scope_percent: int
-    #: Each was asked in every pass.
+    #: Each is searched in every pass.
     queries: int
     passes: int
     latency_ms: Mapping[str, Percentiles]
-    #: What each query took at its quickest: less what else the machine, or its host, was doing. None of one pass.
+    #: Each query's fastest search, with less influence of other load on the machine. None for one pass.
     quickest_ms: Percentiles | None
-    #: What each step took of its budget; empty for presets without budgets.
+    #: Latency of each step against its budget; empty for presets without budgets.
     budget: tuple[BudgetRow, ...]
-    #: Share of the exact nearest chunks that the dense leg found, as the preset runs it; None without such a leg.
+    #: Share of the exact nearest chunks that the preset's dense leg found; None without such a leg.
     recall_against_exact: float | None
-    #: The same of a walk over the HNSW index by itself, which small scopes are spared, and what it took.
+    #: The same for an HNSW index scan, which small scopes do not use, and its duration.
     walk_recall: float
     walk_ms: Percentiles
-    #: How many of the searches left each note in their trace; "out_of_time" counts those that left no trace.
+    #: Number of searches by note in the trace; "out_of_time" counts searches without a trace.
     notes: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchReport:
-    """One run's figures; those of the first scope stand at the top as well."""
+    """The figures of a run; those of the first scope are also at the top level."""
 
     preset: str
     chunks: int
@@ -92,17 +91,17 @@ class BenchReport:
     database_bytes: int
     build_seconds: float
     build_seconds_by_step: Mapping[str, float]
-    #: Whether the database was kept from an earlier run, which the build's times are then from.
+    #: Whether the database and its build times are from an earlier run.
     reused: bool
-    #: Of this process, making up the documents included; the server's memory is not in it.
+    #: Of this process, including document generation; without the server's memory.
     peak_rss_bytes: int
-    #: Of this process after the last search, its share of files that it maps among it; and of all processes of the
-    #: server, None for one on another machine. What several processes share is counted once.
+    #: Of this process after the last search, with its share of mapped files; and of all processes of the server, None
+    #: for one on another machine. Shared memory is counted once.
     own_bytes: int
     server_bytes: int | None
-    #: How the HNSW index was walked.
+    #: The scan of the HNSW index.
     scan: Mapping[str, Any]
-    #: The model whose work on queries and sentences the times hold; empty where none is on this machine.
+    #: The model that embedded queries and sentences in the timed searches; empty if none is on this machine.
     embedded_by: str
     first_searches: tuple[FirstSearch, ...]
     scopes: tuple[ScopeFigures, ...]
@@ -110,10 +109,10 @@ class BenchReport:
 
 @dataclass(frozen=True, slots=True)
 class _Observation:
-    """What is kept of one search."""
+    """The stored part of a search."""
 
     milliseconds: float
-    #: Nothing from here on where its time was up before it had read what it found.
+    #: The following fields are empty for a search that timed out.
     trace: tuple[Span, ...] = ()
     scope: AccessScope | None = None
     vector: Vector | None = None
@@ -123,39 +122,39 @@ class _Observation:
 def bench(plan: Plan, *, keep: bool, progress: Progress, first: bool = True) -> BenchReport:
     """Build the plan's chunks in a scratch database, search them, and return the figures.
 
-    Without `first` no new process is started for its first search.
+    Without `first` the first search of a new process is not measured.
     """
-    with _text_index_beside(keep=keep):
+    with _separate_text_index(keep=keep):
         with scratch_database(recipe(plan), keep=True) as scratch:
             seconds, reused = _filled(plan, scratch, progress), scratch.reused is not None
         is_restarted = first and restart_server()
         with scratch_database(recipe(plan), keep=keep) as scratch:
             if scratch.reused is None:
                 seconds = _filled(plan, scratch, progress)
-            first_searches = _first_searches(plan, is_restarted=is_restarted) if first else ()
+            first_searches: tuple[FirstSearch, ...] = ()
+            if first:
+                # The first one, with a warm-up that reads the disk, follows the restart of the server.
+                warmed = first_search(plan, plan.scopes[0], is_warmed=True, is_restarted=is_restarted)
+                first_searches = (warmed, first_search(plan, plan.scopes[0], is_warmed=False))
             scopes = tuple(_scope_figures(plan, percent, progress) for percent in plan.scopes)
             return _report(plan, scopes, seconds, first_searches, reused=reused)
 
 
 def _filled(plan: Plan, scratch: Scratch, progress: Progress) -> Mapping[str, float]:
-    """Make the database and the text index hold the plan's chunks, and return the seconds that this took, by step."""
+    """Fill the database and the text index with the plan's chunks, and return the seconds by step."""
     if scratch.reused is None:
         seconds = build(plan, progress)
         scratch.remember(seconds)
     else:
-        seconds = {**scratch.reused, **walk_by(plan, progress)}
-    return {**seconds, **index_text(progress)} if _BM25 in legs_of(plan.preset) else seconds
-
-
-def legs_of(preset: str) -> tuple[str, ...]:
-    """Return the names of the legs of a preset."""
-    found = preset_named(preset)
-    return found.build(found.defaults, runtime.resources(KnownQueries({}))).legs
+        seconds = {**scratch.reused, **build_scan_index(plan, progress)}
+    preset = preset_named(plan.preset)
+    legs = preset.build(preset.defaults, runtime.resources(KnownQueries({}))).legs
+    return {**seconds, **index_text(progress)} if _BM25 in legs else seconds
 
 
 @contextmanager
-def _text_index_beside(*, keep: bool) -> Iterator[None]:
-    """Keep the bench's BM25 index in a folder of its own, which goes with its database."""
+def _separate_text_index(*, keep: bool) -> Iterator[None]:
+    """Use a separate folder for the benchmark's BM25 index, which is deleted with its database."""
     before = settings.CORECUBE_BM25_DIR
     settings.CORECUBE_BM25_DIR = folder = before.with_name(f"{before.name}-bench")
     try:
@@ -166,18 +165,8 @@ def _text_index_beside(*, keep: bool) -> Iterator[None]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _first_searches(plan: Plan, *, is_restarted: bool) -> tuple[FirstSearch, ...]:
-    """Return what the first searches of two new processes took: after warming up, which reads the disk, and without.
-
-    The first of them comes after a restart of the server where there was one.
-    """
-    percent = plan.scopes[0]
-    warmed = first_search(plan, percent, is_warmed=True, is_restarted=is_restarted)
-    return warmed, first_search(plan, percent, is_warmed=False)
-
-
 def recipe(plan: Plan) -> dict[str, Any]:
-    """Return all that decides what a scratch database holds."""
+    """Return everything that determines the content of a scratch database."""
     return {
         "chunks": plan.chunks,
         "seed": plan.seed,
@@ -223,7 +212,7 @@ def _report(
 
 
 def _scope_figures(plan: Plan, percent: int, progress: Progress) -> ScopeFigures:
-    """Search in one scope: a few times to warm up, then timed, and only then compare with the exact answer."""
+    """Search in one scope: first a warm-up, then the timed searches, then the comparison with exact search."""
     principal = bench_principal()
     observed = _observe(plan, percent, principal, progress)[_warm_up(plan) :]
     SearchRecord.objects.filter(user=principal.user).delete()
@@ -231,15 +220,16 @@ def _scope_figures(plan: Plan, percent: int, progress: Progress) -> ScopeFigures
     if late := sum(not it.trace for it in observed):
         notes["out_of_time"] = late
     recall = _recall(observed, plan)
+    totals = [it.milliseconds for it in observed]
+    has_budget = plan.preset == _WITH_BUDGETS
+    budget = against_budget(totals, [it.trace for it in observed if it.trace]) if has_budget else ()
     return ScopeFigures(
         scope_percent=percent,
         queries=plan.queries,
         passes=plan.passes,
-        latency_ms=latency_ms([it.milliseconds for it in observed], [it.trace for it in observed]),
-        quickest_ms=quickest_ms([it.milliseconds for it in observed], queries=plan.queries)
-        if plan.passes > 1
-        else None,
-        budget=_budget(plan, observed),
+        latency_ms=latency_ms(totals, [it.trace for it in observed]),
+        quickest_ms=quickest_ms(totals, queries=plan.queries) if plan.passes > 1 else None,
+        budget=budget,
         recall_against_exact=recall.of_leg,
         walk_recall=recall.of_walk,
         walk_ms=recall.walk_ms,
@@ -247,24 +237,18 @@ def _scope_figures(plan: Plan, percent: int, progress: Progress) -> ScopeFigures
     )
 
 
-def _budget(plan: Plan, observed: Sequence[_Observation]) -> tuple[BudgetRow, ...]:
-    if plan.preset != _WITH_BUDGETS:
-        return ()
-    return against_budget([it.milliseconds for it in observed], [it.trace for it in observed if it.trace])
-
-
 def _observe(plan: Plan, percent: int, principal: Principal, progress: Progress) -> list[_Observation]:
-    """Search for every query of a scope, one after the other, and for those that are timed once each pass."""
+    """Search for every query of a scope, one after the other, and for the timed ones once per pass."""
     sampled = sample_queries(plan, percent, _warm_up(plan) + plan.queries)
     queries = [*sampled, *sampled[_warm_up(plan) :] * (plan.passes - 1)]
     encoder = KnownQueries({query.text: query.vector for query in queries}, installed_model())
-    # As the web server does at its start; a database kept from an earlier run is on the disk alone.
+    # As the web server does at its start; a reused database is only on the disk.
     warm_up.warm_up(tools=runtime.resources(encoder))
     observed = []
     for place, query in enumerate(queries):
         progress(f"search {percent} %", place, len(queries))
         if place == _warm_up(plan):
-            # As the web server does once it is loaded.
+            # As the web server does after loading.
             process.tune_garbage_collection()
         request = request_for(query, plan, percent)
         started = perf_counter()
@@ -282,7 +266,6 @@ def _warm_up(plan: Plan) -> int:
 
 
 def _observation(outcome: SearchOutcome, milliseconds: float) -> _Observation:
-    """Return what later figures need."""
     state = outcome.state
     ranking = state.rankings.get(_DENSE)
     dense = None if ranking is None else tuple(hit.chunk_id for hit in ranking)
@@ -296,6 +279,6 @@ def _recall(observed: Sequence[_Observation], plan: Plan) -> RecallFigures:
 
 
 def peak_rss_bytes() -> int:
-    """Return the most memory that this process has had resident."""
+    """Return the peak resident memory of this process."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024

@@ -1,13 +1,13 @@
-"""Synthetic documents that cost a search what real ones do; the same seed gives the same documents.
+"""Synthetic documents with the search costs of real ones; the same seed gives the same documents.
 
-Words follow a Zipf-Mandelbrot law whose commonest word stands in a third of the chunks, as in English without
-its stop words. Each document has a topic: some of its words are the topic's own, and its chunks' vectors lie
-around the topic's centre. Vectors have the spectrum of real embeddings: isotropic noise would leave the
-approximate index nothing to find, and a few tight clusters would make it look better than it is. As in a model's
-vectors no component counts more than another, unless the first ones are to carry most (Matryoshka).
+Words follow a Zipf-Mandelbrot law in which the most frequent word occurs in a third of the chunks, as in English
+without stop words. Each document has a topic: some of its words belong to the topic, and its chunks' vectors are near
+the topic's centre. Vectors have the spectrum of real embeddings: with isotropic noise an approximate index would find
+nothing, and with a few tight clusters it would look too good. All dimensions are equally important, as in a real
+model, unless the vectors are nested (Matryoshka).
 
-Titles are names. Three texts in four speak of another document by its name, mostly of one of the same topic, and of a
-few documents much more than of the others.
+Titles are names. Three of four texts mention another document by its name, mostly one of the same topic, and a few
+documents much more often than others.
 """
 
 from collections.abc import Iterator
@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 from retrieval.engine.types import Vector
 from retrieval.evaluation.bench.plan import CONNECTIONS, chunks_in
 
-#: As many as the default model's vectors have.
+#: The dimension of the default model.
 DIM: Final = 384
 CHUNKS_PER_DOCUMENT: Final = 4
-#: Raised by one whenever the same seed would give other documents.
+#: Increased whenever the same seed would give other documents.
 SYNTHESIS_VERSION: Final = 2
 
 _SYLLABLES: Final = tuple(consonant + vowel for consonant in "bdfgklmnprtvz" for vowel in "aiou")
-#: No English suffix ends in one of these after a vowel of ours, so that a word is its own stem.
+#: No English suffix ends in one of these after these vowels, so that a word equals its stem.
 _ENDINGS: Final = "bgkp"
 _VOCABULARY: Final = 200_000
 _ZIPF_SHIFT: Final = 30
@@ -41,7 +41,7 @@ _TEXT_WORDS: Final = (60, 180)
 _SENTENCE_WORDS: Final = (8, 24)
 _HEADING_WORDS: Final = 3
 _NAME_WORDS: Final = 2
-#: Names are made of words from here on: what everybody says names nothing.
+#: Names consist of less frequent words, from this rank on.
 _RARE_FROM: Final = 5_000
 _LINK_SHARE: Final = 0.75
 _SAME_TOPIC_SHARE: Final = 0.7
@@ -55,12 +55,12 @@ _SPECTRUM_POWER: Final = 0.75
 
 @dataclass(frozen=True, slots=True)
 class SyntheticLink:
-    """A place in a text where another document's title stands: code points, end exclusive."""
+    """A mention of another document's title: its position in code points, end exclusive."""
 
     ordinal: int
     start: int
     end: int
-    #: The other document: its connection's number, and its place there.
+    #: The other document: its connection's number, and its position there.
     connection: int
     place: int
 
@@ -79,38 +79,38 @@ class SyntheticDocument:
 
 @dataclass(frozen=True, slots=True)
 class Synthesis:
-    """What all documents of a seed share: the words, how common each is, and the topics."""
+    """The common data of all documents of a seed: the words, their frequencies, and the topics."""
 
     seed: int
     vocabulary: NDArray[np.object_]
-    #: Probability that a word is this one or a commoner one, shape (words,).
+    #: Probability of this word or a more frequent one, shape (words,).
     cumulative: NDArray[np.float64]
-    #: Places in the vocabulary, shape (topics, words of a topic).
+    #: Indices in the vocabulary, shape (topics, words of a topic).
     topic_words: NDArray[np.int64]
     #: Shape (topics, DIM), not of unit length.
     topic_centres: NDArray[np.float32]
-    #: The topic of each document, shape (connections, most documents of one).
+    #: The topic of each document, shape (connections, maximum of documents).
     topics: NDArray[np.int64]
-    #: Places in the vocabulary that each document's name is made of, shape (connections, most documents, words).
+    #: Indices in the vocabulary of each document's name, shape (connections, maximum of documents, words).
     name_words: NDArray[np.int64]
-    #: (connection, place) of every document, by topic; shape (documents, 2), and where each topic begins.
+    #: (connection, position) of every document, by topic; shape (documents, 2), and the start of each topic.
     by_topic: NDArray[np.int64]
     topic_starts: NDArray[np.int64]
-    #: Whether the first components carry most, as in a model that was trained so; else all carry the same.
+    #: Whether the first dimensions are the most important (Matryoshka); else all are equal.
     nested: bool = False
 
     def documents(self, connection: int, chunks: int) -> Iterator[SyntheticDocument]:
-        """Yield the documents of the connection with this number, `chunks` chunks in all."""
+        """Yield the documents of the connection with this number, with `chunks` chunks in total."""
         rng = np.random.default_rng([self.seed, SYNTHESIS_VERSION, connection])
         for place, first in enumerate(range(0, chunks, CHUNKS_PER_DOCUMENT)):
             yield self._document(rng, connection, place, min(CHUNKS_PER_DOCUMENT, chunks - first))
 
     def title(self, connection: int, place: int) -> str:
-        """Return the name of the document at a place of the connection with this number."""
+        """Return the name of a connection's document by its position."""
         return " ".join(word.capitalize() for word in self.vocabulary[self.name_words[connection, place]])
 
     def vectors(self, drawn: NDArray[np.float32]) -> Vector:
-        """Return drawn vectors as a model would give them: of unit length, shape unchanged."""
+        """Return random vectors as embeddings: of unit length, shape unchanged."""
         return unit(drawn if self.nested else drawn @ mixing())
 
     def _document(self, rng: np.random.Generator, connection: int, place: int, chunks: int) -> SyntheticDocument:
@@ -125,7 +125,7 @@ class Synthesis:
     def _linked(
         self, rng: np.random.Generator, topic: int, plain: list[list[str]]
     ) -> tuple[tuple[str, ...], tuple[SyntheticLink, ...]]:
-        """Return texts of these words, most of them with another document's title somewhere, and where it stands."""
+        """Return texts of these words, most of them with another document's title, and the positions of the titles."""
         texts, links = [], []
         for ordinal, words in enumerate(plain):
             if rng.random() >= _LINK_SHARE:
@@ -140,18 +140,19 @@ class Synthesis:
         return tuple(texts), tuple(links)
 
     def _target(self, rng: np.random.Generator, topic: int) -> tuple[int, int]:
-        """Return the connection and place of a document that is spoken of."""
+        """Return the connection and position of a document to mention."""
         if rng.random() >= _SAME_TOPIC_SHARE:
             topic = int(rng.integers(len(self.topic_words)))
         first, end = self.topic_starts[topic], self.topic_starts[topic + 1]
-        found = (
-            first + int((end - first) * rng.random() ** _HUB_POWER) if end > first else rng.integers(len(self.by_topic))
-        )
+        if end > first:
+            found = first + int((end - first) * rng.random() ** _HUB_POWER)
+        else:
+            found = rng.integers(len(self.by_topic))
         connection, place = self.by_topic[found].tolist()
         return connection, place
 
     def _words(self, rng: np.random.Generator, topic: int, count: int) -> list[str]:
-        """Return running words: some are the topic's own, the others anyone's."""
+        """Return the words of a text: some of the topic, the others of the entire vocabulary."""
         common = _zipf(rng, self.cumulative, count)
         own = self.topic_words[topic, rng.integers(_TOPIC_WORDS, size=count)]
         words: list[str] = self.vocabulary[np.where(rng.random(count) < _TOPIC_SHARE, own, common)].tolist()
@@ -159,7 +160,7 @@ class Synthesis:
 
 
 def synthesis(*, chunks: int, seed: int, nested: bool = False) -> Synthesis:
-    """Return what `chunks` chunks of synthetic documents are made from."""
+    """Return the common data for `chunks` chunks of synthetic documents."""
     rng = np.random.default_rng([seed, SYNTHESIS_VERSION])
     topics = min(_MAX_TOPICS, chunks // _CHUNKS_PER_TOPIC)
     weights = 1 / (np.arange(_VOCABULARY) + 1 + _ZIPF_SHIFT)
@@ -183,7 +184,7 @@ def synthesis(*, chunks: int, seed: int, nested: bool = False) -> Synthesis:
 
 
 def _sentences(rng: np.random.Generator, words: list[str]) -> list[str]:
-    """Return the words as sentences: the first of each with a capital, the last with a point."""
+    """Return the words as sentences: the first of each with a capital, the last with a full stop."""
     written = list(words)
     first = 0
     while first < len(written):
@@ -197,7 +198,7 @@ def _sentences(rng: np.random.Generator, words: list[str]) -> list[str]:
 def _by_topic(
     of_documents: NDArray[np.int64], counts: NDArray[np.int64], topics: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return (connection, place) of every document, sorted by topic, and where each topic begins, and the last ends."""
+    """Return (connection, position) of every document, sorted by topic, and the bounds of the topics."""
     there = np.arange(of_documents.shape[1]) < counts[:, np.newaxis]
     documents = np.argwhere(there)
     found = of_documents[there]
@@ -207,14 +208,14 @@ def _by_topic(
 
 @cache
 def mixing() -> NDArray[np.float32]:
-    """Return a rotation that spreads what a vector says over all of its components, shape (DIM, DIM)."""
+    """Return a rotation that distributes a vector's information over all of its dimensions, shape (DIM, DIM)."""
     square = np.random.default_rng(SYNTHESIS_VERSION).standard_normal((DIM, DIM))
     rotation: NDArray[np.float32] = np.linalg.qr(square)[0].astype(np.float32)
     return rotation
 
 
 def word(place: int) -> str:
-    """Return the word at a place of the vocabulary, three syllables and an ending: "bababab", "bibabab" ..."""
+    """Return the word at an index of the vocabulary, three syllables and an ending: "bababab", "bibabab" ..."""
     size = len(_SYLLABLES)
     rest, first = divmod(place, size)
     rest, second = divmod(rest, size)
@@ -223,16 +224,15 @@ def word(place: int) -> str:
 
 
 def plain_words(text: str) -> list[str]:
-    """Return a text's words without capitals and points."""
+    """Return a text's words in lower case, without full stops."""
     return text.lower().replace(".", "").split()
 
 
 def noise(rng: np.random.Generator, count: int) -> NDArray[np.float32]:
     """Return random vectors of length about 1 with the spectrum of embeddings, shape (count, DIM)."""
     spectrum = (np.arange(DIM) + _SPECTRUM_SHIFT) ** -_SPECTRUM_POWER
-    return rng.standard_normal((count, DIM), dtype=np.float32) * (spectrum / np.linalg.norm(spectrum)).astype(
-        np.float32
-    )
+    scale = (spectrum / np.linalg.norm(spectrum)).astype(np.float32)
+    return rng.standard_normal((count, DIM), dtype=np.float32) * scale
 
 
 def unit(vectors: NDArray[np.float32]) -> Vector:
@@ -242,6 +242,6 @@ def unit(vectors: NDArray[np.float32]) -> Vector:
 
 
 def _zipf(rng: np.random.Generator, cumulative: NDArray[np.float64], shape: int | tuple[int, int]) -> NDArray[np.int64]:
-    """Return random places of the vocabulary, each as often as its word."""
+    """Return random indices of the vocabulary by word frequency."""
     places = np.searchsorted(cumulative, rng.random(shape))
     return np.minimum(places, len(cumulative) - 1)

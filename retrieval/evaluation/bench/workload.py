@@ -1,4 +1,4 @@
-"""The bench's queries: words of a random chunk in scope, at times its document's name, and a vector near its own."""
+"""The benchmark's queries: words of a random chunk, sometimes with its document's name, and a similar vector."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,25 +21,15 @@ from retrieval.search.request import SearchRequest
 
 _QUERY_WORDS: Final = (2, 6)
 _NAMED_SHARE: Final = 0.5
-#: Words that the model's vocabulary has, so that each is one token.
+#: Words in the model's vocabulary: each is one token.
 _ENGLISH: Final = (
-    "server",
-    "backup",
-    "which",
-    "password",
-    "network",
-    "access",
-    "during",
-    "main",
-    "page",
-    "year",
-    "plan",
+    *("server", "backup", "which", "password", "network", "access", "during", "main", "page", "year", "plan"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class SyntheticQuery:
-    """A query, and the vector that stands for its embedding."""
+    """A query and the vector used as its embedding."""
 
     text: str
     vector: Vector
@@ -47,59 +37,56 @@ class SyntheticQuery:
 
 @dataclass(frozen=True, slots=True)
 class KnownQueries:
-    """An encoder that knows the vectors of the queries that will be asked, and can let a real model work for them.
+    """An encoder with known vectors of the queries, which can also run a real model to measure its time.
 
-    A model reads as many English words in place of the synthetic ones, which it would take letter by letter; its
-    vectors, which take the time that they take, are thrown away.
+    The model reads English words in place of the synthetic ones, which would need a token per letter; its vectors are
+    discarded.
     """
 
     vectors: Mapping[str, Vector]
-    #: Reads what is to be embedded; None leaves its time out.
+    #: The model to run; None to leave out its time.
     model: Encoder | None = None
     name: str = MODEL
     weights: str = MODEL
     dim: int = DIM
     max_tokens: int = 512
     tokenizer_file: str = ""
-    #: Its vectors may be walked by a prefix where they are made up so.
+    #: Nested vectors allow a prefix scan.
     min_dim: int = 32
     batching: Batching = field(default_factory=Batching)
 
     def encode_query(self, text: str) -> Vector:
-        """Return the query's unit vector, shape (dim,); a made-up one for a text that is none of the queries."""
+        """Return the query's unit vector, shape (dim,); a random one for other texts."""
         if self.model:
             self.model.encode_query(readable(text))
-        if text in self.vectors:
-            return self.vectors[text]
-        made_up: Vector = _made_up(text)
-        return made_up
+        return self.vectors[text] if text in self.vectors else _random_vector(text)
 
     def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return made-up unit vectors, the same for the same text, shape (len(texts), dim)."""
+        """Return random unit vectors, equal for equal texts, shape (len(texts), dim)."""
         if self.model:
             self.model.encode_documents([readable(text) for text in texts])
-        return np.stack([_made_up(text) for text in texts])
+        return np.stack([_random_vector(text) for text in texts])
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return the number of words of each text."""
         return [len(text.split()) for text in texts]
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
-        """Return one span over the whole text."""
+        """Return one span over the entire text."""
         return [(0, len(text))]
 
 
 def readable(text: str) -> str:
-    """Return a text of as many common English words."""
+    """Return a text with the same number of common English words."""
     return " ".join(_ENGLISH[crc32(word.encode()) % len(_ENGLISH)] for word in text.split())
 
 
-def _made_up(text: str) -> Vector:
+def _random_vector(text: str) -> Vector:
     return unit(noise(np.random.default_rng(list(text.encode())), 1)[0])
 
 
 def installed_model() -> Encoder | None:
-    """Return the model that a first index is made with; None where it is not on this machine, or not made for it."""
+    """Return the configured embedding model; None for a service or if it is not on this machine."""
     choice = choices().configured()
     try:
         return None if choice.service else choice.load()
@@ -114,12 +101,12 @@ def request_for(query: SyntheticQuery, plan: Plan, percent: int) -> SearchReques
 
 
 def first_query(plan: Plan, percent: int) -> SyntheticQuery:
-    """Return a query about another chunk than the others are."""
+    """Return a query that differs from the sampled ones."""
     return _about_a_chunk(np.random.default_rng([plan.seed, percent, 1]), connections_in(percent)[-1], plan)
 
 
 def sample_queries(plan: Plan, percent: int, count: int) -> list[SyntheticQuery]:
-    """Return queries about random chunks of a scope; the same plan and scope give the same."""
+    """Return queries about random chunks of a scope; the same for the same plan and scope."""
     rng = np.random.default_rng([plan.seed, percent])
     connections = connections_in(percent)
     return [_about_a_chunk(rng, int(rng.choice(connections)), plan) for _ in range(count)]
@@ -129,11 +116,8 @@ def _about_a_chunk(rng: np.random.Generator, connection: int, plan: Plan) -> Syn
     """Return a query of a few different words of one chunk, with a vector at a cosine of about 0.7 to the chunk's."""
     place, ordinal = divmod(int(rng.integers(chunks_in(connection, plan.chunks))), CHUNKS_PER_DOCUMENT)
     document = document_key(connection, place)
-    chunk = (
-        Chunk.objects.select_related("document")
-        .only("text", "document__title")
-        .get(document_id=document, ordinal=ordinal)
-    )
+    chunks = Chunk.objects.select_related("document").only("text", "document__title")
+    chunk = chunks.get(document_id=document, ordinal=ordinal)
     embedding = Embedding.objects.get(document_id=document, ordinal=ordinal)
     plain = sorted(set(plain_words(chunk.text)))
     words = rng.permutation(plain)[: rng.integers(*_QUERY_WORDS, endpoint=True)]
