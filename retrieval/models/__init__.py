@@ -1,11 +1,9 @@
-"""Documents, chunks, their embeddings, and the record of what was ingested and searched."""
+"""Documents, chunks, embeddings, syncs, searches and their configuration."""
 
 from retrieval.models.answering import LanguageModel, RoutingRule, Usage
-from retrieval.models.calibration import Calibration
-from retrieval.models.conversation import Conversation, Message
+from retrieval.models.conversation import Conversation, Memory, Message
 from retrieval.models.document import Chunk, Document, OutboxEntry, TermFrequency
-from retrieval.models.embedding import Embedding, EmbeddingIndex
-from retrieval.models.encodings import SparseEmbedding, TokenEmbedding
+from retrieval.models.embedding import Embedding, EmbeddingIndex, SparseEmbedding, TokenEmbedding
 from retrieval.models.graph import (
     ChunkLink,
     ChunkMentions,
@@ -16,15 +14,10 @@ from retrieval.models.graph import (
     ReadModel,
     RouteExample,
 )
-from retrieval.models.idempotency import IdempotentRequest
 from retrieval.models.judgment import Case, Judgment, QuestionSet
-from retrieval.models.memory import Memory
-from retrieval.models.preset import PresetVersion
-from retrieval.models.queued_search import QueuedSearch
-from retrieval.models.search import SearchRecord
-from retrieval.models.section_set import StoredSectionSet
-from retrieval.models.sync import Sync, SyncItem, SyncProblem
-from retrieval.models.worker import Worker
+from retrieval.models.preset import Calibration, PresetVersion, StoredSectionSet
+from retrieval.models.search import IdempotentRequest, QueuedSearch, SearchRecord
+from retrieval.models.sync import Sync, SyncItem, SyncProblem, Worker
 
 __all__ = [
     "Calibration",

@@ -1,4 +1,4 @@
-"""Language models that write answers, the rules that choose one, and what they used."""
+"""Language models, routing rules, and the usage of language models."""
 
 from typing import ClassVar
 
@@ -11,10 +11,10 @@ from corecube.models import ApiKey, Compartment
 
 
 class LanguageModel(models.Model):
-    """A language model behind an OpenAI-compatible address."""
+    """A language model of an OpenAI-compatible service."""
 
     class Api(models.TextChoices):
-        """How it is spoken to."""
+        """The API of the service."""
 
         OPENAI = "openai", "OpenAI-compatible"
         AZURE = "azure", "Azure OpenAI"
@@ -22,14 +22,14 @@ class LanguageModel(models.Model):
     slug = models.SlugField(unique=True)
     name = models.CharField(max_length=120)
     api = models.CharField(max_length=10, choices=Api, default=Api.OPENAI)
-    #: Not a URLField, which knows no host without a dot, such as a container's.
+    #: Not a URLField, which rejects hosts without a dot, such as container names.
     base_url = models.CharField(max_length=500, help_text="Up to and with /v1; for Azure the resource's address.")
     api_version = models.CharField(max_length=40, blank=True, help_text="Azure only.")
     model = models.CharField(max_length=200, help_text="What the service calls it; for Azure the deployment.")
-    #: The service's key, encrypted (`corecube.secrets`); no form and no API shows it.
+    #: The API key of the service, encrypted (`corecube.secrets`); no form and no API shows it.
     sealed_key = models.TextField(blank=True, default="", editable=False)
     timeout_seconds = models.FloatField(default=60.0, validators=[MinValueValidator(1), MaxValueValidator(600)])
-    #: How long it may be silent: before its first token, and between two.
+    #: Timeout before the first token, and between two tokens.
     silence_seconds = models.FloatField(default=30.0, validators=[MinValueValidator(0.1), MaxValueValidator(600)])
     max_retries = models.PositiveSmallIntegerField(default=2, validators=[MaxValueValidator(5)])
     context_tokens = models.PositiveIntegerField(default=8192, validators=[MinValueValidator(1024)])
@@ -40,17 +40,17 @@ class LanguageModel(models.Model):
     )
     max_answer_tokens = models.PositiveIntegerField(default=1024, validators=[MinValueValidator(16)])
     temperature = models.FloatField(default=0.1, validators=[MinValueValidator(0), MaxValueValidator(2)])
-    #: Price of a million tokens, in the installation's currency.
+    #: Price per million tokens, in the installation's currency.
     prompt_price = models.DecimalField(max_digits=12, decimal_places=4, default=0)
     completion_price = models.DecimalField(max_digits=12, decimal_places=4, default=0)
     is_enabled = models.BooleanField(default=True)
     is_default = models.BooleanField(default=False, help_text="Answers where no rule names another.")
-    #: Kept in step with the environment, which names its address, its model and its key.
+    #: Synchronised with the environment, which sets its URL, its model and its key.
     is_locked = models.BooleanField(default=False, editable=False)
     fallback = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.SET_NULL, help_text="Asked when this one cannot answer."
     )
-    #: When it last answered, since when it fails, and when it was last asked or checked (`generate.reachability`).
+    #: Time of the last answer, of the first failure since then, and of the last request or check (`llm.reachability`).
     answered_at = models.DateTimeField(null=True, editable=False)
     failing_since = models.DateTimeField(null=True, editable=False)
     checked_at = models.DateTimeField(null=True, editable=False)
@@ -69,10 +69,10 @@ class LanguageModel(models.Model):
 
 
 class RoutingRule(models.Model):
-    """Which language model answers a user, or may read a compartment's passages.
+    """The language model for a user, or the only one that may read a compartment's passages.
 
-    A user's rule chooses. A compartment's rule binds: its passages go to that model and to no other; without a model
-    they go to none, and the extractive answerer quotes them.
+    A user's rule selects the model. A compartment's rule restricts: only that model gets its passages; without a model
+    none does, and answers quote the passages.
     """
 
     user = models.OneToOneField(
@@ -99,20 +99,20 @@ class RoutingRule(models.Model):
 
 
 class Usage(models.Model):
-    """What one answer used of a language model."""
+    """The usage of a language model by one answer."""
 
     at = models.DateTimeField(auto_now_add=True, db_index=True)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="usage")
     key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL, related_name="usage")
     language_model = models.ForeignKey(LanguageModel, null=True, on_delete=models.SET_NULL, related_name="usage")
-    #: What it was called then; stays when the model or the rule is gone.
+    #: Its name at that time; stays if the model is deleted.
     model_name = models.CharField(max_length=120)
     record = models.ForeignKey("retrieval.SearchRecord", null=True, on_delete=models.SET_NULL)
     prompt_tokens = models.PositiveIntegerField()
     completion_tokens = models.PositiveIntegerField()
-    #: Counted here because the service did not say.
+    #: Counted here because the service reported no tokens.
     is_estimated = models.BooleanField(default=False)
-    #: By the model's prices at the time.
+    #: At the model's prices of the time.
     cost = models.DecimalField(max_digits=14, decimal_places=6, default=0)
     seconds = models.FloatField()
 

@@ -1,4 +1,4 @@
-"""Conversations of the chat page: what was asked, what was answered, from which passages."""
+"""Conversations of the chat page, and the memory of agents."""
 
 import uuid
 from typing import ClassVar
@@ -6,15 +6,17 @@ from typing import ClassVar
 from django.conf import settings
 from django.db import models
 
+from corecube.models import Connection
+
 
 class Conversation(models.Model):
-    """Questions and answers of one person; nobody else reads them."""
+    """Questions and answers of one user, private to that user."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="conversations")
     title = models.CharField(max_length=200)
     preset = models.CharField(max_length=40)
-    #: Slugs of the connections to include and to leave out: {"include": [], "exclude": []}.
+    #: Slugs of the connections to include and to exclude: {"include": [], "exclude": []}.
     narrowing = models.JSONField(default=dict)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True, db_index=True)
@@ -27,16 +29,16 @@ class Conversation(models.Model):
 
 
 class Message(models.Model):
-    """One question or one answer."""
+    """A question or an answer."""
 
     class Role(models.TextChoices):
-        """Who wrote it."""
+        """The author."""
 
         USER = "user"
         ASSISTANT = "assistant"
 
     class State(models.TextChoices):
-        """How far an answer is: WAITING for a reader to begin, STOPPED by its reader, FAILED by the provider."""
+        """The state of an answer: WAITING for its reader, STOPPED by the user, FAILED because of the provider."""
 
         WAITING = "waiting"
         WRITING = "writing"
@@ -46,36 +48,36 @@ class Message(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="messages")
-    #: Place in the conversation, from 1.
+    #: Position in the conversation, from 1.
     ordinal = models.PositiveIntegerField()
     role = models.CharField(max_length=10, choices=Role)
     state = models.CharField(max_length=10, choices=State, default=State.DONE)
     text = models.TextField(blank=True)
-    #: When it was asked, or begun to be written.
+    #: Time of the question, or of the start of the answer.
     at = models.DateTimeField(auto_now_add=True)
-    #: Of a question: what was searched for, when that is more than the question says by itself.
+    #: Of a question: the search text, if it differs from the question.
     standalone = models.TextField(blank=True, default="")
-    #: Of an answer: the search behind it, who wrote it, and whether it is a refusal.
+    #: Of an answer: its search, its provider, and whether it is a refusal.
     record = models.ForeignKey("retrieval.SearchRecord", null=True, on_delete=models.SET_NULL)
     provider = models.CharField(max_length=120, blank=True, default="")
     is_refused = models.BooleanField(default=False)
-    #: Of an answer: whether it only quotes, so that it says nothing of passages that it does not cite.
+    #: Of an answer: whether it consists of quotes, so that it depends only on the passages that it cites.
     is_extractive = models.BooleanField(default=False)
     #: Of an answer, its passages by number: [{"number": 1, "document": id, "ordinal": 0, "content_hash": "...",
-    #: "connection": 3, "score": 0.8, "cited": true}]; never their text.
+    #: "connection": 3, "score": 0.8, "cited": true}]; without their text.
     passages = models.JSONField(default=list)
-    #: Of an answer, the connections of all that its writer was shown, in order: of its passages, and of what the
-    #: earlier answers among it were made from. None where nobody knows.
+    #: Of an answer, the ordered connections of everything that its provider was given: of its passages, and of the
+    #: passages of earlier answers. None if unknown.
     connections = models.JSONField(null=True)
-    #: Of an answer: sentences that their passages do not support, by their place in code points:
+    #: Of an answer: sentences that their passages do not support, by position in code points:
     #: [{"start": 0, "end": 40, "reason": "number", "explanation": "..."}].
     unsupported = models.JSONField(default=list)
-    #: What its reader should know of how it came to be: [{"code": "fell_back", "text": "..."}].
+    #: Notices for the reader: [{"code": "fell_back", "text": "..."}].
     notices = models.JSONField(default=list)
-    #: What the reader thought of it: 1 or -1; of each citation by its number.
+    #: The user's rating: 1 or -1; of each citation by its number.
     feedback = models.SmallIntegerField(null=True)
     citation_feedback = models.JSONField(default=dict)
-    #: Stable word for why it failed.
+    #: Code of why it failed.
     problem = models.CharField(max_length=60, blank=True, default="")
 
     class Meta:
@@ -86,3 +88,16 @@ class Message(models.Model):
 
     def __str__(self) -> str:
         return str(self.id)
+
+
+class Memory(models.Model):
+    """A user's memory. Access is controlled by its connection and the grants, as for documents."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memory")
+    connection = models.OneToOneField(Connection, on_delete=models.CASCADE, related_name="memory")
+
+    class Meta:
+        verbose_name_plural: ClassVar = "memories"
+
+    def __str__(self) -> str:
+        return self.connection.name

@@ -1,65 +1,65 @@
-"""Embeddings, and the indexes that hold one set of them per model."""
+"""Embeddings and embedding indexes, and the vectors of optional models: sparse vectors and token vectors."""
 
 from typing import ClassVar
 
 from django.db import models
 from django.db.models import Q
-from pgvector.django import HalfVectorField
+from pgvector.django import HalfVectorField, SparseVectorField
 
 
 class EmbeddingIndex(models.Model):
-    """One model's embeddings of every chunk. A new model gets a new index beside the old, then takes over.
+    """One model's embeddings of all chunks. A new model gets an additional index, which then replaces the old one.
 
-    All of them are written by every sync, so that each is complete at any time once it was built.
+    Every sync writes to all of them, so that each stays complete after it was built.
     """
 
     class Status(models.TextChoices):
-        """ACTIVE is searched, only one is; BUILDING is to take over; PREVIOUS was searched before, to go back to."""
+        """ACTIVE (only one) is in use; BUILDING is not complete; PREVIOUS is available for a rollback."""
 
         BUILDING = "building"
         ACTIVE = "active"
         PREVIOUS = "previous"
 
     class Mode(models.TextChoices):
-        """What a chunk's vector is made of: the chunk by itself, or its tokens in a reading of the whole document."""
+        """The input of a chunk's vector: only the chunk, or its tokens in the context of the document."""
 
         CHUNK_FIRST = "chunk_first"
         LATE = "late"
 
     class Scan(models.TextChoices):
-        """What its HNSW index is walked by; all but HALFVEC compare what was found by the whole vectors afterwards."""
+        """The vectors of the HNSW index; all but HALFVEC rescore the candidates with the full vectors."""
 
         HALFVEC = "halfvec"
-        #: A byte a component: eight thresholds, a bit each.
+        #: A byte per dimension: eight thresholds, one bit each.
         INT8 = "int8"
-        #: The sign of each component.
+        #: The sign of each dimension.
         BINARY = "binary"
-        #: The first components, of a model that was trained so (Matryoshka).
+        #: The first dimensions of a nested (Matryoshka) model.
         PREFIX = "prefix"
 
     model = models.CharField(max_length=120)
-    #: Tells the weights apart from others under the same name.
+    #: Identifies the weights, as models can share a name.
     weights = models.CharField(max_length=200)
     dim = models.PositiveIntegerField()
-    #: Where the model is: "local:" and its folder, or the kind of a service.
+    #: "local:" and the model's folder, or the kind of a service.
     source = models.CharField(max_length=200, default="", blank=True)
     mode = models.CharField(max_length=12, choices=Mode.choices, default=Mode.CHUNK_FIRST)
     scan = models.CharField(max_length=8, choices=Scan.choices, default=Scan.HALFVEC, db_default=Scan.HALFVEC)
-    #: Components that PREFIX is walked by; 0 for the others.
+    #: Dimensions of PREFIX; 0 for the others.
     scan_dim = models.PositiveIntegerField(default=0, db_default=0)
-    #: Chunks that the walk finds for each one that is wanted, before the whole vectors choose; at least 1.
+    #: Candidates per requested hit, rescored with the full vectors; at least 1.
     oversample = models.FloatField(default=1.0, db_default=1.0)
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.BUILDING)
     created_at = models.DateTimeField(auto_now_add=True)
-    #: When it last had a vector for every chunk; None while some are known to be missing.
+    #: When it last had a vector for every chunk; None if some are missing.
     ready_at = models.DateTimeField(null=True, blank=True)
-    #: When it last became the one that is searched, or ceased to be.
+    #: When searches last switched to it or away from it.
     switched_at = models.DateTimeField(null=True, blank=True)
-    #: Chunks that its building has embedded so far, the seconds that this took, and its last sign of life.
+    #: Chunks that its build has embedded so far, the seconds for them, and the last heartbeat.
     built = models.BigIntegerField(default=0)
     build_seconds = models.FloatField(default=0.0)
     heartbeat_at = models.DateTimeField(null=True, blank=True)
-    #: What stopped the building; empty while nothing has.
+    #: What stopped the build; empty for nothing.
     problem = models.TextField(default="", blank=True)
 
     class Meta:
@@ -87,6 +87,43 @@ class Embedding(models.Model):
 
     class Meta:
         indexes: ClassVar = [models.Index(fields=["index_id", "connection_id"], name="embedding_by_connection")]
+
+    def __str__(self) -> str:
+        return f"{self.document_id}:{self.ordinal}"
+
+
+class SparseEmbedding(models.Model):
+    """A chunk's sparse vector (weights of words). The HNSW index over it is partial, one per model."""
+
+    pk = models.CompositePrimaryKey("document_id", "ordinal")
+    document_id = models.UUIDField()
+    ordinal = models.IntegerField()
+    connection_id = models.BigIntegerField()
+    #: Identifies the model and its weights (`retrieval.encoders.encodings.key_of`).
+    model_key = models.BigIntegerField()
+    vector = SparseVectorField()
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["connection_id", "model_key"], name="sparse_by_connection")]
+
+    def __str__(self) -> str:
+        return f"{self.document_id}:{self.ordinal}"
+
+
+class TokenEmbedding(models.Model):
+    """The quantised token vectors of a chunk, from the late-interaction model."""
+
+    pk = models.CompositePrimaryKey("document_id", "ordinal")
+    document_id = models.UUIDField()
+    ordinal = models.IntegerField()
+    connection_id = models.BigIntegerField()
+    model_key = models.BigIntegerField()
+    #: As `retrieval.encoders.token_vectors.TokenVectors.to_bytes` writes them.
+    steps = models.BinaryField()
+    scales = models.BinaryField()
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["connection_id", "model_key"], name="tokens_by_connection")]
 
     def __str__(self) -> str:
         return f"{self.document_id}:{self.ordinal}"

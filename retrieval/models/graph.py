@@ -1,4 +1,4 @@
-"""Names of documents, and where texts may speak of them: what the graph is made of. Keys hold a document id."""
+"""Names of documents and their mentions in texts: the data of the graph. Keys contain a document id."""
 
 from typing import ClassVar
 
@@ -10,17 +10,17 @@ from corecube.models import Connection
 
 
 class DocumentName(models.Model):
-    """A name by which texts speak of a document, or an address by which links mean it."""
+    """A name of a document in texts, or its URL in links."""
 
     pk = models.CompositePrimaryKey("document_id", "key")
     document_id = models.UUIDField()
-    #: The name or address as it is compared, as a number: `retrieval.graph.spans.number_of`.
+    #: The normalised name or URL as a number: `retrieval.graph.spans.number_of`.
     key = models.BigIntegerField()
     connection_id = models.BigIntegerField()
     name = models.TextField()
     #: `retrieval.graph.names.NameKind`.
     kind = models.CharField(max_length=12)
-    #: How surely the name means this document, 0 to 1.
+    #: How reliably the name identifies this document, 0 to 1.
     quality = models.FloatField()
 
     class Meta:
@@ -31,17 +31,17 @@ class DocumentName(models.Model):
 
 
 class ChunkMentions(models.Model):
-    """What a chunk's text may be speaking of, as keys that names have too: both ends of a link meet in a key.
+    """Possible mentions in a chunk's text, as keys of the same form as names: a common key is a link.
 
-    A chunk's row depends on its text alone, a document's names on that document alone. So no link has to be made or
-    taken away when another document comes, goes or gets a new name, and a scope's links come from what is in it.
+    A chunk's row depends only on its text, a document's names only on that document. So links need no update when other
+    documents change, and the links of a scope depend only on its documents.
     """
 
     pk = models.CompositePrimaryKey("document_id", "ordinal")
     document_id = models.UUIDField()
     ordinal = models.IntegerField()
     connection_id = models.BigIntegerField()
-    #: `retrieval.graph.mentions.Mentions`: first the longest phrases, so many of them, then parts of them.
+    #: `retrieval.graph.mentions.Mentions`: first the longest phrases (their number is `phrases`), then parts of them.
     keys = ArrayField(models.BigIntegerField(), default=list)
     phrases = models.SmallIntegerField()
 
@@ -54,9 +54,9 @@ class ChunkMentions(models.Model):
 
 
 class CommonMention(models.Model):
-    """In how many chunks of a connection a key stands that stands in many, as counted when that was last due.
+    """The number of chunks of a connection with a frequent key, at the last count.
 
-    Kept per connection and summed over a scope's: what a reader finds may not depend on what others hold.
+    Stored per connection and summed over a scope: results may depend only on what the user can see.
     """
 
     pk = models.CompositePrimaryKey("key", "connection_id")
@@ -69,12 +69,12 @@ class CommonMention(models.Model):
 
 
 class MentionCount(models.Model):
-    """How far a connection's common mentions are behind its chunks."""
+    """The state of the last count of a connection's common mentions."""
 
     connection = models.OneToOneField(Connection, on_delete=models.CASCADE, primary_key=True)
-    #: Chunks of the connection when that was last due.
+    #: Chunks of the connection at the last count.
     chunks = models.IntegerField(default=0)
-    #: Chunks that came or went since its common mentions were counted.
+    #: Chunks added or deleted since then.
     changed = models.IntegerField(default=0)
 
     def __str__(self) -> str:
@@ -82,9 +82,9 @@ class MentionCount(models.Model):
 
 
 class ChunkLink(models.Model):
-    """A link that a chunk states outright: its author set it, or a language model read it there.
+    """An explicit link of a chunk: set by its author, or extracted by a language model.
 
-    Its other end are the documents that have the key among their names: as of the keys in its text, none is kept.
+    Its targets are the documents with the key among their names; they are not stored.
     """
 
     pk = models.CompositePrimaryKey("document_id", "ordinal", "kind", "key")
@@ -93,11 +93,11 @@ class ChunkLink(models.Model):
     connection_id = models.BigIntegerField()
     #: `retrieval.graph.stated.StatedKind`.
     kind = models.CharField(max_length=12)
-    #: Of the address, or the name, that it leads to.
+    #: Of the target's URL or name.
     key = models.BigIntegerField()
-    #: What a reader sees of it.
+    #: Its visible text.
     name = models.TextField()
-    #: What it says where that is not the text around it: subject, relation, object.
+    #: Subject, relation and object of an extracted link.
     sentence = models.TextField(blank=True)
 
     def __str__(self) -> str:
@@ -105,12 +105,12 @@ class ChunkLink(models.Model):
 
 
 class DocumentAccess(models.Model):
-    """When a document was last read by somebody, for ranking by recency. Written in batches, off the hot path."""
+    """The last access to a document, for ranking by recency. Written in batches, outside the request path."""
 
     document_id = models.UUIDField(primary_key=True)
     connection_id = models.BigIntegerField(db_index=True)
     accessed_at = models.DateTimeField()
-    #: When it was last read before the day (UTC) of `accessed_at`: until that day is over, who is no admin learns this.
+    #: The last access before the day (UTC) of `accessed_at`; until that day is over, non-admins get this value.
     accessed_before = models.DateTimeField(null=True)
     times = models.BigIntegerField(default=1)
 
@@ -122,11 +122,11 @@ class DocumentAccess(models.Model):
 
 
 class ReadModel(models.Model):
-    """How far a read model outside the search tables has followed the outbox."""
+    """The position of a read model outside the search tables in the outbox."""
 
     #: "bm25", "graph".
     name = models.CharField(max_length=20, primary_key=True)
-    #: Outbox entries of transactions up to this one are in it.
+    #: It contains the outbox entries of transactions up to this one.
     transaction_id = models.BigIntegerField(default=0)
     at = models.DateTimeField(null=True)
 
@@ -135,7 +135,7 @@ class ReadModel(models.Model):
 
 
 class RouteExample(models.Model):
-    """A sentence that shows the router what questions of a route are like."""
+    """An example question of a route, for the router."""
 
     #: "skip", or a memory type.
     route = models.CharField(max_length=20)

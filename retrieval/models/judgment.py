@@ -1,4 +1,4 @@
-"""Judgments: what people say about whether a passage answers a question, and the questions kept for evaluation."""
+"""Judgments of passages, and question sets for evaluation."""
 
 import uuid
 from typing import ClassVar
@@ -11,7 +11,7 @@ from retrieval.models.document import Document
 
 
 class QuestionSet(models.Model):
-    """A named set of questions to measure with."""
+    """A named set of questions for evaluation."""
 
     slug = models.SlugField(unique=True)
     name = models.CharField(max_length=120)
@@ -25,15 +25,15 @@ class QuestionSet(models.Model):
 
 
 class Case(models.Model):
-    """A question that is asked again whenever the installation is measured."""
+    """A question of a question set."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     question_set = models.ForeignKey(QuestionSet, on_delete=models.CASCADE, related_name="cases")
-    #: As it is asked; cut where retrieval reads no further.
+    #: Cut to the maximum query length.
     query = models.TextField()
-    #: False for a question that the documents do not answer: a refusal is right.
+    #: False for a question that the documents do not answer: a refusal is correct.
     is_answerable = models.BooleanField(default=True)
-    #: The search that it was saved from; empty when that was deleted or there was none.
+    #: The search that it was saved from; empty if that was deleted or there was none.
     record = models.ForeignKey("retrieval.SearchRecord", null=True, blank=True, on_delete=models.SET_NULL)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -47,14 +47,14 @@ class Case(models.Model):
 
 
 class Judgment(models.Model):
-    """How well a passage answers a question, by one person. It goes with its document."""
+    """A user's grade of how well a passage answers a question. It is deleted with its document."""
 
-    #: As `retrieval.records.judgments` normalises it, so that a space or a capital makes no other question of it;
-    #: short enough for an index.
+    #: Normalised by `retrieval.records.judgments`, so that case and white space do not matter; short enough for an
+    #: index.
     query = models.TextField()
-    # No database constraint: documents may be distributed over servers. Whoever deletes one deletes its judgments.
+    # No database constraint: documents may be distributed over servers. Code that deletes one deletes its judgments.
     document = models.ForeignKey(Document, on_delete=models.CASCADE, db_constraint=False, related_name="judgments")
-    #: Of the judged chunk's text: the judgment stands as long as the text does, wherever it moves in its document.
+    #: Of the judged chunk's text: the judgment is valid as long as the document contains the text.
     content_hash = models.CharField(max_length=64)
     #: 0 not relevant, 1 related, 2 answers in part, 3 answers.
     grade = models.PositiveSmallIntegerField(validators=[MaxValueValidator(3)])

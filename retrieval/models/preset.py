@@ -1,4 +1,4 @@
-"""The presets' configurations, version by version: one is live, one may be a draft, the rest are history."""
+"""Configurations: preset versions, calibrations and section sets."""
 
 import hashlib
 import json
@@ -10,10 +10,10 @@ from django.db.models import Q
 
 
 class PresetVersion(models.Model):
-    """One configuration of a preset. Only a draft changes; promoting it retires the one that was live."""
+    """A configuration of a preset. Only a draft can change; a promotion retires the previous live version."""
 
     class Status(models.TextChoices):
-        """DRAFT can be edited and tried, LIVE serves, RETIRED can be promoted again."""
+        """DRAFT can be edited and tested, LIVE is in use, RETIRED can be promoted again."""
 
         DRAFT = "draft"
         LIVE = "live"
@@ -44,6 +44,49 @@ class PresetVersion(models.Model):
 
     @property
     def fingerprint(self) -> str:
-        """Names the version and its content: another one after each edit."""
+        """Identifies the version and its content; changes with every edit."""
         content = json.dumps([self.pk, self.values, self.note], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+class Calibration(models.Model):
+    """A fit of the answerability model on judged questions. The active one is used by searches with its preset."""
+
+    preset = models.CharField(max_length=40)
+    #: The embedding model of the fit, with its weights.
+    encoder = models.CharField(max_length=320)
+    #: {"score_type": ..., "with_sentences": fit, "without_sentences": fit}, a fit being
+    #: {"intercept": ..., "weights": {signal: ...}, "means": {...}, "scales": {...}}.
+    coefficients = models.JSONField()
+    #: Cross-validated figures: {"auroc": ..., "ece": ..., "answerable": n, "not_answerable": n, "bins": [...]}.
+    figures = models.JSONField()
+    #: The source of the judged questions, for display.
+    source = models.CharField(max_length=200)
+    is_active = models.BooleanField(default=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+
+    class Meta:
+        ordering: ClassVar = ["-created_at"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["preset"], condition=Q(is_active=True), name="one_active_calibration")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.preset} on {self.source}"
+
+
+class StoredSectionSet(models.Model):
+    """A section set of the installation: a new one, or an edited one with the name of a shipped file."""
+
+    name = models.CharField(max_length=60, unique=True)
+    #: As returned by `SectionSet.to_mapping`.
+    written = models.JSONField()
+    changed_at = models.DateTimeField(auto_now=True)
+    changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+
+    class Meta:
+        ordering: ClassVar = ["name"]
+
+    def __str__(self) -> str:
+        return self.name

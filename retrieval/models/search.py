@@ -1,4 +1,4 @@
-"""The record of every search: who asked, with what, and what each stage did."""
+"""The records of searches, queued searches, and requests with an Idempotency-Key."""
 
 import uuid
 from collections.abc import Mapping
@@ -16,28 +16,28 @@ from corecube.models import User
 
 @models.TextField.register_lookup
 class InAnyCase(Contains):
-    """Holds a text, whatever its case: as `icontains`, of whose form the planner cannot tell how many rows match."""
+    """Contains a text in any case, with ILIKE: the planner cannot estimate the rows of Django's `icontains`."""
 
     lookup_name = "in_any_case"
 
     def as_sql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> tuple[str, list[Any]]:
         """Return the condition."""
-        held, held_parameters = self.process_lhs(compiler, connection)
+        column, column_parameters = self.process_lhs(compiler, connection)
         text, parameters = self.process_rhs(compiler, connection)
-        return f"{held} ILIKE {text}", [*held_parameters, *parameters]
+        return f"{column} ILIKE {text}", [*column_parameters, *parameters]
 
 
 class CurrentTransaction(Func):
-    """The id of the transaction that writes the row, as `retrieval_outboxentry` has it."""
+    """The id of the transaction that writes the row, as in `retrieval_outboxentry`."""
 
     template = "pg_current_xact_id()::text::bigint"
     output_field = models.BigIntegerField()
 
 
-#: What the log is filtered by, where it is the same for everybody; each has an index of its own.
+#: Filters of the log that do not depend on the viewer; each has an index.
 FLAGS: Final[Mapping[str, Q]] = {
     "refused": Q(is_refused=True),
-    # Less sure than what the preset calls answerable.
+    # Less confident than answerable.
     "unsure": Q(verdict__in=("not_answerable", "partial")),
     "disliked": Q(feedback=-1),
     "degraded": ~Q(degraded=[]),
@@ -46,26 +46,26 @@ FLAGS: Final[Mapping[str, Q]] = {
 
 
 class SearchRecordQuerySet(models.QuerySet["SearchRecord"]):
-    """Look-ups of records; whose they are comes first."""
+    """Queries by owner."""
 
     def visible_to(self, viewer: User) -> Self:
-        """Return what a person may read: an admin all of it, anyone else what they asked for themselves."""
+        """Return the records that a user may read: all for admins, else their own searches."""
         return self if viewer.is_admin else self.filter(user=viewer, for_another=False)
 
     def own(self, person: User) -> Self:
-        """Return what a person asked for, in their own name or as somebody else."""
+        """Return a user's searches, as themselves or as another user."""
         return self.filter(Q(user=person, for_another=False) | Q(actor=person))
 
     def mark_refused(self, record_id: uuid.UUID) -> None:
-        """Note that the answer to a search was a refusal."""
+        """Store that the answer to a search was a refusal."""
         self.filter(pk=record_id).update(is_refused=True)
 
 
 class SearchRecord(models.Model):
-    """One search and its trace. Holds chunk ids and scores, never document text."""
+    """A search and its trace: chunk ids and scores, no document text."""
 
     class Surface(models.TextChoices):
-        """Where it was asked."""
+        """The channel of the search."""
 
         EXPLORER = "explorer"
         API = "api"
@@ -75,44 +75,43 @@ class SearchRecord(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     at = models.DateTimeField(auto_now_add=True)
-    #: Documents whose change has a higher one in the outbox changed after the search; None for searches before it was
-    #: kept.
+    #: Documents with a higher one in the outbox changed after the search; None for old searches without it.
     transaction_id = models.BigIntegerField(null=True, editable=False, db_default=CurrentTransaction())
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="searches", db_index=False
     )
-    #: The admin who searched as `user`; empty when they are the same.
+    #: The admin who searched as `user`; empty for the user's own searches.
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="searches_as_others"
     )
-    #: Whether it was an admin's search and not the user's own; stays when the admin's account goes.
+    #: Whether an admin searched as the user; stays if the admin's account is deleted.
     for_another = models.BooleanField(default=False, db_default=False)
     key = models.ForeignKey("corecube.ApiKey", null=True, on_delete=models.SET_NULL, related_name="searches")
     surface = models.CharField(max_length=10, choices=Surface, default=Surface.API, db_default=Surface.API)
     preset = models.CharField(max_length=40)
-    #: SHA-256 of the preset's stages and config, so that a change of either shows.
+    #: SHA-256 of the preset's stages and configuration.
     preset_version = models.CharField(max_length=64)
-    #: Empty where CORECUBE_KEEP_QUERY_TEXT is off.
+    #: Empty if CORECUBE_KEEP_QUERY_TEXT is off.
     query = models.TextField(blank=True)
-    #: Hits wanted.
+    #: Number of requested hits.
     top_k = models.PositiveSmallIntegerField(default=10, db_default=10)
     connection_ids = models.JSONField(default=list)
     milliseconds = models.FloatField()
     hit_count = models.PositiveIntegerField()
     degraded = models.JSONField(default=list)
-    #: Whether it ran as its preset does, not with numbers, a draft or less time of the request's own: else what became
-    #: of it tells nothing of how its compartments fare.
+    #: Whether it ran with the preset's settings, without overrides, a draft or a shorter deadline: only such searches
+    #: count in the statistics of compartments.
     is_ordinary = models.BooleanField(default=False, db_default=False)
-    #: Whether it was answerable (`retrieval.engine.types.Verdict`), and how sure that is; empty when not judged.
+    #: Whether it was answerable (`retrieval.engine.types.Verdict`), with the confidence; empty if not computed.
     verdict = models.CharField(max_length=20, blank=True, default="", db_default="")
     confidence = models.FloatField(null=True)
-    #: Whether an answer was asked for and refused.
+    #: Whether its answer was a refusal.
     is_refused = models.BooleanField(default=False, db_default=False)
-    #: What the asker thought of the answer: 1 or -1; empty when they did not say.
+    #: The user's rating of the answer: 1 or -1; empty for none.
     feedback = models.SmallIntegerField(null=True)
-    #: {"spans": [...], "hits": [...], "passages": [...]}, as `retrieval.search.tracing` writes it; what it ran with:
-    #: {"version": 3, "is_draft": false, "overrides": {"blend.dense": 0.5}}; and what `retrieval.search.service` adds of
-    #: the request, the numbers and the embedding index.
+    #: {"spans": [...], "hits": [...], "passages": [...]}; the configuration:
+    #: {"version": 3, "is_draft": false, "overrides": {"blend.dense": 0.5}}; and the request, the settings and the
+    #: embedding index.
     trace = models.JSONField(default=dict)
 
     objects = SearchRecordQuerySet.as_manager()
@@ -131,3 +130,67 @@ class SearchRecord(models.Model):
 
     def __str__(self) -> str:
         return str(self.id)
+
+
+class QueuedSearch(models.Model):
+    """A search that a worker runs with query variants of a language model, and its result."""
+
+    class Status(models.TextChoices):
+        """The progress of a queued search."""
+
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    at = models.DateTimeField(auto_now_add=True)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="queued_searches")
+    #: The admin who searches as `user`; empty for the user's own searches.
+    actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="queued_searches_as_others"
+    )
+    key = models.ForeignKey("corecube.ApiKey", null=True, on_delete=models.CASCADE, related_name="queued_searches")
+    #: The query, until the search ran; then the search record has it, if query texts are stored.
+    text = models.TextField(blank=True)
+    #: The other parameters, until then: {"top_k", "include", "exclude", "overrides", "filter", "surface"}.
+    request = models.JSONField(default=dict)
+    status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED)
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    #: The query variants of the language model; empty if query texts are not stored.
+    variants = models.JSONField(default=list)
+    #: The record of the search once it ran.
+    record_id = models.UUIDField(null=True)
+    #: Why it failed: a code and a sentence.
+    code = models.CharField(max_length=40, blank=True, default="")
+    message = models.TextField(blank=True, default="")
+
+    class Meta:
+        verbose_name_plural = "queued searches"
+        ordering: ClassVar = ["-at"]
+        indexes: ClassVar = [models.Index(fields=["status", "at"], name="queued_search_by_status")]
+
+    def __str__(self) -> str:
+        return f"{self.id} ({self.status})"
+
+
+class IdempotentRequest(models.Model):
+    """A request with an Idempotency-Key and its response, stored for a day."""
+
+    #: Owner of the key: "key UUID" or "user ID".
+    owner = models.CharField(max_length=60)
+    #: SHA-256 of the Idempotency-Key and of its operation.
+    digest = models.CharField(max_length=64)
+    #: SHA-256 of the request's body.
+    fingerprint = models.CharField(max_length=64)
+    at = models.DateTimeField(db_index=True)
+    #: HTTP status of the response; empty while the request is running.
+    status = models.PositiveSmallIntegerField(null=True)
+    answer = models.JSONField(default=dict)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["owner", "digest"], name="idempotency_key_once")]
+
+    def __str__(self) -> str:
+        return self.digest

@@ -1,4 +1,4 @@
-"""Jobs: the syncs of connections, their items, and the problems of items that could not be indexed."""
+"""Jobs: the syncs of connections, their items and problems, and the worker processes."""
 
 import uuid
 from typing import ClassVar
@@ -10,10 +10,10 @@ from corecube.models import Connection
 
 
 class Sync(models.Model):
-    """One run over a connection's source."""
+    """A sync of a connection."""
 
     class Status(models.TextChoices):
-        """QUEUED waits for a worker; STOPPED was ended by the deletion guard, CANCELLED by a person.
+        """QUEUED waits for a worker; STOPPED was stopped by the deletion guard, CANCELLED by a user.
 
         CANCELLING becomes CANCELLED as soon as no process works on it.
         """
@@ -110,7 +110,7 @@ class Sync(models.Model):
 
     @property
     def seconds(self) -> float:
-        """Seconds from start to finish; 0 before it finished."""
+        """Seconds from start to finish; 0 for an unfinished sync."""
         if self.started_at is None or self.finished_at is None:
             return 0.0
         return (self.finished_at - self.started_at).total_seconds()
@@ -123,7 +123,7 @@ class SyncItem(models.Model):
     """
 
     class State(models.TextChoices):
-        """QUEUED waits to be claimed (not before `next_try_at`), RUNNING is claimed; GONE is to be deleted."""
+        """QUEUED can be claimed (from `next_try_at` on), RUNNING is claimed; GONE is to be deleted."""
 
         QUEUED = "queued"
         RUNNING = "running"
@@ -148,7 +148,7 @@ class SyncItem(models.Model):
     sync = models.ForeignKey(Sync, on_delete=models.CASCADE, related_name="items", db_index=False)
     document_id = models.UUIDField()
     external_id = models.TextField()
-    #: The item as its connector listed it; empty for one that could not be listed and one that is gone.
+    #: The item as listed by its connector; empty if it could not be listed or is gone.
     item = models.JSONField(default=dict)
     state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
     stage = models.CharField(max_length=10, choices=Stage.choices, blank=True, default="")
@@ -201,3 +201,19 @@ class SyncProblem(models.Model):
 
     def __str__(self) -> str:
         return f"{self.external_id}: {self.reason}"
+
+
+class Worker(models.Model):
+    """A worker's main process and its last heartbeat; a worker that shuts down normally deletes its row."""
+
+    host = models.CharField(max_length=255)
+    pid = models.PositiveIntegerField()
+    started_at = models.DateTimeField()
+    seen_at = models.DateTimeField()
+
+    class Meta:
+        ordering: ClassVar = ["host", "pid"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["host", "pid"], name="one_row_per_worker")]
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.pid}"

@@ -272,7 +272,7 @@ def test_queries_are_the_same_each_time_and_their_vectors_known(story):
 def test_two_runs_do_not_share_the_database(server):
     with psycopg.connect(**connection.get_connection_params(), autocommit=True) as other:
         other.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
-        with pytest.raises(CommandError, match="Another run"):
+        with pytest.raises(CommandError, match="Another benchmark"):
             run()
 
 
@@ -281,7 +281,7 @@ def test_a_database_of_somebody_else_is_left_alone(server):
     with connection.cursor() as cursor:
         cursor.execute(f"CREATE DATABASE {connection.ops.quote_name(scratch_name())}")
     try:
-        with pytest.raises(CommandError, match="did not make"):
+        with pytest.raises(CommandError, match="did not create"):
             run()
         assert scratch_exists()
     finally:

@@ -29,13 +29,13 @@ def test_connections_share_all_chunks_evenly(chunks):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"chunks": 999}, "chunks must lie between 1,000 and 5,000,000, not 999"),
+        ({"chunks": 999}, "chunks must be between 1,000 and 5,000,000, not 999"),
         ({"chunks": 5_000_001}, "between 1,000 and 5,000,000"),
-        ({"scopes": (50, 0)}, "percentage must lie between 1 and 100, not 0"),
+        ({"scopes": (50, 0)}, "percentage must be between 1 and 100, not 0"),
         ({"scopes": (101,)}, "not 101"),
-        ({"queries": 0}, "queries must lie between 1"),
-        ({"passes": 0}, "passes must lie between 1 and 100, not 0"),
-        ({"seed": -1}, "seed must lie between 0"),
+        ({"queries": 0}, "queries must be between 1"),
+        ({"passes": 0}, "passes must be between 1 and 100, not 0"),
+        ({"seed": -1}, "seed must be between 0"),
     ],
 )
 def test_what_lies_out_of_range_is_refused(changes, message):

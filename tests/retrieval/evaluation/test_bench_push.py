@@ -22,8 +22,8 @@ def test_every_document_is_taken_in_and_the_installation_is_left_alone():
     application = connection.settings_dict["NAME"]
     header, *lines = run("--push=120").splitlines()
     assert header == "120 documents, 120 chunks, 0 failed"
-    told = [line.split(" in ")[0].strip() for line in lines if " a second" in line and ":" in line]
-    assert told == ["pushed at once: 12", "pushed for later: 108", "taken in: 108"]
+    told = [line.rpartition(" in ")[0].strip() for line in lines if " per second" in line and ":" in line]
+    assert told == ["pushed at once: 12", "pushed for later: 108", "indexed by a sync: 108"]
     points = [line.split() for line in lines if line and all(part.replace(".", "").isdigit() for part in line.split())]
     # Ten points of the pushes, and one of the only batch.
     assert [int(done) for done, _, _ in points][-11:] == [11, 22, 33, 44, 54, 65, 76, 87, 98, 108, 108]

@@ -120,7 +120,7 @@ def test_judgments_are_imported_from_a_file_or_pasted(browse, questions):
 @pytest.mark.parametrize(
     ("sent", "said"),
     [
-        ({"text": ""}, "no judgment in it"),
+        ({"text": ""}, "contains no judgments"),
         ({"file": SimpleUploadedFile("x.csv", b"\xff\xfe\x00")}, "not UTF-8 text"),
         ({"file": SimpleUploadedFile("x.csv", b"q" * 2_000_001)}, "exceeds 2,000,000 bytes"),
     ],
