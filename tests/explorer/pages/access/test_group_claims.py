@@ -41,7 +41,7 @@ def test_a_value_opens_one_group(browse, group):
     other = Group.objects.create(name="others")
     OidcGroup.objects.create(value="eng-eu", group=other)
     page = browse("alice").post(path(group, "claims/"), {"value": "eng-eu"}, follow=True).content.decode()
-    assert "This value opens a group already." in page
+    assert "This value is already mapped to a group." in page
     assert OidcGroup.objects.get().group == other
 
 
