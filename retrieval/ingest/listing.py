@@ -38,7 +38,7 @@ _PAGE: Final = 500
 _DRY_PAGE: Final = 20
 _STATE = SyncItem.State
 _Entry = TypeVar("_Entry")
-#: Items that a dry run lists by name: so many to add, to change and to delete each.
+#: Maximum items that a dry run lists by name, of each kind: to add, to change, to delete.
 MAX_NAMES: Final = 10
 #: Counts that are reset when a listing starts again.
 _COUNTS: Final = ("seen", "added", "changed", "unchanged", "failed", "deleted")

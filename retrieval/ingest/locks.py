@@ -1,4 +1,4 @@
-"""Locks of syncs: an advisory lock for each connection, and row locks taken in one order.
+"""Locks of syncs: an advisory lock for each connection, and row locks in a fixed order.
 
 Several processes change the rows of one sync. Each locks documents first, then items by their keys, and the sync last,
 which rules out deadlocks.

@@ -113,7 +113,7 @@ def _run(sync: Sync, source: Source | None, progress: Progress) -> None:
 
 @contextmanager
 def _releasing(worker: UUID) -> Iterator[None]:
-    """Release the worker's claims when its process is asked to end."""
+    """Release the worker's claims when its process receives a signal to end."""
     try:
         yield
     except (KeyboardInterrupt, SystemExit):

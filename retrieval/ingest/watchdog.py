@@ -51,7 +51,7 @@ class Watchdog:
         self._worker = worker
         self._steps = steps
         self._over = Event()
-        #: When the last heartbeat was sent, and when the worker was asked to stop.
+        #: When the last heartbeat was sent, and when the worker got the signal to stop.
         self._heartbeat_at = self._stopped_at = 0.0
         self._watched = threading.get_ident()
         self._thread = Thread(target=self._run, name="watchdog", daemon=True)

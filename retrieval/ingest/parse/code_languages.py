@@ -111,7 +111,9 @@ def definition(node: Node) -> Node | None:
     for _ in range(_MAX_WRAPPERS):
         if node.start_point.row == last_row(node):
             return None
-        if node.type in FUNCTIONS or node.type in _CLASSES or _binds_function(node):
+        if node.type in FUNCTIONS or node.type in _CLASSES:
+            return node
+        if node.type in _BINDINGS and any(child.type in _FUNCTION_VALUES for child in node.named_children):
             return node
         if node.type not in _WRAPPERS:
             return None
@@ -141,12 +143,6 @@ def last_row(node: Node) -> int:
     """Return the last row of a node, without a line break at its end."""
     end = node.end_point
     return end.row - 1 if end.column == 0 and end.row > node.start_point.row else end.row
-
-
-def _binds_function(node: Node) -> bool:
-    if node.type not in _BINDINGS:
-        return False
-    return any(child.type in _FUNCTION_VALUES for child in node.named_children)
 
 
 def _declared(node: Node) -> Node | None:

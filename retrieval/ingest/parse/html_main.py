@@ -1,17 +1,17 @@
-"""Finds the part of a web page that is its content and takes the navigation around it away."""
+"""Extraction of a web page's main content, without its navigation."""
 
 import re
 from typing import Final
 
 from lxml.html import HtmlElement
 
-#: Never text for a reader.
+#: Elements without visible text.
 _INVISIBLE: Final = (
     "script", "style", "noscript", "template", "svg", "math", "iframe", "object", "embed", "canvas", "audio",
     "video", "map", "input", "select", "button", "textarea", "dialog",
 )  # fmt: skip
 _NAVIGATION_ROLES: Final = frozenset({"navigation", "banner", "contentinfo", "search", "complementary", "doc-toc"})
-#: Class names and ids that say "this is not the content", as sites and generators use them.
+#: Common class names and ids of elements that are not content.
 _NAVIGATION_NAMES: Final = re.compile(
     r"""(?: nav | navbar | navigation | navheader | navfooter | nav-.* | .*-nav | .*-navigation | navbox.*
     | sidebar | .*-sidebar | sidebar-.* | sphinxsidebar.* | breadcrumbs? | .*-breadcrumbs? | menu | .*-menu
@@ -28,9 +28,9 @@ _CONTENT_PATHS: Final = (
     "//article",
     "//*[@id='content' or @id='main' or @id='main-content' or @id='mw-content-text']",
 )
-#: A part with more of the page's text than this is the content, whatever its class says.
+#: A part with a larger share of the page's text is content, independent of its class.
 _CONTENT_SHARE: Final = 0.5
-#: A landmark with less of the page's text than this is not where the content is.
+#: A landmark with a smaller share of the page's text is not the content.
 _LANDMARK_SHARE: Final = 0.3
 _MAX_LINK_CHARACTERS: Final = 40
 _MIN_LINKS: Final = 5
@@ -38,14 +38,14 @@ _LINK_SHARE: Final = 0.8
 
 
 def main_content(page: HtmlElement) -> HtmlElement:
-    """Return the element that holds the content, with navigation and invisible parts removed.
+    """Return the element with the content, without navigation and invisible parts.
 
-    `page` is changed. A page whose text is all navigation by these rules is returned whole, since
-    a list of links is better than nothing.
+    `page` is changed. If all of a page's text is navigation by these rules, the entire page is returned, because a list
+    of links is better than nothing.
     """
     drop_invisible(page)
     everything = _text_length(page)
-    for element in _navigation(page):
+    for element in [element for element in page.iter("*") if _is_navigation(element)]:
         if element is not page and _text_length(element) <= _CONTENT_SHARE * everything:
             _drop(element)
     content = _landmark(page)
@@ -55,16 +55,12 @@ def main_content(page: HtmlElement) -> HtmlElement:
 
 
 def drop_invisible(page: HtmlElement) -> None:
-    """Remove from `page` what no reader sees."""
+    """Remove the invisible elements from `page`."""
     for element in list(page.iter(*_INVISIBLE)):
         _drop(element)
     for element in page.xpath("//*[@hidden or @aria-hidden='true' or @style]"):
         if element.get("style") is None or _HIDDEN_STYLE.search(element.get("style")):
             _drop(element)
-
-
-def _navigation(page: HtmlElement) -> list[HtmlElement]:
-    return [element for element in page.iter("*") if _is_navigation(element)]
 
 
 def _is_navigation(element: HtmlElement) -> bool:
@@ -85,13 +81,13 @@ def _is_navigation(element: HtmlElement) -> bool:
 
 
 def _is_titled_section(element: HtmlElement) -> bool:
-    """Return whether an element is a section of the text: generators make its id of its heading."""
+    """Return whether an element is a section of the text, whose id generators make from its heading."""
     is_section = element.tag == "section" or "section" in element.get("class", "").split()
     return is_section and any(child.tag in _HEADINGS for child in element)
 
 
 def _landmark(page: HtmlElement) -> HtmlElement:
-    """Return the largest landmark of the first kind that holds a fair share of the page's text."""
+    """Return the largest landmark of the first kind with enough of the page's text."""
     everything = _text_length(page)
     for path in _CONTENT_PATHS:
         largest = max(page.xpath(path), key=_text_length, default=None)
