@@ -1,5 +1,6 @@
 """What the engine asks of a reranker, and the one that stands for a reranker that cannot be had."""
 
+import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,9 @@ from typing import Final, NoReturn, Protocol, TypeVar, runtime_checkable
 from corecube.scope import AccessScope
 from retrieval.engine.types import Ranking, ScoreType
 from retrieval.errors import RerankError, RerankTimeoutError
+from retrieval.text.context_line import in_context
+
+logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
@@ -98,6 +102,27 @@ class TimeBox:
         result = work()
         self._longest = max(self._longest, self._clock() - started)
         return result
+
+
+def scores_of(
+    reranker: Reranker, query: str, hits: Ranking, *, scope: AccessScope, timeout_seconds: float
+) -> list[float]:
+    """Return one finite score per completed hit; raise RerankError, also for an unknown error."""
+    if timeout_seconds <= 0:
+        raise RerankTimeoutError("No time was left for the reranker.")
+    try:
+        if isinstance(reranker, HitReranker):
+            scores = reranker.score_hits(query, hits, scope=scope, timeout_seconds=timeout_seconds)
+        else:
+            texts = [in_context(hit.chunk.title, hit.chunk.heading_path, hit.chunk.text) for hit in hits]
+            scores = reranker.score(query, texts, timeout_seconds=timeout_seconds)
+        return checked_scores(scores, count=len(hits))
+    except RerankError:
+        raise
+    except Exception as error:
+        # Only the class: the message of an unknown error may contain document text.
+        logger.error("rerank.failed reranker=%s error=%s", reranker.name, type(error).__name__)  # noqa: TRY400
+        raise RerankError("The reranker failed unexpectedly.") from error
 
 
 def checked_scores(scores: Sequence[float], *, count: int) -> list[float]:

@@ -1,21 +1,17 @@
 """Reranking the best of the blend."""
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.encoders.reranker import HitReranker, Reranker, checked_scores
+from retrieval.encoders.reranker import Reranker, scores_of
 from retrieval.engine.about import About, BaseStage, score_fact
 from retrieval.engine.state import DropReason, Note, SearchState, drops_beyond
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit, Ranking, ScoreType
-from retrieval.errors import RerankError, RerankTimeoutError
+from retrieval.errors import RerankError
 from retrieval.ranking.fusion import min_max
 from retrieval.ranking.signals import seated_first
-from retrieval.text.context_line import in_context
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +63,11 @@ class Rerank(BaseStage):
         seen, unseen = state.hits[: self.config.candidates], state.hits[self.config.candidates :]
         if not seen:
             return state
+        query = state.query.plain_text or state.query.retrieval_text
+        # The legs' time, not the entire deadline, so that the stages behind it still have time.
+        seconds = state.deadline.leg_seconds - self.config.reserve_ms / 1000
         try:
-            scores = self._scores(self.reranker, seen, state)
+            scores = scores_of(self.reranker, query, seen, scope=state.scope, timeout_seconds=seconds)
         except RerankError as error:
             return state.noted(Note(error.code, f"{error} The blend's order is used.", degraded=True))
         wanted = max(0, state.top_k - len(seen))
@@ -76,27 +75,6 @@ class Rerank(BaseStage):
         drops = drops_beyond(state.hits, len(hits), DropReason.RERANK_CUT, "blend rank {rank}, window {limit}")
         state = replace(state, hits=hits, drops=(*state.drops, *drops))
         return state.noted(Note("reranked", f"{self.reranker.name} scored the best {len(seen)} hits."))
-
-    def _scores(self, reranker: Reranker, hits: Ranking, state: SearchState) -> list[float]:
-        """Return a score per hit; raise RerankError."""
-        # The legs' time, not the entire deadline, so that the stages behind it still have time.
-        seconds = state.deadline.leg_seconds - self.config.reserve_ms / 1000
-        if seconds <= 0:
-            raise RerankTimeoutError("No time was left for the reranker.")
-        query = state.query.plain_text or state.query.retrieval_text
-        try:
-            if isinstance(reranker, HitReranker):
-                scores = reranker.score_hits(query, hits, scope=state.scope, timeout_seconds=seconds)
-            else:
-                texts = [in_context(hit.chunk.title, hit.chunk.heading_path, hit.chunk.text) for hit in hits]
-                scores = reranker.score(query, texts, timeout_seconds=seconds)
-        except RerankError:
-            raise
-        except Exception as error:
-            # Only the class: the message of an unknown error may contain document text.
-            logger.error("rerank.broken reranker=%s error=%s", reranker.name, type(error).__name__)  # noqa: TRY400
-            raise RerankError("The reranker failed unexpectedly.") from error
-        return checked_scores(scores, count=len(hits))
 
 
 def reranked(hits: Ranking, scores: Sequence[float], score_type: ScoreType, blend_weight: float | None) -> Ranking:

@@ -105,11 +105,11 @@ def hurried(monkeypatch):
     from retrieval.stages import rerank
     from retrieval.stages.rerank import RerankConfig
 
-    whole = rerank.Rerank._scores
+    call = rerank.Rerank.__call__
     monkeypatch.setattr(
         rerank.Rerank,
-        "_scores",
-        lambda stage, *given: whole(replace(stage, config=RerankConfig(reserve_ms=1000)), *given),
+        "__call__",
+        lambda stage, state: call(replace(stage, config=RerankConfig(reserve_ms=1000)), state),
     )
 
 

@@ -1,19 +1,15 @@
 """Calling a cross-encoder for a pool, in concurrent batches, within the remaining time."""
 
-import logging
 from collections.abc import Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import Final
 
 from corecube.scope import AccessScope
-from retrieval.encoders.reranker import HitReranker, Reranker, checked_scores
+from retrieval.encoders.reranker import Reranker, scores_of
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.types import Ranking
 from retrieval.errors import RerankError, RerankTimeoutError
-from retrieval.text.context_line import in_context
-
-logger = logging.getLogger(__name__)
 
 #: Concurrent batches of one search.
 MAX_AT_ONCE: Final = 4
@@ -60,20 +56,9 @@ class RerankCall:
             return [error for _ in lane]
 
     def _outcome(self, hits: Ranking) -> Outcome:
-        """Return one finite score per hit, or the RerankError of whatever went wrong."""
+        """Return one finite score per hit, or the RerankError."""
         seconds = self.deadline.leg_seconds
-        if seconds <= 0:
-            return RerankTimeoutError("No time was left for the reranker.")
         try:
-            if isinstance(self.reranker, HitReranker):
-                scores = self.reranker.score_hits(self.query, hits, scope=self.scope, timeout_seconds=seconds)
-            else:
-                texts = [in_context(hit.chunk.title, hit.chunk.heading_path, hit.chunk.text) for hit in hits]
-                scores = self.reranker.score(self.query, texts, timeout_seconds=seconds)
-            return checked_scores(scores, count=len(hits))
+            return scores_of(self.reranker, self.query, hits, scope=self.scope, timeout_seconds=seconds)
         except RerankError as error:
             return error
-        except Exception as error:  # noqa: BLE001 -- returned as a RerankError
-            # Only the class: the message of an unknown error may contain document text.
-            logger.error("rerank.broken reranker=%s error=%s", self.reranker.name, type(error).__name__)  # noqa: TRY400
-            return RerankError("The reranker failed unexpectedly.")
