@@ -195,7 +195,7 @@ def test_a_model_that_fails_at_once_is_told_of(bob, model):
     exchange = ask(bob)
     expect(exchange).to_have_attribute("data-state", "done")
     expect(exchange.locator(".answer-by")).to_have_text("Quoted from your documents")
-    expect(exchange.locator(".remark", has_text="could not answer")).to_be_visible()
+    expect(exchange.locator(".remark", has_text="is unavailable")).to_be_visible()
 
 
 def test_a_refusal_says_so_and_offers_what_is_near(bob):
