@@ -43,7 +43,7 @@ def test_a_job_is_shown_with_its_errors_retried_and_cancelled(world):
     sync.items.update(reason="too_slow")
     assert "1 to retry" in jobs(str(sync.pk))
     assert "queued" in jobs("--retry", str(sync.pk))
-    with pytest.raises(CommandError, match="Nothing"):
+    with pytest.raises(CommandError, match="No item of this sync can be retried"):
         jobs("--retry", str(sync.pk))
     waiting = world.runbooks.syncs.get(status="queued")
     assert "cancelled" in jobs("--cancel", str(waiting.pk))
