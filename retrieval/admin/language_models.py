@@ -15,8 +15,8 @@ from corecube.metadata_addresses import REFUSAL, names_refused
 from corecube.models import Compartment, User
 from corecube.secrets import Purpose, seal
 from retrieval.llm.clients import KEY, key_of
-from retrieval.llm.environment import is_named
-from retrieval.llm.reachability import forget_status
+from retrieval.llm.environment import is_configured
+from retrieval.llm.reachability import reset_status
 from retrieval.llm.token_counters import tokenizer_problem
 from retrieval.models import LanguageModel, RoutingRule
 
@@ -85,7 +85,7 @@ def problems_of(model: LanguageModel, key: str | None) -> dict[str, str]:
     if key is not None and (not key.isascii() or not key.isprintable() or " " in key):
         problems["api_key"] = "A key has only visible ASCII characters, without spaces."
     before = LanguageModel.objects.filter(pk=model.pk).first() if model.pk else None
-    if model.is_default and is_named() and not (before and before.is_default):
+    if model.is_default and is_configured() and not (before and before.is_default):
         problems.setdefault("is_default", "The environment sets the default model.")
     if before is None:
         return problems
@@ -144,7 +144,7 @@ def change_model(model: LanguageModel, key: str | None, *, actor: User) -> list[
         if key is not None:
             model.sealed_key = _sealed(key)
         _clear_other_default(model)
-        forgotten = forget_status(model) if _SERVICE_FIELDS & set(changed) else ()
+        forgotten = reset_status(model) if _SERVICE_FIELDS & set(changed) else ()
         model.save(update_fields=[*CHANGEABLE, *(["sealed_key"] if key is not None else []), *forgotten])
         audit.record("language_model.changed", actor=actor, subject=model.slug, changed=changed, **_audited(model))
     return changed
@@ -152,7 +152,7 @@ def change_model(model: LanguageModel, key: str | None, *, actor: User) -> list[
 
 def delete_model(model: LanguageModel, *, actor: User) -> None:
     """Delete a model; its usage records stay. Raises RuledModelError, LockedModelError for the environment's model."""
-    if model.is_locked and is_named():
+    if model.is_locked and is_configured():
         raise LockedModelError
     with atomic_change():
         if model.rules.exists():

@@ -17,7 +17,7 @@ from retrieval.answers.events import AnswerEvent, Done, Failed
 from retrieval.answers.providers import route_for
 from retrieval.answers.writing import NoAnswerError, Writing
 from retrieval.encoders import Encoder
-from retrieval.encoders.kept_vectors import SentenceEncoder
+from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.engine.types import Verdict
 from retrieval.llm.model_provider import ModelProvider
 from retrieval.llm.types import Notice, Provider, Route, Task, Turn

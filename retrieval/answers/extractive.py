@@ -17,7 +17,7 @@ from retrieval.answers.selection import (
     with_similarity,
 )
 from retrieval.answers.threads import AnswerThreads
-from retrieval.encoders.kept_vectors import SentenceEncoder
+from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.engine.types import Passage
 from retrieval.engine.words import TermFinder
 from retrieval.errors import EncoderError
@@ -50,7 +50,7 @@ def extract_answer(
     if encoder is not None and found:
         best = promising(found)
         texts = [embedded_text(candidate) for candidate in best]
-        hurried = is_crowded and not encoder.holds(texts)
+        hurried = is_crowded and not encoder.has_cached(texts)
         if not hurried:
             question = encoder.encode_query(task.question) if task.vector is None else task.vector
             found = with_similarity(best, encoder.encode_documents(texts) @ question)

@@ -13,11 +13,10 @@ from corecube.errors import CoreCubeError
 from retrieval.answers.providers import route_for
 from retrieval.answers.rewrite import Rewriting, Said, stand_alone
 from retrieval.llm.citations import without_markers
-from retrieval.llm.model_provider import ModelProvider
+from retrieval.llm.model_provider import ModelProvider, generate_text
 from retrieval.llm.neutral import neutral, plain
 from retrieval.llm.prompt import new_fence
 from retrieval.llm.types import Message, Turn
-from retrieval.llm.written import written
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +57,7 @@ def _rewritten_by_model(principal: Principal, rewriting: Rewriting, history: Seq
     # The database is not needed while the model writes.
     release_connection()
     try:
-        text = async_to_sync(written)(
+        text = async_to_sync(generate_text)(
             provider, _messages(rewriting.asked, turns), seconds=_SECONDS, max_length=2 * _MAX_LENGTH
         )
     except (CoreCubeError, TimeoutError) as error:

@@ -10,7 +10,7 @@ from corecube.access import Principal
 from corecube.overload import waiting_requests
 from retrieval.answers.extractive import ExtractiveProvider
 from retrieval.answers.threads import AnswerThreads, EndingThreads
-from retrieval.encoders.kept_vectors import SentenceEncoder
+from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.engine.types import Passage
 from retrieval.engine.words import stemmer
 from retrieval.llm.routes import models_over

@@ -16,10 +16,10 @@ from retrieval.answers.events import AnswerEvent, Cited, Done, Text, Unsupported
 from retrieval.answers.faithfulness import Checker, unsupported
 from retrieval.answers.providers import answer_threads, ending_threads
 from retrieval.encoders import Encoder
-from retrieval.encoders.kept_vectors import SentenceEncoder
+from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.engine.words import stemmer
 from retrieval.errors import EncoderError
-from retrieval.llm.draft import Draft
+from retrieval.llm.citations import Draft
 from retrieval.llm.prompt import Fitted, fitted
 from retrieval.llm.types import Citation, Cut, Notice, Provider, Task, TokenUsage
 

@@ -126,7 +126,14 @@ class TrialOut(BaseModel):
     @classmethod
     def of(cls, trial: Trial) -> Self:
         """Return the response for a test."""
-        return cls.model_validate(trial, from_attributes=True)
+        return cls(
+            ok=trial.ok,
+            problem=trial.problem,
+            said=trial.answer,
+            first_token_seconds=trial.first_token_seconds,
+            seconds=trial.seconds,
+            models=list(trial.models),
+        )
 
 
 class RuleIn(StrictBody):

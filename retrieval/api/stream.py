@@ -11,7 +11,7 @@ from corecube.errors import CoreCubeError
 from retrieval.answers.answering import answer_events, note_later
 from retrieval.answers.events import AnswerEvent, Cited, Done, Failed, Text
 from retrieval.api.completion import Chat, Json, annotation, chunk, ending, finish_reason, usage_chunk
-from retrieval.llm.heartbeats import with_heartbeats
+from retrieval.llm.streams import with_heartbeats
 
 logger = logging.getLogger(__name__)
 

@@ -1,8 +1,8 @@
-"""Embedding models: what the engine asks of one, and the ONNX encoder that answers."""
+"""Embedding models: the protocol of encoders, and the ONNX encoder."""
 
 import os
 
-# Where Django's settings are not read: onnxruntime collects telemetry in the home folder from its import on.
+# For uses without Django's settings: onnxruntime writes telemetry into the home folder once it is imported.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 from retrieval.encoders.onnx_encoder import OnnxEncoder, load_encoder

@@ -1,4 +1,4 @@
-"""Asking an HTTP service within one total time and one size, whatever the service does."""
+"""An HTTP client with limits on the total time and the size of a response."""
 
 import asyncio
 import math
@@ -15,29 +15,29 @@ from corecube.errors import CoreCubeError
 
 _CONNECT_SECONDS: Final = 2.0
 _MAX_ANSWER_BYTES: Final = 4 * 2**20
-#: How much longer than its time a request may take to be given up.
+#: Additional wait for a request to end after its time limit.
 _GRACE_SECONDS: Final = 0.25
 _OK: Final = 200
 _FIRST_SERVER_FAULT: Final = 500
-#: What a later request may succeed after: too slow, too early, too many.
-_PASSING: Final = frozenset({408, 425, 429})
+#: Client errors after which a retry may succeed: too slow, too early, too many.
+_RETRYABLE: Final = frozenset({408, 425, 429})
 
 
 class ServiceFaultError(CoreCubeError):
-    """The service did not answer as it should; the message goes on after the service's name."""
+    """A request to a service failed; the message follows the service's name."""
 
     def __init__(self, message: str, *, status: int | None = None, retry_after_seconds: float | None = None) -> None:
-        #: Status of an answer other than 200; None when there was no such answer.
+        #: Status of a response other than 200; None without such a response.
         self.status_received = status
-        #: How long the service asks to be left alone; None where it does not say.
+        #: The wait that the service requests; None without one.
         self.retry_after_seconds = retry_after_seconds
         super().__init__(message)
 
     @property
-    def may_pass(self) -> bool:
+    def is_retryable(self) -> bool:
         """Whether the same request may succeed later."""
         status = self.status_received
-        return status is None or status in _PASSING or status >= _FIRST_SERVER_FAULT
+        return status is None or status in _RETRYABLE or status >= _FIRST_SERVER_FAULT
 
 
 class ServiceTimeoutError(ServiceFaultError):
@@ -51,20 +51,20 @@ class AnswerTooLargeError(ServiceFaultError):
     """The service's answer is beyond the limit."""
 
     @property
-    def may_pass(self) -> bool:
-        """Whether the same request may succeed later: it would be answered alike."""
+    def is_retryable(self) -> bool:
+        """False: the response would be the same."""
         return False
 
 
 class BoundedClient:
-    """Posts JSON from any thread. Connections are kept, redirects are not followed.
+    """Posts JSON from any thread. Connections are reused, redirects are not followed.
 
-    The requests run on an event loop in a thread of its own: a blocking client limits each read alone, and a service
-    that sends a byte now and then would hold a search for as long as it likes.
+    The requests run on an event loop in a separate thread: a blocking client limits only single reads, so that a slow
+    service could delay a search without limit.
     """
 
     def __init__(self, headers: Mapping[str, str], *, max_answer_bytes: int = _MAX_ANSWER_BYTES) -> None:
-        # A compressed answer could unpack to any size.
+        # A compressed response could decompress to any size.
         fixed = {"accept": "application/json", "accept-encoding": "identity", "content-type": "application/json"}
         self._max_answer_bytes = max_answer_bytes
         self._client = httpx2.AsyncClient(headers={**headers, **fixed}, follow_redirects=False)
@@ -73,11 +73,11 @@ class BoundedClient:
         self._thread.start()
 
     def post(self, url: str, body: bytes, *, timeout_seconds: float) -> bytes:
-        """Return the body of the answer.
+        """Return the body of the response.
 
-        Raises ServiceTimeoutError when it is not there in time, AnswerTooLargeError when it is larger than allowed
-        (4 MiB by default), ServiceFaultError when the service cannot be reached or answers with another status than
-        200. No error repeats anything that was sent or received.
+        Raises ServiceTimeoutError after the time limit, AnswerTooLargeError for a body above the limit (4 MiB by
+        default), ServiceFaultError for an unreachable service or another status than 200. Errors contain nothing that
+        was sent or received.
         """
         future = asyncio.run_coroutine_threadsafe(self._post(url, body, timeout_seconds), self._loop)
         try:
@@ -87,7 +87,7 @@ class BoundedClient:
             raise ServiceTimeoutError from error
 
     def close(self) -> None:
-        """End the connections and the thread; the client cannot be used afterwards."""
+        """Close the connections and end the thread; the client cannot be used afterwards."""
         asyncio.run_coroutine_threadsafe(self._client.aclose(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -121,21 +121,16 @@ class BoundedClient:
 
 
 def retry_after(header: str, *, now: datetime) -> float | None:
-    """Return the seconds, 0 or more, that a Retry-After header asks for; None for one that is empty or junk.
+    """Return the seconds, 0 or more, of a Retry-After header; None for an empty or invalid one.
 
     It is a number of seconds or a date (RFC 9110, section 10.2.3).
     """
     try:
         seconds = float(header)
     except ValueError:
-        seconds = _seconds_until(header, now)
+        try:
+            moment = parsedate_to_datetime(header)
+        except ValueError:
+            return None
+        seconds = ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now).total_seconds()
     return max(0.0, seconds) if math.isfinite(seconds) else None
-
-
-def _seconds_until(date: str, now: datetime) -> float:
-    """Return the seconds until an HTTP date, NaN for what is none."""
-    try:
-        moment = parsedate_to_datetime(date)
-    except ValueError:
-        return math.nan
-    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now).total_seconds()

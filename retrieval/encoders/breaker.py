@@ -1,4 +1,4 @@
-"""Leaving a service alone for a while after it failed several times in a row."""
+"""A circuit breaker: pauses calls of a service after several consecutive failures."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,18 +16,18 @@ _T = TypeVar("_T")
 
 
 class BreakerState(StrEnum):
-    """What a breaker does with the next call."""
+    """The state of a breaker."""
 
-    #: It goes through.
+    #: Calls are allowed.
     CLOSED = "closed"
-    #: It is refused: the service is left alone.
+    #: Calls are refused.
     OPEN = "open"
-    #: One at a time goes through and tries the service.
+    #: One call at a time is allowed as a trial.
     HALF_OPEN = "half_open"
 
 
 class Attempt:
-    """A call that a breaker let through, until it is known what came of it; only what is said first counts."""
+    """An allowed call with an open result; only the first reported result counts."""
 
     def __init__(self, breaker: "CircuitBreaker", *, is_trial: bool) -> None:
         self._breaker = breaker
@@ -36,19 +36,19 @@ class Attempt:
         self._lock = Lock()
 
     def failed(self) -> None:
-        """Count it as a failure."""
+        """Report a failure."""
         if self._settles():
             self._breaker._fail(is_trial=self._is_trial)  # noqa: SLF001 -- the breaker's other half
 
     def succeeded(self) -> None:
-        """Count it as a success."""
+        """Report a success."""
         if self._settles():
             self._breaker._succeed(is_trial=self._is_trial)  # noqa: SLF001 -- the breaker's other half
 
     def dismissed(self) -> None:
-        """Count it as nothing: after a trial the next call may try."""
+        """Report no result: after a trial the next call is a trial."""
         if self._settles() and self._is_trial:
-            self._breaker._let_try()  # noqa: SLF001 -- the breaker's other half
+            self._breaker._allow_trial()  # noqa: SLF001 -- the breaker's other half
 
     def _settles(self) -> bool:
         with self._lock:
@@ -57,13 +57,12 @@ class Attempt:
 
 
 class CircuitBreaker:
-    """Counts failures in a row; after `failures` of them it is open and lets no call through for `open_seconds`.
+    """Counts consecutive failures; after `failures` of them it is open and refuses all calls for `open_seconds`.
 
-    Then one call at a time may try: `successes` of them in a row close the breaker, one failure opens it again. With
-    more than one success wanted, a service that comes and goes does not close and open it with every trial. A trial of
-    which nothing is heard any more is followed by another one after the same time. What a call says that began before
-    the breaker opened counts no more. `refusal` makes the error for calls that are not let through. Safe to share
-    between threads.
+    Then one call at a time is a trial: `successes` consecutive ones close the breaker, one failure opens it again. More
+    than one required success keeps an unstable service from closing and opening it with every trial. A trial without
+    a result is followed by another one after `open_seconds`. Results of calls that began before the breaker opened are
+    ignored. `refusal` creates the error for refused calls. Thread-safe.
     """
 
     def __init__(
@@ -77,24 +76,24 @@ class CircuitBreaker:
     ) -> None:
         self._limit = failures
         self._open_seconds = open_seconds
-        self._wanted = successes
+        self._required_successes = successes
         self._clock = clock
         self._refusal = refusal
         self._lock = Lock()
         self._failures = 0
         self._successes = 0
-        #: From when on the next call may try; None while it is closed.
+        #: Time of the next trial; None while the breaker is closed.
         self._tries_from: float | None = None
         self._is_trying = False
 
     @property
     def is_open(self) -> bool:
-        """Whether the last thing known of the service is that it fails; also while trials go on."""
+        """Whether the breaker is open or half open."""
         return self._tries_from is not None
 
     @property
     def state(self) -> BreakerState:
-        """Closed, open, or half open: while trials go on, and once the next call would be one."""
+        """The state; half open during a trial, and when the next call would be one."""
         with self._lock:
             if self._tries_from is None:
                 return BreakerState.CLOSED
@@ -103,21 +102,21 @@ class CircuitBreaker:
 
     @property
     def admits(self) -> bool:
-        """Whether a call that came now would be let through."""
+        """Whether a call would be allowed now."""
         with self._lock:
             return self._tries_from is None or self._clock() >= self._tries_from
 
     def call(self, work: Callable[[], _T], *, excused: tuple[type[Exception], ...] = ()) -> _T:
-        """Return what the work returns; raise the refusal at once while open.
+        """Return the result of the work; raise the refusal at once while open.
 
-        Its every exception is a failure, but for those `excused`, which tell nothing: then the next call may try.
+        All its exceptions are failures, except those `excused`, which count as no result.
         """
         with self.guarding(excused=excused):
             return work()
 
     @contextmanager
     def guarding(self, *, excused: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-        """Run a block as `call` runs its work; one that is broken off from outside tells nothing."""
+        """Run a block as `call` runs its work; an interrupted block counts as no result."""
         attempt = self.admitted()
         try:
             yield
@@ -133,20 +132,16 @@ class CircuitBreaker:
         attempt.succeeded()
 
     def admitted(self) -> Attempt:
-        """Return a call that may begin now, to be told later what came of it; raise the refusal while open."""
-        return Attempt(self, is_trial=self._admit())
-
-    def _admit(self) -> bool:
-        """Return whether the call tries an open breaker."""
+        """Return a call that may start now and whose result is reported later; raise the refusal while open."""
         with self._lock:
             if self._tries_from is None:
-                return False
+                return Attempt(self, is_trial=False)
             if (now := self._clock()) < self._tries_from:
                 raise self._refusal()
-            # Whoever comes while this call tries the service waits as after a failure.
+            # During the trial other calls are refused as after a failure.
             self._tries_from = now + self._open_seconds
             self._is_trying = True
-            return True
+            return Attempt(self, is_trial=True)
 
     def _fail(self, *, is_trial: bool) -> None:
         with self._lock:
@@ -157,7 +152,7 @@ class CircuitBreaker:
                 self._is_trying = False
                 self._successes = 0
 
-    def _let_try(self) -> None:
+    def _allow_trial(self) -> None:
         with self._lock:
             if self._tries_from is not None:
                 self._tries_from = self._clock()
@@ -171,6 +166,6 @@ class CircuitBreaker:
                 self._successes += 1
                 self._is_trying = False
                 self._tries_from = self._clock()
-                if self._successes >= self._wanted:
+                if self._successes >= self._required_successes:
                     self._failures = self._successes = 0
                     self._tries_from = None

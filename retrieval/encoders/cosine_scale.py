@@ -1,7 +1,7 @@
-"""How near a text is to a query on a scale that holds for every embedding model.
+"""Cosine similarity on a scale that is comparable between embedding models.
 
-Models differ in the cosine that they give to texts that have nothing to do with each other: with one it is 0, with
-another 0.4. Floors, grades and cliffs are numbers on a scale where such texts lie at 0.
+Models differ in the cosine of unrelated texts: 0 for one model, 0.4 for another. Floors, grades and cliffs are numbers
+on a scale on which unrelated texts have 0.
 """
 
 import logging
@@ -18,14 +18,13 @@ from retrieval.errors import EncoderError
 
 logger = logging.getLogger(__name__)
 
-#: The signal of a hit that another model than the searched index's found: what unrelated texts have there.
+#: The signal of a hit that the model of another index found: the cosine of unrelated texts by that model.
 NOISE: Final = "cosine_noise"
 
-#: A model that gives all texts nearly the same vector leaves no scale.
+#: Limit for models that give all texts nearly the same vector.
 _MAX_NOISE: Final = 0.95
 _TRY_SECONDS: Final = 60.0
-#: A question and a passage of each of several subjects; those of different subjects have
-#: nothing to do with each other, and no word in common.
+#: A question and a passage of each of several subjects; those of different subjects are unrelated and share no word.
 _SUBJECTS: Final = (
     (
         "sourdough baking time",
@@ -64,31 +63,31 @@ _SUBJECTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class CosineScale:
-    """Where the cosines of a model begin to mean something."""
+    """The scale of a model's cosines."""
 
-    #: What unrelated texts have on average, from 0 to below 1.
+    #: Mean cosine of unrelated texts, from 0 to below 1.
     noise: float = 0.0
-    #: Whether that was measured with the model; else cosines are taken as they are.
+    #: Whether the noise was measured with the model; else cosines are used unscaled.
     is_measured: bool = False
 
     def nearness(self, cosine: float) -> float:
-        """Return a cosine on the scale of all models: 0 for what unrelated texts have and less, 1 for the same text."""
+        """Return a scaled cosine: 0 for the cosine of unrelated texts and below, 1 for the same text."""
         return _nearness(cosine, self.noise)
 
     def nearness_of(self, hit: Hit) -> float | None:
-        """Return a hit's nearness by the model that found it; None where its cosine is not known."""
+        """Return a hit's scaled cosine by the model that found it; None without a cosine."""
         cosine = hit.signals.get("cosine")
         return None if cosine is None else _nearness(cosine, hit.signals.get(NOISE, self.noise))
 
     def __str__(self) -> str:
-        """Return what the trace says of it."""
+        """Return the scale's description for the trace."""
         if not self.is_measured:
-            return "cosines taken as they are"
+            return "unscaled cosines"
         return f"cosine {self.noise:.2f} counts as 0"
 
 
-#: The scale on which a cosine counts as what it is.
-AS_IT_IS: Final = CosineScale()
+#: The scale that leaves cosines unchanged.
+UNSCALED: Final = CosineScale()
 
 
 def _nearness(cosine: float, noise: float) -> float:
@@ -96,7 +95,7 @@ def _nearness(cosine: float, noise: float) -> float:
 
 
 def measured_scale(encoder: Encoder) -> CosineScale:
-    """Return the scale of a model by the mean cosine of questions and passages of different subjects.
+    """Measure the scale of a model: the mean cosine of questions and passages of different subjects.
 
     Raises EncoderError if the model fails.
     """
@@ -109,26 +108,26 @@ def measured_scale(encoder: Encoder) -> CosineScale:
 
 @dataclass
 class CosineScales:
-    """The scales of a process's models, each measured once. Safe to share between threads."""
+    """The scales of a process's models, each measured once. Thread-safe."""
 
     _known: dict[tuple[str, str], CosineScale] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
     _tries_from: float = 0.0
 
     def known(self, encoder: Encoder) -> CosineScale:
-        """Return the scale of a model; the cosines as they are while it has not been measured."""
-        return self._known.get((encoder.name, encoder.weights), AS_IT_IS)
+        """Return the measured scale of a model, or UNSCALED."""
+        return self._known.get((encoder.name, encoder.weights), UNSCALED)
 
     def measured(self, encoder: Encoder) -> CosineScale:
-        """Return the scale of a model, asking it for sixteen vectors the first time; raise EncoderError."""
+        """Return the scale of a model, and measure it with sixteen vectors the first time; raise EncoderError."""
         with self._lock:
             found = self._known.get((encoder.name, encoder.weights))
             if found is None:
                 found = self._known[encoder.name, encoder.weights] = measured_scale(encoder)
             return found
 
-    def measure_beside(self, encoder: Encoder) -> None:
-        """Measure a model that is not known in a thread of its own; one that fails is tried again after a minute."""
+    def measure_in_background(self, encoder: Encoder) -> None:
+        """Measure an unmeasured model in a separate thread; a failed measurement is retried after a minute."""
         if (encoder.name, encoder.weights) in self._known or monotonic() < self._tries_from:
             return
         self._tries_from = monotonic() + _TRY_SECONDS
@@ -138,4 +137,4 @@ class CosineScales:
         try:
             self.measured(encoder)
         except EncoderError as error:
-            logger.info("cosine_scale.left_out model=%s error=%s", encoder.name, type(error).__name__)
+            logger.info("cosine_scale.measurement_failed model=%s error=%s", encoder.name, type(error).__name__)

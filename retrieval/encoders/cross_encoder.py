@@ -1,4 +1,4 @@
-"""A local model that reads a query and a text together and says how well they match."""
+"""A local model that scores how well a query and a text match."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -13,23 +13,23 @@ from retrieval.encoders.manifest import (
     MODEL_FILE,
     TOKENIZER_FILE,
     CrossEncoderManifest,
-    read_cross_encoder_manifest,
+    read_manifest,
 )
 from retrieval.encoders.pooling import length_sorted_batches, pad
 from retrieval.encoders.reranker import TimeBox, checked_scores
-from retrieval.encoders.session import Session, input_names, open_session, side_by_side
-from retrieval.encoders.tokens import PairTokenizer, PairTokens
+from retrieval.encoders.session import Session, input_names, open_session, run_in_parallel
+from retrieval.encoders.tokenizer import PairTokenizer, PairTokens
 from retrieval.engine.types import ScoreType
 from retrieval.errors import EncoderError, RerankError
 
 logger = logging.getLogger(__name__)
 
-#: Outputs of a model that has one for "does not match" and one for "matches".
+#: Number of outputs of a model with the classes "does not match" and "matches".
 _TWO_CLASSES = 2
 
 
 class CrossEncoder:
-    """One model, loaded. Safe to call from several threads; `load_cross_encoder` makes it."""
+    """A loaded reranking model; thread-safe. `load_cross_encoder` creates it."""
 
     score_type = ScoreType.LOGIT
     blend_weight: float | None = None
@@ -59,8 +59,8 @@ class CrossEncoder:
     def score(self, query: str, texts: Sequence[str], *, timeout_seconds: float) -> list[float]:
         """Return one logit per text, in input order.
 
-        Pairs run longest first in batches of the manifest's size, as many at once as there are threads. Raises
-        RerankTimeoutError before a batch that would end too late, RerankError if the model fails.
+        Pairs run longest first in batches of the manifest's size, as many in parallel as there are threads. Raises
+        RerankTimeoutError before a batch that would exceed the time limit, RerankError if the model fails.
         """
         box = TimeBox(timeout_seconds, self._clock)
         pairs = box.run(lambda: self._tokenizer.encode(query, texts))
@@ -70,7 +70,7 @@ class CrossEncoder:
         def run(batch: Sequence[int]) -> NDArray[np.float64]:
             return box.run(lambda: self._run([pairs[position] for position in batch]))
 
-        for batch, scores in zip(batches, side_by_side(run, batches, threads=self._threads), strict=True):
+        for batch, scores in zip(batches, run_in_parallel(run, batches, threads=self._threads), strict=True):
             logits[batch] = scores
         return checked_scores(logits.tolist(), count=len(texts))
 
@@ -87,7 +87,7 @@ class CrossEncoder:
 
 
 def logits_of(output: NDArray[np.float32], *, model: str) -> NDArray[np.float64]:
-    """Return one number a pair: of the outputs (b,) and (b, 1) the only one, of (b, 2) the second less the first.
+    """Return one logit per pair: of the outputs (b,) and (b, 1) the only one, of (b, 2) the second minus the first.
 
     Raises EncoderError for an output of another shape.
     """
@@ -97,27 +97,22 @@ def logits_of(output: NDArray[np.float32], *, model: str) -> NDArray[np.float64]
     if numbers.ndim == _TWO_CLASSES and numbers.shape[1] in {1, _TWO_CLASSES}:
         only: NDArray[np.float64] = numbers[:, -1] - (numbers[:, 0] if numbers.shape[1] == _TWO_CLASSES else 0.0)
         return only
-    raise EncoderError(f"The model {model!r} gives an output of shape {output.shape}; it is no cross-encoder.")
+    raise EncoderError(f"The model {model!r} has an output of shape {output.shape}; it is not a cross-encoder.")
 
 
 def load_cross_encoder(directory: Path, *, threads: int | None = None) -> CrossEncoder:
-    """Return the cross-encoder of a model directory; `threads` batches run at once (default: one a core).
+    """Return the cross-encoder of a model directory; `threads` batches run in parallel (default: one per core).
 
     Raises ModelMissingError if the directory, its manifest or a file is missing, EncoderError if a file is damaged
     or the model scores no pairs.
     """
-    manifest = read_cross_encoder_manifest(directory)
+    manifest = read_manifest(directory, CrossEncoderManifest)
     tokenizer = PairTokenizer(directory / TOKENIZER_FILE, max_tokens=manifest.max_tokens)
     session = open_session(directory / MODEL_FILE)
     encoder = CrossEncoder(manifest, tokenizer, session, threads=threads or cores())
-    _check_fit(encoder)
-    logger.info("reranker.loaded name=%s", encoder.name)
-    return encoder
-
-
-def _check_fit(encoder: CrossEncoder) -> None:
-    """Raise EncoderError unless the model takes pairs and scores each of them."""
     try:
         encoder.score("query", ["a text", "another text, which is longer"], timeout_seconds=float("inf"))
     except RerankError as error:
         raise EncoderError(f"The model {encoder.name!r} cannot score a pair.") from error
+    logger.info("reranker.loaded name=%s", encoder.name)
+    return encoder

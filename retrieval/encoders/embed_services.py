@@ -1,4 +1,4 @@
-"""The embedding services: how each wants to be asked, and where its answer has the vectors."""
+"""The embedding services: requests and responses of each kind."""
 
 import base64
 import binascii
@@ -16,19 +16,19 @@ from retrieval.errors import EncoderError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedKind:
-    """The shape of one kind of service's requests."""
+    """The request format of a kind of service."""
 
-    #: Where the provider's own service listens.
+    #: The provider's address.
     address: str
     #: The request's field for the number of components.
     dim_field: str
-    #: The request's field and words for what a text is; empty for one that does not ask.
+    #: The request's field and values for the role of a text; empty if the service has none.
     role_field: str = ""
     query_role: str = ""
     document_role: str = ""
 
     def request(self, texts: Sequence[str], *, model: str, is_query: bool, dim: int, base64: bool) -> dict[str, Any]:
-        """Return the body that asks for the texts' vectors; `dim` 0 leaves their length to the model."""
+        """Return the request body for the texts' vectors; with `dim` 0 the model decides their length."""
         role = self.query_role if is_query else self.document_role
         return {
             "model": model,
@@ -55,33 +55,33 @@ EMBED_KINDS: Final[Mapping[str, EmbedKind]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedService:
-    """Which service is asked, and how. Raises ConfigError when something that it needs is missing."""
+    """The settings of an embedding service. Raises ConfigError for a missing setting."""
 
     #: A key of `EMBED_KINDS`.
     kind: str
     model: str
-    #: Components of the vectors that are kept.
+    #: Components of the stored vectors.
     dim: int
-    #: The address that requests go to, its path included; empty for the provider's own.
+    #: The address of requests with its path; empty for the provider's.
     url: str = ""
-    #: The model for queries where it differs from the one for documents; both must share a space.
+    #: The model for queries if it differs from the one for documents; both must share a vector space.
     query_model: str = ""
     api_key: str = field(default="", repr=False)
-    #: Who shortens vectors to `dim`: the "service", CoreCube ("here"), or nobody (""): then they must have that length.
+    #: Where vectors are shortened to `dim`: the "service", CoreCube ("here"), or nowhere (""): they have that length.
     shorten: str = ""
-    #: Ask for vectors as base64, a third of the size of numbers.
+    #: Request vectors as base64, a third of the size of JSON numbers.
     base64: bool = True
-    #: Longest text, in tokens of the local tokenizer.
+    #: Maximum length of a text, in tokens of the local tokenizer.
     max_tokens: int = 8000
-    #: Most texts and tokens in one request.
+    #: Maximum number of texts and tokens per request.
     batch_texts: int = 64
     batch_tokens: int = 60_000
-    #: Requests at once.
+    #: Concurrent requests.
     calls: int = 8
-    #: 0 limits nothing.
+    #: 0 for no limit.
     requests_per_minute: int = 0
     tokens_per_minute: int = 0
-    #: Times that documents are tried, and the seconds that one try may take; queries have one try.
+    #: Attempts for documents, and the time limit of one attempt; queries have one attempt.
     attempts: int = 6
     timeout_seconds: float = 60.0
     query_timeout_seconds: float = 1.0
@@ -96,16 +96,16 @@ class EmbedService:
 
     @property
     def shape(self) -> EmbedKind:
-        """How the service is asked."""
+        """The request format."""
         return EMBED_KINDS[self.kind]
 
     @property
     def address(self) -> str:
-        """Where requests go."""
+        """The address of requests."""
         return self.url or self.shape.address
 
     def body(self, texts: Sequence[str], *, is_query: bool) -> dict[str, Any]:
-        """Return the request for the texts' vectors."""
+        """Return the request body for the texts' vectors."""
         return self.shape.request(
             texts,
             model=(self.query_model or self.model) if is_query else self.model,
@@ -117,39 +117,39 @@ class EmbedService:
     def vectors(self, answer: object, *, count: int) -> Floats:
         """Return the unit vectors of the request's texts, shape (count, dim), in its order.
 
-        Raises EncoderError unless the answer has exactly one vector for each text, of the right length and of finite
+        Raises EncoderError unless the response has exactly one vector for each text, of the right length and of finite
         numbers that are not all 0.
         """
         rows = _rows(answer, count=count)
         max_length = max(map(len, rows))
         if any(len(row) != max_length for row in rows):
-            raise garbage("its vectors differ in length")
+            raise invalid_response("its vectors differ in length")
         if max_length != self.dim and not (self.shorten == "here" and max_length > self.dim):
-            raise EncoderError(f"The embedding service gives vectors of {max_length} numbers, not of {self.dim}.")
-        kept = np.stack(rows)[:, : self.dim]
-        if not np.isfinite(kept).all() or not kept.any(axis=1).all():
-            raise garbage("a vector is no direction")
-        return unit_length(kept)
+            raise EncoderError(f"The embedding service returns {max_length} dimensions instead of {self.dim}.")
+        vectors = np.stack(rows)[:, : self.dim]
+        if not np.isfinite(vectors).all() or not vectors.any(axis=1).all():
+            raise invalid_response("a vector has no direction")
+        return unit_length(vectors)
 
 
-def garbage(detail: str) -> EncoderError:
-    """Return the error for an answer that makes no sense; it repeats nothing of the answer."""
-    return EncoderError(f"The embedding service answered garbage: {detail}.")
+def invalid_response(detail: str) -> EncoderError:
+    """Return the error for an invalid response; it contains nothing of the response."""
+    return EncoderError(f"The embedding service returned an invalid response: {detail}.")
 
 
 def _rows(answer: object, *, count: int) -> list[Floats]:
-    """Return the answer's vectors in the order of the request."""
+    """Return the response's vectors in the order of the request."""
     data = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(data, list):
-        raise garbage("it holds no list of vectors")
+        raise invalid_response("it has no list of vectors")
     found: dict[int, Floats] = {}
     for row in data:
         index = row.get("index") if isinstance(row, dict) else None
         if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < count or index in found:
-            raise garbage(f"a vector belongs to none of the {count} texts")
+            raise invalid_response(f"a vector belongs to none of the {count} texts")
         found[index] = _numbers(row.get("embedding"))
     if len(found) != count or not found:
-        raise garbage(f"{len(found)} vectors for {count} texts")
+        raise invalid_response(f"{len(found)} vectors for {count} texts")
     return [found[index] for index in range(count)]
 
 
@@ -161,6 +161,6 @@ def _numbers(value: object) -> Floats:
         if isinstance(value, list) and value and all(type(number) in {int, float} for number in value):
             return np.array(value, np.float32)
     except (binascii.Error, ValueError, OverflowError):
-        # Without its cause, whose message may repeat what was received.
-        raise garbage("a vector cannot be read") from None
-    raise garbage("a vector is no list of numbers")
+        # Without its cause: its message may contain parts of the response.
+        raise invalid_response("a vector cannot be decoded") from None
+    raise invalid_response("a vector is not a list of numbers")

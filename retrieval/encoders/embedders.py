@@ -1,13 +1,115 @@
-"""The embedding models that the settings offer."""
+"""The embedding models of an installation, by its settings and its model folders."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final
 
 from django.conf import settings
 
-from retrieval.encoders.choice import Choice, Choices
+from corecube.errors import ConfigError
+from retrieval.encoders.embed_services import EmbedService
+from retrieval.encoders.manifest import TOKENIZER_FILE, Manifest, read_manifest
+from retrieval.encoders.onnx_encoder import load_encoder
+from retrieval.encoders.protocol import Encoder
+from retrieval.encoders.remote_encoder import RemoteEncoder
+from retrieval.encoders.tokenizer import ModelTokenizer
 from retrieval.models import EmbeddingIndex
+
+_LOCAL: Final = "local:"
+_FOLDER: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,199}", re.ASCII | re.IGNORECASE)
+#: Concurrent threads load a model once.
+_loading: Final = Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An available embedding model: a folder, or a model of a service."""
+
+    #: A model folder: the model, or the tokenizer for a service.
+    directory: Path
+    #: Number of components that a local model's vectors are truncated to; 0 for no truncation.
+    dim: int = 0
+    #: None for a local model.
+    service: EmbedService | None = None
+
+    @property
+    def source(self) -> str:
+        """The source of the model, as an embedding index stores it."""
+        return self.service.kind if self.service else f"{_LOCAL}{self.directory.name}"
+
+    def load(self) -> Encoder:
+        """Return the encoder, the same instance each time.
+
+        Raises ModelMissingError if a file is missing, EncoderError if one is damaged, ConfigError.
+        """
+        with _loading:
+            return _loaded(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """The embedding models of an installation's settings."""
+
+    models_dir: Path
+    model: str
+    dim: int = 0
+    #: Fields of an `EmbedService`; None without a service.
+    service: Mapping[str, Any] | None = field(default=None, repr=False)
+    next_service: Mapping[str, Any] | None = field(default=None, repr=False)
+    calls: int = 8
+
+    def configured(self) -> Choice:
+        """Return the model for the first index."""
+        return self._at_service(self.service) if self.service else self.local(self.model, self.dim)
+
+    def next(self) -> Choice:
+        """Return the next service to change to; raise ConfigError if none is configured."""
+        if not self.next_service:
+            raise ConfigError("CORECUBE_NEXT_EMBEDDER is not set.")
+        return self._at_service(self.next_service)
+
+    def local(self, folder: str, dim: int = 0) -> Choice:
+        """Return a local model; raise ConfigError for an invalid folder name."""
+        if not _FOLDER.fullmatch(folder):
+            raise ConfigError(f"{folder!r} is not a name of a model folder.")
+        return Choice(self.models_dir / folder, dim)
+
+    def of_index(self, *, source: str, model: str, dim: int) -> Choice:
+        """Return the model of an index's vectors.
+
+        Raises ConfigError if the settings do not describe its service, ModelMissingError.
+        """
+        if not source or source.startswith(_LOCAL):
+            choice = self.local(source.removeprefix(_LOCAL) or model)
+            full_dim = read_manifest(choice.directory, Manifest).dim
+            return choice if dim == full_dim else self.local(choice.directory.name, dim)
+        for fields in (self.service, self.next_service):
+            if fields and (fields["kind"], fields["model"], fields["dim"]) == (source, model, dim):
+                return self._at_service(fields)
+        raise ConfigError(
+            f"The embedding index was built with {model} ({dim} dimensions) of a {source} service, but neither"
+            " CORECUBE_EMBEDDER nor CORECUBE_NEXT_EMBEDDER describes it."
+        )
+
+    def _at_service(self, fields: Mapping[str, Any]) -> Choice:
+        return Choice(self.models_dir / self.model, service=EmbedService(**fields, calls=self.calls))
+
+
+@cache
+def _loaded(choice: Choice) -> Encoder:
+    if choice.service is None:
+        return load_encoder(choice.directory, dim=choice.dim)
+    read_manifest(choice.directory, Manifest)
+    tokenizer = ModelTokenizer(choice.directory / TOKENIZER_FILE, max_tokens=choice.service.max_tokens)
+    return RemoteEncoder(choice.service, tokenizer)
 
 
 def choices() -> Choices:
-    """Return what the installation's settings offer."""
+    """Return the embedding models of the settings."""
     return Choices(
         models_dir=settings.CORECUBE_MODELS_DIR,
         model=settings.CORECUBE_MODEL,
@@ -19,5 +121,5 @@ def choices() -> Choices:
 
 
 def of_index(row: EmbeddingIndex) -> Choice:
-    """Return the model that made an index's vectors; raise ConfigError, ModelMissingError or EncoderError."""
+    """Return the model of an index's vectors; raise ConfigError, ModelMissingError or EncoderError."""
     return choices().of_index(source=row.source, model=row.model, dim=row.dim)

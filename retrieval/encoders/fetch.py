@@ -1,4 +1,4 @@
-"""Fetching a model into the models directory: verified, quantised where that is ours to do, and put in place whole."""
+"""Fetching a model into the models directory: verified, quantised if needed, and installed atomically."""
 
 import shutil
 import tempfile
@@ -26,9 +26,9 @@ from retrieval.errors import EncoderError
 
 _WORKSPACE_PREFIX: Final = ".fetch-"
 _ABANDONED_AFTER_SECONDS: Final = 6 * 3600
-#: Padded tokens in one run of a full-precision model, where texts do not change each other.
+#: Padded tokens per run of a full-precision model, whose texts do not affect each other.
 _FP32_BATCH_TOKENS: Final = 2048
-#: int8 moves a short text by up to 0.007; a processor whose int8 sums overflow moves it much further.
+#: int8 changes the cosine of a short text by up to 0.007; overflowing int8 sums change it much more.
 _MIN_COSINE: Final = 0.98
 _PROBES: Final = (
     "How do I roll back a release?",
@@ -45,27 +45,31 @@ def fetch_model(
     precision: Precision = Precision.INT8,
     force: bool = False,
 ) -> Path:
-    """Return the directory of the model, fetched unless it is there and intact (`force` fetches it anyway).
+    """Return the directory of the model, and fetch it unless it is intact (`force` always fetches it).
 
-    Raises EncoderError when no recipe leads to it. Interrupted at any point, it leaves no half-made model.
+    Raises EncoderError if no recipe works. An interruption leaves no incomplete model.
     """
     target = models_dir / model.directory_name(precision)
     if not force and _is_intact(target):
-        report(f"{target.name} is there already.")
+        report(f"{target.name} is already installed.")
         return target
     models_dir.mkdir(parents=True, exist_ok=True)
-    _sweep(models_dir)
+    _remove_abandoned(models_dir)
     with tempfile.TemporaryDirectory(prefix=_WORKSPACE_PREFIX, dir=models_dir) as folder:
         workspace = Path(folder)
-        _put_in_place(_first_working(model, precision, workspace, report), target, workspace)
+        built = _first_working(model, precision, workspace, report)
+        if target.exists():
+            # It is deleted with the workspace.
+            target.rename(workspace / "replaced")
+        built.rename(target)
     report(f"{target.name} is ready.")
     return target
 
 
 def _first_working(model: KnownModel, precision: Precision, workspace: Path, report: Report) -> Path:
-    """Return the directory that the first working recipe made."""
+    """Return the directory of the first working recipe."""
     recipes = [recipe for recipe in model.recipes if recipe.float_weights or precision is Precision.INT8]
-    failures = [] if recipes else ["No full-precision weights of it are known."]
+    failures = [] if recipes else ["There are no full-precision weights."]
     for number, recipe in enumerate(recipes, start=1):
         try:
             return _build(model, recipe, precision, workspace / f"recipe-{number}", report)
@@ -97,7 +101,7 @@ def _build(model: KnownModel, recipe: Recipe, precision: Precision, workspace: P
 
 
 def _assemble(model: KnownModel, recipe: Recipe, precision: Precision, *, weights: Path, tokenizer: Path) -> Path:
-    """Return a model directory beside the weights, which are moved into it."""
+    """Return a model directory next to the weights, which are moved into it."""
     directory = weights.parent / "models" / model.directory_name(precision)
     directory.mkdir(parents=True)
     weights.rename(directory / MODEL_FILE)
@@ -107,7 +111,7 @@ def _assemble(model: KnownModel, recipe: Recipe, precision: Precision, *, weight
 
 
 def _manifest(model: KnownModel, recipe: Recipe, precision: Precision, directory: Path) -> ModelManifest:
-    """Return the manifest of a model whose files lie in the directory; raise EncoderError for an unknown kind."""
+    """Return the manifest of a model in this directory; raise EncoderError for an unknown kind."""
     common: dict[str, Any] = {
         "name": directory.name,
         "max_tokens": model.max_tokens,
@@ -129,22 +133,15 @@ def _manifest(model: KnownModel, recipe: Recipe, precision: Precision, directory
             document_prefix=model.document_prefix,
             normalise=True,
         )
-    raise EncoderError(f"{model.name} is of no kind that CoreCube can use.")
+    raise EncoderError(f"CoreCube does not support the kind of the model {model.name}.")
 
 
 def _require_agreement(quantised: Path, full: Path) -> None:
-    """Raise EncoderError unless the quantised model's vectors point, on this processor, where the full model's do."""
+    """Raise EncoderError unless the quantised model agrees with the full model on this processor."""
     vectors = [load_encoder(directory).encode_documents(_PROBES) for directory in (quantised, full)]
     cosine = float(np.sum(vectors[0] * vectors[1], axis=1).min())
     if cosine < _MIN_COSINE:
-        raise EncoderError(f"The quantised model does not agree with its original here (cosine {cosine:.3f}).")
-
-
-def _put_in_place(built: Path, target: Path, workspace: Path) -> None:
-    """Move the new directory to its place; an old one leaves with the workspace."""
-    if target.exists():
-        target.rename(workspace / "replaced")
-    built.rename(target)
+        raise EncoderError(f"The quantised model differs from its original on this machine (cosine {cosine:.3f}).")
 
 
 def _is_intact(directory: Path) -> bool:
@@ -155,8 +152,8 @@ def _is_intact(directory: Path) -> bool:
     return True
 
 
-def _sweep(models_dir: Path) -> None:
-    """Remove the workspaces that killed fetches left behind; a younger one may be at work."""
+def _remove_abandoned(models_dir: Path) -> None:
+    """Remove the old workspaces of killed fetches; a newer one may be in use."""
     for left in models_dir.glob(f"{_WORKSPACE_PREFIX}*"):
         if time.time() - left.stat().st_mtime > _ABANDONED_AFTER_SECONDS:
             shutil.rmtree(left, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Models that give each token of a text a vector: those trained for late interaction, and embedding models."""
+"""Models with a vector for each token: those trained for late interaction, and embedding models."""
 
 import logging
 from collections.abc import Sequence
@@ -17,16 +17,16 @@ from retrieval.encoders.manifest import (
     read_any_manifest,
 )
 from retrieval.encoders.onnx_encoder import OnnxEncoder, load_encoder
-from retrieval.encoders.pooling import pad, unit_length
-from retrieval.encoders.session import Session, input_names, open_session, side_by_side
-from retrieval.encoders.tokens import ModelTokenizer
+from retrieval.encoders.pooling import unit_length
+from retrieval.encoders.session import Session, input_names, open_session, run_in_parallel, run_texts
+from retrieval.encoders.tokenizer import ModelTokenizer
 from retrieval.errors import EncoderError
 
 logger = logging.getLogger(__name__)
 
 
 class LateEncoder(Protocol):
-    """Gives the tokens of queries and documents vectors; safe to call from several threads."""
+    """Encodes the tokens of queries and documents; thread-safe."""
 
     @property
     def name(self) -> str:
@@ -34,7 +34,7 @@ class LateEncoder(Protocol):
 
     @property
     def weights(self) -> str:
-        """Tells the model's weights apart from others under the same name."""
+        """Identifies the weights among models of the same name."""
 
     @property
     def dim(self) -> int:
@@ -42,7 +42,7 @@ class LateEncoder(Protocol):
 
     @property
     def threads(self) -> int:
-        """Texts that it encodes at once."""
+        """Number of texts that it encodes in parallel."""
 
     def query_vectors(self, text: str) -> NDArray[np.float32]:
         """Return the unit vectors of a query's tokens, shape (tokens, dim); raise EncoderError."""
@@ -52,7 +52,7 @@ class LateEncoder(Protocol):
 
 
 class EmbeddingTokens:
-    """The token vectors of an embedding model, which nobody trained for it."""
+    """The token vectors of an embedding model that is not trained for late interaction."""
 
     def __init__(self, encoder: OnnxEncoder) -> None:
         self._encoder = encoder
@@ -71,7 +71,7 @@ class EmbeddingTokens:
 
 
 class TrainedTokens:
-    """A model that was trained for late interaction; `load_late_encoder` makes it."""
+    """A model that is trained for late interaction; `load_late_encoder` creates it."""
 
     def __init__(
         self, manifest: LateInteractionManifest, tokenizer: ModelTokenizer, session: Session, *, threads: int
@@ -86,46 +86,41 @@ class TrainedTokens:
         self._inputs = input_names(session, model=manifest.name)
 
     def query_vectors(self, text: str) -> NDArray[np.float32]:
-        """Return the unit vectors of a query's tokens, the masks that fill it up among them; raise EncoderError."""
+        """Return the unit vectors of a query's tokens, including padding with mask tokens; raise EncoderError."""
         ids = self._marked(self._tokenizer.encode([text])[0], self.manifest.query_mark)
         length = self.manifest.query_tokens
         return self._run([*ids, *[self.manifest.mask_token] * (length - len(ids))] if length else ids)
 
     def document_vectors(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
-        """Return the unit vectors of each text's tokens, marks included; raise EncoderError."""
+        """Return the unit vectors of each text's tokens, including marks; raise EncoderError."""
         inputs = [self._marked(ids, self.manifest.document_mark) for ids in self._tokenizer.encode(texts)]
-        return list(side_by_side(self._run, inputs, threads=self.threads))
+        return list(run_in_parallel(self._run, inputs, threads=self.threads))
 
     def _marked(self, ids: Sequence[int], mark: int) -> list[int]:
         return [*ids[:1], *([mark] if mark >= 0 else []), *ids[1:]]
 
     def _run(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
-        ids, mask = pad([token_ids])
-        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        try:
-            states = self._session.run(None, {name: feed[name] for name in self._inputs})[0]
-        except Exception as error:  # onnxruntime's errors share no base class of their own
-            raise EncoderError(f"The model {self.name!r} failed: {error}") from error
+        states, _ = run_texts(self._session, [token_ids], inputs=self._inputs, model=self.name)
         if states.shape[2:] != (self.dim,):
-            raise EncoderError(f"The model {self.name!r} gives vectors of shape {states.shape}, not of {self.dim}.")
+            raise EncoderError(f"The model {self.name!r} has vectors of shape {states.shape}, not of {self.dim}.")
         return unit_length(states[0])
 
 
 def load_late_encoder(directory: Path, *, threads: int | None = None) -> LateEncoder:
-    """Return what gives tokens vectors by the model of a directory: of late interaction, or an embedding model.
+    """Return the token encoder of a model directory: a late-interaction model or an embedding model.
 
     Raises ModelMissingError if the directory, its manifest or a file is missing, EncoderError for a model of
-    another kind, and if a file is damaged or the model does not fit its manifest.
+    another kind, a damaged file, or a model that does not match its manifest.
     """
     manifest = read_any_manifest(directory)
     if isinstance(manifest, Manifest):
         return EmbeddingTokens(load_encoder(directory, threads=threads))
     if not isinstance(manifest, LateInteractionManifest):
-        raise EncoderError(f"The model {manifest.name!r} is of the kind {manifest.kind}; it gives no tokens vectors.")
-    # One token less, as the mark joins them.
+        raise EncoderError(f"The model {manifest.name!r} of the kind {manifest.kind} has no token vectors.")
+    # One token is for the mark.
     tokenizer = ModelTokenizer(directory / TOKENIZER_FILE, max_tokens=manifest.max_tokens - 1)
     session = open_session(directory / MODEL_FILE)
     encoder = TrainedTokens(manifest, tokenizer, session, threads=threads or cores())
     encoder.query_vectors("query")
-    logger.info("late.loaded name=%s dim=%d", encoder.name, encoder.dim)
+    logger.info("late_encoder.loaded name=%s dim=%d", encoder.name, encoder.dim)
     return encoder

@@ -1,4 +1,4 @@
-"""The models that lie on this machine."""
+"""The models on this machine."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from retrieval.errors import EncoderError, ModelMissingError
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """A folder of a model."""
+    """A model folder."""
 
     name: str
-    #: None for one that is incomplete or damaged.
+    #: None for an incomplete or damaged model.
     manifest: ModelManifest | None
     #: "ready", "incomplete" or "damaged".
     state: str
@@ -25,16 +25,16 @@ class LocalModel:
         return isinstance(self.manifest, Manifest)
 
 
-def present(models_dir: Path) -> list[str]:
-    """Return the names of the folders of models, known or the user's own; workspaces start with a dot."""
+def model_names(models_dir: Path) -> list[str]:
+    """Return the names of the model folders; workspaces start with a dot."""
     if not models_dir.is_dir():
         return []
     return sorted(entry.name for entry in models_dir.iterdir() if entry.is_dir() and not entry.name.startswith("."))
 
 
 def local_models(models_dir: Path) -> Iterator[LocalModel]:
-    """Yield every model of the folder, by name. Reads their manifests and loads none."""
-    for name in present(models_dir):
+    """Yield the models of a folder by name; only their manifests are read."""
+    for name in model_names(models_dir):
         yield _model(models_dir / name)
 
 

@@ -1,4 +1,4 @@
-"""A model directory: its networks, `tokenizer.json` and the `manifest.json` that says how to use them."""
+"""A model directory: its networks, `tokenizer.json`, and `manifest.json`, which describes how to use them."""
 
 import hashlib
 import json
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar, Final
+from typing import ClassVar, Final, TypeVar
 
 from retrieval.encoders.pooling import POOLINGS
 from retrieval.errors import EncoderError, ModelMissingError
@@ -14,62 +14,61 @@ from retrieval.errors import EncoderError, ModelMissingError
 MODEL_FILE: Final = "model.onnx"
 TOKENIZER_FILE: Final = "tokenizer.json"
 MANIFEST_FILE: Final = "manifest.json"
-#: The two halves of a model that writes texts.
+#: The two networks of a model that generates text.
 ENCODER_FILE: Final = "encoder_model.onnx"
 DECODER_FILE: Final = "decoder_model.onnx"
-#: Words of one sparse vector that pgvector's HNSW index takes.
+#: Maximum number of words of a sparse vector in pgvector's HNSW index.
 MAX_TERMS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelManifest:
-    """What the manifests of all kinds of models say."""
+    """The common fields of the manifests of all kinds of models."""
 
-    #: What the model is, as the file and people call it.
+    #: The kind in the file and on pages.
     kind: ClassVar[str]
-    #: The marks that every input gets; a limit must leave room beside them.
+    #: Special tokens of every input; max_tokens must be larger.
     special_tokens: ClassVar[int]
-    #: The files that it cannot do without.
-    needed_files: ClassVar[frozenset[str]] = frozenset({MODEL_FILE, TOKENIZER_FILE})
+    required_files: ClassVar[frozenset[str]] = frozenset({MODEL_FILE, TOKENIZER_FILE})
 
     name: str
-    #: Longest input that the model reads, special tokens included.
+    #: Maximum input length, including special tokens.
     max_tokens: int
-    #: Padded tokens in one run of the model; 0 runs every input alone (see `Precision` in the catalog).
+    #: Padded tokens per run of the model; with 0 every input runs separately (see `Precision` in the catalog).
     batch_tokens: int
     quantisation: str
     source: str
-    #: sha256 of the weights as they were fetched, before any conversion here.
+    #: sha256 of the fetched weights, before any conversion here.
     source_sha256: str
     licence: str
-    #: sha256 of each file of the directory, by its name.
+    #: sha256 of each file of the directory, by name.
     files: Mapping[str, str]
 
     def __post_init__(self) -> None:
         if not (self.max_tokens > self.special_tokens and self.batch_tokens >= 0):
-            raise ValueError("max_tokens and batch_tokens must be sizes")
-        if missing := self.needed_files - set(self.files):
-            raise ValueError(f"files does not name {', '.join(sorted(missing))}")
+            raise ValueError("max_tokens or batch_tokens is too small")
+        if missing := self.required_files - set(self.files):
+            raise ValueError(f"files lacks {', '.join(sorted(missing))}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest(ModelManifest):
-    """How one embedding model is used, and where its files come from."""
+    """The manifest of an embedding model."""
 
     kind: ClassVar[str] = "embedding"
     special_tokens: ClassVar[int] = 2
 
     #: Components of a vector.
     dim: int
-    #: How token states become one vector; a key of `POOLINGS`.
+    #: A key of `POOLINGS`.
     pooling: str
-    #: Put before a query and before a document; the model was trained with them.
+    #: Prefixes of queries and documents that the model was trained with.
     query_prefix: str
     document_prefix: str
-    #: Whether vectors are brought to unit length.
+    #: Whether vectors are normalised to unit length.
     normalise: bool
-    #: Fewest components that a vector may be cut to, for a model trained so that its first ones carry most (Kusupati
-    #: et al., Matryoshka Representation Learning, 2022); 0 for a model whose vectors must stay whole.
+    #: Minimum number of components after truncation, for a model trained for it (Kusupati et al., Matryoshka
+    #: Representation Learning, 2022); 0 for a model without truncation.
     min_dim: int = 0
 
     def __post_init__(self) -> None:
@@ -77,93 +76,94 @@ class Manifest(ModelManifest):
         if self.pooling not in POOLINGS:
             raise ValueError(f"pooling must be one of {', '.join(POOLINGS)}, not {self.pooling!r}")
         if self.dim <= 0:
-            raise ValueError("dim must be a size")
+            raise ValueError("dim must be positive")
         if not 0 <= self.min_dim <= self.dim:
-            raise ValueError("min_dim must lie between 0 and dim")
+            raise ValueError("min_dim must be between 0 and dim")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrossEncoderManifest(ModelManifest):
-    """How one reranking model, which reads a query and a text together, is used."""
+    """The manifest of a reranking model, which reads a query and a text together."""
 
     kind: ClassVar[str] = "cross-encoder"
-    # Two tokens of the query and of the text, at the least, beside the three marks of a pair.
+    # The three special tokens of a pair, and room for the query and the text.
     special_tokens: ClassVar[int] = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seq2SeqManifest(ModelManifest):
-    """How one model that reads a text and writes short ones is used."""
+    """The manifest of a model that reads a text and generates short ones."""
 
     kind: ClassVar[str] = "seq2seq"
     special_tokens: ClassVar[int] = 1
-    needed_files: ClassVar[frozenset[str]] = frozenset({ENCODER_FILE, DECODER_FILE, TOKENIZER_FILE})
+    required_files: ClassVar[frozenset[str]] = frozenset({ENCODER_FILE, DECODER_FILE, TOKENIZER_FILE})
 
-    #: Put before a text; the model was trained with it.
+    #: Prefix of a text that the model was trained with.
     prefix: str
-    #: The token that starts what is written, and the one that ends it.
+    #: The first and the last token of generated texts.
     start_token: int
     end_token: int
     max_new_tokens: int = 32
-    #: How many of the likeliest tokens one is drawn from.
+    #: Number of the likeliest tokens for sampling (top k).
     sampled_from: int = 10
 
     def __post_init__(self) -> None:
         ModelManifest.__post_init__(self)
         if min(self.start_token, self.end_token) < 0 or min(self.max_new_tokens, self.sampled_from) < 1:
-            raise ValueError("tokens must be numbers of tokens, max_new_tokens and sampled_from sizes")
+            raise ValueError("start_token, end_token, max_new_tokens or sampled_from is too small")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparseManifest(ModelManifest):
-    """How one model that weighs the words of its vocabulary (SPLADE) is used."""
+    """The manifest of a model that weights the words of its vocabulary (SPLADE)."""
 
     kind: ClassVar[str] = "sparse"
     special_tokens: ClassVar[int] = 2
 
-    #: Words of the vocabulary: the numbers that the model gives for each token, or for the text.
+    #: Size of the vocabulary: the last axis of the model's output.
     vocabulary: int
-    #: Words that a chunk and a query keep, the heaviest; an HNSW index takes no more than 1,000.
+    #: Number of words of the highest weights per chunk and per query; an HNSW index allows 1,000.
     max_terms: int = 256
     query_terms: int = 64
 
     def __post_init__(self) -> None:
         ModelManifest.__post_init__(self)
         if not (1 <= self.query_terms <= MAX_TERMS and 1 <= self.max_terms <= MAX_TERMS and self.vocabulary > 0):
-            raise ValueError(f"vocabulary must be a size, max_terms and query_terms lie between 1 and {MAX_TERMS}")
+            raise ValueError(f"vocabulary must be positive, max_terms and query_terms between 1 and {MAX_TERMS}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LateInteractionManifest(ModelManifest):
-    """How one model that gives each token a vector for late interaction (ColBERT) is used."""
+    """The manifest of a model with a vector for each token, for late interaction (ColBERT)."""
 
     kind: ClassVar[str] = "late-interaction"
     special_tokens: ClassVar[int] = 3
 
     #: Components of a token's vector.
     dim: int
-    #: Tokens put after the first mark of a query and of a document; -1 for none.
+    #: Tokens after the first special token of a query and of a document; -1 for none.
     query_mark: int = -1
     document_mark: int = -1
-    #: A shorter query is filled up to this length with the mask token, which the model is trained to read; 0 for not.
+    #: Shorter queries are padded to this length with the mask token; 0 for no padding.
     query_tokens: int = 32
     mask_token: int = -1
 
     def __post_init__(self) -> None:
         ModelManifest.__post_init__(self)
         if self.dim <= 0 or not 0 <= self.query_tokens <= self.max_tokens:
-            raise ValueError("dim must be a size, query_tokens at most max_tokens")
+            raise ValueError("dim must be positive, query_tokens at most max_tokens")
         if self.query_tokens and self.mask_token < 0:
             raise ValueError("query_tokens needs a mask_token")
 
 
+_ManifestT = TypeVar("_ManifestT", bound=ModelManifest)
 _KINDS: Final[Mapping[str, type[ModelManifest]]] = MappingProxyType(
     {
         manifest.kind: manifest
         for manifest in (Manifest, CrossEncoderManifest, Seq2SeqManifest, SparseManifest, LateInteractionManifest)
     }
 )
-#: Fields that manifests of earlier releases name otherwise.
+#: Field names of earlier releases.
 _RENAMED: Final[Mapping[str, str]] = MappingProxyType(
     {"smallest_dim": "min_dim", "most_new_tokens": "max_new_tokens", "most_terms": "max_terms"}
 )
@@ -172,11 +172,11 @@ _RENAMED: Final[Mapping[str, str]] = MappingProxyType(
 def read_any_manifest(directory: Path) -> ModelManifest:
     """Return the manifest of a model directory of any kind.
 
-    Raises ModelMissingError if the directory or a file that the manifest names is missing, EncoderError if the
-    manifest cannot be understood.
+    Raises ModelMissingError if the directory or a file of the manifest is missing, EncoderError for an invalid
+    manifest.
     """
     try:
-        manifest = _understood(json.loads((directory / MANIFEST_FILE).read_text(encoding="utf-8")))
+        manifest = _parsed(json.loads((directory / MANIFEST_FILE).read_text(encoding="utf-8")))
     except (FileNotFoundError, NotADirectoryError) as error:
         raise ModelMissingError(_missing(directory)) from error
     except (OSError, TypeError, ValueError) as error:
@@ -188,35 +188,11 @@ def read_any_manifest(directory: Path) -> ModelManifest:
     return manifest
 
 
-def read_manifest(directory: Path) -> Manifest:
-    """Return the manifest of an embedding model; raise as `read_any_manifest`, and EncoderError for another kind."""
+def read_manifest(directory: Path, expected: type[_ManifestT]) -> _ManifestT:
+    """Return the manifest of a model of the expected kind; raise as `read_any_manifest`, EncoderError for another."""
     manifest = read_any_manifest(directory)
-    if not isinstance(manifest, Manifest):
-        raise EncoderError(f"The model {manifest.name!r} is a {manifest.kind} model; it makes no embeddings.")
-    return manifest
-
-
-def read_cross_encoder_manifest(directory: Path) -> CrossEncoderManifest:
-    """Return the manifest of a cross-encoder; raise as `read_any_manifest`, and EncoderError for another kind."""
-    manifest = read_any_manifest(directory)
-    if not isinstance(manifest, CrossEncoderManifest):
-        raise EncoderError(f"The model {manifest.name!r} is an {manifest.kind} model; it scores no pairs.")
-    return manifest
-
-
-def read_seq2seq_manifest(directory: Path) -> Seq2SeqManifest:
-    """Return the manifest of a model that writes texts; raise as `read_any_manifest`, and EncoderError for another."""
-    manifest = read_any_manifest(directory)
-    if not isinstance(manifest, Seq2SeqManifest):
-        raise EncoderError(f"The model {manifest.name!r} is of the kind {manifest.kind}; it writes no texts.")
-    return manifest
-
-
-def read_sparse_manifest(directory: Path) -> SparseManifest:
-    """Return the manifest of a model that weighs words; raise as `read_any_manifest`, and EncoderError for another."""
-    manifest = read_any_manifest(directory)
-    if not isinstance(manifest, SparseManifest):
-        raise EncoderError(f"The model {manifest.name!r} is of the kind {manifest.kind}; it makes no sparse vectors.")
+    if not isinstance(manifest, expected):
+        raise EncoderError(f"The model {manifest.name!r} has the kind {manifest.kind!r}, not {expected.kind!r}.")
     return manifest
 
 
@@ -229,12 +205,12 @@ def write_manifest(manifest: ModelManifest, directory: Path) -> None:
 def verify_files(directory: Path) -> ModelManifest:
     """Return the manifest after comparing every file with its sha256.
 
-    Raises EncoderError naming the first file that differs, and what `read_any_manifest` raises.
+    Raises EncoderError with the first file that differs, and as `read_any_manifest`.
     """
     manifest = read_any_manifest(directory)
     for name, expected in manifest.files.items():
         if file_sha256(directory / name) != expected:
-            raise EncoderError(f"{directory / name} is not the file that was fetched. {_hint(directory)}")
+            raise EncoderError(f"{directory / name} has changed since it was fetched. {_hint(directory)}")
     return manifest
 
 
@@ -244,10 +220,10 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _understood(content: object) -> ModelManifest:
-    """Return the manifest that a file holds; one without a kind is an embedding model's."""
+def _parsed(content: object) -> ModelManifest:
+    """Return the manifest of a file's content; without a kind it is an embedding model's."""
     if not isinstance(content, dict):
-        raise TypeError("it holds no object")
+        raise TypeError("it is not an object")
     fields = {_RENAMED.get(name, name): value for name, value in content.items() if name != "kind"}
     kind = content.get("kind", Manifest.kind)
     if kind not in _KINDS:

@@ -1,7 +1,7 @@
-"""Embedding models to choose between, the small default first: what each is, and what it would cost a chunk.
+"""The list of recommended embedding models, the small default first, with their storage size per chunk.
 
-Registry only. What `catalog.KNOWN_MODELS` has is fetched; of the others somebody brings the files, and
-`adopted_manifest` says how they are used.
+Models of `catalog.KNOWN_MODELS` can be fetched. For the others users provide the files, and `adopted_manifest` returns
+their manifest.
 """
 
 from collections.abc import Mapping
@@ -15,13 +15,13 @@ from retrieval.encoders.catalog import KNOWN_MODELS
 from retrieval.encoders.manifest import MODEL_FILE, TOKENIZER_FILE, Manifest, file_sha256
 from retrieval.errors import EncoderError, ModelMissingError
 
-_BITS_OF_A_BYTE: Final = 8
-#: A number of a stored vector: half precision.
-_BYTES_OF_A_NUMBER: Final = 2
+_BITS_PER_BYTE: Final = 8
+#: Half precision.
+_BYTES_PER_COMPONENT: Final = 2
 
 
 class Tier(StrEnum):
-    """What a model is for."""
+    """Size class of a model."""
 
     DEFAULT = "default"
     TINY = "tiny"
@@ -32,11 +32,11 @@ class Tier(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableModel:
-    """A published embedding model, as its authors describe it."""
+    """A published embedding model with its authors' figures."""
 
-    #: The name of its folder under `var/models`.
+    #: Name of the folder under `var/models`.
     name: str
-    #: Its repository on the hub.
+    #: Repository on the hub.
     repository: str
     tier: Tier
     dim: int
@@ -44,54 +44,50 @@ class TableModel:
     parameters: float
     max_tokens: int
     licence: str
-    #: Mean over the English tasks of MTEB, of full precision, as published; None for a multilingual model, whose own
-    #: benchmark is another.
+    #: Published mean over the English tasks of MTEB in full precision; None for a multilingual model, which has another
+    #: benchmark.
     mteb: float | None
     pooling: str
     query_prefix: str = ""
     document_prefix: str = ""
-    #: The shorter lengths that it was trained for (Matryoshka), longest first; empty for a model to be kept whole.
+    #: The shorter lengths that it is trained for (Matryoshka), longest first; empty without truncation.
     lengths: tuple[int, ...] = ()
     languages: str = "English"
 
     @property
     def min_dim(self) -> int:
-        """The fewest components that stand for the whole, 0 where none do."""
+        """Minimum number of components after truncation, 0 without truncation."""
         return min(self.lengths, default=0)
 
     @property
     def can_be_fetched(self) -> bool:
-        """Whether `manage.py models fetch` knows where its files are."""
+        """Whether `manage.py models fetch` can fetch it."""
         return self.name in KNOWN_MODELS
 
     @property
-    def way(self) -> str:
-        """How one comes by it, in a sentence."""
+    def installation(self) -> str:
+        """The command that installs the model."""
         if self.can_be_fetched:
             return f"manage.py models fetch {self.name}"
         return f"files of {self.repository}, then manage.py models adopt {self.name}"
 
     def bytes_stored(self) -> int:
-        """Return the bytes of a chunk's whole vector."""
-        return _BYTES_OF_A_NUMBER * self.dim
+        """Return the bytes of a chunk's full vector."""
+        return _BYTES_PER_COMPONENT * self.dim
 
-    def bytes_walked(self) -> Mapping[str, int]:
-        """Return the bytes of a chunk that the HNSW index holds beside its links, by scan; those it can have."""
-        walked = {
-            "halfvec": self.bytes_stored(),
-            "int8": self.dim,
-            "binary": self.dim // _BITS_OF_A_BYTE,
-        }
-        return walked | ({"prefix": _BYTES_OF_A_NUMBER * self.min_dim} if self.lengths else {})
+    def bytes_indexed(self) -> Mapping[str, int]:
+        """Return the bytes per chunk in the HNSW index without links, by the available kinds of scan."""
+        indexed = {"halfvec": self.bytes_stored(), "int8": self.dim, "binary": self.dim // _BITS_PER_BYTE}
+        return indexed | ({"prefix": _BYTES_PER_COMPONENT * self.min_dim} if self.lengths else {})
 
 
 def require_fetchable(name: str, directory: Path) -> None:
-    """Raise EncoderError, with what to do instead, for a listed model whose files are not fetched from here."""
+    """Raise EncoderError, with instructions, for a listed model that cannot be fetched."""
     model = MODEL_TABLE.get(name)
     if model is None or model.can_be_fetched:
         return
     raise EncoderError(
-        f"{name} is not fetched from here: export {model.repository} to ONNX, put {MODEL_FILE} and {TOKENIZER_FILE}"
+        f"{name} cannot be fetched: export {model.repository} to ONNX, put {MODEL_FILE} and {TOKENIZER_FILE}"
         f" into {directory}, and run `manage.py models adopt {name}`."
     )
 
@@ -205,16 +201,13 @@ MODEL_TABLE: Final[Mapping[str, TableModel]] = MappingProxyType({model.name: mod
 
 
 def adopted_manifest(directory: Path) -> Manifest:
-    """Return the manifest of a listed model whose files somebody put into the folder of its name.
+    """Return the manifest of a listed model whose files were copied into the folder of its name.
 
-    Raises EncoderError for a name that the table does not have, ModelMissingError when a file is missing. Whether the
-    files are the model is not known before it is tried.
+    Raises EncoderError for an unlisted name, ModelMissingError for a missing file. The files are not verified.
     """
     model = MODEL_TABLE.get(directory.name)
     if model is None:
-        raise EncoderError(
-            f"There is no model named {directory.name!r} in the table; there are: {', '.join(MODEL_TABLE)}."
-        )
+        raise EncoderError(f"Unknown model {directory.name!r}. Listed models: {', '.join(MODEL_TABLE)}.")
     if missing := [name for name in (MODEL_FILE, TOKENIZER_FILE) if not (directory / name).is_file()]:
         raise ModelMissingError(f"{directory} lacks {' and '.join(missing)} of {model.repository}, exported to ONNX.")
     return Manifest(

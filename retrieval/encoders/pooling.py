@@ -1,6 +1,7 @@
-"""From token states to one unit vector a text: the arithmetic around the model. No model is needed here."""
+"""Batching, padding and pooling: from token states to one unit vector per text, and windows for late chunking."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
@@ -12,9 +13,9 @@ Ints = NDArray[np.int64]
 
 
 def length_sorted_batches(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
-    """Group positions of `lengths` into runs whose padded size (longest x count) stays within `batch_tokens`.
+    """Group positions of `lengths` into runs whose padded size (longest x count) is at most `batch_tokens`.
 
-    Longest first, so that the work that takes longest starts first and neighbours waste little padding. A text
+    The longest texts come first: the longest work starts first, and similar lengths need little padding. A text
     longer than the budget runs alone; with a budget of 0 every text does.
     """
     batches: list[list[int]] = []
@@ -43,7 +44,7 @@ def cls_pooling(states: Floats, _mask: Ints) -> Floats:
 
 
 def mean_pooling(states: Floats, mask: Ints) -> Floats:
-    """Return the mean of each text's token states, padding left out: (texts, tokens, dim) -> (texts, dim)."""
+    """Return the mean of each text's token states without padding: (texts, tokens, dim) -> (texts, dim)."""
     weights = mask[:, :, np.newaxis].astype(np.float32)
     mean: Floats = (states * weights).sum(axis=1) / weights.sum(axis=1)
     return mean
@@ -61,7 +62,7 @@ def unit_length(vectors: Floats) -> Floats:
 
 
 def shortened(vectors: Floats, dim: int) -> Floats:
-    """Return the first `dim` components of each row, at unit length again."""
+    """Return the first `dim` components of each row, normalised to unit length."""
     return vectors if vectors.shape[1] == dim else unit_length(vectors[:, :dim])
 
 
@@ -73,3 +74,31 @@ def span_pooling(states: Floats, spans: Sequence[tuple[int, int]]) -> Floats:
     """
     means = (states[first:end] if end > first else states for first, end in spans)
     return np.stack([rows.mean(axis=0) for rows in means]).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Passages that share a run of the model."""
+
+    #: Indexes of the passages in the document, in order.
+    places: list[int]
+    #: Position of each passage in the run, (first, after last) in tokens.
+    spans: list[tuple[int, int]]
+
+
+def windows(lengths: Sequence[int], room: int) -> list[Window]:
+    """Group passages, given by their lengths in tokens, in order into the fewest runs of at most `room` tokens.
+
+    A passage longer than `room` has a separate run and is truncated. Raises ValueError without room.
+    """
+    if room <= 0:
+        raise ValueError("room must be positive")
+    found: list[Window] = []
+    for place, length in enumerate(min(length, room) for length in lengths):
+        start = found[-1].spans[-1][1] if found else 0
+        if not found or start + length > room:
+            found.append(Window([], []))
+            start = 0
+        found[-1].places.append(place)
+        found[-1].spans.append((start, start + length))
+    return found

@@ -1,4 +1,4 @@
-"""What the engine asks of an embedding model."""
+"""The protocols of embedding models."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Batching:
-    """How an encoder is best given many texts: so many a call, so many calls at once."""
+    """An encoder's best batch size in texts, and number of parallel calls."""
 
     texts: int = 32
     calls: int = 2
 
 
 class Encoder(Protocol):
-    """Turns texts into unit vectors and counts their tokens; safe to call from several threads."""
+    """Encodes texts as unit vectors and counts their tokens; thread-safe."""
 
     @property
     def name(self) -> str:
@@ -25,7 +25,7 @@ class Encoder(Protocol):
 
     @property
     def weights(self) -> str:
-        """Tells the model's weights apart from others under the same name: vectors of two cannot be compared."""
+        """Identifies the weights among models of the same name: vectors of different weights are not comparable."""
 
     @property
     def dim(self) -> int:
@@ -33,15 +33,15 @@ class Encoder(Protocol):
 
     @property
     def max_tokens(self) -> int:
-        """The longest input that the model reads, special tokens included."""
+        """Maximum input length, including special tokens."""
 
     @property
     def tokenizer_file(self) -> str:
-        """The path of the tokenizer's file that counts its tokens; empty where words and signs are its tokens."""
+        """The path of its tokenizer's file; empty if words and punctuation are its tokens."""
 
     @property
     def batching(self) -> Batching:
-        """How `encode_documents` is best called for many texts."""
+        """The best batches for `encode_documents`."""
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
         """Return the unit vector of a query, shape (dim,). Raise EncoderError if the model fails."""
@@ -49,28 +49,28 @@ class Encoder(Protocol):
     def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return unit vectors, shape (len(texts), dim), in input order.
 
-        Texts beyond max_tokens are cut at the end. Raises EncoderError if the model fails.
+        Texts beyond max_tokens are truncated. Raises EncoderError if the model fails.
         """
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Return the number of tokens of each text, without special tokens, nothing cut."""
+        """Return the number of tokens of each text, without special tokens and truncation."""
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
-        """Return the (start, end) character span of every token, without special tokens, nothing cut."""
+        """Return the (start, end) character span of every token, without special tokens and truncation."""
 
 
 @runtime_checkable
 class PassageEncoder(Protocol):
-    """An encoder that can read a document as a whole and give each of its passages a vector (late chunking)."""
+    """An encoder that reads a complete document and returns a vector for each passage (late chunking)."""
 
     @property
     def passages_problem(self) -> str:
-        """Why it cannot; empty when it can."""
+        """Why the model does not support it; empty if it does."""
 
     def encode_passages(
         self, title: str, passages: Sequence[str], *, progress: Callable[[], None] = lambda: None
     ) -> NDArray[np.float32]:
         """Return unit vectors, shape (len(passages), dim), in order. Raise EncoderError if the model fails.
 
-        `progress` is called before each run; what it raises ends the work.
+        `progress` is called before each run; its errors end the work.
         """

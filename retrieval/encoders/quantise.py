@@ -1,4 +1,4 @@
-"""Making a small fast model from full-precision weights."""
+"""Quantisation of full-precision weights."""
 
 from pathlib import Path
 
@@ -16,16 +16,21 @@ def widen_to_float32(source: Path, target: Path) -> None:
     for tensor in graph.initializer:
         _widen_tensor(tensor)
     for node in graph.node:
-        _widen_node(node)
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.TENSOR:
+                _widen_tensor(attribute.t)
+            elif node.op_type == "Cast" and attribute.name == "to" and attribute.i == TensorProto.FLOAT16:
+                attribute.i = TensorProto.FLOAT
     for value in (*graph.input, *graph.output, *graph.value_info):
-        _widen_type(value.type.tensor_type)
+        if value.type.tensor_type.elem_type == TensorProto.FLOAT16:
+            value.type.tensor_type.elem_type = TensorProto.FLOAT
     onnx.save(model, target)
 
 
 def quantise_int8(source: Path, target: Path) -> None:
-    """Write the float32 model with int8 weights, one scale a channel; activations are scaled while it runs.
+    """Write the float32 model with int8 weights, one scale per channel; activations are scaled at run time.
 
-    A channel's own scale is worth 0.025 nDCG@10 on SciFact against one scale a tensor, at the same size and speed.
+    A scale per channel improves nDCG@10 on SciFact by 0.025 against one per tensor, at the same size and speed.
     """
     prepared = target.with_suffix(".prepared.onnx")
     quant_pre_process(str(source), str(prepared), skip_optimization=True, skip_symbolic_shape=True)
@@ -36,16 +41,3 @@ def quantise_int8(source: Path, target: Path) -> None:
 def _widen_tensor(tensor: TensorProto) -> None:
     if tensor.data_type == TensorProto.FLOAT16:
         tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float32), tensor.name))
-
-
-def _widen_node(node: onnx.NodeProto) -> None:
-    for attribute in node.attribute:
-        if attribute.type == onnx.AttributeProto.TENSOR:
-            _widen_tensor(attribute.t)
-        elif node.op_type == "Cast" and attribute.name == "to" and attribute.i == TensorProto.FLOAT16:
-            attribute.i = TensorProto.FLOAT
-
-
-def _widen_type(tensor_type: onnx.TypeProto.Tensor) -> None:
-    if tensor_type.elem_type == TensorProto.FLOAT16:
-        tensor_type.elem_type = TensorProto.FLOAT

@@ -1,10 +1,12 @@
-"""An embedding model behind HTTP."""
+"""An embedding model of an HTTP service."""
 
 import json
 import logging
 import random
 import time
 from collections.abc import Callable, Sequence
+from threading import Lock
+from time import monotonic
 from typing import Final
 
 import numpy as np
@@ -12,10 +14,9 @@ from numpy.typing import NDArray
 
 from retrieval.encoders.bounded_http import BoundedClient, ServiceFaultError
 from retrieval.encoders.breaker import CircuitBreaker
-from retrieval.encoders.embed_services import EmbedService, garbage
+from retrieval.encoders.embed_services import EmbedService, invalid_response
 from retrieval.encoders.protocol import Batching
-from retrieval.encoders.rate_limit import RateLimit
-from retrieval.encoders.tokens import ModelTokenizer
+from retrieval.encoders.tokenizer import ModelTokenizer
 from retrieval.errors import EncoderError, EncoderUnavailableError
 
 logger = logging.getLogger(__name__)
@@ -23,17 +24,46 @@ logger = logging.getLogger(__name__)
 _MAX_ANSWER_BYTES: Final = 64 * 2**20
 _FIRST_DELAY_SECONDS: Final = 0.5
 _MAX_DELAY_SECONDS: Final = 30.0
-#: A service that asks for more than that is not waited for.
+#: No retry if the service requests a longer wait.
 _MAX_WAIT_SECONDS: Final = 120.0
 _REFUSED: Final = frozenset({401, 403})
+_MINUTE: Final = 60.0
+#: Burst after a pause, in seconds of the rate.
+_BURST_SECONDS: Final = 10.0
+
+
+class RateLimit:
+    """A token bucket that fills at `per_minute` and has a capacity of ten seconds; thread-safe.
+
+    A caller may take more than the bucket contains: then it and all later callers wait until the bucket is refilled.
+    0 per minute means no limit.
+    """
+
+    def __init__(self, per_minute: float, *, clock: Callable[[], float] = monotonic) -> None:
+        self._rate = per_minute / _MINUTE
+        self._capacity = self._rate * _BURST_SECONDS
+        self._clock = clock
+        self._lock = Lock()
+        self._available = self._capacity
+        self._at = clock()
+
+    def take(self, amount: float) -> float:
+        """Take an amount and return the seconds to wait before using it."""
+        if not self._rate:
+            return 0.0
+        with self._lock:
+            now = self._clock()
+            self._available = min(self._capacity, self._available + (now - self._at) * self._rate) - amount
+            self._at = now
+            return max(0.0, -self._available / self._rate)
 
 
 class RemoteEncoder:
-    """Asks a service for vectors. Safe to call from several threads.
+    """Encodes texts by a service; thread-safe.
 
-    Documents are asked for again after failures that pass, and within the service's rates. A query has one try and
-    waits for nothing; after three failures in a row the service is left alone for half a minute, so that a dead one
-    does not cost every search its time.
+    Requests for documents keep the service's rate limits and are retried after temporary failures. A query has one
+    attempt and never waits; after three consecutive failures the service is not called for half a minute, so that an
+    outage does not delay every search.
     """
 
     def __init__(
@@ -46,7 +76,7 @@ class RemoteEncoder:
     ) -> None:
         self.service = service
         self._tokenizer = tokenizer
-        self._breaker = breaker or CircuitBreaker(refusal=_left_alone)
+        self._breaker = breaker or CircuitBreaker(refusal=_paused)
         self._sleep = sleep
         self._requests = RateLimit(service.requests_per_minute)
         self._tokens = RateLimit(service.tokens_per_minute)
@@ -60,7 +90,7 @@ class RemoteEncoder:
 
     @property
     def weights(self) -> str:
-        """The kind of the service, and the model for queries where it is another: a service shows no weights."""
+        """The kind of the service, and a different model for queries: the weights of a service are unknown."""
         return " ".join(part for part in (self.service.kind, self.service.query_model) if part)
 
     @property
@@ -70,31 +100,31 @@ class RemoteEncoder:
 
     @property
     def tokenizer_file(self) -> str:
-        """The path of its tokenizer's file, which counts tokens as it does."""
+        """The path of its tokenizer's file."""
         return str(self._tokenizer.path)
 
     @property
     def max_tokens(self) -> int:
-        """The longest text that is sent, in tokens of the local tokenizer."""
+        """Maximum length of a sent text, in tokens of the local tokenizer."""
         return self.service.max_tokens
 
     @property
     def batching(self) -> Batching:
-        """One request a call."""
+        """One request per call."""
         return Batching(self.service.batch_texts, self.service.calls)
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
         """Return the unit vector of a query, shape (dim,).
 
-        Raises EncoderUnavailableError when the service cannot be reached, is too slow or is left alone, EncoderError
-        when it refuses or answers nonsense.
+        Raises EncoderUnavailableError if the service is unreachable, too slow or paused, EncoderError for a refusal or
+        an invalid response.
         """
-        (cut,), (tokens,) = self._cut([text])
+        (truncated,), (tokens,) = self._truncate([text])
         self._requests.take(1)
         self._tokens.take(tokens)
         timeout_seconds = self.service.query_timeout_seconds
         vectors: NDArray[np.float32] = self._breaker.call(
-            lambda: self._ask([cut], is_query=True, timeout_seconds=timeout_seconds)
+            lambda: self._request([truncated], is_query=True, timeout_seconds=timeout_seconds)
         )
         query: NDArray[np.float32] = vectors[0]
         return query
@@ -102,110 +132,103 @@ class RemoteEncoder:
     def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return unit vectors, shape (len(texts), dim), in input order.
 
-        Texts beyond max_tokens are cut at the end. Raises EncoderUnavailableError when the service still failed at the
-        last try, EncoderError when it refuses or answers nonsense.
+        Texts beyond max_tokens are truncated. Raises EncoderUnavailableError if the last attempt failed, EncoderError
+        for a refusal or an invalid response.
         """
-        cut, tokens = self._cut(texts)
+        truncated, tokens = self._truncate(texts)
         vectors = np.zeros((len(texts), self.dim), np.float32)
         for start, end in requests(tokens, max_texts=self.service.batch_texts, max_tokens=self.service.batch_tokens):
-            vectors[start:end] = self._ask_again(cut[start:end], tokens=sum(tokens[start:end]))
+            vectors[start:end] = self._request_with_retries(truncated[start:end], tokens=sum(tokens[start:end]))
         return vectors
 
     @property
     def tokenizer(self) -> ModelTokenizer:
-        """The local tokenizer, which asks nobody."""
+        """The local tokenizer."""
         return self._tokenizer
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Return the number of tokens of each text by the local tokenizer, nothing cut."""
+        """Return the number of tokens of each text by the local tokenizer, without truncation."""
         return self._tokenizer.count(texts)
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
-        """Return the (start, end) character span of every token by the local tokenizer, nothing cut."""
+        """Return the (start, end) character span of every token by the local tokenizer, without truncation."""
         return self._tokenizer.spans(text)
 
     def close(self) -> None:
-        """End its connections."""
+        """Close the connections."""
         self._client.close()
 
-    def _cut(self, texts: Sequence[str]) -> tuple[list[str], list[int]]:
-        """Return the texts, each without what is beyond max_tokens, and their tokens; services refuse empty texts."""
+    def _truncate(self, texts: Sequence[str]) -> tuple[list[str], list[int]]:
+        """Return the texts truncated to max_tokens, and their numbers of tokens; services refuse empty texts."""
         counts = self._tokenizer.count(texts)
-        cut = [
-            text if count <= self.max_tokens else self._beginning(text)
+        truncated = [
+            text if count <= self.max_tokens else text[: self._tokenizer.spans(text)[self.max_tokens - 1][1]]
             for text, count in zip(texts, counts, strict=True)
         ]
-        return [text or " " for text in cut], [min(count, self.max_tokens) for count in counts]
+        return [text or " " for text in truncated], [min(count, self.max_tokens) for count in counts]
 
-    def _beginning(self, text: str) -> str:
-        return text[: self._tokenizer.spans(text)[self.max_tokens - 1][1]]
-
-    def _ask_again(self, texts: Sequence[str], *, tokens: int) -> NDArray[np.float32]:
-        """Return the texts' vectors, asking again after failures that pass."""
+    def _request_with_retries(self, texts: Sequence[str], *, tokens: int) -> NDArray[np.float32]:
         for attempt in range(1, self.service.attempts + 1):
             self._sleep(max(self._requests.take(1), self._tokens.take(tokens)))
             try:
-                return self._ask(texts, is_query=False, timeout_seconds=self.service.timeout_seconds)
+                return self._request(texts, is_query=False, timeout_seconds=self.service.timeout_seconds)
             except EncoderUnavailableError as error:
-                wait = delay_seconds(attempt, asked=_asked(error))
+                cause = error.__cause__
+                requested = cause.retry_after_seconds if isinstance(cause, ServiceFaultError) else None
+                wait = delay_seconds(attempt, requested=requested)
                 if attempt == self.service.attempts or wait > _MAX_WAIT_SECONDS:
                     raise
-                logger.info("embed.again kind=%s attempt=%d seconds=%.1f", self.service.kind, attempt, wait)
+                logger.info("embedding.retried kind=%s attempt=%d seconds=%.1f", self.service.kind, attempt, wait)
                 self._sleep(wait)
         raise EncoderUnavailableError
 
-    def _ask(self, texts: Sequence[str], *, is_query: bool, timeout_seconds: float) -> NDArray[np.float32]:
+    def _request(self, texts: Sequence[str], *, is_query: bool, timeout_seconds: float) -> NDArray[np.float32]:
         body = json.dumps(self.service.body(texts, is_query=is_query)).encode()
         try:
             content = self._client.post(self.service.address, body, timeout_seconds=timeout_seconds)
         except ServiceFaultError as error:
-            logger.warning("embed.failed kind=%s reason=%s", self.service.kind, error)
+            logger.warning("embedding.request_failed kind=%s reason=%s", self.service.kind, error)
             raise _fault(error) from error
         return self.service.vectors(_parsed(content), count=len(texts))
 
 
 def requests(tokens: Sequence[int], *, max_texts: int, max_tokens: int) -> list[tuple[int, int]]:
-    """Return (first, after last) of each request for texts of so many tokens, in order; a long text goes alone."""
+    """Return (first, after last) of each request for texts of these numbers of tokens, in order; at least one text."""
     found: list[tuple[int, int]] = []
-    start = held = 0
+    start = total = 0
     for place, count in enumerate(tokens):
-        if place > start and (place - start == max_texts or held + count > max_tokens):
+        if place > start and (place - start == max_texts or total + count > max_tokens):
             found.append((start, place))
-            start, held = place, 0
-        held += count
+            start, total = place, 0
+        total += count
     return [*found, (start, len(tokens))] if tokens else []
 
 
-def delay_seconds(attempt: int, *, asked: float | None) -> float:
-    """Return how long to wait after the attempt of that number, from 1: what the service asked for, plus jitter.
+def delay_seconds(attempt: int, *, requested: float | None) -> float:
+    """Return the wait after an attempt, counted from 1: the time that the service requested, plus jitter.
 
-    Where it asked for nothing, a random time below 0.5 s doubled with each attempt, at most 30 s ("full jitter").
+    Without a request, a random time up to 0.5 s, doubled with each attempt, at most 30 s ("full jitter").
     """
     bound = min(_MAX_DELAY_SECONDS, _FIRST_DELAY_SECONDS * 2 ** (attempt - 1))
     jitter = random.uniform(0, bound)  # noqa: S311 -- spreads retries, guards nothing
-    return jitter if asked is None else asked + min(jitter, _FIRST_DELAY_SECONDS)
-
-
-def _asked(error: EncoderUnavailableError) -> float | None:
-    cause = error.__cause__
-    return cause.retry_after_seconds if isinstance(cause, ServiceFaultError) else None
+    return jitter if requested is None else requested + min(jitter, _FIRST_DELAY_SECONDS)
 
 
 def _fault(error: ServiceFaultError) -> EncoderError:
     if error.status_received in _REFUSED:
         return EncoderError(f"The embedding service refuses the API key (status {error.status_received}).")
     message = f"The embedding service {error}."
-    return EncoderUnavailableError(message) if error.may_pass else EncoderError(message)
+    return EncoderUnavailableError(message) if error.is_retryable else EncoderError(message)
 
 
-def _left_alone() -> EncoderError:
-    return EncoderUnavailableError("The embedding service failed several times in a row and is left alone for a while.")
+def _paused() -> EncoderError:
+    return EncoderUnavailableError("The embedding service failed several times in a row. It is paused for 30 seconds.")
 
 
 def _parsed(content: bytes) -> object:
     try:
         parsed: object = json.loads(content)
     except (ValueError, RecursionError):
-        # Without its cause, whose message repeats what was received.
-        raise garbage("it is no JSON") from None
+        # Without its cause: its message contains the response.
+        raise invalid_response("it is not JSON") from None
     return parsed

@@ -1,4 +1,4 @@
-"""A reranker behind HTTP."""
+"""A reranker of an HTTP service."""
 
 import json
 import logging
@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from corecube.errors import ConfigError
 from retrieval.encoders.bounded_http import BoundedClient, ServiceFaultError, ServiceTimeoutError
 from retrieval.encoders.breaker import CircuitBreaker
-from retrieval.encoders.rerank_services import SERVICE_KINDS, ServiceKind
-from retrieval.encoders.reranker import FAIR_SECONDS
+from retrieval.encoders.rerank_services import SERVICE_KINDS, ServiceKind, invalid_response
+from retrieval.encoders.reranker import MIN_FAILURE_SECONDS
 from retrieval.engine.types import ScoreType
 from retrieval.errors import RerankError, RerankTimeoutError
 
@@ -20,11 +20,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankService:
-    """Which service is asked. Raises ConfigError when something that its kind needs is missing."""
+    """The settings of a reranking service. Raises ConfigError for a missing setting."""
 
     #: A key of `SERVICE_KINDS`.
     kind: str
-    #: The address that requests go to, its path included; empty for the provider's own.
+    #: The address of requests with its path; empty for the provider's.
     url: str = ""
     model: str = ""
     api_key: str = field(default="", repr=False)
@@ -39,20 +39,20 @@ class RerankService:
 
     @property
     def shape(self) -> ServiceKind:
-        """How the service is asked."""
+        """The request and response format."""
         return SERVICE_KINDS[self.kind]
 
     @property
     def address(self) -> str:
-        """Where requests go."""
+        """The address of requests."""
         return self.url or self.shape.address
 
 
 class RemoteReranker:
-    """Asks a service for relevance scores. Safe to call from several threads.
+    """Scores texts by a service; thread-safe.
 
-    After three failures in a row the service is left alone for half a minute, so that a dead one does not cost every
-    search its time. No answer in less than a second is no failure.
+    After three consecutive failures the service is not called for half a minute, so that an outage does not delay every
+    search. A timeout below a second is not a failure.
     """
 
     score_type = ScoreType.RELEVANCE
@@ -71,38 +71,37 @@ class RemoteReranker:
 
     @property
     def problem(self) -> str:
-        """What stands against asking it right now."""
+        """Why it cannot be used now; empty if it can."""
         is_open = self._breaker is not None and self._breaker.is_open
         return "The reranking service failed several times in a row." if is_open else ""
 
     def without_breaker(self) -> "RemoteReranker":
-        """Return one with the same connections and no breaker of its own, for callers that have one before it."""
-        bare = copy(self)
-        bare._breaker = None  # noqa: SLF001 -- of its own kind
-        return bare
+        """Return a reranker with the same connections and no breaker, for callers that have one."""
+        unguarded = copy(self)
+        unguarded._breaker = None  # noqa: SLF001 -- the same class
+        return unguarded
 
     def score(self, query: str, texts: Sequence[str], *, timeout_seconds: float) -> list[float]:
         """Return the service's relevance of each text, -1 to 1 and mostly from 0, in input order.
 
-        Raises RerankBreakerOpenError while the service is left alone, RerankTimeoutError after `timeout_seconds`,
-        RerankError when it fails or answers nonsense.
+        Raises RerankBreakerOpenError while the breaker is open, RerankTimeoutError after `timeout_seconds`, RerankError
+        for a failure or an invalid response.
         """
         body = json.dumps(self._service.shape.request(query, texts, model=self._service.model)).encode()
-        excused = (RerankTimeoutError,) if timeout_seconds < FAIR_SECONDS else ()
-        guarded = nullcontext() if self._breaker is None else self._breaker.guarding(excused=excused)
-        with guarded:
-            return self._ask(body, count=len(texts), timeout_seconds=timeout_seconds)
+        excused = (RerankTimeoutError,) if timeout_seconds < MIN_FAILURE_SECONDS else ()
+        with nullcontext() if self._breaker is None else self._breaker.guarding(excused=excused):
+            return self._request(body, count=len(texts), timeout_seconds=timeout_seconds)
 
     def close(self) -> None:
-        """End its connections."""
+        """Close the connections."""
         self._client.close()
 
-    def _ask(self, body: bytes, *, count: int, timeout_seconds: float) -> list[float]:
+    def _request(self, body: bytes, *, count: int, timeout_seconds: float) -> list[float]:
         try:
             content = self._post(body, timeout_seconds=timeout_seconds)
             return self._service.shape.scores(_parsed(content), count=count)
         except RerankError as error:
-            logger.warning("rerank.failed kind=%s code=%s reason=%s", self._service.kind, error.code, error)
+            logger.warning("reranking.request_failed kind=%s code=%s reason=%s", self._service.kind, error.code, error)
             raise
 
     def _post(self, body: bytes, *, timeout_seconds: float) -> bytes:
@@ -118,6 +117,6 @@ def _parsed(content: bytes) -> object:
     try:
         parsed: object = json.loads(content)
     except (ValueError, RecursionError):
-        # Without its cause, whose message repeats what was received.
-        raise RerankError("The reranking service answered garbage: it is no JSON.") from None
+        # Without its cause: its message contains the response.
+        raise invalid_response("it is not JSON") from None
     return parsed

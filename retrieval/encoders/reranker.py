@@ -1,4 +1,4 @@
-"""What the engine asks of a reranker, and the one that stands for a reranker that cannot be had."""
+"""The protocols of rerankers, and a stand-in for an unavailable reranker."""
 
 import logging
 import math
@@ -16,13 +16,12 @@ logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
-#: A reranker that does not answer in less time than this has not failed: a request may shorten its own deadline, and
-#: must not open a breaker for everybody by it.
-FAIR_SECONDS: Final = 1.0
+#: A shorter timeout does not count as a failure: the short deadline of one request must not open the breaker for all.
+MIN_FAILURE_SECONDS: Final = 1.0
 
 
 class Reranker(Protocol):
-    """Scores texts jointly with a query; safe to call from several threads."""
+    """Scores texts jointly with a query; thread-safe."""
 
     @property
     def name(self) -> str:
@@ -30,27 +29,26 @@ class Reranker(Protocol):
 
     @property
     def score_type(self) -> ScoreType:
-        """What the scores of reranked hits mean."""
+        """The type of the scores of reranked hits."""
 
     @property
     def blend_weight(self) -> float | None:
-        """What its scores, min-max-normalised, weigh beside the blend's; None where its order is final."""
+        """The weight of its min-max-normalised scores in the blend; None if its order is final."""
 
     @property
     def problem(self) -> str:
-        """A sentence on why it cannot be used right now; empty while nothing is known against it."""
+        """Why it cannot be used now, as a sentence; empty if it can."""
 
     def score(self, query: str, texts: Sequence[str], *, timeout_seconds: float) -> list[float]:
         """Return one finite score per text, in input order, higher is better.
 
-        Raises RerankError (and its subclasses) when it fails, answers nonsense, or would take longer than
-        `timeout_seconds`.
+        Raises RerankError (and its subclasses) for a failure, an invalid response, or a time above `timeout_seconds`.
         """
 
 
 @runtime_checkable
 class HitReranker(Protocol):
-    """A reranker that reads what the store has of the hits, in scope, and not their texts."""
+    """A reranker that reads the stored encodings of the hits, in scope, instead of their texts."""
 
     def score_hits(self, query: str, hits: Ranking, *, scope: AccessScope, timeout_seconds: float) -> list[float]:
         """Return one finite score per hit, in order, higher is better; raise RerankError as `Reranker.score` does."""
@@ -58,20 +56,20 @@ class HitReranker(Protocol):
 
 @runtime_checkable
 class BreakingReranker(Protocol):
-    """A reranker that leaves what it asks alone by itself after failures."""
+    """A reranker with a circuit breaker."""
 
     def without_breaker(self) -> Reranker:
-        """Return one that does not."""
+        """Return the same reranker without a breaker."""
 
 
 def without_breaker(reranker: Reranker) -> Reranker:
-    """Return a reranker that is asked whenever its caller asks: two breakers in a row would know different things."""
+    """Return a reranker without a breaker: two breakers in a row would count different failures."""
     return reranker.without_breaker() if isinstance(reranker, BreakingReranker) else reranker
 
 
 @dataclass(frozen=True, slots=True)
 class UnavailableReranker:
-    """Stands for a reranker that is configured and cannot be had: every search falls back and says why."""
+    """Replaces a configured reranker that is unavailable: every search falls back with a note."""
 
     name: str
     problem: str
@@ -84,9 +82,9 @@ class UnavailableReranker:
 
 
 class TimeBox:
-    """Runs pieces of work one after the other and refuses the piece that would outlast the time.
+    """Runs pieces of work one after the other, and refuses a piece that would exceed the time limit.
 
-    A piece is expected to take as long as the longest one so far. Threads may share a box.
+    A piece is expected to take as long as the longest one so far. Thread-safe.
     """
 
     def __init__(self, seconds: float, clock: Callable[[], float] = monotonic) -> None:
@@ -95,7 +93,7 @@ class TimeBox:
         self._longest = 0.0
 
     def run(self, work: Callable[[], _T]) -> _T:
-        """Return what the work returns; raise RerankTimeoutError instead of starting it too late."""
+        """Return the result of the work; raise RerankTimeoutError instead of starting it too late."""
         started = self._clock()
         if started + self._longest > self._end:
             raise RerankTimeoutError
@@ -128,7 +126,7 @@ def scores_of(
 def checked_scores(scores: Sequence[float], *, count: int) -> list[float]:
     """Return the scores; raise RerankError unless there are `count` of them, all finite."""
     if len(scores) != count:
-        raise RerankError(f"The reranker answered garbage: {len(scores)} scores for {count} texts.")
+        raise RerankError(f"The reranker returned an invalid response: {len(scores)} scores for {count} texts.")
     if not all(map(math.isfinite, scores)):
-        raise RerankError("The reranker answered garbage: a score that is no number.")
+        raise RerankError("The reranker returned an invalid response: a score is not a finite number.")
     return list(scores)

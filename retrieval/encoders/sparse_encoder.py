@@ -1,4 +1,4 @@
-"""A local model that gives a text a sparse vector over its vocabulary (SPLADE)."""
+"""Learned sparse vectors (SPLADE), and the local model that makes them."""
 
 import logging
 from collections.abc import Sequence
@@ -10,22 +10,53 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corecube.process import cores
-from retrieval.encoders.manifest import MODEL_FILE, TOKENIZER_FILE, SparseManifest, read_sparse_manifest
-from retrieval.encoders.pooling import pad
-from retrieval.encoders.session import Session, input_names, open_session, side_by_side
-from retrieval.encoders.sparse import SparseVector, heaviest, splade_weights
-from retrieval.encoders.tokens import ModelTokenizer
+from retrieval.encoders.manifest import MODEL_FILE, TOKENIZER_FILE, SparseManifest, read_manifest
+from retrieval.encoders.session import Session, input_names, open_session, run_in_parallel, run_texts
+from retrieval.encoders.tokenizer import ModelTokenizer
 from retrieval.errors import EncoderError
 
 logger = logging.getLogger(__name__)
 
-#: Axes of an output that has a weight for every word and token, and of one that the model has pooled itself.
+#: Number of axes of an output with a weight for every word and token, and of a pooled output.
 _PER_TOKEN: Final = 3
 _POOLED: Final = 2
 
 
+@dataclass(frozen=True, slots=True)
+class SparseVector:
+    """The weights above 0 of words of a vocabulary."""
+
+    #: Size of the vocabulary.
+    dim: int
+    #: Indexes into the vocabulary, from 0, ascending.
+    places: tuple[int, ...]
+    weights: tuple[float, ...]
+
+    def to_text(self) -> str:
+        """Return the vector in pgvector's format, with indexes from 1."""
+        entries = (f"{place + 1}:{weight:.6g}" for place, weight in zip(self.places, self.weights, strict=True))
+        return f"{{{','.join(entries)}}}/{self.dim}"
+
+
+def splade_weights(logits: NDArray[np.float32], mask: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return the weight of each word of the vocabulary for a text: (tokens, words) -> (words,), each at least 0.
+
+    The maximum of ln(1 + max(0, logit)) over the unmasked tokens. Formal et al., SPLADE v2, 2021.
+    """
+    unmasked = logits[mask.astype(bool)]
+    weights: NDArray[np.float32] = np.log1p(np.maximum(unmasked, 0)).max(axis=0).astype(np.float32)
+    return weights
+
+
+def heaviest(weights: NDArray[np.float32], limit: int) -> SparseVector:
+    """Return the words of the highest weights above 0, at most `limit`; ties go to the lower index."""
+    order = np.lexsort((np.arange(len(weights)), -weights))[:limit]
+    places = np.sort(order[weights[order] > 0])
+    return SparseVector(len(weights), tuple(places.tolist()), tuple(weights[places].tolist()))
+
+
 class SparseEncoder:
-    """One model, loaded. Safe to call from several threads; `load_sparse_encoder` makes it."""
+    """A loaded sparse model; thread-safe. `load_sparse_encoder` creates it."""
 
     def __init__(self, manifest: SparseManifest, tokenizer: ModelTokenizer, session: Session, *, threads: int) -> None:
         self.manifest = manifest
@@ -41,12 +72,12 @@ class SparseEncoder:
 
     @property
     def weights(self) -> str:
-        """Tells the weights, and what is kept of a vector, apart from others under the same name."""
+        """Identifies the weights and the length of vectors among models of the same name."""
         return f"{self.manifest.source_sha256} {self.manifest.quantisation}, {self.manifest.max_terms} words"
 
     @property
     def dim(self) -> int:
-        """Words of the vocabulary."""
+        """Size of the vocabulary."""
         return self.manifest.vocabulary
 
     def encode_query(self, text: str) -> SparseVector:
@@ -54,18 +85,13 @@ class SparseEncoder:
         return heaviest(self._run(self._tokenizer.encode([text])[0]), self.manifest.query_terms)
 
     def encode_documents(self, texts: Sequence[str]) -> list[SparseVector]:
-        """Return the texts' vectors, in order, each text cut at the model's limit; raise EncoderError."""
-        runs = side_by_side(self._run, self._tokenizer.encode(texts), threads=self.threads)
+        """Return the texts' vectors, in order, each text truncated to the model's limit; raise EncoderError."""
+        runs = run_in_parallel(self._run, self._tokenizer.encode(texts), threads=self.threads)
         return [heaviest(weights, self.manifest.max_terms) for weights in runs]
 
     def _run(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
         """Return the weight of every word for one text."""
-        ids, mask = pad([token_ids])
-        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        try:
-            output = self._session.run(None, {name: feed[name] for name in self._inputs})[0]
-        except Exception as error:  # onnxruntime's errors share no base class of their own
-            raise EncoderError(f"The model {self.name!r} failed: {error}") from error
+        output, mask = run_texts(self._session, [token_ids], inputs=self._inputs, model=self.name)
         if output.ndim not in {_PER_TOKEN, _POOLED} or output.shape[-1] != self.dim:
             raise EncoderError(
                 f"The model {self.name!r} gives an output of shape {output.shape}, not {self.dim} words."
@@ -77,16 +103,16 @@ class SparseEncoder:
 
 
 def load_sparse_encoder(directory: Path, *, threads: int | None = None) -> SparseEncoder:
-    """Return the encoder of a model directory; `threads` texts are encoded at once (default: one a core).
+    """Return the encoder of a model directory; `threads` texts are encoded at once (default: one per core).
 
     Raises ModelMissingError if the directory, its manifest or a file is missing, EncoderError if a file is damaged or
     the model does not fit its manifest.
     """
-    manifest = read_sparse_manifest(directory)
+    manifest = read_manifest(directory, SparseManifest)
     tokenizer = ModelTokenizer(directory / TOKENIZER_FILE, max_tokens=manifest.max_tokens)
     encoder = SparseEncoder(manifest, tokenizer, open_session(directory / MODEL_FILE), threads=threads or cores())
     encoder.encode_query("query")
-    logger.info("sparse.loaded name=%s words=%d", encoder.name, encoder.dim)
+    logger.info("sparse_encoder.loaded name=%s words=%d", encoder.name, encoder.dim)
     return encoder
 
 
@@ -94,8 +120,8 @@ def load_sparse_encoder(directory: Path, *, threads: int | None = None) -> Spars
 class SparseModel:
     """The installation's sparse model."""
 
-    #: None for one that cannot be had.
+    #: None if it is unavailable.
     encoder: SparseEncoder | None
     key: int = 0
-    #: A sentence on why it cannot be had.
+    #: Why it is unavailable, as a sentence.
     problem: str = ""

@@ -1,4 +1,4 @@
-"""A reranker that ends in time for its caller, whatever the one behind it does."""
+"""A reranker with a time limit for every call."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,17 +9,17 @@ from retrieval.encoders.model_calls import RERANKER, ModelCalls, model_key
 from retrieval.encoders.reranker import BreakingReranker, HitReranker, Reranker
 from retrieval.engine.types import Ranking, ScoreType
 
-#: A reranker that keeps its time by itself says more of what went wrong, so it goes first.
+#: Lets the reranker's own, more precise timeout come first.
 _GRACE_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class TimedReranker:
-    """Asks a reranker, and gives it up when its time is over."""
+    """Calls a reranker with a time limit."""
 
     reranker: Reranker
     calls: ModelCalls
-    #: Whether a breaker counts its failures here; False where another one does.
+    #: Whether a breaker counts the failures here; False if another one does.
     breaks: bool
 
     @property
@@ -29,21 +29,21 @@ class TimedReranker:
 
     @property
     def score_type(self) -> ScoreType:
-        """What the scores of reranked hits mean."""
+        """The type of the scores of reranked hits."""
         return self.reranker.score_type
 
     @property
     def blend_weight(self) -> float | None:
-        """What its scores, min-max-normalised, weigh beside the blend's; None where its order is final."""
+        """The weight of its min-max-normalised scores in the blend; None if its order is final."""
         return self.reranker.blend_weight
 
     @property
     def problem(self) -> str:
-        """A sentence on why it cannot be used right now; empty while nothing is known against it."""
+        """Why it cannot be used now, as a sentence; empty if it can."""
         return self.reranker.problem
 
     def score(self, query: str, texts: Sequence[str], *, timeout_seconds: float) -> list[float]:
-        """Return one score per text; raise RerankError as `Reranker.score` does, at the latest when the time is up."""
+        """Return one score per text within the time limit; raise RerankError as `Reranker.score` does."""
 
         def work() -> list[float]:
             return self.reranker.score(query, texts, timeout_seconds=timeout_seconds)
@@ -59,7 +59,7 @@ class TimedReranker:
 
 @dataclass(frozen=True, slots=True)
 class TimedHitReranker(TimedReranker):
-    """The same for a reranker that reads what the store has of the hits."""
+    """Calls a reranker of stored encodings with a time limit."""
 
     hit_reranker: HitReranker
 
@@ -73,10 +73,10 @@ class TimedHitReranker(TimedReranker):
 
 
 def timed(reranker: Reranker, calls: ModelCalls, *, breaks: bool = True) -> TimedReranker:
-    """Return a reranker whose every call ends in time.
+    """Return a reranker with a time limit for every call.
 
-    It is left alone after several late calls, unless it does that by itself or `breaks` is False: two breakers in a
-    row would know different things.
+    A breaker counts late calls, unless the reranker has one or `breaks` is False: two breakers in a row would count
+    different failures.
     """
     breaks = breaks and not isinstance(reranker, BreakingReranker)
     if isinstance(reranker, HitReranker):

@@ -1,51 +1,146 @@
-"""Tokenizers by their files, without a model beside them."""
+"""Tokenizers from their files, and the tokenizer of a model."""
 
 import re
-from functools import lru_cache
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 
 from tokenizers import Tokenizer
 
+from retrieval.engine.token_counter import CountTokens
 from retrieval.errors import EncoderError
 from retrieval.text.document import TokenCounter
 
-_WORD_OR_SIGN: Final = re.compile(r"\w+|[^\w\s]")
+_WORD_OR_PUNCTUATION: Final = re.compile(r"\w+|[^\w\s]")
 
 
 class WordCounter:
-    """Counts each run of letters and digits, and each other sign, as one token."""
+    """Counts each word and each punctuation character as one token."""
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
         """Return the character span of every token."""
-        return [match.span() for match in _WORD_OR_SIGN.finditer(text)]
+        return [match.span() for match in _WORD_OR_PUNCTUATION.finditer(text)]
 
 
 class FileCounter:
-    """Counts tokens as a tokenizer's file says."""
+    """Counts tokens by a tokenizer's file."""
 
     def __init__(self, path: Path) -> None:
         self._tokenizer = load_tokenizer(path)
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
-        """Return the (start, end) character span of every token, without special tokens, nothing cut."""
+        """Return the (start, end) character span of every token, without special tokens, untruncated."""
         return list(self._tokenizer.encode(text, add_special_tokens=False).offsets)
 
 
 @lru_cache(maxsize=2)
 def counter_of(path: str) -> TokenCounter:
-    """Return what counts tokens by the tokenizer file at `path`, words and signs for ""; raise EncoderError."""
+    """Return the token counter of a tokenizer's file, a counter of words for an empty path; raise EncoderError."""
     return FileCounter(Path(path)) if path else WordCounter()
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
-    """Return the tokenizer without the padding and cutting that its file may ask for; raise EncoderError."""
+    """Return the tokenizer without padding and truncation, whatever its file sets; raise EncoderError."""
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises bare Exception for a damaged file
         raise EncoderError(f"The tokenizer {path} cannot be read: {error}") from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    # A document that writes "[SEP]" must not be read as the end of its text.
+    # "[SEP]" in a document must not end its text.
     tokenizer.encode_special_tokens = True
     return tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedTokens:
+    """A text's token ids, each with 1 for a special token and 0 for a token of the text."""
+
+    ids: list[int]
+    special: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class PairTokens:
+    """The token ids of a query and a text, each with 0 for the query and 1 for the text."""
+
+    ids: list[int]
+    types: list[int]
+
+
+def token_count_of(path: Path) -> CountTokens:
+    """Return a function that counts tokens by a tokenizer's file, without special tokens; raise EncoderError."""
+    return partial(_counts, load_tokenizer(path))
+
+
+class ModelTokenizer:
+    """The tokenizer of one model."""
+
+    def __init__(self, path: Path, *, max_tokens: int) -> None:
+        self.path = path
+        self._full = load_tokenizer(path)
+        self._truncated = load_tokenizer(path)
+        self._truncated.enable_truncation(max_tokens)
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return each text's token ids with the special tokens, at most max_tokens of them."""
+        return [encoding.ids for encoding in self._truncated.encode_batch_fast(list(texts))]
+
+    def encode_marked(self, texts: Sequence[str]) -> list[MarkedTokens]:
+        """Return each text's token ids as `encode` does, with its special tokens marked."""
+        encodings = self._truncated.encode_batch_fast(list(texts))
+        return [MarkedTokens(encoding.ids, encoding.special_tokens_mask) for encoding in encodings]
+
+    def pieces(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return each text's token ids, without special tokens and truncation."""
+        return [encoding.ids for encoding in self._full.encode_batch_fast(list(texts), add_special_tokens=False)]
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Return the text of tokens, without special tokens."""
+        return self._full.decode(list(tokens), skip_special_tokens=True)
+
+    def frame(self) -> tuple[list[int], list[int]]:
+        """Return the ids of the special tokens before and after a text."""
+        marked = self._truncated.encode("a")
+        text = [place for place, special in enumerate(marked.special_tokens_mask) if not special]
+        return marked.ids[: text[0]], marked.ids[text[-1] + 1 :]
+
+    @property
+    def vocabulary(self) -> int:
+        """The size of the vocabulary."""
+        return int(self._full.get_vocab_size())
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Return the number of tokens of each text, without special tokens and truncation."""
+        return _counts(self._full, texts)
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Return the character span of every token, without special tokens and truncation."""
+        return list(self._full.encode(text, add_special_tokens=False).offsets)
+
+
+class PairTokenizer:
+    """Tokenizes pairs of a query and a text as one input."""
+
+    def __init__(self, path: Path, *, max_tokens: int) -> None:
+        self._full = load_tokenizer(path)
+        self._truncated = load_tokenizer(path)
+        self._truncated.enable_truncation(max_tokens, strategy="only_second")
+        self._query_tokens = (max_tokens - self._truncated.num_special_tokens_to_add(is_pair=True)) // 2
+
+    def encode(self, query: str, texts: Sequence[str]) -> list[PairTokens]:
+        """Return the tokens of the query with each text, at most max_tokens per pair.
+
+        First the query is truncated to half of the limit, then the text to the rest.
+        """
+        spans = self._full.encode(query, add_special_tokens=False).offsets
+        if len(spans) > self._query_tokens:
+            query = query[: spans[self._query_tokens - 1][1]]
+        encodings = self._truncated.encode_batch_fast([(query, text) for text in texts])
+        return [PairTokens(encoding.ids, encoding.type_ids) for encoding in encodings]
+
+
+def _counts(tokenizer: Tokenizer, texts: Sequence[str]) -> list[int]:
+    return [len(encoding) for encoding in tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]

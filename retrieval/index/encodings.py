@@ -8,8 +8,8 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from retrieval.encoders.sparse import SparseVector
-from retrieval.encoders.token_vectors import TokenVectors
+from retrieval.encoders.late_interaction import TokenVectors
+from retrieval.encoders.sparse_encoder import SparseVector
 from retrieval.index.statements import statement
 
 _UNENCODED: Final = statement("upkeep/unencoded")

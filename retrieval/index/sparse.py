@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from corecube.scope import AccessScope
-from retrieval.encoders.sparse import SparseVector
+from retrieval.encoders.sparse_encoder import SparseVector
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
 from retrieval.index.filters import filtered

@@ -8,8 +8,8 @@ from corecube.errors import DatabaseUnavailableError
 from corecube.scope import AccessScope
 from retrieval.encoders.encodings import key_of
 from retrieval.encoders.late_encoder import LateEncoder
+from retrieval.encoders.late_interaction import TokenVectors
 from retrieval.encoders.reranker import TimeBox
-from retrieval.encoders.token_vectors import TokenVectors
 from retrieval.engine.types import ChunkId, Ranking, ScoreType
 from retrieval.errors import EncoderError, RerankError, RerankTimeoutError, SearchTimeoutError
 from retrieval.index.tokens import token_vectors_of

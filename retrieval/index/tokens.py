@@ -3,7 +3,7 @@
 from typing import Final
 
 from corecube.scope import AccessScope
-from retrieval.encoders.token_vectors import TokenVectors
+from retrieval.encoders.late_interaction import TokenVectors
 from retrieval.engine.types import ChunkId, Ranking
 from retrieval.index.reading import read
 from retrieval.index.statements import statement

@@ -7,8 +7,7 @@ from django.db import transaction
 
 from corecube import audit
 from corecube.models import User
-from retrieval.encoders.choice import Choice
-from retrieval.encoders.embedders import choices
+from retrieval.encoders.embedders import Choice, choices
 from retrieval.errors import IndexStateError
 from retrieval.index import active, embedding_index
 from retrieval.index.scans import ScanChoice

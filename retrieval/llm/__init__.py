@@ -1,1 +1,1 @@
-"""Language models: how they are asked, who may be asked about what, and what that took."""
+"""Language models: clients, routing rules and usage."""

@@ -1,4 +1,4 @@
-"""The language models at hand: one client per model in each process, remade when its settings change."""
+"""Clients of the stored language models: one per model in each process, replaced when its settings change."""
 
 import logging
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from retrieval.models import LanguageModel
 
 logger = logging.getLogger(__name__)
 
-#: The name of the one secret that a language model has.
+#: The name of a language model's secret.
 KEY: Final = "api_key"
 
 _clients: Final[dict[int, ModelClient]] = {}
@@ -23,28 +23,28 @@ _lock: Final = Lock()
 
 
 def client_of(model: LanguageModel) -> ModelClient:
-    """Return the client of a stored model; raise ConfigError when its key cannot be opened."""
+    """Return the client of a stored model; raise ConfigError if its key cannot be decrypted."""
     service = service_of(model)
     with _lock:
-        kept = _clients.get(model.pk)
-        if kept is not None and kept.service == service:
-            return kept
-        if kept is not None:
-            kept.close()
+        client = _clients.get(model.pk)
+        if client is not None and client.service == service:
+            return client
+        if client is not None:
+            client.close()
         _clients[model.pk] = ModelClient(service)
         return _clients[model.pk]
 
 
-def forget_others(ids: Iterable[int]) -> None:
-    """Close the clients of models that are gone; `ids` are those that are left."""
-    left = set(ids)
+def close_others(ids: Iterable[int]) -> None:
+    """Close the clients of deleted models; `ids` are the existing ones."""
+    existing = set(ids)
     with _lock:
-        for gone in _clients.keys() - left:
-            _clients.pop(gone).close()
+        for deleted in _clients.keys() - existing:
+            _clients.pop(deleted).close()
 
 
 def service_of(model: LanguageModel, key: str | None = None) -> ModelService:
-    """Return how a model is asked, with another key than the stored one where `key` is given; raise ConfigError."""
+    """Return the service of a model, with `key` instead of the stored one if given; raise ConfigError."""
     return ModelService(
         name=model.name,
         api=Api(model.api),
@@ -61,18 +61,18 @@ def service_of(model: LanguageModel, key: str | None = None) -> ModelService:
 
 
 def key_of(model: LanguageModel) -> str:
-    """Return a model's key, empty for none; raise ConfigError when it cannot be opened."""
+    """Return a model's key, empty without one; raise ConfigError if it cannot be decrypted."""
     if model.is_locked:
         return settings.CORECUBE_LLM_API_KEY
     return unseal(model.sealed_key, Purpose.LANGUAGE_MODEL).get(KEY, "")
 
 
 def usable_client(model: LanguageModel) -> ModelClient | None:
-    """Return the client of a model that can be asked; None for one that is off or whose key cannot be opened."""
+    """Return the client of a model; None if the model is off or its key cannot be decrypted."""
     if not model.is_enabled:
         return None
     try:
         return client_of(model)
     except ConfigError:
-        logger.warning("answer.key_not_opened model=%s", model.slug)
+        logger.warning("language_model.key_not_decrypted model=%s", model.slug)
         return None

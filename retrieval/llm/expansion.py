@@ -1,7 +1,7 @@
-"""Other ways to put a question, by a language model: questions in other words, and a passage that would answer it.
+"""Query expansion by a language model: paraphrases of a question, and a hypothetical passage that answers it.
 
 Gao et al., "Precise Zero-Shot Dense Retrieval without Relevance Labels" (HyDE), 2022; Wang et al., "Query2doc", 2023.
-Takes seconds, so no search that somebody waits for does this.
+It takes seconds, so interactive searches do not use it.
 """
 
 import json
@@ -14,11 +14,9 @@ from corecube.access import Principal
 from corecube.database import release_connection
 from corecube.scope import AccessScope
 from retrieval.errors import AnswerGarbageError, NoLanguageModelError
-from retrieval.llm.model_provider import ModelProvider
+from retrieval.llm.model_provider import ModelProvider, generate_text
 from retrieval.llm.neutral import plain
 from retrieval.llm.routes import models_over
-from retrieval.llm.types import Message
-from retrieval.llm.written import written
 from retrieval.text.json_text import object_in
 
 _SECONDS: Final = 45.0
@@ -36,50 +34,47 @@ _SYSTEM: Final = (
 
 
 def expander(principal: Principal, scope: AccessScope) -> ModelProvider:
-    """Return the language model that may be asked about a search in this scope.
+    """Return the language model for a search in this scope.
 
-    It is one that may read whatever is searched: a question is often made of what its asker has read there. Raises
-    NoLanguageModelError, which says why there is none.
+    It must be allowed to read everything in scope: a question often contains what its author has read there. Raises
+    NoLanguageModelError with the reason if there is none.
     """
     if not scope.connection_ids:
-        raise NoLanguageModelError("There is nothing that you may search, so no language model is asked.")
+        raise NoLanguageModelError("You have no access to any connection, so no language model is used.")
     models = models_over(principal, scope.connection_ids)
     if models.providers:
         return models.providers[0]
     if models.notices:
         raise NoLanguageModelError(
-            "No single language model may read everything that would be searched: compartments are bound to different "
-            "models or to none, or the model is switched off. Search fewer connections, or without it."
+            "No language model may read everything in this search: compartments are bound to different models or to "
+            "none, or the model is switched off. Search fewer connections, or turn query expansion off."
         )
     raise NoLanguageModelError
 
 
 def variants_of(question: str, provider: ModelProvider) -> tuple[str, ...]:
-    """Return other ways to put a question, as the language model writes them; raise AnswerError or TimeoutError."""
+    """Return a language model's variants of a question; raise AnswerError or TimeoutError."""
     release_connection()
-    ask = async_to_sync(written)
-    return variants_in(ask(provider, _messages(question), seconds=_SECONDS, max_length=_MAX_ANSWER_LENGTH), question)
+    content = json.dumps({"question": plain(question)}, ensure_ascii=False)
+    messages = ({"role": "system", "content": _SYSTEM}, {"role": "user", "content": content})
+    answer = async_to_sync(generate_text)(provider, messages, seconds=_SECONDS, max_length=_MAX_ANSWER_LENGTH)
+    return variants_in(answer, question)
 
 
 def variants_in(answer: str, question: str) -> tuple[str, ...]:
-    """Return the questions and the passage of an answer, each once; raise AnswerGarbageError for none.
+    """Return the questions and the passage of an answer without duplicates; raise AnswerGarbageError for none.
 
-    What is too long is cut, what is no text left out, and so is the question itself.
+    Long texts are truncated; values that are no text, and the question itself, are left out.
     """
     found = dict.fromkeys(_texts(_parsed(answer)))
     variants = tuple(it for it in found if it.casefold() != question.strip().casefold())
     if not variants:
-        raise AnswerGarbageError("The language model wrote no other way to put the question.")
+        raise AnswerGarbageError("The language model returned no variant of the question.")
     return variants
 
 
-def _messages(question: str) -> list[Message]:
-    told = json.dumps({"question": plain(question)}, ensure_ascii=False)
-    return [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": told}]
-
-
 def _parsed(answer: str) -> dict[str, Any]:
-    """Return the object of an answer, also where something stands around it; an empty one for none."""
+    """Return the JSON object in an answer, also with text around it; empty without one."""
     found = object_in(answer)
     try:
         content = json.loads(found) if found else {}
@@ -89,8 +84,8 @@ def _parsed(answer: str) -> dict[str, Any]:
 
 
 def _texts(content: dict[str, Any]) -> Iterator[str]:
-    asked = content.get("questions")
-    for question in asked[:_MAX_QUESTIONS] if isinstance(asked, list) else ():
+    questions = content.get("questions")
+    for question in questions[:_MAX_QUESTIONS] if isinstance(questions, list) else ():
         yield from _text(question, _MAX_QUESTION_LENGTH)
     yield from _text(content.get("passage"), _MAX_PASSAGE_LENGTH)
 

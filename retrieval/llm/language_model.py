@@ -1,4 +1,4 @@
-"""Asking a language model over OpenAI's protocol. No Django."""
+"""Client of a language model over OpenAI's protocol."""
 
 import asyncio
 import logging
@@ -20,49 +20,49 @@ from retrieval.errors import (
     AnswerRejectedError,
     AnswerUnavailableError,
 )
-from retrieval.llm.background import BackgroundLoop
 from retrieval.llm.faults import answer_error
 from retrieval.llm.service import Api, Dialect, ModelService
-from retrieval.llm.transport import Patience, http_client, patience, timeouts
+from retrieval.llm.streams import BackgroundLoop
+from retrieval.llm.transport import TimeLimits, http_client, time_limits, timeouts
 from retrieval.llm.types import Cut, Message, Piece, TokenUsage
 
 logger = logging.getLogger(__name__)
 
-#: Where the connections to all language models live.
+#: The loop of all language models' connections.
 _LOOP: Final = BackgroundLoop("language-models")
-_COMPLAINTS: Final = (openai.BadRequestError, openai.UnprocessableEntityError)
-#: What tells nothing of the service's health.
+_REQUEST_ERRORS: Final = (openai.BadRequestError, openai.UnprocessableEntityError)
+#: Errors that do not count as failures of the service.
 _EXCUSED: Final = (AnswerRefusedError, AnswerRateLimitedError)
 
 
 class ModelClient:
-    """Streams answers of one model; shared by all requests and threads, with one set of connections.
+    """Streams answers of one model; all requests and threads share it and its connections.
 
-    After three failures in a row the model is left alone for half a minute.
+    After three consecutive failures the model is paused for half a minute.
     """
 
     def __init__(self, service: ModelService, *, breaker: CircuitBreaker | None = None) -> None:
         self.service = service
-        self._breaker = breaker or CircuitBreaker(refusal=self._left_alone)
+        self._breaker = breaker or CircuitBreaker(refusal=self._paused_error)
         self._dialect = Dialect()
         self._client: openai.AsyncOpenAI | None = None
-        # Both belong to the loop.
-        self._at_work = 0
-        self._is_retired = False
+        # The loop owns both.
+        self._running = 0
+        self._is_closed = False
 
     @property
-    def is_left_alone(self) -> bool:
-        """Whether it failed several times in a row."""
+    def is_paused(self) -> bool:
+        """Whether it is paused after several consecutive failures."""
         return self._breaker.is_open
 
     async def stream(
         self, messages: Sequence[Message], response_format: Mapping[str, Any] | None = None
     ) -> AsyncGenerator[Piece, None]:
-        """Yield the answer to messages piece by piece, and at last what the service says that it used.
+        """Yield the answer to messages piece by piece, and last the usage that the service reports.
 
-        `response_format` says how it is to be written; a service that does not know that is asked without it.
-        Raises AnswerUnavailableError, AnswerRefusedError or AnswerGarbageError; none of them repeats what was sent or
-        received. Closing it ends the request.
+        `response_format` sets the format of the answer, for services that support it. Raises AnswerUnavailableError,
+        AnswerRefusedError or AnswerGarbageError; they contain nothing that was sent or received. Closing it ends the
+        request.
         """
         async with aclosing(_LOOP.stream(lambda: self._guarded(messages, response_format))) as pieces:
             async for piece in pieces:
@@ -73,12 +73,12 @@ class ModelClient:
         return await _LOOP.result(self._models())
 
     def close(self) -> None:
-        """End the connections as soon as nothing is being answered over them."""
-        _LOOP.submit(self._retire())
+        """Close the connections once all running requests have ended."""
+        _LOOP.submit(self._close_if_idle())
 
-    async def _retire(self) -> None:
-        self._is_retired = True
-        if not self._at_work and self._client is not None:
+    async def _close_if_idle(self) -> None:
+        self._is_closed = True
+        if not self._running and self._client is not None:
             await self._client.close()
             self._client = None
 
@@ -86,42 +86,38 @@ class ModelClient:
         self, messages: Sequence[Message], response_format: Mapping[str, Any] | None
     ) -> AsyncGenerator[Piece, None]:
         started = perf_counter()
-        self._at_work += 1
+        self._running += 1
         try:
             with self._breaker.guarding(excused=_EXCUSED):
                 async with aclosing(self._limited(messages, response_format)) as pieces:
                     async for piece in pieces:
                         yield piece
         except AnswerError as error:
-            logger.warning(
-                "answer.model_failed model=%s code=%s seconds=%.1f",
-                self.service.name,
-                error.code,
-                perf_counter() - started,
-            )
+            values = (self.service.name, error.code, perf_counter() - started)
+            logger.warning("language_model.request_failed model=%s code=%s seconds=%.1f", *values)
             raise
         finally:
-            self._at_work -= 1
-            if self._is_retired:
-                await self._retire()
+            self._running -= 1
+            if self._is_closed:
+                await self._close_if_idle()
 
     async def _limited(
         self, messages: Sequence[Message], response_format: Mapping[str, Any] | None
     ) -> AsyncGenerator[Piece, None]:
-        """Yield the pieces within the time that the model has; every error is an AnswerError."""
+        """Yield the pieces within the time limits; every error is an AnswerError."""
         service, loop = self.service, asyncio.get_running_loop()
         try:
             async with asyncio.timeout(service.timeout_seconds), asyncio.timeout(None) as silence:
-                limit = Patience(loop.time() + service.timeout_seconds, silence, service.silence_seconds)
-                token = patience.set(limit)
+                limits = TimeLimits(loop.time() + service.timeout_seconds, silence, service.silence_seconds)
+                token = time_limits.set(limits)
                 async with AsyncExitStack() as open_stream:
                     chunks = await self._opened(messages, response_format, open_stream)
-                    patience.reset(token)
+                    time_limits.reset(token)
                     async for piece in self._pieces(chunks):
                         silence.reschedule(loop.time() + service.silence_seconds)
                         yield piece
-        except Exception as error:  # noqa: BLE001 -- the SDK checks little of what it reads
-            # Without its cause, whose message may repeat what was received.
+        except Exception as error:  # noqa: BLE001 -- the SDK barely validates responses
+            # Without its cause: its message may contain parts of the response.
             raise answer_error(service.name, error) from None
 
     async def _opened(
@@ -130,14 +126,14 @@ class ModelClient:
         response_format: Mapping[str, Any] | None,
         open_stream: AsyncExitStack,
     ) -> AsyncIterator[object]:
-        """Return the chunks of an answer that has begun, asked for in words that the service takes."""
+        """Start an answer with request fields that the service accepts, and return its chunks."""
         dialect = self._dialect
         while True:
             try:
                 chunks: Any = await self._sdk.chat.completions.create(
                     **dialect.request(self.service, messages, response_format)
                 )
-            except _COMPLAINTS as error:
+            except _REQUEST_ERRORS as error:
                 simpler = dialect.without(str(error.body), is_formatted=response_format is not None)
                 if simpler is None:
                     raise
@@ -152,7 +148,7 @@ class ModelClient:
         reading = _Reading(self.service.name)
         async for chunk in chunks:
             yield Piece(reading.text_of(chunk))
-        reading.require_whole()
+        reading.require_complete()
         if reading.usage is not None or reading.cut is not None:
             yield Piece(usage=reading.usage, cut=reading.cut)
 
@@ -166,18 +162,18 @@ class ModelClient:
 
     @property
     def _sdk(self) -> openai.AsyncOpenAI:
-        """The SDK's client; it is made on the loop that uses it."""
+        """The SDK's client; the loop that uses it creates it."""
         if self._client is None:
             self._client = _sdk_client(self.service)
         return self._client
 
-    def _left_alone(self) -> AnswerBreakerOpenError:
-        return AnswerBreakerOpenError(f"{self.service.name} failed several times in a row and is left alone for now.")
+    def _paused_error(self) -> AnswerBreakerOpenError:
+        return AnswerBreakerOpenError(f"{self.service.name} failed several times in a row. It is paused for 30 s.")
 
 
 @dataclass
 class _Reading:
-    """What was read of an answer so far; chunks may have any shape."""
+    """The state of reading an answer; chunks may be invalid."""
 
     name: str
     has_text: bool = False
@@ -185,7 +181,7 @@ class _Reading:
     usage: TokenUsage | None = field(default=None)
 
     def text_of(self, chunk: object) -> str:
-        """Return the text that a chunk adds; raise AnswerGarbageError for what is no chunk."""
+        """Return the text of a chunk; raise AnswerGarbageError for an invalid chunk."""
         self.usage = _usage(getattr(chunk, "usage", None)) or self.usage
         choices = getattr(chunk, "choices", None)
         if not isinstance(choices, list):
@@ -194,7 +190,7 @@ class _Reading:
             return ""
         text = getattr(getattr(choices[0], "delta", None), "content", None)
         if not isinstance(text, str | None):
-            raise self._garbage("a piece is no text")
+            raise self._garbage("a piece is not text")
         finish = getattr(choices[0], "finish_reason", None)
         self.finish = finish if isinstance(finish, str) else self.finish
         self.has_text = self.has_text or bool(text and text.strip())
@@ -202,20 +198,20 @@ class _Reading:
 
     @property
     def cut(self) -> Cut | None:
-        """Why the answer is not said to its end; None for a whole one."""
+        """Why the answer is incomplete; None for a complete one."""
         return Cut(self.finish) if self.finish in set(Cut) else None
 
-    def require_whole(self) -> None:
-        """Raise AnswerError unless something was said and its end was reached."""
+    def require_complete(self) -> None:
+        """Raise AnswerError unless the answer has text and reached its end."""
         if self.cut is Cut.CONTENT_FILTER and not self.has_text:
-            raise AnswerRejectedError(f"{self.name}'s content filter kept its answer back.")
+            raise AnswerRejectedError(f"{self.name}'s content filter blocked its answer.")
         if not self.has_text:
-            raise self._garbage("it holds no text")
+            raise self._garbage("it has no text")
         if not self.finish:
-            raise AnswerUnavailableError(f"{self.name} broke off before its answer was finished.")
+            raise AnswerUnavailableError(f"{self.name} closed the connection before its answer was complete.")
 
     def _garbage(self, why: str) -> AnswerGarbageError:
-        return AnswerGarbageError(f"What {self.name} answered cannot be read: {why}.")
+        return AnswerGarbageError(f"The response of {self.name} is invalid: {why}.")
 
 
 def _usage(given: object) -> TokenUsage | None:
@@ -226,9 +222,9 @@ def _usage(given: object) -> TokenUsage | None:
 
 
 def _sdk_client(service: ModelService) -> openai.AsyncOpenAI:
-    """Return the SDK's client with nothing of it taken from the environment."""
+    """Return the SDK's client, which ignores the environment."""
     shared: dict[str, Any] = {
-        # Without a key the header is taken out again; the SDK wants one.
+        # The SDK requires a key; without one the header is removed.
         "api_key": service.api_key or "none",
         "max_retries": service.max_retries,
         "timeout": timeouts(service),

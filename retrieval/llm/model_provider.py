@@ -1,11 +1,11 @@
-"""A language model as a provider of answers. It keeps to the bindings itself, whatever it is handed. No Django."""
+"""A language model as a provider of answers, which enforces the bindings itself."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from corecube.errors import NotPermittedError
 from retrieval.engine.token_counter import CountTokens
@@ -15,21 +15,21 @@ from retrieval.llm.language_model import ModelClient
 from retrieval.llm.routing import Bindings, Id
 from retrieval.llm.types import Cut, Message, Piece, Task, TokenUsage, Turn, Window
 
-#: Notes what an answer took, and in how many seconds.
-Spend = Callable[[TokenUsage, float], Awaitable[None]]
-#: Hears how an answer ended: with an error, or None for one that was written.
-Hear = Callable[[AnswerError | None], Awaitable[None]]
+#: Records the usage and the seconds of an answer.
+RecordUsage = Callable[[TokenUsage, float], Awaitable[None]]
+#: Records the result of an answer: an error, or None for success.
+RecordResult = Callable[[AnswerError | None], Awaitable[None]]
 
 
-async def _unheard(_: AnswerError | None) -> None:
-    """Note nothing."""
+async def _ignore(_: AnswerError | None) -> None:
+    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelProvider:
     """Lets one language model answer one request.
 
-    What it used is noted once the answer ends, however it ends: said to the end, broken off or left by its reader.
+    The usage is recorded after each answer, also after a failed or cancelled one.
     """
 
     id: Id
@@ -38,8 +38,8 @@ class ModelProvider:
     window: Window
     bindings: Bindings
     count: CountTokens
-    spend: Spend
-    hear: Hear = _unheard
+    record_usage: RecordUsage
+    record_result: RecordResult = _ignore
 
     is_extractive: ClassVar[bool] = False
 
@@ -48,60 +48,87 @@ class ModelProvider:
         return text.lstrip().replace("\u2019", "'").startswith(prompt.REFUSAL)
 
     async def stream(self, task: Task) -> AsyncGenerator[Piece, None]:
-        """Yield the answer, and last what it used.
+        """Yield the answer, and last its usage.
 
         Turns that the model may not read are left out. Raises NotPermittedError, before anything is sent, for a
         passage that it may not read, and AnswerError.
         """
         if not self.bindings.allow(self.id, {passage.hit.chunk.connection_id for passage in task.passages}):
             raise NotPermittedError(f"{self.name} may not read these passages.")
-        asked = prompt.messages(replace(task, history=tuple(filter(self.may_read, task.history))))
-        spending = _Spending(asked, perf_counter())
+        messages = prompt.messages(replace(task, history=tuple(filter(self.may_read, task.history))))
+        generation = _Generation(messages)
         try:
-            async with aclosing(self.client.stream(asked)) as pieces:
+            async with aclosing(self.client.stream(messages)) as pieces:
                 async for piece in pieces:
-                    spending.note(piece)
+                    generation.add(piece)
                     if piece.text:
                         yield piece
-            await self.hear(None)
-            yield Piece(usage=await self._used(spending), cut=spending.cut)
+            await self.record_result(None)
+            yield Piece(usage=await self._usage(generation), cut=generation.cut)
         except AnswerError as error:
-            await self.hear(error)
+            await self.record_result(error)
             raise
         finally:
-            if spending.text:
-                await asyncio.shield(self._note(spending))
+            if generation.text:
+                await asyncio.shield(self._record(generation))
 
     def may_read(self, turn: Turn) -> bool:
         """Return whether an earlier answer may be shown to the model."""
         if turn.connections is None:
-            return self.bindings.allow_anything(self.id)
+            return self.bindings.allow_unknown_origin(self.id)
         return self.bindings.allow(self.id, turn.connections)
 
-    async def _note(self, spending: "_Spending") -> None:
-        await self.spend(await self._used(spending), perf_counter() - spending.started)
+    async def _record(self, generation: "_Generation") -> None:
+        await self.record_usage(await self._usage(generation), perf_counter() - generation.started)
 
-    async def _used(self, spending: "_Spending") -> TokenUsage:
-        """Return what the service says, or the tokens counted here where it does not."""
-        if spending.usage is None:
-            texts = [*(message["content"] for message in spending.asked), "".join(spending.text)]
-            *read, written = await asyncio.to_thread(self.count, texts)
-            spending.usage = TokenUsage(sum(read), written, is_estimated=True)
-        return spending.usage
+    async def _usage(self, generation: "_Generation") -> TokenUsage:
+        """Return the usage that the service reported, or else an estimate by the local counter."""
+        if generation.usage is None:
+            texts = [*(message["content"] for message in generation.messages), "".join(generation.text)]
+            *prompt_tokens, completion = await asyncio.to_thread(self.count, texts)
+            generation.usage = TokenUsage(sum(prompt_tokens), completion, is_estimated=True)
+        return generation.usage
 
 
-class _Spending:
-    """What an answer takes while it is written."""
+class _Generation:
+    """An answer in progress, with its usage."""
 
-    def __init__(self, asked: Sequence[Message], started: float) -> None:
-        self.asked = asked
-        self.started = started
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self.messages = messages
+        self.started = perf_counter()
         self.text: list[str] = []
         self.usage: TokenUsage | None = None
         self.cut: Cut | None = None
 
-    def note(self, piece: Piece) -> None:
+    def add(self, piece: Piece) -> None:
         if piece.text:
             self.text.append(piece.text)
         self.usage = piece.usage or self.usage
         self.cut = piece.cut
+
+
+async def generate_text(
+    provider: ModelProvider,
+    messages: Sequence[Message],
+    *,
+    seconds: float,
+    max_length: int,
+    response_format: Mapping[str, Any] | None = None,
+) -> str:
+    """Return a short text by a model, about `max_length` characters at most, and record its usage.
+
+    `response_format` sets the format, for services that support it. Raises TimeoutError after `seconds`, and
+    AnswerError.
+    """
+    generation, length = _Generation(messages), 0
+    try:
+        async with asyncio.timeout(seconds), aclosing(provider.client.stream(messages, response_format)) as pieces:
+            async for piece in pieces:
+                generation.add(piece)
+                length += len(piece.text)
+                if length > max_length:
+                    break
+    finally:
+        if generation.text:
+            await asyncio.shield(provider._record(generation))  # noqa: SLF001 -- the same module
+    return "".join(generation.text)

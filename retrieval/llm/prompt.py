@@ -1,7 +1,7 @@
-"""What a language model is told and shown: the rules, the passages as fenced data, the conversation. Pure.
+"""The prompt of a language model: the rules, the passages as fenced data, the conversation.
 
-Nothing of a document stands in the system message, and nothing in a document can end the fence around it: the fence is
-drawn anew for each request, and a passage can neither hold it nor anything that looks like it.
+The system message contains nothing of a document, and no document can end the fence around it: the fence is random for
+each request, and a passage can contain neither it nor anything similar.
 """
 
 import secrets
@@ -21,9 +21,9 @@ from retrieval.ranking.packing import by_number
 REFUSAL: Final = "I couldn't find this in your documents."
 
 _FENCE_BYTES: Final = 8
-#: What a service adds around each message, in tokens.
+#: Overhead of a service per message, in tokens.
 _MESSAGE_TOKENS: Final = 8
-#: What is left free of a window, because a model's own tokenizer may count up to so much more than ours.
+#: Unused share of a window: a model's tokenizer may count up to this much more than the local one.
 _SLACK: Final = 0.15
 
 _SYSTEM: Final = f"""\
@@ -48,14 +48,14 @@ When they answer a part of it, answer that part and say what they leave open.
 
 
 class PromptTooLongError(InvalidRequestError):
-    """The question alone is longer than the language model can read."""
+    """The question is longer than the language model's context window."""
 
     code: ClassVar[str] = "prompt_too_long"
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A task that fits a window, and what had to be left out for it."""
+    """A task that fits a window, and the numbers of removed turns and passages."""
 
     task: Task
     left_out_turns: int = 0
@@ -63,27 +63,29 @@ class Fitted:
 
 
 def new_fence(texts: Sequence[str]) -> str:
-    """Return 16 random hexadecimal digits that stand in none of the texts."""
+    """Return 16 random hexadecimal digits that none of the texts contains."""
     while any((fence := secrets.token_hex(_FENCE_BYTES)) in text for text in texts):
         pass
     return fence
 
 
 def messages(task: Task, *, fence: str = "") -> tuple[Message, ...]:
-    """Return the system message, the conversation so far, and the passages with the question.
+    """Return the system message, the conversation, and the passages with the question.
 
-    `fence` is for tests; without one a new one is drawn.
+    `fence` is for tests; without it a random one is used.
     """
     fence = fence or new_fence([*_texts(task)])
+    passages = "".join(f"{_fenced(passage, fence)}\n\n" for passage in task.passages)
+    context = f"Passages:\n\n{passages}" if passages else "There are no passages.\n\n"
     return (
         {"role": "system", "content": _SYSTEM.format(fence=fence)},
         *(message for turn in task.history for message in _turn(turn)),
-        {"role": "user", "content": _context(task.passages, fence) + _question(task.question)},
+        {"role": "user", "content": f"{context}Question:\n{plain(task.question)}"},
     )
 
 
 def _texts(task: Task) -> Iterator[str]:
-    """Yield every text of a task that comes from elsewhere."""
+    """Yield every text of a task that users or documents wrote."""
     yield task.question
     for turn in task.history:
         yield from (turn.question, turn.answer)
@@ -92,39 +94,24 @@ def _texts(task: Task) -> Iterator[str]:
 
 
 def _turn(turn: Turn) -> tuple[Message, Message]:
-    """Return an earlier question with its answer, whose numbers meant other passages than the same ones do now."""
+    """Return an earlier question with its answer, without markers: their numbers meant other passages."""
     return (
         {"role": "user", "content": plain(turn.question)},
         {"role": "assistant", "content": neutral(without_markers(turn.answer))},
     )
 
 
-def _question(question: str) -> str:
-    return f"Question:\n{plain(question)}"
-
-
-def _context(passages: Sequence[Passage], fence: str) -> str:
-    if not passages:
-        return "There are no passages.\n\n"
-    return "Passages:\n\n" + "".join(f"{_fenced(passage, fence)}\n\n" for passage in passages)
-
-
 def _fenced(passage: Passage, fence: str) -> str:
-    """Return a passage under its number between the fence's lines."""
-    return f"<<<{fence}\n{_shown(passage)}\n{fence}>>>"
-
-
-def _shown(passage: Passage) -> str:
-    """Return a passage as a model may see it; only its own number stands there as a marker."""
+    """Return a passage under its number between the fence's lines; its number is the only marker."""
     number = f"### [{passage.number}] "
     header = " ".join(neutral(passage.header.removeprefix(number)).split())
-    return f"{number}{header}\n{neutral(passage.hit.chunk.text)}"
+    return f"<<<{fence}\n{number}{header}\n{neutral(passage.hit.chunk.text)}\n{fence}>>>"
 
 
 def fitted(task: Task, window: Window | None, count: CountTokens) -> Fitted:
-    """Return the task as a window holds it: the oldest turns go first, then the passages with the highest numbers.
+    """Return the task cut to a window: first the oldest turns are removed, then the passages of the highest numbers.
 
-    `count` returns the number of tokens of each text. Raises PromptTooLongError where the question alone is too long.
+    `count` returns the number of tokens of each text. Raises PromptTooLongError if the question is too long.
     """
     if window is None:
         return Fitted(task)
@@ -135,26 +122,23 @@ def fitted(task: Task, window: Window | None, count: CountTokens) -> Fitted:
     if room < 0:
         raise PromptTooLongError
     ranked = by_number(task.passages)
-    passages = _limit(count([_fenced(passage, fence) for passage in ranked]), room)
-    kept_passages = tuple(it for it in task.passages if it in ranked[:passages])
-    room -= sum(count([_fenced(passage, fence) for passage in kept_passages]))
-    turns = _limit([2 * _MESSAGE_TOKENS + it for it in _turn_tokens(task.history[::-1], count)], room)
-    kept = task.history[len(task.history) - turns :]
+    passage_count = _limit(count([_fenced(passage, fence) for passage in ranked]), room)
+    passages = tuple(it for it in task.passages if it in ranked[:passage_count])
+    room -= sum(count([_fenced(passage, fence) for passage in passages]))
+    turn_tokens = (sum(count([message["content"] for message in _turn(turn)])) for turn in reversed(task.history))
+    turn_count = _limit([2 * _MESSAGE_TOKENS + it for it in turn_tokens], room)
+    history = task.history[len(task.history) - turn_count :]
     return Fitted(
-        replace(task, passages=kept_passages, history=kept),
-        len(task.history) - turns,
-        len(task.passages) - passages,
+        replace(task, passages=passages, history=history),
+        len(task.history) - turn_count,
+        len(task.passages) - passage_count,
     )
 
 
 def _limit(tokens: Sequence[int], room: int) -> int:
-    """Return how many of the first texts fit."""
+    """Return how many texts fit, from the first on."""
     for place, needed in enumerate(tokens):
         room -= needed
         if room < 0:
             return place
     return len(tokens)
-
-
-def _turn_tokens(turns: Sequence[Turn], count: CountTokens) -> list[int]:
-    return [sum(count([message["content"] for message in _turn(turn)])) for turn in turns]

@@ -1,8 +1,8 @@
-"""Which language model may answer from which passages: the rule itself. Pure.
+"""The routing rule: which language model may answer from which passages.
 
-A user's rule chooses, else the default answers. A compartment's rule binds: passages of its connections go to that
-model and to no other; without a model they go to none. What no language model may read is quoted by the extractive
-answerer.
+A user's rule chooses the model, else the default answers. A compartment's rule binds: passages of its connections are
+sent to that model only; without a model they are sent to none. The extractive answerer quotes passages that no language
+model may read.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,21 +14,21 @@ Id = int
 
 
 class Reason(StrEnum):
-    """Why somebody other than the chosen model answers."""
+    """Why another model than the chosen one answers."""
 
-    #: The chosen one does, or none is configured.
+    #: The chosen one answers, or none is configured.
     NONE = ""
     #: The passages are bound to one model, which is not the chosen one.
     BOUND = "bound_to_model"
     #: The passages are bound to different models, or to none.
     MAY_NOT_READ = "no_model_may_read"
-    #: Whoever may read them is switched off.
+    #: The model that may read them is switched off.
     SWITCHED_OFF = "model_switched_off"
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A language model, and who follows when it cannot answer."""
+    """A language model and its fallback."""
 
     id: Id
     is_usable: bool = True
@@ -37,41 +37,43 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """Which model alone may read what comes from a connection."""
+    """The only models that may read texts of connections."""
 
-    #: By connection: the model, or None for no model at all. A connection that is not here is not bound.
+    #: By connection: the model, or None for no model. Other connections are not bound.
     bound: Mapping[Id, Id | None] = field(default_factory=dict)
-    #: Connections whose rules are known; None for all. What is from elsewhere is kept from everyone.
+    #: Connections whose rules are known; None for all. No model may read texts of other connections.
     known: frozenset[Id] | None = None
     #: Connections that a text of unknown origin may come from; None for any.
     reachable: frozenset[Id] | None = None
-    #: Connections whose texts are of unknown origin: what agents remember.
+    #: Connections whose texts are of unknown origin: memories of agents.
     memories: frozenset[Id] = frozenset()
 
     def of(self, connections: Iterable[Id]) -> frozenset[Id | None]:
-        """Return the models that the connections are bound to; empty where they are free."""
-        asked = frozenset(connections)
+        """Return the models that the connections are bound to; empty if they are not bound."""
+        requested = frozenset(connections)
         owners = frozenset(
-            self.bound.get(it) for it in asked if it in self.bound or (self.known is not None and it not in self.known)
+            self.bound.get(it)
+            for it in requested
+            if it in self.bound or (self.known is not None and it not in self.known)
         )
-        return owners | self._of_anything() if asked & self.memories else owners
+        return owners | self._of_unknown_origin() if requested & self.memories else owners
 
     def allow(self, model: Id, connections: Iterable[Id]) -> bool:
-        """Return whether a model may read what comes from all of these connections."""
+        """Return whether a model may read texts of all of these connections."""
         return self.of(connections) <= {model}
 
-    def allow_anything(self, model: Id) -> bool:
-        """Return whether a model may read what comes from nobody knows where."""
-        return self._of_anything() <= {model}
+    def allow_unknown_origin(self, model: Id) -> bool:
+        """Return whether a model may read texts of unknown origin."""
+        return self._of_unknown_origin() <= {model}
 
-    def _of_anything(self) -> frozenset[Id | None]:
+    def _of_unknown_origin(self) -> frozenset[Id | None]:
         """Return the models that a text of unknown origin may be bound to."""
         return frozenset(owner for it, owner in self.bound.items() if self.reachable is None or it in self.reachable)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Who is asked, in order; after the last one the extractive answerer is."""
+    """The models in the order of use, before the extractive answerer."""
 
     models: tuple[Id, ...] = ()
     reason: Reason = Reason.NONE
@@ -85,9 +87,10 @@ def plan(
     bindings: Bindings,
     is_barred: bool = False,
 ) -> Plan:
-    """Return who may answer from passages of these connections.
+    """Return the models that may answer from passages of these connections.
 
-    `chosen` is the user's model or the default, None for neither; `is_barred` a user whom no language model answers.
+    `chosen` is the user's model or the default, None for neither; `is_barred` means that the user's rule names no
+    model.
     """
     if is_barred:
         return Plan()
@@ -96,16 +99,16 @@ def plan(
     if len(bound) > 1 or None in bound:
         return Plan((), Reason.MAY_NOT_READ if models else Reason.NONE)
     first = next(iter(bound), chosen)
-    asked = tuple(it for it in _chain(models, first) if models[it].is_usable and bindings.allow(it, connections))
-    if not asked:
+    allowed = tuple(it for it in _chain(models, first) if models[it].is_usable and bindings.allow(it, connections))
+    if not allowed:
         return Plan((), Reason.NONE if first is None else Reason.SWITCHED_OFF)
-    return Plan(asked, Reason.BOUND if bound and first != chosen else Reason.NONE)
+    return Plan(allowed, Reason.BOUND if bound and first != chosen else Reason.NONE)
 
 
 def _chain(models: Mapping[Id, Candidate], first: Id | None) -> Iterator[Id]:
-    """Yield a model and those that follow it, each once."""
-    met: set[Id] = set()
-    while first is not None and first in models and first not in met:
-        met.add(first)
+    """Yield a model and its fallbacks, each once."""
+    seen: set[Id] = set()
+    while first is not None and first in models and first not in seen:
+        seen.add(first)
         yield first
         first = models[first].fallback

@@ -1,4 +1,4 @@
-"""A language model behind HTTP: where it is, how it is asked, and what it refuses to be asked with. No Django."""
+"""The service of a language model: its address, its request format, and the optional fields that it accepts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +9,7 @@ from retrieval.llm.types import Message
 
 
 class Api(StrEnum):
-    """How a service is spoken to."""
+    """The API of a service."""
 
     OPENAI = "openai"
     AZURE = "azure"
@@ -17,19 +17,19 @@ class Api(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelService:
-    """Which model is asked, and how long it may take."""
+    """A model of a service, with its time limits."""
 
     name: str
     api: Api = Api.OPENAI
-    #: Up to and with /v1; for Azure the resource's address.
+    #: Up to and including /v1; for Azure the resource's address.
     base_url: str
     api_version: str = ""
-    #: What the service calls it; for Azure the deployment.
+    #: The service's name of the model; for Azure the deployment.
     model: str
     api_key: str = field(default="", repr=False)
-    #: For a whole answer, its retries included.
+    #: Total timeout of an answer, including retries.
     timeout_seconds: float = 60.0
-    #: How long it may be silent: before its first token, and between two.
+    #: Token timeout: before the first token, and between two.
     silence_seconds: float = 30.0
     max_retries: int = 2
     max_answer_tokens: int = 1024
@@ -38,7 +38,7 @@ class ModelService:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """Which optional parts of a request the service takes; learnt from what it refuses."""
+    """The optional request fields that a service accepts, learnt from its errors."""
 
     asks_usage: bool = True
     tokens_field: str = "max_tokens"
@@ -48,7 +48,7 @@ class Dialect:
     def request(
         self, service: ModelService, messages: Sequence[Message], response_format: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Return the body of a streamed chat completion; the format is left out where the service takes none."""
+        """Return the body of a streamed chat completion; without the format if the service does not support it."""
         body: dict[str, Any] = {
             "model": service.model,
             "messages": [dict(message) for message in messages],
@@ -64,9 +64,9 @@ class Dialect:
         return body
 
     def without(self, complaint: str, *, is_formatted: bool = False) -> "Dialect | None":
-        """Return a dialect for a service that refused this one with a complaint; None where nothing is left to try.
+        """Return a simpler dialect after a service's complaint; None if nothing is left to remove.
 
-        What the complaint names goes first; one that names nothing costs the format, if there was one, then the usage.
+        The field that the complaint names is removed; if it names none, the format, if there was one, then the usage.
         """
         named = complaint.lower()
         has_format = is_formatted and self.takes_format

@@ -1,57 +1,54 @@
-"""Writing down what answers took."""
+"""Usage records of answers."""
 
 import logging
 import uuid
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from typing import Final
 
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError, transaction
 
 from corecube.database import release_connection
-from retrieval.llm.model_provider import Spend
+from retrieval.llm.model_provider import RecordUsage
 from retrieval.llm.types import TokenUsage
 from retrieval.models import LanguageModel, Usage
 
 logger = logging.getLogger(__name__)
 
-#: Prices are those of so many tokens.
-_PRICED: Final = 1_000_000
+#: Number of tokens that a price is for.
+_PRICE_UNIT: Final = 1_000_000
 _PLACES: Final = Decimal("0.000001")
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Who is charged for an answer."""
+    """The account that is charged for an answer."""
 
     user_id: int
     key_id: uuid.UUID | None = None
     record_id: uuid.UUID | None = None
-    #: Keys of what was stored, for whoever has to say later what for; of nobody else's interest.
-    noted: list[int] = field(default_factory=list, compare=False)
+    #: Keys of the stored records.
+    usage_ids: list[int] = field(default_factory=list, compare=False)
 
-    def with_model(self, model: LanguageModel) -> Spend:
-        """Return what notes the answers of a model on this account."""
-
-        async def spend(usage: TokenUsage, seconds: float) -> None:
-            await sync_to_async(self._write)(model, usage, seconds)
-
-        return spend
+    def recorder_for(self, model: LanguageModel) -> RecordUsage:
+        """Return a function that records the usage of a model's answers on this account."""
+        return sync_to_async(partial(self._write, model))
 
     def _write(self, model: LanguageModel, usage: TokenUsage, seconds: float) -> None:
-        """Store the usage. Where the database does not answer the numbers go to the log, and the answer stands."""
+        """Store the usage; after a database error the numbers are logged, and the answer remains valid."""
         try:
-            # In a transaction of its own: a failure must not end one around it.
+            # In a nested transaction: a failure must not break an outer one.
             with transaction.atomic():
                 self.write(model, usage, seconds)
         except DatabaseError:
             numbers = (model.slug, self.user_id, self.key_id, usage.prompt, usage.completion)
-            logger.exception("usage.lost model=%s user=%s key=%s prompt=%d completion=%d", *numbers)
+            logger.exception("usage.not_stored model=%s user=%s key=%s prompt=%d completion=%d", *numbers)
         release_connection()
 
     def write(self, model: LanguageModel, usage: TokenUsage, seconds: float) -> Usage:
-        """Store what an answer took and return it; raise DatabaseError."""
+        """Store the usage of an answer and return the record; raise DatabaseError."""
         used = Usage.objects.create(
             user_id=self.user_id,
             key_id=self.key_id,
@@ -64,11 +61,11 @@ class Account:
             cost=cost_of(model, usage),
             seconds=seconds,
         )
-        self.noted.append(used.pk)
+        self.usage_ids.append(used.pk)
         return used
 
 
 def cost_of(model: LanguageModel, usage: TokenUsage) -> Decimal:
-    """Return what tokens cost by a model's prices, to a millionth of the installation's currency."""
+    """Return the cost of tokens by a model's prices, to a millionth of the installation's currency."""
     total = usage.prompt * Decimal(model.prompt_price) + usage.completion * Decimal(model.completion_price)
-    return (total / _PRICED).quantize(_PLACES)
+    return (total / _PRICE_UNIT).quantize(_PLACES)

@@ -1,4 +1,4 @@
-"""Counting in a language model's own tokens, where its tokenizer lies beside the other models."""
+"""Token counts by a language model's tokenizer, if it is in a model folder of this machine."""
 
 import logging
 import re
@@ -9,7 +9,7 @@ from typing import Final
 
 from django.conf import settings
 
-from retrieval.encoders.tokens import token_count_of
+from retrieval.encoders.tokenizer import token_count_of
 from retrieval.engine.token_counter import CountTokens, TokenCounter
 from retrieval.errors import EncoderError
 from retrieval.models import LanguageModel
@@ -17,37 +17,37 @@ from retrieval.models import LanguageModel
 logger = logging.getLogger(__name__)
 
 TOKENIZER_FILE: Final = "tokenizer.json"
-#: A folder's name, without a way out of the folder of all models.
+#: A folder name without path separators.
 _NAME: Final = re.compile(r"\w[\w.-]*")
-_KEPT: Final = 8
+_CACHED: Final = 8
 
 
 def counter_of(model: LanguageModel) -> TokenCounter | None:
-    """Return what counts a language model's tokens; None where its tokenizer is not named or cannot be read."""
+    """Return the token counter of a language model; None without a readable tokenizer."""
     if not model.tokenizer:
         return None
     try:
         return TokenCounter(model.slug, _count(model.tokenizer))
     except (EncoderError, OSError):
-        logger.warning("language_model.no_tokenizer model=%s tokenizer=%s", model.slug, model.tokenizer)
+        logger.warning("language_model.tokenizer_unreadable model=%s tokenizer=%s", model.slug, model.tokenizer)
         return None
 
 
 def tokenizer_problem(name: str) -> str:
-    """Return what is wrong with the tokenizer of that name; empty for nothing."""
+    """Return the problem of a tokenizer; empty without one."""
     if not _NAME.fullmatch(name):
-        return "This is no name of a folder."
+        return "This is not a folder name."
     try:
         _count(name)
     except FileNotFoundError:
-        return f"There is no {TOKENIZER_FILE} in the folder {name} of the models on this machine."
+        return f"The model folder {name} on this machine has no {TOKENIZER_FILE}."
     except (EncoderError, OSError):
         return f"The {TOKENIZER_FILE} of {name} cannot be read."
     return ""
 
 
 def tokenizers() -> Iterable[str]:
-    """Yield the folders of models on this machine that hold a tokenizer, by name."""
+    """Yield the names of the model folders on this machine with a tokenizer."""
     for path in sorted(settings.CORECUBE_MODELS_DIR.glob(f"*/{TOKENIZER_FILE}")):
         yield path.parent.name
 
@@ -57,6 +57,6 @@ def _count(name: str) -> CountTokens:
     return _loaded(path, path.stat().st_mtime_ns)
 
 
-@lru_cache(maxsize=_KEPT)
-def _loaded(path: Path, changed: int) -> CountTokens:  # noqa: ARG001 -- a file that was replaced is read again
+@lru_cache(maxsize=_CACHED)
+def _loaded(path: Path, changed: int) -> CountTokens:  # noqa: ARG001 -- a replaced file is loaded again
     return token_count_of(path)

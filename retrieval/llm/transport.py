@@ -1,4 +1,4 @@
-"""The HTTP client under a language model: no proxy, no redirect, no header too many, and an end to everything."""
+"""The HTTP client of language models: no proxies, no redirects, few headers, and limits on time and size."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,10 +15,10 @@ from retrieval.llm.service import ModelService
 
 _CONNECT_SECONDS: Final = 5.0
 _MAX_CONNECTIONS: Final = 200
-_KEPT_CONNECTIONS: Final = 20
+_MAX_IDLE_CONNECTIONS: Final = 20
 _MAX_BYTES: Final = 32 * 2**20
 _FIRST_FAULT: Final = 400
-#: What is sent; everything else, such as what the SDK tells about this machine, is left out.
+#: Allowed headers; all others, such as the SDK's about this machine, are removed.
 _HEADERS: Final = frozenset(
     {"host", "accept", "accept-encoding", "connection", "content-type", "content-length", "user-agent"}
 )
@@ -26,29 +26,29 @@ _KEY_HEADERS: Final = frozenset({"authorization", "api-key"})
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """How long one answer may take: all of it, and until it says anything."""
+class TimeLimits:
+    """The time limits of one answer: total, and until the first token."""
 
-    #: When it must be over, by the loop's clock.
+    #: When it must have ended, by the loop's clock.
     ends_at: float
     first: asyncio.Timeout
     silence_seconds: float
 
 
-#: Of the request at work.
-patience: Final[ContextVar[Patience]] = ContextVar("patience")
+#: The limits of the current request.
+time_limits: Final[ContextVar[TimeLimits]] = ContextVar("time_limits")
 
 
 def http_client(service: ModelService) -> httpx2.AsyncClient:
-    """Return a client for one service; its retries keep to the `patience` of the answer at work."""
+    """Return a client for one service; its retries keep the `time_limits` of the current answer."""
     has_key = bool(service.api_key)
 
     async def sending(request: httpx2.Request) -> None:
-        """Leave out what concerns nobody, and wait for a first sign from now on."""
+        """Remove headers that are not allowed, and start the wait for the first token."""
         allowed = _HEADERS | _KEY_HEADERS if has_key else _HEADERS
         for name in [name for name in request.headers if name.lower() not in allowed]:
             del request.headers[name]
-        if (limit := patience.get(None)) is not None:
+        if (limit := time_limits.get(None)) is not None:
             limit.first.reschedule(asyncio.get_running_loop().time() + limit.silence_seconds)
 
     return httpx2.AsyncClient(
@@ -57,23 +57,23 @@ def http_client(service: ModelService) -> httpx2.AsyncClient:
         follow_redirects=False,
         headers={"accept-encoding": "identity"},
         timeout=timeouts(service),
-        limits=httpx2.Limits(max_connections=_MAX_CONNECTIONS, max_keepalive_connections=_KEPT_CONNECTIONS),
+        limits=httpx2.Limits(max_connections=_MAX_CONNECTIONS, max_keepalive_connections=_MAX_IDLE_CONNECTIONS),
         event_hooks={"request": [sending], "response": [_received]},
     )
 
 
 def timeouts(service: ModelService) -> httpx2.Timeout:
-    """Return how long each step of a request may take; the whole and the silences are limited apart from this."""
+    """Return the time limits of each step of a request; the total and the token timeout have separate limits."""
     return httpx2.Timeout(service.timeout_seconds, connect=min(service.timeout_seconds, _CONNECT_SECONDS))
 
 
 async def _received(response: httpx2.Response) -> None:
-    """Bound what is read, and try again only where there is time for it."""
+    """Limit the size of the response, and allow retries only within the time limit."""
     if response.headers.get("content-encoding", "identity") != "identity":
-        # It could unpack to any size.
-        raise AnswerGarbageError("The service answered compressed, which was not asked for.")
+        # It could decompress to any size.
+        raise AnswerGarbageError("The service sent an unsupported compression.")
     response.stream = _Bounded(response.stream)
-    limit = patience.get(None)
+    limit = time_limits.get(None)
     if limit is None or response.status_code < _FIRST_FAULT:
         return
     wait = retry_after(response.headers.get("retry-after", ""), now=datetime.now(UTC))
@@ -84,7 +84,7 @@ async def _received(response: httpx2.Response) -> None:
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A body that fails when it grows beyond the limit."""
+    """A body that raises an error beyond the size limit."""
 
     def __init__(self, inner: object) -> None:
         if not isinstance(inner, httpx2.AsyncByteStream):
@@ -96,7 +96,7 @@ class _Bounded(httpx2.AsyncByteStream):
         async for part in self._inner:
             size += len(part)
             if size > _MAX_BYTES:
-                raise AnswerGarbageError(f"The service answered with more than {_MAX_BYTES} bytes.")
+                raise AnswerGarbageError(f"The service sent more than {_MAX_BYTES} bytes.")
             yield part
 
     async def aclose(self) -> None:

@@ -1,4 +1,4 @@
-"""Trying a language model: one short answer, how soon it came, and what else its service offers."""
+"""A trial of a language model: one short answer with its times, and the other models of the service."""
 
 import asyncio
 from contextlib import aclosing
@@ -13,25 +13,25 @@ from retrieval.llm.language_model import ModelClient
 from retrieval.llm.service import ModelService
 from retrieval.llm.types import TokenUsage
 
-_ASKED: Final = ({"role": "user", "content": "Answer with the one word: ready"},)
+_MESSAGES: Final = ({"role": "user", "content": "Answer with the one word: ready"},)
 _MAX_MODELS: Final = 200
-_MAX_SAID: Final = 200
+_MAX_ANSWER_LENGTH: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """What came of it."""
+    """The result of a trial."""
 
-    #: In plain words; empty when it answered.
+    #: The reason of a failure; empty after an answer.
     problem: str = ""
-    #: The same as the service's client raised it.
+    #: The client's error.
     error: AnswerError | None = None
-    said: str = ""
+    answer: str = ""
     first_token_seconds: float | None = None
     seconds: float = 0.0
-    #: None where the service does not say.
+    #: None if the service does not report it.
     usage: TokenUsage | None = None
-    #: What the service calls its models; empty where it does not list them.
+    #: The names of the service's models; empty if it does not list them.
     models: tuple[str, ...] = ()
 
     @property
@@ -41,16 +41,16 @@ class Trial:
 
 
 def try_model(service: ModelService) -> Trial:
-    """Return what a service answers; what goes wrong is told in it."""
+    """Return the result of a trial; it never raises AnswerError."""
     return async_to_sync(_trial)(service)
 
 
 def probe(service: ModelService) -> AnswerError | None:
-    """Return what keeps a service from listing its models, None where it lists them; no answer is asked for."""
-    return async_to_sync(_probed)(service)
+    """Return the error of listing a service's models, None without one; no answer is requested."""
+    return async_to_sync(_list_error)(service)
 
 
-async def _probed(service: ModelService) -> AnswerError | None:
+async def _list_error(service: ModelService) -> AnswerError | None:
     client = ModelClient(service)
     try:
         await client.models()
@@ -64,30 +64,33 @@ async def _probed(service: ModelService) -> AnswerError | None:
 async def _trial(service: ModelService) -> Trial:
     client = ModelClient(service)
     try:
-        trial, models = await asyncio.gather(_asked(client), _listed(client))
+        trial, models = await asyncio.gather(_answer(client), _models(client))
     finally:
         client.close()
     return replace(trial, models=models)
 
 
-async def _asked(client: ModelClient) -> Trial:
+async def _answer(client: ModelClient) -> Trial:
     started = perf_counter()
     first: float | None = None
-    said, usage = "", None
+    answer, usage = "", None
     try:
-        async with aclosing(client.stream(_ASKED)) as pieces:
+        async with aclosing(client.stream(_MESSAGES)) as pieces:
             async for piece in pieces:
                 first = perf_counter() - started if first is None and piece.text else first
-                said, usage = said + piece.text, piece.usage or usage
+                answer, usage = answer + piece.text, piece.usage or usage
     except AnswerError as error:
         return Trial(problem=str(error), error=error, seconds=perf_counter() - started)
     return Trial(
-        said=said.strip()[:_MAX_SAID], first_token_seconds=first, seconds=perf_counter() - started, usage=usage
+        answer=answer.strip()[:_MAX_ANSWER_LENGTH],
+        first_token_seconds=first,
+        seconds=perf_counter() - started,
+        usage=usage,
     )
 
 
-async def _listed(client: ModelClient) -> tuple[str, ...]:
-    """Return the names of the models; not every service lists them, and that is no fault."""
+async def _models(client: ModelClient) -> tuple[str, ...]:
+    """Return the names of the models; empty for a service that does not list them."""
     try:
         return (await client.models())[:_MAX_MODELS]
     except AnswerError:

@@ -1,4 +1,4 @@
-"""What goes into an answer and what comes out, whoever writes it."""
+"""Types of answers and their providers."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ EncodeTexts = Callable[[Sequence[str]], NDArray[np.float32]]
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A [N] in an answer: the passage's number and where the marker stands, in code points, end exclusive."""
+    """A marker [N] in an answer: the passage's number, and the marker's position in code points, end exclusive."""
 
     number: int
     start: int
@@ -28,15 +28,15 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole answer."""
+    """A complete answer."""
 
     text: str
     citations: tuple[Citation, ...]
     #: Whether it only quotes.
     extractive: bool
-    #: Whether it says that the sources do not answer the question.
+    #: Whether it says that the documents do not answer the question.
     refused: bool = False
-    #: Whether its sentences were chosen by their words alone, because so many others waited.
+    #: Whether its sentences were selected by words only, because the server was busy.
     hurried: bool = False
 
 
@@ -46,14 +46,14 @@ class Turn:
 
     question: str
     answer: str
-    #: Connections whose passages the answer was made from; None where nobody knows. It goes to no language model
-    #: that may not read them.
+    #: Connections of the answer's passages; None if unknown. Language models that may not read these connections do not
+    #: get the turn.
     connections: frozenset[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """Tokens that an answer took: as the service counted them, or counted here where it does not say."""
+    """The tokens of an answer: as the service reports them, or else estimated here."""
 
     prompt: int
     completion: int
@@ -61,7 +61,7 @@ class TokenUsage:
 
 
 class Cut(StrEnum):
-    """Why an answer is not said to its end, as OpenAI names it."""
+    """Why an answer is incomplete, in OpenAI's terms."""
 
     LENGTH = "length"
     CONTENT_FILTER = "content_filter"
@@ -69,53 +69,53 @@ class Cut(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What a provider says next: a piece of text, something to know of it, or at its end what it used."""
+    """The next item of an answer: text, a notice, or at its end the usage."""
 
     text: str = ""
     usage: TokenUsage | None = None
-    #: How it ended, where it was not said to its end.
+    #: Why the answer is incomplete; None for a complete one.
     cut: "Cut | None" = None
     notice: "Notice | None" = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What a provider answers from."""
+    """The input of a provider."""
 
     question: str
     #: The numbered context.
     passages: tuple[Passage, ...]
     terms: QueryTerms
-    #: The question's unit vector as it was searched with, by the model that compares sentences; None where it has none.
+    #: The question's unit vector from the search, by the model that compares sentences; None without one.
     vector: Vector | None = None
-    #: What was said before, oldest first.
+    #: Earlier turns, oldest first.
     history: tuple[Turn, ...] = ()
-    #: Why nothing was searched; empty where something was.
+    #: Why there was no search; empty after a search.
     skipped: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What a language model can hold, in its own tokens."""
+    """The context window of a language model, in its tokens."""
 
-    #: Everything it reads and writes in one go.
+    #: Maximum number of tokens of prompt and answer.
     context_tokens: int
-    #: The part of it that is kept for the answer.
+    #: The part that is reserved for the answer.
     answer_tokens: int
-    #: Counts them; None where its tokenizer is not here, and the embedding model's stands in.
+    #: Its token counter; None if its tokenizer is not on this machine: then the embedding model's is used.
     counter: TokenCounter | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something about how an answer came to be that its reader should know."""
+    """A notice for the reader about how an answer was made."""
 
     code: str
     text: str
 
 
 class Provider(Protocol):
-    """Writes answers: the extractive one quotes, others ask a language model."""
+    """Writes answers: the extractive provider quotes, the others use a language model."""
 
     @property
     def name(self) -> str:
@@ -129,25 +129,25 @@ class Provider(Protocol):
 
     @property
     def window(self) -> Window | None:
-        """What it can hold; a task is cut to it before it is streamed. None where there is no limit."""
+        """Its context window, to which tasks are cut; None without a limit."""
         ...
 
     def stream(self, task: Task) -> AsyncGenerator[Piece, None]:
-        """Yield the answer piece by piece; a passage is cited as [N] with its number. What it used comes last.
+        """Yield the answer piece by piece, with citations [N] by passage number, and last the usage.
 
-        Closing it stops the work, also that of a service elsewhere. Raises CoreCubeError.
+        Closing it stops the work, also of a remote service. Raises CoreCubeError.
         """
         ...
 
     def refuses(self, text: str) -> bool:
-        """Return whether an answer of this provider says that the sources do not answer the question."""
+        """Return whether an answer of this provider says that the documents do not answer the question."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Who may write an answer."""
+    """The providers that may write an answer."""
 
-    #: In the order in which they are tried; the last one always can.
+    #: In the order of use; the last one always works.
     providers: tuple[Provider, ...]
     notices: tuple[Notice, ...] = ()

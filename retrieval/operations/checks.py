@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.checks import CheckMessage, Warning, register  # noqa: A004 -- Django's name
 
-from retrieval.encoders.manifest import read_cross_encoder_manifest
+from retrieval.encoders.manifest import CrossEncoderManifest, read_manifest
 from retrieval.errors import EncoderError
 from retrieval.index.reranking import model_directory
 
@@ -16,7 +16,7 @@ def check_reranker(**_: Any) -> list[CheckMessage]:  # noqa: ANN401 -- Django's 
     if directory is None:
         return []
     try:
-        read_cross_encoder_manifest(directory)
+        read_manifest(directory, CrossEncoderManifest)
     except EncoderError as error:
         return [Warning(f"Searches are not reranked: {error}", id="retrieval.W001")]
     return []

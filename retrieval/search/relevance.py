@@ -78,12 +78,12 @@ class ModelJudge:
 
     def _providers(self, hits: Ranking) -> list[ModelProvider]:
         connections = frozenset(hit.chunk.connection_id for hit in hits)
-        models = models_over(self.principal, connections, noted=self._noted)
+        models = models_over(self.principal, connections, usage_ids=self._noted)
         if not models.providers and not models.notices:
             raise NoJudgeError
         allowed = [it for it in models.providers if it.bindings.allow(it.id, connections)]
         if self.is_carried:
-            allowed = [it for it in allowed if it.bindings.allow_anything(it.id)]
+            allowed = [it for it in allowed if it.bindings.allow_unknown_origin(it.id)]
         if not allowed:
             raise JudgingForbiddenError
         return allowed

@@ -16,14 +16,13 @@ from corecube.pool import connections_in_use, max_connections
 from corecube.process import cores
 from retrieval.encoders import Encoder
 from retrieval.encoders.admission import INGEST_SLOTS
-from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale, CosineScales
+from retrieval.encoders.cosine_scale import UNSCALED, CosineScale, CosineScales
 from retrieval.encoders.encodings import key_of, sparse_encoder
-from retrieval.encoders.kept_vectors import KeptVectors
 from retrieval.encoders.model_calls import ModelCalls, model_key
-from retrieval.encoders.query_cache import QueryCache
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
 from retrieval.encoders.sparse_encoder import SparseModel
+from retrieval.encoders.vector_cache import QueryCache, VectorCache
 from retrieval.engine.admission import Admission, ProcessHooks
 from retrieval.engine.admission_ladder import PoolConfig
 from retrieval.errors import EncoderError, RerankError
@@ -181,12 +180,12 @@ def _admission(connections: int, slots: int) -> Admission:
 
 @cache
 def _query_cache(entries: int) -> QueryCache | None:
-    return QueryCache(KeptVectors(entries)) if entries else None
+    return QueryCache(VectorCache(entries)) if entries else None
 
 
 @cache
-def _kept_sentences(entries: int) -> KeptVectors | None:
-    return KeptVectors(entries) if entries else None
+def _kept_sentences(entries: int) -> VectorCache | None:
+    return VectorCache(entries) if entries else None
 
 
 def sparse_model() -> SparseModel | None:
@@ -220,14 +219,14 @@ def scale_of(model: Encoder, seconds: float) -> CosineScale:
     """
     if isinstance(model, RemoteEncoder):
         if settings.CORECUBE_WARM_UP:
-            cosine_scales.measure_beside(model)
+            cosine_scales.measure_in_background(model)
         return cosine_scales.known(model)
     if (known := cosine_scales.known(model)).is_measured:
         return known
     try:
         return model_calls().within(seconds, partial(cosine_scales.measured, model), model=model_key(model))
     except EncoderError:
-        return AS_IT_IS
+        return UNSCALED
 
 
 def resources(model: Encoder | None = None) -> Resources:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, Final, Self
 
-from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.encoders.model_calls import ModelCalls, model_key
+from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.errors import EncoderError, EncoderTimeoutError

@@ -5,7 +5,7 @@ from typing import ClassVar, Protocol
 
 from retrieval.encoders import Encoder
 from retrieval.encoders.model_calls import ModelCalls, model_key
-from retrieval.encoders.query_cache import CachedVector, QueryCache
+from retrieval.encoders.vector_cache import CachedVector, QueryCache
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.errors import EncoderError, EncoderTimeoutError
@@ -62,7 +62,7 @@ class Embed(BaseStage):
         except EncoderError:
             note = Note("embed_failed", "The query could not be embedded; only full text was searched.", degraded=True)
         else:
-            notes = (Note("embed_cached", "The vector of this query was cached."),) if found.was_known else ()
+            notes = (Note("embed_cached", "The vector of this query was cached."),) if found.was_cached else ()
             return replace(state, vector=found.vector).noted(*notes)
         return state.noted(note)
 
@@ -77,8 +77,8 @@ def query_vector(
 
     def work() -> CachedVector:
         if cache is None:
-            return CachedVector(encoder.encode_query(text), was_known=False)
+            return CachedVector(encoder.encode_query(text), was_cached=False)
         return cache.encode(text, encoder=encoder, principal=state.scope.principal)
 
-    known = cache.known(text, encoder=encoder, principal=state.scope.principal) if cache else None
+    known = cache.get(text, encoder=encoder, principal=state.scope.principal) if cache else None
     return known or calls.within(state.deadline.embed_seconds, work, model=model_key(encoder))

@@ -6,15 +6,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from retrieval.encoders import Encoder
-from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
-from retrieval.encoders.kept_vectors import KeptVectors, SentenceEncoder
+from retrieval.encoders.cosine_scale import UNSCALED, CosineScale
 from retrieval.encoders.model_calls import ModelCalls
-from retrieval.encoders.query_cache import QueryCache
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
 from retrieval.encoders.sparse_encoder import SparseModel
 from retrieval.encoders.timed_reranker import TimedReranker, timed
-from retrieval.encoders.timed_sentences import TimedSentences
+from retrieval.encoders.vector_cache import QueryCache, SentenceEncoder, TimedSentenceEncoder, VectorCache
 from retrieval.engine.admission import Admission
 from retrieval.engine.state import SearchState
 from retrieval.engine.token_counter import CountTokens, TokenCounter
@@ -52,14 +50,14 @@ class Resources:
     #: Vectors of earlier queries; None without a cache.
     query_cache: QueryCache | None = None
     #: Vectors of passage sentences; None without a cache.
-    kept_sentences: KeptVectors | None = None
+    kept_sentences: VectorCache | None = None
     #: Answerability models fitted on this installation's questions, by preset.
     calibrations: Mapping[str, AnswerabilityModel] = field(default_factory=dict)
     #: Yields the other embedding indexes, each with the query's vector by its model.
     other_indexes: Callable[[SearchState], Iterable[QueriedIndex]] = lambda _: ()
     #: Returns the scale of the encoder's cosines if it is known within this many seconds; a remote service is only
     #: measured ahead of the search.
-    scale: Callable[[float], CosineScale] = lambda _: AS_IT_IS
+    scale: Callable[[float], CosineScale] = lambda _: UNSCALED
     #: How long a search may wait for the scale.
     scale_seconds: float = 2.0
     #: Calls models with a timeout; shared by all searches of the process.
@@ -84,7 +82,7 @@ class Resources:
     def answer_sentences(self) -> SentenceEncoder | None:
         """Embeds sentences for answers, which have no deadline: each call has a timeout."""
         inner = self.sentence_encoder
-        return inner and TimedSentences(inner.encoder, inner.kept, self.calls)
+        return inner and TimedSentenceEncoder(inner.encoder, inner.cache, self.calls)
 
     @property
     def timed_reranker(self) -> TimedReranker | None:

@@ -13,7 +13,7 @@ from corecube.access import Principal, user_named
 from retrieval.answers.extractive import extract_answer
 from retrieval.answers.rewrite import Rewriting, Said, stand_alone
 from retrieval.encoders import load_encoder
-from retrieval.encoders.kept_vectors import SentenceEncoder
+from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.engine.words import stemmer
 from retrieval.index import active
 from retrieval.ingest.samples import Company, add_samples

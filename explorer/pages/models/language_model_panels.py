@@ -95,7 +95,7 @@ def trial_summary(trial: Trial) -> TrialSummary:
         return TrialSummary(ok=False, heading="No answer", rows=(("Reason", trial.problem),), models=trial.models)
     usage = f"{trial.usage.prompt} input, {trial.usage.completion} output" if trial.usage else "not reported"
     rows = (
-        ("Answer", trial.said),
+        ("Answer", trial.answer),
         ("Time to first token", _seconds(trial.first_token_seconds)),
         ("Total time", _seconds(trial.seconds)),
         ("Tokens", usage),

@@ -20,7 +20,7 @@ from explorer.pages.models.language_model_panels import by_rank, model_rows, rul
 from explorer.viewer import admins_only, render_page, viewer_of
 from retrieval.admin import language_models as services
 from retrieval.llm.clients import service_of
-from retrieval.llm.environment import default_of, is_named, stored_models
+from retrieval.llm.environment import default_of, is_configured, stored_models
 from retrieval.llm.reachability import try_saved
 from retrieval.llm.trial import Trial, try_model
 from retrieval.models import LanguageModel, RoutingRule
@@ -75,7 +75,7 @@ def delete_language_model(request: HtmxHttpRequest, slug: str) -> HttpResponse:
         "model": model,
         "rules": rule_rows(_rules().filter(language_model=model)),
         "followed": LanguageModel.objects.filter(fallback=model).order_by("name"),
-        "is_locked": model.is_locked and is_named(),
+        "is_locked": model.is_locked and is_configured(),
     }
     return render(request, "explorer/models/language_model_delete.html", context)
 

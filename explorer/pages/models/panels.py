@@ -169,7 +169,7 @@ def _listed(model: TableModel, state: str) -> ListedModel:
         languages=model.languages,
         licence=model.licence,
         stored=model.bytes_stored(),
-        bits=model.bytes_walked()["binary"],
+        bits=model.bytes_indexed()["binary"],
         repository=model.repository,
     )
 

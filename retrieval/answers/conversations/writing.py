@@ -22,7 +22,7 @@ from retrieval.answers.model_rewrite import follow_up
 from retrieval.answers.rewrite import Rewriting
 from retrieval.engine.types import Passage
 from retrieval.llm.citations import find_citations
-from retrieval.llm.heartbeats import with_heartbeats
+from retrieval.llm.streams import with_heartbeats
 from retrieval.llm.types import Notice
 from retrieval.models import Message, SearchRecord
 from retrieval.search.request import SearchRequest

@@ -67,7 +67,7 @@ class ChatModel:
             try:
                 return _text(self._client.post(self._service.url, body, timeout_seconds=self._service.timeout_seconds))
             except ServiceFaultError as fault:
-                if not fault.may_pass or attempt == _ATTEMPTS - 1:
+                if not fault.is_retryable or attempt == _ATTEMPTS - 1:
                     raise EnrichError(f"The language model {fault}.") from fault
                 backoff = self._service.first_wait_seconds * 2**attempt * _RANDOM.uniform(0.5, 1.5)
                 wait = backoff if fault.retry_after_seconds is None else fault.retry_after_seconds

@@ -15,7 +15,7 @@ from retrieval.encoders import load_encoder
 from retrieval.encoders.catalog import KNOWN_MODELS, KnownEmbedder, Precision, named_directory
 from retrieval.encoders.cross_encoder import load_cross_encoder
 from retrieval.encoders.fetch import fetch_model
-from retrieval.encoders.local import files_size, present
+from retrieval.encoders.local import files_size, model_names
 from retrieval.encoders.manifest import (
     MANIFEST_FILE,
     Manifest,
@@ -67,7 +67,7 @@ class Command(CoreCubeCommand):
 
     def _list(self, models_dir: Path) -> None:
         self.stdout.write(_row("model", "state", "size", "dim", "per chunk", "folder, or how to get it"))
-        for name in sorted({*KNOWN_MODELS, *MODEL_TABLE, *present(models_dir)}):
+        for name in sorted({*KNOWN_MODELS, *MODEL_TABLE, *model_names(models_dir)}):
             self.stdout.write(_described(models_dir / name))
 
     def _fetch(self, models_dir: Path, options: dict[str, Any]) -> None:
@@ -92,7 +92,7 @@ class Command(CoreCubeCommand):
         self.stderr.write(line, str)
 
     def _verify(self, models_dir: Path, name: str | None) -> None:
-        names = [name] if name else present(models_dir)
+        names = [name] if name else model_names(models_dir)
         if not names:
             raise CommandError(f"There is no model in {models_dir}. Run `manage.py models fetch`.")
         for each in names:
@@ -121,7 +121,7 @@ def _absent(name: str, directory: Path) -> str:
     """Return the line of a model that is missing or incomplete."""
     listed, known = MODEL_TABLE.get(directory.name), KNOWN_MODELS.get(directory.name)
     dim = listed.dim if listed else known.dim if isinstance(known, KnownEmbedder) else 0
-    way = listed.way if listed else f"manage.py models fetch {directory.name}" if known else ""
+    way = listed.installation if listed else f"manage.py models fetch {directory.name}" if known else ""
     state = "incomplete" if directory.exists() else "not fetched" if known else "not here"
     return _row(name, state, "", dim or "", _chunk(dim) if dim else "", way)
 

@@ -21,9 +21,8 @@ from retrieval.errors import (
     JudgingError,
     JudgingTimeoutError,
 )
-from retrieval.llm.model_provider import ModelProvider, Spend
+from retrieval.llm.model_provider import ModelProvider, RecordUsage, generate_text
 from retrieval.llm.types import TokenUsage
-from retrieval.llm.written import written
 from retrieval.presets.contextpack.batches import batches
 from retrieval.presets.contextpack.judge import Judged, Relevance, RelevanceConfig, Spent
 from retrieval.presets.contextpack.relevance_cache import RelevanceCache
@@ -183,8 +182,8 @@ class Judging:
             raise self._too_late()
         answers.prompts += 1
         try:
-            text = await written(
-                replace(self.provider, spend=_noting(self.provider.spend, self.took)),
+            text = await generate_text(
+                replace(self.provider, record_usage=_noting(self.provider.record_usage, self.took)),
                 messages(self.question, [candidates[place] for place in places]),
                 seconds=seconds,
                 max_length=_MAX_AROUND_LENGTH + len(places) * _MAX_RESULT_LENGTH,
@@ -230,11 +229,11 @@ async def _waited(attempt: int, ends: float) -> bool:
     return True
 
 
-def _noting(spend: Spend, took: list[TokenUsage]) -> Spend:
-    """Return a `spend` that also records the usage in `took`."""
+def _noting(record: RecordUsage, took: list[TokenUsage]) -> RecordUsage:
+    """Return a `record_usage` that also records the usage in `took`."""
 
     async def noted(usage: TokenUsage, seconds: float) -> None:
         took.append(usage)
-        await spend(usage, seconds)
+        await record(usage, seconds)
 
     return noted

@@ -14,7 +14,7 @@ from corecube.access import Principal
 from corecube.models import User
 from explorer.components.answers import Citable, Doubt, answer_html, answer_panel, marked_html
 from retrieval.answers.answering import Answering
-from retrieval.encoders.kept_vectors import SentenceEncoder
+from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.llm.types import Route
 from retrieval.testing import HashEncoder, ScriptedProvider
 

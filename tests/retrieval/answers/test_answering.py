@@ -15,7 +15,7 @@ from corecube.errors import UnavailableError
 from corecube.models import User
 from retrieval.answers.answering import Answering, answer_events, answered, note, prepare
 from retrieval.answers.events import Cited, Done, Failed, Text
-from retrieval.encoders.kept_vectors import SentenceEncoder
+from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.engine.token_counter import TokenCounter
 from retrieval.engine.types import Answerability, QueryTerms, Verdict
 from retrieval.llm.prompt import REFUSAL

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from retrieval.answers.extractive import ExtractiveProvider, extract_answer
 from retrieval.answers.threads import AnswerThreads
-from retrieval.encoders.kept_vectors import KeptVectors, SentenceEncoder
+from retrieval.encoders.vector_cache import SentenceEncoder, VectorCache
 from retrieval.engine.words import stemmer
 from retrieval.llm.types import Task
 from retrieval.testing import HashEncoder
@@ -187,7 +187,7 @@ def test_in_a_crowd_the_words_decide_alone_and_it_says_so(leave, terms):
 
 def test_in_a_crowd_vectors_that_are_kept_count_as_ever(leave, terms):
     task = Task(question="paid leave", passages=leave, terms=terms(paid=3.0, leav=1.0))
-    kept = SentenceEncoder(HashEncoder(), KeptVectors(100))
+    kept = SentenceEncoder(HashEncoder(), VectorCache(100))
     assert extract_answer(task, stem=STEM, encoder=kept, is_crowded=True).hurried
     alone = extract_answer(task, stem=STEM, encoder=kept)
     assert extract_answer(task, stem=STEM, encoder=kept, is_crowded=True) == alone

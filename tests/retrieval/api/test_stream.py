@@ -12,7 +12,7 @@ from corecube.errors import UnavailableError
 from retrieval.answers.answering import Answering
 from retrieval.api.completion import Chat
 from retrieval.api.stream import event_stream
-from retrieval.encoders.kept_vectors import SentenceEncoder
+from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.llm.types import Route, TokenUsage
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search

@@ -3,7 +3,7 @@
 import pytest
 
 from corecube.errors import ConfigError
-from retrieval.encoders.choice import Choices
+from retrieval.encoders.embedders import Choices
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.errors import ModelMissingError
 

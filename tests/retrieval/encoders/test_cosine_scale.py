@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.encoders.breaker import BreakerState
-from retrieval.encoders.cosine_scale import AS_IT_IS, NOISE, CosineScale, CosineScales, measured_scale
+from retrieval.encoders.cosine_scale import NOISE, UNSCALED, CosineScale, CosineScales, measured_scale
 from retrieval.encoders.onnx_encoder import load_encoder
 from retrieval.errors import EncoderError
 from retrieval.presets.consolidated.evidence.cascade import CascadeConfig, QualityGate
@@ -24,7 +24,7 @@ HALF = CosineScale(0.5, is_measured=True)
 def test_what_unrelated_texts_have_counts_as_nothing():
     assert HALF.nearness(0.6) == pytest.approx(0.2)
     assert (HALF.nearness(0.5), HALF.nearness(0.1), HALF.nearness(1.0)) == (0.0, 0.0, 1.0)
-    assert AS_IT_IS.nearness(0.6) == 0.6
+    assert UNSCALED.nearness(0.6) == 0.6
 
 
 @given(st.floats(0, 0.95), st.lists(st.floats(-1, 1), min_size=2))
@@ -78,9 +78,9 @@ def test_with_a_real_model_unrelated_passages_lie_far_below_what_answers(model):
         hits = tuple(typed(number, cosine=float(cosine)) for number, cosine in enumerate(cosines))
         return numbers(above_score_floor(hits, 0.18, scale)[0])
 
-    assert kept("what did the repair of the harbour wall cost", AS_IT_IS) == [0, 1, 2, 3]
+    assert kept("what did the repair of the harbour wall cost", UNSCALED) == [0, 1, 2, 3]
     assert kept("what did the repair of the harbour wall cost", scale) == [0, 1]
-    assert kept("zzqq xxyy", AS_IT_IS) == [0, 1, 2, 3]
+    assert kept("zzqq xxyy", UNSCALED) == [0, 1, 2, 3]
     assert kept("zzqq xxyy", scale) == []
 
 
@@ -103,7 +103,7 @@ class Counting(HashEncoder):
 
 def test_a_model_is_measured_once():
     scales, encoder = CosineScales(), Counting()
-    assert scales.known(encoder) == AS_IT_IS
+    assert scales.known(encoder) == UNSCALED
     first = scales.measured(encoder)
     asked = encoder.asked
     assert (scales.measured(encoder), scales.known(encoder), first.is_measured) == (first, first, True)
@@ -115,14 +115,14 @@ def test_a_service_is_measured_beside_a_search_and_tried_again_later(monkeypatch
     encoder.fails = True
     measured = scales._try
     monkeypatch.setattr(scales, "_try", lambda it: (measured(it), done.set()))
-    scales.measure_beside(encoder)
+    scales.measure_in_background(encoder)
     assert done.wait(timeout=10)
-    assert scales.known(encoder) == AS_IT_IS
+    assert scales.known(encoder) == UNSCALED
     encoder.fails = False
     done.clear()
-    scales.measure_beside(encoder)
+    scales.measure_in_background(encoder)
     assert not done.is_set()
     scales._tries_from = 0.0
-    scales.measure_beside(encoder)
+    scales.measure_in_background(encoder)
     assert done.wait(timeout=10)
     assert scales.known(encoder).is_measured

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from retrieval.encoders.cross_encoder import CrossEncoder, load_cross_encoder
-from retrieval.encoders.tokens import PairTokenizer
+from retrieval.encoders.tokenizer import PairTokenizer
 from retrieval.engine.types import ScoreType
 from retrieval.errors import EncoderError, ModelMissingError, RerankError, RerankTimeoutError
 
@@ -135,16 +135,16 @@ def test_a_model_that_fails_is_a_rerank_error_without_any_text(make_pair_model, 
 
 
 def test_a_model_that_gives_more_than_two_outputs_is_refused(make_pair_model):
-    with pytest.raises(EncoderError, match=r"of shape \(1, 3\); it is no cross-encoder"):
+    with pytest.raises(EncoderError, match=r"of shape \(1, 3\); it is not a cross-encoder"):
         load_cross_encoder(make_pair_model(network={"columns": (0, 1, 2)}))
 
 
 def test_an_embedding_model_is_no_cross_encoder(make_model, make_pair_model):
     from retrieval.encoders import load_encoder
 
-    with pytest.raises(EncoderError, match="'tiny' is an embedding model"):
+    with pytest.raises(EncoderError, match="'tiny' has the kind 'embedding', not 'cross-encoder'"):
         load_cross_encoder(make_model())
-    with pytest.raises(EncoderError, match="'tiny-pairs' is a cross-encoder model"):
+    with pytest.raises(EncoderError, match="'tiny-pairs' has the kind 'cross-encoder', not 'embedding'"):
         load_encoder(make_pair_model())
 
 

@@ -8,7 +8,7 @@ import pytest
 from retrieval.encoders import fetch, load_encoder, sources
 from retrieval.encoders.catalog import KnownEmbedder, Precision, Recipe, SourceFile, WheelMember
 from retrieval.encoders.fetch import fetch_model
-from retrieval.encoders.manifest import read_manifest, verify_files
+from retrieval.encoders.manifest import Manifest, read_manifest, verify_files
 from retrieval.errors import EncoderError
 
 
@@ -91,20 +91,20 @@ def test_float_weights_are_quantised_and_their_texts_run_alone(make_recipe, mode
     lines = []
     directory = fetch_model(known(make_recipe("first-carrier", float_weights=True)), models_dir, report=lines.append)
     assert "Quantising the weights." in lines
-    assert read_manifest(directory).batch_tokens == 0
+    assert read_manifest(directory, Manifest).batch_tokens == 0
     assert names(models_dir) == ["tiny"]
 
 
 def test_full_precision_is_kept_under_a_name_of_its_own(make_recipe, models_dir):
     model = known(make_recipe("first-carrier", float_weights=True))
     directory = fetch_model(model, models_dir, precision=Precision.FP32, report=str)
-    manifest = read_manifest(directory)
+    manifest = read_manifest(directory, Manifest)
     assert (directory.name, manifest.name, manifest.quantisation) == ("tiny-fp32", "tiny-fp32", "none")
     assert manifest.batch_tokens > 0
 
 
 def test_full_precision_needs_full_precision_weights(make_recipe, models_dir):
-    with pytest.raises(EncoderError, match="No full-precision weights"):
+    with pytest.raises(EncoderError, match="no full-precision weights"):
         fetch_model(known(make_recipe("first-carrier")), models_dir, precision=Precision.FP32, report=str)
 
 
@@ -114,7 +114,7 @@ def test_a_model_that_is_there_is_not_fetched_again(make_recipe, models_dir):
     before = (directory / "model.onnx").stat().st_ino
     lines = []
     fetch_model(model, models_dir, report=lines.append)
-    assert lines == ["tiny is there already."]
+    assert lines == ["tiny is already installed."]
     assert (directory / "model.onnx").stat().st_ino == before
 
 
@@ -139,7 +139,7 @@ def test_the_next_recipe_serves_when_the_first_fails(make_recipe, models_dir):
     lost = make_recipe("lost-carrier", **{"model.onnx": "0" * 64})
     lines = []
     directory = fetch_model(known(lost, make_recipe("second-carrier")), models_dir, report=lines.append)
-    assert read_manifest(directory).source == "second-carrier==1.0"
+    assert read_manifest(directory, Manifest).source == "second-carrier==1.0"
     assert any("sha256 differs" in line for line in lines)
 
 
@@ -184,7 +184,7 @@ def test_a_quantised_model_that_points_elsewhere_is_refused(make_recipe, models_
 
     monkeypatch.setattr(fetch, "quantise_int8", quantise_badly)
     monkeypatch.setattr(fetch, "_PROBES", ("alpha",))
-    with pytest.raises(EncoderError, match="does not agree with its original"):
+    with pytest.raises(EncoderError, match="differs from its original"):
         fetch_model(known(make_recipe("first-carrier", float_weights=True)), models_dir, report=str)
     assert names(models_dir) == []
 

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from retrieval.encoders.late_encoder import load_late_encoder
-from retrieval.encoders.late_interaction import max_sim
-from retrieval.encoders.token_vectors import TokenVectors
+from retrieval.encoders.late_interaction import TokenVectors, max_sim
 from retrieval.errors import EncoderError
 from tests.word_models import write_late_model
 

@@ -6,7 +6,7 @@ import pytest
 
 from retrieval.encoders.model_calls import MAX_LATE, MAX_OVERDUE, RERANKER, ModelCalls, model_key
 from retrieval.encoders.timed_reranker import TimedHitReranker, timed
-from retrieval.encoders.timed_sentences import TimedSentences
+from retrieval.encoders.vector_cache import TimedSentenceEncoder
 from retrieval.errors import (
     EncoderError,
     EncoderTimeoutError,
@@ -103,14 +103,14 @@ def test_calls_that_never_come_back_are_few(calls, clock, stuck):
     for _ in range(MAX_OVERDUE):
         late(calls, stuck, clock=clock)
     clock.now += 1
-    with pytest.raises(EncoderError, match="have not come back"):
+    with pytest.raises(EncoderError, match="are still running"):
         calls.within(30, lambda: 1, model="m")
 
 
 def test_however_early_their_callers_give_up(calls, clock, stuck):
     for _ in range(MAX_LATE):
         late(calls, stuck, clock=clock)
-    with pytest.raises(EncoderError, match="have not come back"):
+    with pytest.raises(EncoderError, match="are still running"):
         calls.within(30, lambda: 1, model="m")
 
 
@@ -162,7 +162,7 @@ def test_a_reranker_that_hangs_is_refused_after_a_while(clock, stuck):
 
 def test_sentences_are_encoded_as_before():
     encoder = HashEncoder()
-    sentences = TimedSentences(encoder)
+    sentences = TimedSentenceEncoder(encoder)
     assert (sentences.encode_documents(["a", "b"]) == encoder.encode_documents(["a", "b"])).all()
     assert (sentences.encode_query("a") == encoder.encode_query("a")).all()
 

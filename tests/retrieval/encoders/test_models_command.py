@@ -49,7 +49,7 @@ def test_verify_tries_a_cross_encoder_with_pairs(make_pair_model):
     make_pair_model()
     assert run("verify") == "tiny-pairs: intact\n"
     make_pair_model(network={"columns": (0, 1, 2)})
-    with pytest.raises(CommandError, match="it is no cross-encoder"):
+    with pytest.raises(CommandError, match="it is not a cross-encoder"):
         run("verify")
 
 
@@ -70,7 +70,7 @@ def test_verify_accepts_every_intact_model(make_model):
 def test_verify_refuses_a_changed_file(make_model):
     with (make_model() / "tokenizer.json").open("a") as file:
         file.write(" ")
-    with pytest.raises(CommandError, match=r"tokenizer\.json is not the file that was fetched"):
+    with pytest.raises(CommandError, match=r"tokenizer\.json has changed since it was fetched"):
         run("verify")
 
 

@@ -111,7 +111,7 @@ def test_a_damaged_network_is_an_encoder_error(make_model, content):
 
 
 def test_a_network_of_another_size_than_its_manifest_is_refused(make_model):
-    with pytest.raises(EncoderError, match=r"of shape \(3,\), not of 4"):
+    with pytest.raises(EncoderError, match=r"of shape \(3,\), not 4"):
         load_encoder(make_model(dim=4))
 
 

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.encoders.passages import windows
-from retrieval.encoders.pooling import shortened, span_pooling
+from retrieval.encoders.pooling import shortened, span_pooling, windows
 
 
 def test_passages_fill_runs_in_order():
@@ -16,7 +15,7 @@ def test_passages_fill_runs_in_order():
 
 
 def test_no_room_is_an_error():
-    with pytest.raises(ValueError, match="no room"):
+    with pytest.raises(ValueError, match="room must be positive"):
         windows([1], 0)
 
 

@@ -5,8 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from retrieval.encoders.kept_vectors import KeptVectors
-from retrieval.encoders.query_cache import QueryCache
+from retrieval.encoders.vector_cache import QueryCache, VectorCache
 from retrieval.testing import HashEncoder
 
 
@@ -28,65 +27,65 @@ def encoder():
 
 
 def test_a_query_that_was_asked_before_is_not_encoded_again(encoder):
-    cache = QueryCache(KeptVectors(10))
+    cache = QueryCache(VectorCache(10))
     first = cache.encode("rollback", encoder=encoder, principal="alice")
     again = cache.encode("rollback", encoder=encoder, principal="alice")
-    assert (first.was_known, again.was_known) == (False, True)
+    assert (first.was_cached, again.was_cached) == (False, True)
     assert np.array_equal(again.vector, HashEncoder().encode_query("rollback"))
     assert encoder.encoded == ["rollback"]
 
 
 def test_nobody_learns_what_someone_else_asked(encoder):
-    cache = QueryCache(KeptVectors(10))
+    cache = QueryCache(VectorCache(10))
     cache.encode("rollback", encoder=encoder, principal="alice")
-    assert not cache.encode("rollback", encoder=encoder, principal="bob").was_known
+    assert not cache.encode("rollback", encoder=encoder, principal="bob").was_cached
     assert encoder.encoded == ["rollback", "rollback"]
 
 
 def test_vectors_of_other_weights_are_others(encoder):
-    cache = QueryCache(KeptVectors(10))
+    cache = QueryCache(VectorCache(10))
     cache.encode("rollback", encoder=encoder, principal="alice")
-    assert not cache.encode("rollback", encoder=Counting("two"), principal="alice").was_known
+    assert not cache.encode("rollback", encoder=Counting("two"), principal="alice").was_cached
 
 
 def test_the_query_asked_longest_ago_is_forgotten_first(encoder):
-    cache = QueryCache(KeptVectors(2))
+    cache = QueryCache(VectorCache(2))
     for text in ("a", "b", "a", "c"):
         cache.encode(text, encoder=encoder, principal="alice")
-    assert len(cache.kept) == 2
-    assert cache.encode("a", encoder=encoder, principal="alice").was_known
-    assert not cache.encode("b", encoder=encoder, principal="alice").was_known
+    assert len(cache.cache) == 2
+    assert cache.encode("a", encoder=encoder, principal="alice").was_cached
+    assert not cache.encode("b", encoder=encoder, principal="alice").was_cached
 
 
 def test_a_kept_vector_cannot_be_written_to(encoder):
-    cache = QueryCache(KeptVectors(2))
+    cache = QueryCache(VectorCache(2))
     for _ in range(2):
         with pytest.raises(ValueError, match="read-only"):
             cache.encode("a", encoder=encoder, principal="alice").vector[0] = 1.0
 
 
 def test_no_text_is_kept(encoder):
-    cache = QueryCache(KeptVectors(2))
+    cache = QueryCache(VectorCache(2))
     cache.encode("zanzibar", encoder=encoder, principal="alice")
-    assert "zanzibar" not in str(list(cache.kept._vectors))
+    assert "zanzibar" not in str(list(cache.cache._vectors))
     assert "zanzibar" not in repr(cache)
 
 
 def test_a_failure_is_not_kept(encoder):
-    cache = QueryCache(KeptVectors(2))
+    cache = QueryCache(VectorCache(2))
     encode = encoder.encode_query
     encoder.encode_query = None
     with pytest.raises(TypeError):
         cache.encode("a", encoder=encoder, principal="alice")
     encoder.encode_query = encode
-    assert not cache.encode("a", encoder=encoder, principal="alice").was_known
+    assert not cache.encode("a", encoder=encoder, principal="alice").was_cached
 
 
 def test_many_threads_get_the_right_vectors_and_the_bound_holds(encoder):
-    cache = QueryCache(KeptVectors(5))
+    cache = QueryCache(VectorCache(5))
     texts = [f"query {number % 12}" for number in range(600)]
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda text: cache.encode(text, encoder=encoder, principal="alice").vector, texts))
     plain = HashEncoder()
     assert all(np.array_equal(vector, plain.encode_query(text)) for vector, text in zip(found, texts, strict=True))
-    assert len(cache.kept) <= 5
+    assert len(cache.cache) <= 5

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.encoders.rate_limit import RateLimit
+from retrieval.encoders.remote_encoder import RateLimit
 
 
 def test_ten_seconds_of_the_rate_go_at_once(clock):

@@ -47,13 +47,13 @@ def test_a_time_box_lets_the_first_piece_start_as_long_as_there_is_time(clock):
 
 @pytest.mark.parametrize("scores", [[], [1.0], [1.0, 2.0, 3.0]])
 def test_another_number_of_scores_is_garbage(scores):
-    with pytest.raises(RerankError, match="garbage"):
+    with pytest.raises(RerankError, match="invalid response"):
         checked_scores(scores, count=2)
 
 
 @pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf])
 def test_a_score_that_is_no_number_is_garbage(score):
-    with pytest.raises(RerankError, match="garbage"):
+    with pytest.raises(RerankError, match="invalid response"):
         checked_scores([0.5, score], count=2)
 
 

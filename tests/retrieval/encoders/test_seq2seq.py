@@ -4,7 +4,7 @@ from math import exp
 
 import pytest
 
-from retrieval.encoders.manifest import read_any_manifest, read_manifest, read_seq2seq_manifest
+from retrieval.encoders.manifest import Manifest, Seq2SeqManifest, read_any_manifest, read_manifest
 from retrieval.encoders.seq2seq import load_seq2seq
 from retrieval.errors import EncoderError, ModelMissingError
 from tests.retrieval.encoders.seq2seq_model import write_model
@@ -83,10 +83,10 @@ def test_a_manifest_that_cannot_be_is_refused(tmp_path):
 def test_kinds_are_told_apart(tmp_path, make_model):
     writer = write_model(tmp_path / "tiny-writer")
     assert read_any_manifest(writer).kind == "seq2seq"
-    with pytest.raises(EncoderError, match="makes no embeddings"):
-        read_manifest(writer)
-    with pytest.raises(EncoderError, match="writes no texts"):
-        read_seq2seq_manifest(make_model())
+    with pytest.raises(EncoderError, match="not 'embedding'"):
+        read_manifest(writer, Manifest)
+    with pytest.raises(EncoderError, match="not 'seq2seq'"):
+        read_manifest(make_model(), Seq2SeqManifest)
 
 
 def test_damaged_networks_are_refused(tmp_path):

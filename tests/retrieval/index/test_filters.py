@@ -8,7 +8,7 @@ from django.db import connection as database
 
 from corecube.access import scope_for
 from retrieval.answers.memory.items import Item, remember
-from retrieval.encoders.sparse import SparseVector
+from retrieval.encoders.sparse_encoder import SparseVector
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import MemoryType, Term
 from retrieval.index import store

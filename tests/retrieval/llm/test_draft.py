@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.llm.draft import Draft
+from retrieval.llm.citations import Draft
 
 SIGNS = "abdnp. [129],-()`~\\\n>\u3010\u3011\uff3b\uff3d\u2020😀"
 SPOKEN = ("[1, 2, and 3]", "[1 2]", "[1, p. 3]", "[1, pp. 3-5; 2]", " and ", ", p. 3", "[1")

@@ -5,7 +5,7 @@ from contextlib import aclosing
 
 import pytest
 
-from retrieval.llm.heartbeats import with_heartbeats
+from retrieval.llm.streams import with_heartbeats
 
 
 class Source:

@@ -157,21 +157,21 @@ FAULTS = [
     (Fault.OVERLOADED, AnswerUnavailableError, "503"),
     (Fault.RATE_LIMITED, AnswerRateLimitedError, "429"),
     (Fault.UNAUTHORIZED, AnswerRefusedError, "API key"),
-    (Fault.NO_MODEL, AnswerRefusedError, "no such model"),
+    (Fault.NO_MODEL, AnswerRefusedError, "does not exist there"),
     (Fault.BAD_REQUEST, AnswerRejectedError, "400"),
-    (Fault.CUT, AnswerUnavailableError, "broke off"),
-    (Fault.CUT_QUIETLY, AnswerUnavailableError, "broke off"),
-    (Fault.ERROR_EVENT, AnswerUnavailableError, "failed while"),
+    (Fault.CUT, AnswerUnavailableError, "closed the connection"),
+    (Fault.CUT_QUIETLY, AnswerUnavailableError, "closed the connection"),
+    (Fault.ERROR_EVENT, AnswerUnavailableError, "failed during"),
     (Fault.NOT_HTTP, AnswerUnavailableError, "cannot be reached"),
     (Fault.HANGS_UP, AnswerUnavailableError, "cannot be reached"),
-    (Fault.GARBAGE, AnswerGarbageError, "cannot be read"),
-    (Fault.WRONG_SHAPE, AnswerGarbageError, "cannot be read"),
-    (Fault.WRONG_TYPE, AnswerGarbageError, "holds no text"),
-    (Fault.EMPTY_CHOICES, AnswerGarbageError, "holds no text"),
-    (Fault.SILENT, AnswerGarbageError, "holds no text"),
-    (Fault.REASONS_ONLY, AnswerGarbageError, "holds no text"),
+    (Fault.GARBAGE, AnswerGarbageError, "is invalid"),
+    (Fault.WRONG_SHAPE, AnswerGarbageError, "is invalid"),
+    (Fault.WRONG_TYPE, AnswerGarbageError, "has no text"),
+    (Fault.EMPTY_CHOICES, AnswerGarbageError, "has no text"),
+    (Fault.SILENT, AnswerGarbageError, "has no text"),
+    (Fault.REASONS_ONLY, AnswerGarbageError, "has no text"),
     (Fault.FILTERED, AnswerRejectedError, "content filter"),
-    (Fault.REDIRECT, AnswerRefusedError, "not followed"),
+    (Fault.REDIRECT, AnswerRefusedError, "not allowed"),
     (Fault.ENDLESS, AnswerGarbageError, "more than"),
 ]
 
@@ -330,7 +330,7 @@ def test_a_cancelled_task_ends_the_request(llm, client):
     assert llm.at_once == 0
 
 
-def test_a_model_that_fails_is_left_alone_for_a_while(llm, clock):
+def test_a_model_that_fails_is_paused_for_a_while(llm, clock):
     service = ModelService(name="Fake", base_url=llm.url, model="fake-small", max_retries=0)
     shared = ModelClient(
         service,
@@ -343,11 +343,11 @@ def test_a_model_that_fails_is_left_alone_for_a_while(llm, clock):
     with pytest.raises(AnswerBreakerOpenError):
         said(shared)
     assert len(llm.requests) == 3
-    assert shared.is_left_alone
+    assert shared.is_paused
     clock.now += 31
     llm.fault = Fault.NONE
     assert said(shared)[0]
-    assert not shared.is_left_alone
+    assert not shared.is_paused
     shared.close()
 
 
@@ -357,7 +357,7 @@ def test_refusals_and_leaving_readers_do_not_count_as_failures(llm):
     for _ in range(5):
         with pytest.raises(AnswerRefusedError):
             said(shared)
-    assert not shared.is_left_alone
+    assert not shared.is_paused
     shared.close()
 
 

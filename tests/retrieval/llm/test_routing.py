@@ -113,7 +113,7 @@ def provider(model, bindings, client):
         window=Window(8192, 1024),
         bindings=bindings,
         count=lambda texts: [len(text.split()) for text in texts],
-        spend=nothing,
+        record_usage=nothing,
     )
 
 
@@ -207,7 +207,7 @@ def test_what_a_reader_leaves_is_spent_all_the_same():
         spent.append((usage, seconds))
 
     async def leave():
-        one = replace(provider(CLOUD, FREE, Leaving()), spend=note)
+        one = replace(provider(CLOUD, FREE, Leaving()), record_usage=note)
         async with aclosing(one.stream(task([7]))) as pieces:
             await anext(pieces)
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import ClassVar, Final
 
 from corecube.errors import CoreCubeError
-from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
+from retrieval.encoders.cosine_scale import UNSCALED, CosineScale
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit, Ranking
 
@@ -92,11 +92,11 @@ class QualityGate:
     #: Not required of a chunk without a cosine, or of one found by text only.
     min_nearness: float
     min_tokens: int
-    scale: CosineScale = AS_IT_IS
+    scale: CosineScale = UNSCALED
 
     @classmethod
     def of(
-        cls, *, quality_floor: float, score_floor: float, config: CascadeConfig, scale: CosineScale = AS_IT_IS
+        cls, *, quality_floor: float, score_floor: float, config: CascadeConfig, scale: CosineScale = UNSCALED
     ) -> "QualityGate":
         """Return the gate of a section with these floors."""
         return cls(quality_floor, config.floor_share * score_floor, config.min_tokens, scale)

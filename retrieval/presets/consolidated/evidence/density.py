@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import ClassVar, Final
 
 from retrieval.encoders.breaker import BreakerState
-from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
+from retrieval.encoders.cosine_scale import UNSCALED, CosineScale
 from retrieval.engine.state import Drop
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit, Ranking
@@ -155,7 +155,7 @@ def tighten(  # noqa: PLR0913 -- by keyword
     breaker: BreakerState | None,
     type_of: Callable[[Hit], str],
     minimum_of: Mapping[str, int] = _NONE_MORE,
-    scale: CosineScale = AS_IT_IS,
+    scale: CosineScale = UNSCALED,
 ) -> Tightened:
     """Return the pool without hits whose nearness is below the hint's floor, or unchanged.
 

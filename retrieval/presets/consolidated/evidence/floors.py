@@ -1,12 +1,12 @@
 """The minimum nearness and quality of chunks before reranking."""
 
-from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
+from retrieval.encoders.cosine_scale import UNSCALED, CosineScale
 from retrieval.engine.state import Drop, DropReason
 from retrieval.engine.types import Hit, Ranking
 
 
 def above_score_floor(
-    hits: Ranking, floor: float, scale: CosineScale = AS_IT_IS, *, why: str = "floor"
+    hits: Ranking, floor: float, scale: CosineScale = UNSCALED, *, why: str = "floor"
 ) -> tuple[Ranking, tuple[Drop, ...]]:
     """Keep hits whose nearness reaches the floor, in order; one without a cosine stays.
 

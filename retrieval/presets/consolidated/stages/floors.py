@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
+from retrieval.encoders.cosine_scale import UNSCALED, CosineScale
 from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import DropReason, Note, SearchState
 from retrieval.engine.types import Ranking
@@ -22,7 +22,7 @@ class SectionFloors(BaseStage):
     density: DensityConfig
     #: None without a cross-encoder: then the tail is not cut off.
     guard: RerankGuard | None = None
-    scale: CosineScale = AS_IT_IS
+    scale: CosineScale = UNSCALED
 
     name: ClassVar[str] = "floors"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "section"})

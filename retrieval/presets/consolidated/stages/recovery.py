@@ -6,7 +6,7 @@ from random import random
 from time import sleep
 from typing import ClassVar, Final
 
-from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
+from retrieval.encoders.cosine_scale import UNSCALED, CosineScale
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.admission import Admission
 from retrieval.engine.admission_ladder import Purpose
@@ -39,7 +39,7 @@ class Recover(BaseStage):
     cut: Stage
     #: Has separate slots for recovery, so that waiting searches do not delay it.
     admission: Admission
-    scale: CosineScale = AS_IT_IS
+    scale: CosineScale = UNSCALED
     wait: Callable[[float], None] = sleep
     draw: Callable[[], float] = random
 

@@ -5,7 +5,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
-from retrieval.encoders.reranker import FAIR_SECONDS, Reranker
+from retrieval.encoders.reranker import MIN_FAILURE_SECONDS, Reranker
 from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import Note, SearchState
 from retrieval.errors import RerankBreakerOpenError, RerankError, RerankTimeoutError
@@ -178,7 +178,7 @@ def _scores_of(cross: CrossEncoding, state: SearchState, plan: RerankPlan) -> _S
         return _Scored(scores, sum(isinstance(it, Exception) for _, it in outcomes), deadline.clock() - started)
 
     # A request that shortens its deadline must not open the breaker for everybody.
-    excused = (RerankBreakerOpenError, *((RerankTimeoutError,) if granted < FAIR_SECONDS else ()))
+    excused = (RerankBreakerOpenError, *((RerankTimeoutError,) if granted < MIN_FAILURE_SECONDS else ()))
     try:
         scored = cross.guard.breaker.call(work, excused=excused)
     except RerankTimeoutError:

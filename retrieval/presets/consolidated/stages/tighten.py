@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
+from retrieval.encoders.cosine_scale import UNSCALED, CosineScale
 from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import DropReason, Note, SearchState
 from retrieval.presets.consolidated.evidence.density import tighten
@@ -18,7 +18,7 @@ class TightenPool(BaseStage):
     #: None without a cross-encoder: then nothing is cut off.
     guard: RerankGuard | None
     figures: RerankFigures
-    scale: CosineScale = AS_IT_IS
+    scale: CosineScale = UNSCALED
 
     name: ClassVar[str] = "tighten"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "section"})

@@ -9,7 +9,7 @@ from uuid import UUID
 from corecube.errors import CoreCubeError
 from retrieval.encoders import Encoder
 from retrieval.encoders.model_calls import ModelCalls
-from retrieval.encoders.query_cache import QueryCache
+from retrieval.encoders.vector_cache import QueryCache
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import Vector

@@ -132,9 +132,9 @@ def test_a_trial_shows_times_and_models_and_saves_nothing(alice, form, htmx):
     ("fault", "words"),
     [
         (Fault.ERROR, "failed (status 500)"),
-        (Fault.NO_MODEL, "no such model"),
-        (Fault.GARBAGE, "cannot be read"),
-        (Fault.RATE_LIMITED, "takes no more requests"),
+        (Fault.NO_MODEL, "does not exist there"),
+        (Fault.GARBAGE, "is invalid"),
+        (Fault.RATE_LIMITED, "has reached its rate limit"),
     ],
 )
 def test_a_trial_that_fails_says_why(alice, form, llm, fault, words):

@@ -89,10 +89,10 @@ def test_grade_and_floor_go_by_the_scale_of_the_model(state):
         "nearness 0.10 (cosine 0.46), floor 0.12",
         "nearness 0.10 (cosine 0.82), floor 0.12",
     ]
-    # A model that was not measured has its cosines taken as they are.
+    # A model that was not measured has unscaled cosines.
     taken = FLOORS(sectioned(state, hits, policy={"score_floor": 0.16}))
     assert numbers(taken.hits) == [1, 2, 3]
-    assert taken.notes[0].text.endswith("(cosines taken as they are).")
+    assert taken.notes[0].text.endswith("(unscaled cosines).")
 
 
 def test_a_pool_found_by_words_alone_has_no_grade(state):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.encoders.kept_vectors import KeptVectors, SentenceEncoder
+from retrieval.encoders.vector_cache import SentenceEncoder, VectorCache
 from retrieval.testing import HashEncoder
 
 TEXTS = st.lists(st.sampled_from("abcdefg"), max_size=6)
@@ -31,56 +31,56 @@ class Counting(HashEncoder):
 
 @given(st.lists(TEXTS, max_size=8), st.integers(1, 5))
 def test_what_is_kept_changes_no_vector_and_stays_within_its_bound(calls, entries):
-    kept, plain = KeptVectors(entries), HashEncoder()
-    encoder = SentenceEncoder(plain, kept)
+    cache, plain = VectorCache(entries), HashEncoder()
+    encoder = SentenceEncoder(plain, cache)
     for texts in calls:
         vectors = encoder.encode_documents(texts)
         assert vectors.shape == (len(texts), plain.dim)
         assert np.array_equal(
             vectors, np.array([plain.encode_documents([it])[0] for it in texts]).reshape(vectors.shape)
         )
-        assert len(kept) <= entries
+        assert len(cache) <= entries
 
 
 def test_each_text_is_encoded_once():
     counting = Counting()
-    encoder = SentenceEncoder(counting, KeptVectors(10))
+    encoder = SentenceEncoder(counting, VectorCache(10))
     encoder.encode_documents(["a", "b", "a"])
     encoder.encode_documents(["b", "c"])
     assert counting.encoded == ["a", "b", "c"]
 
 
 def test_it_says_whether_all_are_kept():
-    encoder = SentenceEncoder(HashEncoder(), KeptVectors(10))
+    encoder = SentenceEncoder(HashEncoder(), VectorCache(10))
     encoder.encode_documents(["a", "b"])
-    assert encoder.holds(["a", "b"])
-    assert not encoder.holds(["a", "c"])
-    assert not SentenceEncoder(HashEncoder()).holds(["a"])
+    assert encoder.has_cached(["a", "b"])
+    assert not encoder.has_cached(["a", "c"])
+    assert not SentenceEncoder(HashEncoder()).has_cached(["a"])
 
 
 def test_vectors_of_other_weights_are_others():
-    kept = KeptVectors(10)
-    SentenceEncoder(Counting("one"), kept).encode_documents(["a"])
-    assert not SentenceEncoder(Counting("two"), kept).holds(["a"])
+    cache = VectorCache(10)
+    SentenceEncoder(Counting("one"), cache).encode_documents(["a"])
+    assert not SentenceEncoder(Counting("two"), cache).has_cached(["a"])
 
 
 def test_no_text_is_kept():
-    kept = KeptVectors(10)
-    SentenceEncoder(HashEncoder(), kept).encode_documents(["zanzibar"])
-    assert "zanzibar" not in str(list(kept._vectors))
+    cache = VectorCache(10)
+    SentenceEncoder(HashEncoder(), cache).encode_documents(["zanzibar"])
+    assert "zanzibar" not in str(list(cache._vectors))
 
 
 def test_a_kept_vector_cannot_be_written_to():
-    kept = KeptVectors(1)
+    cache = VectorCache(1)
     with pytest.raises(ValueError, match="read-only"):
-        kept.keep("a", np.zeros(3, np.float32))[0] = 1.0
+        cache.put("a", np.zeros(3, np.float32))[0] = 1.0
 
 
 def test_many_threads_get_the_right_vectors_and_the_bound_holds():
-    kept, plain = KeptVectors(5), HashEncoder()
-    encoder = SentenceEncoder(plain, kept)
+    cache, plain = VectorCache(5), HashEncoder()
+    encoder = SentenceEncoder(plain, cache)
     asked = [[f"text {number % 12}", f"text {number % 7}"] for number in range(300)]
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(encoder.encode_documents, asked))
     assert all(np.array_equal(it, plain.encode_documents(texts)) for it, texts in zip(found, asked, strict=True))
-    assert len(kept) == 5
+    assert len(cache) == 5

@@ -1,0 +1,137 @@
+"""Caches of vectors: of queries, and of sentences of passages."""
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Lock
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval.encoders.model_calls import ModelCalls, model_key
+from retrieval.encoders.protocol import Encoder
+from retrieval.engine.types import Vector
+
+#: Time limit for encoding sentences: twelve take a tenth of a second, and longer on a busy machine.
+_SENTENCE_SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class VectorCache:
+    """The most recently used vectors, at most `entries` of them; thread-safe."""
+
+    #: 1.5 KB each with the default model.
+    entries: int
+    _vectors: OrderedDict[Hashable, Vector] = field(default_factory=OrderedDict, init=False, repr=False, compare=False)
+    _lock: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
+
+    def get(self, key: Hashable) -> Vector | None:
+        """Return the read-only vector of a key, None if it is not cached."""
+        with self._lock:
+            vector = self._vectors.get(key)
+            if vector is not None:
+                self._vectors.move_to_end(key)
+            return vector
+
+    def put(self, key: Hashable, vector: Vector) -> Vector:
+        """Cache a read-only copy of a vector, and return the copy."""
+        copy = vector.copy()
+        copy.flags.writeable = False
+        with self._lock:
+            self._vectors[key] = copy
+            while len(self._vectors) > self.entries:
+                self._vectors.popitem(last=False)
+        return copy
+
+    def __len__(self) -> int:
+        return len(self._vectors)
+
+
+def _text_key(encoder: Encoder, text: str) -> tuple[str, str, bytes]:
+    """Return the cache key of a text's vector by a model, with a hash instead of the text."""
+    return encoder.name, encoder.weights, hashlib.sha256(text.encode()).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class CachedVector:
+    """A query's read-only unit vector, and whether it came from the cache."""
+
+    vector: Vector
+    was_cached: bool
+
+
+@dataclass(frozen=True, slots=True)
+class QueryCache:
+    """The vectors of the latest queries; thread-safe.
+
+    Each principal has separate entries, so that the response time does not reveal the queries of others. Texts are
+    stored as hashes.
+    """
+
+    cache: VectorCache
+
+    def encode(self, text: str, *, encoder: Encoder, principal: str) -> CachedVector:
+        """Return a query's vector, from the principal's entries or by the encoder; raise EncoderError."""
+        cached = self.get(text, encoder=encoder, principal=principal)
+        if cached is not None:
+            return cached
+        key = (principal, *_text_key(encoder, text))
+        return CachedVector(self.cache.put(key, encoder.encode_query(text)), was_cached=False)
+
+    def get(self, text: str, *, encoder: Encoder, principal: str) -> CachedVector | None:
+        """Return a query's vector from the principal's entries; None if it is not cached."""
+        vector = self.cache.get((principal, *_text_key(encoder, text)))
+        return None if vector is None else CachedVector(vector, was_cached=True)
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceEncoder:
+    """Encodes sentences of passages with a cache that all users share.
+
+    Users with access to a passage can tell from the response time that it was used for an answer, but not the query.
+    """
+
+    encoder: Encoder
+    #: None for no cache.
+    cache: VectorCache | None = None
+
+    def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return unit vectors, shape (len(texts), dim), in input order; raise EncoderError if the model fails."""
+        if self.cache is None:
+            return self.encoder.encode_documents(texts)
+        keys = [_text_key(self.encoder, text) for text in texts]
+        vectors = {key: vector for key in keys if (vector := self.cache.get(key)) is not None}
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}
+        if missing:
+            fresh = self.encoder.encode_documents(list(missing.values()))
+            vectors |= {key: self.cache.put(key, vector) for key, vector in zip(missing, fresh, strict=True)}
+        return np.array([vectors[key] for key in keys], np.float32).reshape(len(texts), self.encoder.dim)
+
+    def encode_query(self, text: str) -> Vector:
+        """Return the unit vector of a query, shape (dim,); raise EncoderError if the model fails."""
+        return self.encoder.encode_query(text)
+
+    def has_cached(self, texts: Sequence[str]) -> bool:
+        """Return whether the vectors of all these texts are cached."""
+        cache = self.cache
+        return cache is not None and all(cache.get(_text_key(self.encoder, text)) is not None for text in texts)
+
+
+@dataclass(frozen=True, slots=True)
+class TimedSentenceEncoder(SentenceEncoder):
+    """A sentence encoder whose calls of the model have a time limit."""
+
+    calls: ModelCalls = field(default_factory=ModelCalls)
+
+    def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return unit vectors, shape (len(texts), dim), in input order; raise EncoderError."""
+        work = partial(SentenceEncoder.encode_documents, self, texts)
+        return self.calls.within(_SENTENCE_SECONDS, work, model=model_key(self.encoder))
+
+    def encode_query(self, text: str) -> Vector:
+        """Return the unit vector of a query; raise EncoderError."""
+        work = partial(self.encoder.encode_query, text)
+        return self.calls.within(_SENTENCE_SECONDS, work, model=model_key(self.encoder))
