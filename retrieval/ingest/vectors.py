@@ -15,7 +15,7 @@ from corecube.errors import ConfigError
 from retrieval.encoders import Encoder
 from retrieval.encoders.admission import effective_calls, ingest_slot
 from retrieval.encoders.protocol import PassageEncoder
-from retrieval.encoders.session import side_by_side
+from retrieval.encoders.session import run_in_parallel
 from retrieval.engine.types import Vector
 from retrieval.errors import EncoderError
 from retrieval.index import active
@@ -92,7 +92,7 @@ def embed_texts(texts: Sequence[str], encoder: Encoder, listener: Listener = NO_
             listener.calling()
             return encoder.encode_documents(batch)
 
-    with closing(side_by_side(embed, batches, threads=effective_calls(batching.calls))) as answers:
+    with closing(run_in_parallel(embed, batches, threads=effective_calls(batching.calls))) as answers:
         made: dict[str, Vector] = {}
         for batch, vectors in zip(batches, answers, strict=True):
             made |= zip(batch, vectors, strict=True)
@@ -109,7 +109,7 @@ def _embed_late(documents: Sequence[DocumentText], encoder: Encoder, listener: L
             return encoder.encode_passages(document.title, document.passages, progress=listener.calling)
 
     chunks = sum(len(document.chunks) for document in documents)
-    with closing(side_by_side(read, documents, threads=effective_calls(encoder.batching.calls))) as answers:
+    with closing(run_in_parallel(read, documents, threads=effective_calls(encoder.batching.calls))) as answers:
         made: list[NDArray[np.float32]] = []
         for vectors in answers:
             made.append(vectors)

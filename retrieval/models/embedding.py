@@ -118,7 +118,7 @@ class TokenEmbedding(models.Model):
     ordinal = models.IntegerField()
     connection_id = models.BigIntegerField()
     model_key = models.BigIntegerField()
-    #: As `retrieval.encoders.token_vectors.TokenVectors.to_bytes` writes them.
+    #: As `retrieval.encoders.late_interaction.TokenVectors.to_bytes` writes them.
     steps = models.BinaryField()
     scales = models.BinaryField()
 
