@@ -68,23 +68,23 @@ router = Router(tags=["search"])
 
 
 @router.get("/lifeline", response={200: LifelineOut, **REFUSALS}, summary="Where did a document go?")
-def lifeline(request: HttpRequest, asked: Query[LifelineIn]) -> LifelineOut:
+def lifeline(request: HttpRequest, wanted: Query[LifelineIn]) -> LifelineOut:
     """Search, and follow one document through every stage. Documents outside the key's scope do not exist."""
     principal = principal_of(request)
     outcome = search(
         SearchRequest(
-            text=asked.q,
-            preset=asked.preset,
-            mode=asked.mode,
-            top_k=asked.top_k,
-            narrowing=ScopeRequest(include=tuple(asked.include), exclude=tuple(asked.exclude)),
-            draft=asked.draft,
+            text=wanted.q,
+            preset=wanted.preset,
+            mode=wanted.mode,
+            top_k=wanted.top_k,
+            narrowing=ScopeRequest(include=tuple(wanted.include), exclude=tuple(wanted.exclude)),
+            draft=wanted.draft,
             surface=SearchRecord.Surface.API,
         ),
         principal=principal,
     )
     scope = scope_for(principal)
-    line = follow(asked.document, outcome, Reader(scope, frozenset(scope.connection_ids)))
+    line = follow(wanted.document, outcome, Reader(scope, frozenset(scope.connection_ids)))
     if line is None:
         raise NotFoundError("No document with that id is visible to you.")
     return LifelineOut(

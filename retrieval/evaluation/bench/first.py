@@ -35,14 +35,14 @@ def first_search(plan: Plan, percent: int, *, is_warmed: bool, is_restarted: boo
     `is_restarted` is only reported.
     """
     inherited = {name: value for name, value in os.environ.items() if name != "DATABASE_URL_FILE"}
-    asked = {
+    arguments = {
         "plan": asdict(plan),
         "percent": percent,
         "is_warmed": is_warmed,
         "bm25_dir": str(settings.CORECUBE_BM25_DIR),
     }
     done = subprocess.run(  # noqa: S603 -- our own program
-        [sys.executable, "-m", "retrieval.evaluation.bench.first_process", json.dumps(asked)],
+        [sys.executable, "-m", "retrieval.evaluation.bench.first_process", json.dumps(arguments)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         env={**inherited, "DATABASE_URL": database_url()},

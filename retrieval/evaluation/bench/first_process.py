@@ -10,7 +10,7 @@ from typing import Any
 import django
 
 
-def main(asked: dict[str, Any]) -> None:
+def main(arguments: dict[str, Any]) -> None:
     """Warm up if requested, search once, and print the figures."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "corecube.settings")
     django.setup()
@@ -24,22 +24,22 @@ def main(asked: dict[str, Any]) -> None:
     from retrieval.search import runtime, warm_up  # noqa: PLC0415
     from retrieval.search.service import search  # noqa: PLC0415
 
-    settings.CORECUBE_BM25_DIR = Path(asked["bm25_dir"])
-    plan = Plan.of(asked["plan"])
-    query, principal = first_query(plan, asked["percent"]), bench_principal()
+    settings.CORECUBE_BM25_DIR = Path(arguments["bm25_dir"])
+    plan = Plan.of(arguments["plan"])
+    query, principal = first_query(plan, arguments["percent"]), bench_principal()
     started = perf_counter()
-    if asked["is_warmed"]:
+    if arguments["is_warmed"]:
         warm_up.warm_up(tools=runtime.resources(KnownQueries({}, installed_model())))
         # As the web server does.
         process.tune_garbage_collection()
     warmed = perf_counter()
     encoder = KnownQueries({query.text: query.vector}, installed_model())
-    request = request_for(query, plan, asked["percent"])
+    request = request_for(query, plan, arguments["percent"])
     search(request, principal=principal, resources=runtime.resources(encoder))
     figures = {
-        "is_warmed": asked["is_warmed"],
+        "is_warmed": arguments["is_warmed"],
         "milliseconds": (perf_counter() - warmed) * 1000,
-        "warm_up_seconds": warmed - started if asked["is_warmed"] else 0.0,
+        "warm_up_seconds": warmed - started if arguments["is_warmed"] else 0.0,
     }
     sys.stdout.write(json.dumps(figures) + "\n")
 

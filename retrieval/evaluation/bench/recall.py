@@ -17,7 +17,7 @@ _SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ObservedSearch:
     """A search to compare: its vector, its scope, and the hits of its vector leg, None without one."""
 
     vector: Vector
@@ -36,12 +36,12 @@ class RecallFigures:
     walk_ms: Percentiles
 
 
-def recall_figures(asked: Sequence[Asked], index: VectorIndex, config: DenseConfig) -> RecallFigures:
+def recall_figures(searches: Sequence[ObservedSearch], index: VectorIndex, config: DenseConfig) -> RecallFigures:
     """Compare each search with an exact search and an index scan."""
     legs: list[float] = []
     scans: list[float] = []
     milliseconds: list[float] = []
-    for it in asked:
+    for it in searches:
         exact = dense_exact(it.vector, scope=it.scope, index=index, depth=config.depth, timeout_seconds=_SECONDS)
         started = perf_counter()
         scanned = dense_hnsw(

@@ -31,7 +31,7 @@ from retrieval.evaluation.bench.corpus import (
 from retrieval.evaluation.bench.first import FirstSearch, first_search
 from retrieval.evaluation.bench.memory import own_bytes, server_bytes
 from retrieval.evaluation.bench.plan import Plan
-from retrieval.evaluation.bench.recall import Asked, RecallFigures, recall_figures
+from retrieval.evaluation.bench.recall import ObservedSearch, RecallFigures, recall_figures
 from retrieval.evaluation.bench.scratch import Scratch, restart_server, scratch_database
 from retrieval.evaluation.bench.synthesis import DIM, SYNTHESIS_VERSION
 from retrieval.evaluation.bench.workload import KnownQueries, installed_model, request_for, sample_queries
@@ -274,8 +274,10 @@ def _observation(outcome: SearchOutcome, milliseconds: float) -> _Observation:
 
 def _recall(observed: Sequence[_Observation], plan: Plan) -> RecallFigures:
     first = observed[:_RECALL_QUERIES]
-    asked = [Asked(it.vector, it.scope, it.dense) for it in first if it.vector is not None and it.scope is not None]
-    return recall_figures(asked, active.active_index(KnownQueries({})), preset_named(plan.preset).defaults.dense)
+    searches = [
+        ObservedSearch(it.vector, it.scope, it.dense) for it in first if it.vector is not None and it.scope is not None
+    ]
+    return recall_figures(searches, active.active_index(KnownQueries({})), preset_named(plan.preset).defaults.dense)
 
 
 def peak_rss_bytes() -> int:
