@@ -23,7 +23,7 @@ class Access:
 
 
 def write_accesses(accesses: Mapping[UUID, Access]) -> None:
-    """Add accesses to what is known, in one statement; of documents that are gone meanwhile nothing is kept."""
+    """Add accesses in one statement; accesses of deleted documents are dropped."""
     if not accesses:
         return
     parameters: dict[str, Any] = {

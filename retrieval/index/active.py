@@ -27,7 +27,7 @@ def encoder_of(row: EmbeddingIndex) -> Encoder:
 def active_index(model: Encoder) -> VectorIndex:
     """Return the embedding index that is searched.
 
-    Raises ModelMissingError when there is none yet, ConfigError when it holds another model's vectors.
+    Raises ModelMissingError if there is none yet, ConfigError if it has another model's vectors.
     """
     return same_model(_required_row(), model)
 

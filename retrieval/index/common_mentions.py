@@ -1,4 +1,4 @@
-"""Counting the keys that stand in many chunks of a connection, when enough of it has changed."""
+"""Counts the mention keys of many chunks per connection, after enough of the connection has changed."""
 
 from typing import Final
 
@@ -12,12 +12,12 @@ from retrieval.models import MentionCount, TermFrequency
 _COUNT_COMMON: Final = statement("upkeep/count_common_mentions")
 #: Chunks of a connection from which on a key is counted as common: below it the sum over a scope rarely matters.
 _MIN_COMMON: Final = 200
-#: Share of a connection's chunks, in per cent, that come or go until its keys are counted anew.
+#: Share of added and deleted chunks of a connection, in percent, after which its keys are counted again.
 _DUE_PERCENT: Final = 5
 
 
 def count_common(connection_id: int) -> None:
-    """Count anew in how many chunks of a connection those keys stand that stand in many."""
+    """Count the chunks of a connection per key again, for keys of many chunks."""
     with connection.cursor() as cursor:
         cursor.execute(_COUNT_COMMON, {"connection": connection_id, "minimum": _MIN_COMMON})
     chunks, _ = _moved(connection_id)

@@ -32,7 +32,7 @@ _LOCK: Final = 7_302
 #: First key of the advisory locks that keep two builds of one index apart.
 _BUILD_LOCK_CLASS: Final = 7_303
 _DROPPED_AT_ONCE: Final = 10_000
-#: The walk over the whole vectors.
+#: The scan of the full vectors.
 _WHOLE: Final = ScanChoice()
 
 
@@ -61,7 +61,7 @@ class Progress:
 def ensure_index(encoder: Encoder) -> VectorIndex:
     """Return the active embedding index, made for this model, as the settings say, when there is none.
 
-    Raises ConfigError when the active index holds another model's vectors, or when the model cannot make vectors in
+    Raises ConfigError if the active index has another model's vectors, or if the model cannot make vectors in
     the configured mode.
     """
     row = active_row()
@@ -73,9 +73,9 @@ def ensure_index(encoder: Encoder) -> VectorIndex:
 
 
 def start_index(encoder: Encoder, *, source: str, mode: str, scan: ScanChoice = _WHOLE) -> EmbeddingIndex:
-    """Return a new embedding index beside the active one, empty, which syncs write from now on.
+    """Return a new, empty embedding index in addition to the active one, which syncs write from now on.
 
-    Raises IndexStateError when there is no active index, when one beside it is kept already, or when the active one
+    Raises IndexStateError if there is no active index, if there is already another one, or if the active one
     has the same vectors and is walked by the same; ConfigError when the model does not allow the mode or the scan.
     """
     scan = scan.of(encoder)
@@ -83,9 +83,9 @@ def start_index(encoder: Encoder, *, source: str, mode: str, scan: ScanChoice = 
         active = active_row()
         if active is None:
             raise IndexStateError("There is no embedding index yet: the first sync makes one.")
-        if (kept := EmbeddingIndex.objects.exclude(pk=active.pk).first()) is not None:
+        if (other := EmbeddingIndex.objects.exclude(pk=active.pk).first()) is not None:
             raise IndexStateError(
-                f"Embedding index {kept.pk} ({kept.status}) is kept beside the active one; drop it first."
+                f"There is already another embedding index: {other.pk} ({other.status}). Drop it first."
             )
         if is_made_by(active, encoder) and active.mode == mode and _is_walked_by(active, scan):
             raise IndexStateError("The active embedding index has this model's vectors already.")
@@ -93,9 +93,9 @@ def start_index(encoder: Encoder, *, source: str, mode: str, scan: ScanChoice = 
 
 
 def activate(row: EmbeddingIndex) -> EmbeddingIndex:
-    """Let searches use this index from the next one on, in one transaction; the one before it is kept.
+    """Activate this index for new searches, in one transaction; the previous index is retained.
 
-    Searches that are at work end on the index that they began with. Raises IndexStateError when it is active, or when
+    Running searches finish with the previous index. Raises IndexStateError if the index is already active, or if
     chunks have no vector in it.
     """
     with transaction.atomic(), alone():
@@ -122,8 +122,8 @@ def forget_index(row: EmbeddingIndex) -> None:
 
 def clear_dropped() -> None:
     """Delete what dropped indexes left: HNSW indexes and vectors, a part at a time; a killed drop's too."""
-    kept = set(EmbeddingIndex.objects.values_list("pk", flat=True))
-    for number in _stored_indexes() - kept:
+    existing = set(EmbeddingIndex.objects.values_list("pk", flat=True))
+    for number in _stored_indexes() - existing:
         with connection.cursor() as cursor:
             cursor.execute(statement("upkeep/drop_hnsw") % {"index": int(number)})
         while _deleted_some(number):
@@ -131,7 +131,7 @@ def clear_dropped() -> None:
 
 
 def existing(pk: int) -> EmbeddingIndex:
-    """Return an index, its row held until the transaction ends; raise IndexStateError when it is gone."""
+    """Return an index and lock its row until the transaction ends; raise IndexStateError if it was deleted."""
     row = EmbeddingIndex.objects.select_for_update().filter(pk=pk).first()
     if row is None:
         raise IndexStateError(f"There is no embedding index {pk}.")
@@ -150,7 +150,7 @@ def _active() -> CompiledQuery:
 
 
 def all_indexes() -> list[EmbeddingIndex]:
-    """Return every index, the active one first: what is stored goes into all of them."""
+    """Return all indexes, the active one first: vectors are stored in all of them."""
     rows = EmbeddingIndex.objects.order_by("pk")
     return sorted(rows, key=lambda row: row.status != _Status.ACTIVE)
 
@@ -192,7 +192,7 @@ def searched(row: EmbeddingIndex) -> VectorIndex:
 
 
 def twin_of(row: EmbeddingIndex) -> EmbeddingIndex | None:
-    """Return another kept index whose vectors are the same ones, None where there is none."""
+    """Return another index with the same vectors, None without one."""
     return EmbeddingIndex.objects.exclude(pk=row.pk).filter(**vectors_key(row)).first()
 
 
@@ -218,7 +218,7 @@ def hold_indexes() -> frozenset[int]:
 
 @contextmanager
 def only_builder(row: EmbeddingIndex) -> Iterator[bool]:
-    """Hold an index's building lock and give True; False when somebody else holds it.
+    """Lock the building of an index and yield True; yield False if another process has the lock.
 
     The database gives it up by itself when the process dies.
     """

@@ -35,7 +35,7 @@ class Encodings(StrEnum):
 
     @property
     def table(self) -> str:
-        """Where they are kept."""
+        """The table of the encodings."""
         return {"sparse": "retrieval_sparseembedding", "tokens": "retrieval_tokenembedding"}[self.value]
 
 
@@ -52,7 +52,7 @@ class Unencoded:
 
 
 def unencoded(kind: Encodings, *, connection_id: int, model_key: int, at_once: int) -> Iterator[list[Unencoded]]:
-    """Yield a connection's chunks without an encoding by the model, so many at once; each stands in one batch."""
+    """Yield a connection's chunks without an encoding by the model in batches; each chunk is in one batch."""
     sql = _UNENCODED.replace("{table}", kind.table)
     document, ordinal = _FIRST, -1
     while True:

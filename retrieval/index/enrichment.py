@@ -36,7 +36,7 @@ class EnrichedChunk:
     heading_path: Sequence[str]
     context_line: str
     questions: tuple[str, ...]
-    #: Subject, relation, object; None where none was asked for.
+    #: Subject, relation, object; None if not requested.
     triples: tuple[tuple[str, str, str], ...] | None
     #: Of the text under its new context line, by index; none where that did not change.
     vectors: Mapping[int, Vector]
@@ -79,7 +79,7 @@ def _store(
     connection_id: int,
     text_search_config: str,
 ) -> int:
-    """Store one chunk's; return 1, or 0 for a chunk whose text is another one by now."""
+    """Store one chunk's enrichment; return 1, or 0 if the chunk's text has changed."""
     key = {"document": chunk.document_id, "ordinal": chunk.ordinal}
     written = {
         "content_hash": chunk.content_hash,

@@ -1,4 +1,4 @@
-"""Putting a request's filter beside the scope of a search statement."""
+"""Adds a request's filter to the scope of a search statement."""
 
 import re
 from collections.abc import Iterator
@@ -48,14 +48,14 @@ def filtered(
 
 
 def holds_any(request_filter: RequestFilter, *, scope: AccessScope, timeout_seconds: float) -> bool:
-    """Return whether any document in scope is kept by a filter; raise SearchTimeoutError."""
+    """Return whether any document in scope matches a filter; raise SearchTimeoutError."""
     parameters = {"scope": scope.connection_ids} | _parameters(request_filter)
     sql, parameters = filtered(_HOLDS, parameters, request_filter)
     return bool(read(sql, parameters, timeout_seconds=timeout_seconds))
 
 
 def known_projects(scope: AccessScope, *, timeout_seconds: float) -> list[str]:
-    """Return the projects of the remembered items in scope, at most 1,000; raise SearchTimeoutError."""
+    """Return the projects of the memories in scope, at most 1,000; raise SearchTimeoutError."""
     rows = read(_PROJECTS, {"scope": scope.connection_ids, "limit": _MAX_PROJECTS}, timeout_seconds=timeout_seconds)
     return [row["project"] for row in rows]
 

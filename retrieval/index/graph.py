@@ -22,12 +22,12 @@ _NAMES: Final = prepared("graph_names")
 _HUBS: Final = prepared("graph_hubs")
 _EDGES: Final = prepared("graph_edges")
 _LIKENESS: Final = prepared("graph_likeness")
-#: Documents read of one name in a question, beside those that the legs found.
+#: Documents per name in a question, in addition to those that the legs found.
 _BEARERS_ASKED: Final = 20
 #: Chunks of a document that its links start from, and that it is entered by, beside those that the legs found.
 _LEADING_SEED: Final = 4
 _LEADING_TARGET: Final = 24
-#: A phrase that stands in more chunks than this is taken to stand in more than eight documents.
+#: A phrase in more chunks than this counts as one in more than eight documents.
 _HOLDERS: Final = 3 * MAX_SHARING
 #: Chunks in scope from which on a phrase is not looked up: it is shared by too many.
 _COMMON: Final = 2000
@@ -39,7 +39,7 @@ _BY_INDEX: Final = {"enable_seqscan": "off"}
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names that a question's words may be, and all names of the documents that the legs found."""
+    """The possible names in a question, and all names of the documents that the legs found."""
 
     asked: tuple[KnownName, ...] = ()
     of_found: Mapping[UUID, tuple[str, ...]] = field(default_factory=dict)
@@ -95,7 +95,7 @@ def names(
 
 
 def hubs(keys: Sequence[str], *, limit: int, scope: AccessScope, timeout_seconds: float | None = None) -> set[str]:
-    """Return the keys that stand in more than `most` chunks in scope."""
+    """Return the keys of more than `most` chunks in scope."""
     numbers = {number_of(key): key for key in keys}
     parameters = {"keys": list(numbers), "limit": limit + 1, "scope": scope.connection_ids}
     rows = read(_HUBS, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)

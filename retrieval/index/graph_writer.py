@@ -74,7 +74,7 @@ def rewrite_triples(
     connection_id: int,
     triples: Sequence[Sequence[str]],
 ) -> None:
-    """Replace the links that a model read in a chunk, in the caller's transaction, which holds its document."""
+    """Replace the links that a model read in a chunk, in the caller's transaction, which has locked its document."""
     cursor.execute(_DELETE_TRIPLES, {"document": chunk.document_id, "ordinal": chunk.ordinal})
     cursor.executemany(_INSERT_LINK, _rows(chunk, connection_id, stated_by_triples(triples)))
 
@@ -129,18 +129,18 @@ def _read(cursor: Any, ids: Sequence[UUID]) -> list[GraphDocument]:  # noqa: ANN
     for (identity, source, title, source_type, external_id, uri), rows in groupby(
         cursor.fetchall(), key=lambda row: (row[0], row[1], row[2], row[4], row[9], row[10])
     ):
-        kept = list(rows)
+        chunk_rows = list(rows)
         place = Place(source, external_id, uri)
         chunks = tuple(
-            ChunkWords(row[5], row[6], tuple(row[7]), _json(row[8]) or [], _json(row[11]) or []) for row in kept
+            ChunkWords(row[5], row[6], tuple(row[7]), _json(row[8]) or [], _json(row[11]) or []) for row in chunk_rows
         )
-        words = DocumentWords(title, source_type, _json(kept[0][3]) or {}, chunks, place)
+        words = DocumentWords(title, source_type, _json(chunk_rows[0][3]) or {}, chunks, place)
         triples = tuple((chunk.ordinal, chunk.triples) for chunk in chunks)
         documents.append(GraphDocument(identity, place, graph_of(words), triples))
     return documents
 
 
-def _json(value: Any) -> Any:  # noqa: ANN401 -- JSON comes as text or parsed, as the driver was told
+def _json(value: Any) -> Any:  # noqa: ANN401 -- the driver returns JSON as text or parsed
     return json.loads(value) if isinstance(value, str) else value
 
 

@@ -22,7 +22,7 @@ _MAX_CHUNKS: Final = 2_000
 def headings_for(
     terms: Sequence[Term], *, scope: AccessScope, request_filter: RequestFilter, depth: int, timeout_seconds: float
 ) -> tuple[RoutedRange, ...]:
-    """Return the `depth` parts of documents in scope whose headings hold most of some terms, best first.
+    """Return the `depth` parts of documents in scope whose headings contain most of the terms, best first.
 
     A part is a run of chunks under the same headings, its score the sum of the idf of the terms that these hold. Raises
     SearchTimeoutError.

@@ -37,19 +37,19 @@ def any_of(terms: Iterable[Term]) -> str:
 
 
 def rarest(terms: Sequence[Term], *, cap: int) -> tuple[Term, ...]:
-    """Return the rarest terms that stand anywhere, while their summed document frequency stays within `cap`.
+    """Return the rarest terms that occur anywhere, while their summed document frequency is at most `cap`.
 
-    The rarest one is always taken. Expects the terms rarest first.
+    The rarest one is always included. Expects the terms rarest first.
     """
-    taken: list[Term] = []
+    chosen: list[Term] = []
     total = 0
     for term in terms:
         total += term.document_frequency
-        if taken and total > cap:
+        if chosen and total > cap:
             break
         if term.document_frequency:
-            taken.append(term)
-    return tuple(taken)
+            chosen.append(term)
+    return tuple(chosen)
 
 
 def quoted(lexeme: str) -> str:
@@ -68,13 +68,13 @@ def _terms(rows: Iterable[Mapping[str, Any]], size: int) -> tuple[Term, ...]:
     readings: dict[int, list[str]] = defaultdict(list)
     for lexeme, place in places.items():
         readings[place].append(lexeme)
-    kept = (lexeme for lexemes in readings.values() for lexeme in _known(lexemes, counts))
-    terms = (Term(lexeme, counts[lexeme], idf(counts[lexeme], size), places[lexeme]) for lexeme in kept)
+    known = (lexeme for lexemes in readings.values() for lexeme in _known(lexemes, counts))
+    terms = (Term(lexeme, counts[lexeme], idf(counts[lexeme], size), places[lexeme]) for lexeme in known)
     return tuple(sorted(terms, key=lambda term: (term.document_frequency, term.lexeme)))
 
 
 def _known(lexemes: Sequence[str], counts: Mapping[str, int]) -> list[str]:
-    """Return the readings of one word that stand in scope; if none does, the first."""
+    """Return the readings of one word that occur in scope; if none does, the first."""
     return [lexeme for lexeme in lexemes if counts[lexeme]] or [min(lexemes)]
 
 

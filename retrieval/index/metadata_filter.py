@@ -10,7 +10,7 @@ from retrieval.engine.state import MetadataFilter
 from retrieval.index import statements
 from retrieval.index.reading import read
 
-#: Facts that can be asked about at once; PostgreSQL takes 100 arguments.
+#: Maximum number of filter fields; a PostgreSQL function has at most 100 arguments.
 _MAX_NAMES: Final = 20
 #: Different combinations of facts that are looked at.
 _LIMIT: Final = 50_000

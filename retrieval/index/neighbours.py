@@ -1,4 +1,4 @@
-"""Reading what stands around some hits, in scope, in one statement."""
+"""Reads the neighbours of hits, in scope, in one statement."""
 
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
@@ -38,7 +38,7 @@ class Reach(Protocol):
 def neighbours_of(
     hits: Ranking, *, config: Reach, scope: AccessScope, min_quality: float, timeout_seconds: float
 ) -> tuple[Neighbour, ...]:
-    """Return what stands around the hits: those of the first hit first, each relation in the document's order.
+    """Return the neighbours of the hits: those of the first hit first, each relation in the document's order.
 
     A chunk may be there several times, for several hits and as several relations. It has facts, and neither a score nor
     signals. Boilerplate is left out. Raises SearchTimeoutError.

@@ -22,7 +22,7 @@ _HISTORY: Final = statement("upkeep/history")
 _MARK: Final = statement("upkeep/outbox_mark")
 _HORIZON: Final = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
 _NEWEST: Final = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
-#: Changes that are counted behind a follower at the most.
+#: Maximum number of counted pending changes of a follower.
 MAX_COUNTED: Final = 10_000
 #: Changes that are forgotten at once.
 _MAX_PRUNED: Final = 5_000
@@ -30,7 +30,7 @@ _MAX_PRUNED: Final = 5_000
 BM25: Final = "bm25-"
 #: The row that says up to which transaction changes are forgotten.
 _PRUNED: Final = "outbox"
-#: An index on a machine that gave no sign for so long is not waited for; it is built anew when it comes back.
+#: Changes are not retained for an index on a machine that is inactive for longer; it is rebuilt when it returns.
 _SILENT: Final = timedelta(days=7)
 _SIGN_OF_LIFE: Final = timedelta(minutes=1)
 #: Days for which a search can be compared with the changes since it, where searches are kept for ever.
@@ -49,7 +49,7 @@ class Entry:
 class Lag:
     """What a follower has not got yet."""
 
-    #: At most `MAX_COUNTED` changes are looked at.
+    #: At most `MAX_COUNTED` changes are counted.
     transactions: int
     #: Since the first of them was written; 0 when there is none.
     seconds: float
@@ -126,7 +126,7 @@ def follows(name: str, position: int) -> None:
 
 
 def pruned_up_to() -> int:
-    """Return the newest transaction whose changes are forgotten; a follower from before cannot catch up."""
+    """Return the newest transaction with deleted changes; a follower before it cannot catch up."""
     row = ReadModel.objects.filter(name=_PRUNED).first()
     return row.transaction_id if row else 0
 

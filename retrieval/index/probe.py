@@ -1,4 +1,4 @@
-"""Reading what a search did not return: one document's exact signals, and where a chunk of it stands in scope.
+"""Reads what a search did not return: one document's exact signals, and the rank of a chunk in scope.
 
 Costs as much as an exact scan of the scope, so it is done for one document that somebody asks about.
 """

@@ -1,4 +1,4 @@
-"""Which indexes a full-text statement goes through. Pure."""
+"""The choice of indexes for a full-text statement."""
 
 from enum import StrEnum
 from typing import Final

@@ -14,7 +14,7 @@ from corecube.errors import DatabaseUnavailableError
 from retrieval.engine.deadline import Deadline
 from retrieval.errors import SearchTimeoutError
 
-#: What a statement without a limit of its own may take at the least: one that waits for nobody ends sooner.
+#: Minimum time limit of a statement without a separate limit.
 _MIN_SECONDS: Final = 0.5
 _LIMIT: Final = "SELECT set_config('statement_timeout', '{milliseconds}ms', true);\n"
 #: What a text that `read` sends begins with.
@@ -47,7 +47,7 @@ def read(
 
 
 def _settings(local: Iterable[str]) -> str:
-    """Return what sets settings, whose values are parameters of the same names, until the transaction ends."""
+    """Return the statement that sets settings, from parameters of the same names, until the transaction ends."""
     calls = (f"set_config('{name}', %({name})s, true)" for name in local)
     return f"{_SET} {', '.join(calls)}"
 

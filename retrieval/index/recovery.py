@@ -92,7 +92,7 @@ def passing(
 
 
 def other_rows(index: VectorIndex, *, scope: AccessScope, timeout_seconds: float) -> list[EmbeddingIndex]:
-    """Return the embedding indexes beside the searched one that hold vectors in scope; raise SearchTimeoutError."""
+    """Return the other embedding indexes with vectors in scope; raise SearchTimeoutError."""
     parameters = {"index": index.id, "scope": scope.connection_ids}
     return [EmbeddingIndex(**row) for row in read(_INDEXES, parameters, timeout_seconds=timeout_seconds)]
 

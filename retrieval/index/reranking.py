@@ -42,7 +42,7 @@ def configured_reranker(encoder: Callable[[], Encoder]) -> Reranker | None:
 
 
 def configured_service() -> RerankService | None:
-    """Return the service that is asked, None where a service is not what is configured; raise ConfigError."""
+    """Return the configured reranking service, None without one; raise ConfigError."""
     if settings.CORECUBE_RERANKER != _SERVICE:
         return None
     return RerankService(
@@ -84,7 +84,7 @@ def _stored_interaction() -> Reranker:
         problem = f"The model {settings.CORECUBE_TOKEN_MODEL!r} of the token vectors cannot be loaded."
         return UnavailableReranker(_STORED_INTERACTION, problem, ScoreType.MAXSIM)
     if encoder is None:
-        problem = "CORECUBE_TOKEN_MODEL names no model whose token vectors are stored."
+        problem = "CORECUBE_TOKEN_MODEL is not set: there are no stored token vectors."
         return UnavailableReranker(_STORED_INTERACTION, problem, ScoreType.MAXSIM)
     return StoredInteraction(encoder)
 

@@ -34,14 +34,14 @@ def _next(connection_id: int, after: UUID) -> list[UUID]:
     with connection.cursor() as cursor:
         cursor.execute(_WITHOUT, {"connection": connection_id, "after": after, "limit": _BATCH_DOCUMENTS})
         rows = cursor.fetchall()
-    taken: list[UUID] = []
+    chosen: list[UUID] = []
     chunks = 0
     for document, count in rows:
         if chunks >= _BATCH_CHUNKS:
             break
-        taken.append(document)
+        chosen.append(document)
         chunks += count
-    return taken
+    return chosen
 
 
 def _fill(connection_id: int, documents: list[UUID]) -> int:

@@ -41,11 +41,11 @@ _THRESHOLDS: Final = (-1.75, -1.25, -0.75, -0.25, 0.25, 0.75, 1.25, 1.75)
 
 @runtime_checkable
 class HasPrefixes(Protocol):
-    """An encoder that says whether the first components of its vectors stand for the whole."""
+    """An encoder with the minimum length of its truncated vectors."""
 
     @property
     def min_dim(self) -> int:
-        """The fewest components that do, 0 where none do."""
+        """Minimum number of components after truncation, 0 without truncation."""
 
 
 @dataclass(frozen=True, slots=True)

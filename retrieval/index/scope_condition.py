@@ -13,7 +13,7 @@ CONDITION: Final = re.compile(r"connection_id(?: \+ 0)? = ANY\(%\(scope\)s\)")
 
 
 def scope_condition(column: str) -> str:
-    """Return the condition on the column that holds a row's connection."""
+    """Return the condition on the column of a row's connection."""
     return f"{column} = ANY(%(scope)s)"
 
 

@@ -70,7 +70,7 @@ def named_documents(documents: Collection[UUID], *, scope: AccessScope, timeout_
 
 
 def failing_compartments(scope: AccessScope, *, now: datetime, timeout_seconds: float) -> frozenset[str]:
-    """Return the compartments in scope whose last searches ran out of time or found nothing; raise SearchTimeoutError.
+    """Return the compartments in scope whose latest searches timed out or found nothing; raise SearchTimeoutError.
 
     Whoever made them: how a compartment fares is the same for everybody. Those with numbers or less time of the
     request's own are left out, so that nobody makes a compartment a failing one by asking for too much too soon.

@@ -22,7 +22,7 @@ _WEIGHT: Final = 0.5
 class StoredInteraction:
     """Adds to a ranking how well each token of the query is met by some token of the text, as it was stored.
 
-    A text whose vectors are not stored yet is encoded while the search waits, within the time that it has.
+    A text without stored vectors is encoded during the search, within its time limit.
     """
 
     score_type = ScoreType.MAXSIM
@@ -45,7 +45,7 @@ class StoredInteraction:
         """
         until = perf_counter() + timeout_seconds
         try:
-            asked = self._encoder.query_vectors(query)
+            query_vectors = self._encoder.query_vectors(query)
             stored = token_vectors_of(
                 hits,
                 model_key=self._key,
@@ -59,14 +59,14 @@ class StoredInteraction:
             raise RerankTimeoutError from error
         except (EncoderError, DatabaseUnavailableError, ValueError) as error:
             raise RerankError(f"The token vectors of {self._encoder.name!r} cannot be had.") from error
-        return [stored[hit.chunk_id].max_sim(asked) for hit in hits]
+        return [stored[hit.chunk_id].max_sim(query_vectors) for hit in hits]
 
     def score(self, query: str, texts: Sequence[str], *, timeout_seconds: float) -> list[float]:
         """Return the same for texts that are not stored."""
         box = TimeBox(timeout_seconds)
         try:
-            asked = self._encoder.query_vectors(query)
-            return [vectors.max_sim(asked) for vectors in self._encoded(texts, box)]
+            query_vectors = self._encoder.query_vectors(query)
+            return [vectors.max_sim(query_vectors) for vectors in self._encoded(texts, box)]
         except EncoderError as error:
             raise RerankError(f"The model {self._encoder.name!r} failed.") from error
 

@@ -1,4 +1,4 @@
-"""What the index answers beside hits: frozen, free of Django."""
+"""Results of the index other than hits; without Django."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ class RoutedRange:
 
 
 class Relation(StrEnum):
-    """What a chunk is to a primary hit; in the order in which they are kept."""
+    """The relation of a chunk to a primary hit, in order of priority."""
 
-    #: It stands in the same section.
+    #: In the same section.
     PARENT = "parent"
-    #: It stands right beside it, on the same page.
+    #: Directly adjacent, on the same page.
     SIBLING = "sibling"
-    #: It stands on the page before or after.
+    #: On the previous or next page.
     CROSS_PAGE = "cross_page"
 
 
@@ -39,7 +39,7 @@ class Neighbour:
 
     hit: Hit
     relation: Relation
-    #: The primary hit that it stands beside; of several the best.
+    #: The primary hit that it belongs to; of several the best.
     primary: ChunkId
 
     @property
@@ -49,7 +49,7 @@ class Neighbour:
 
 
 class Place(NamedTuple):
-    """An exact place in the whole scope, from 1, and among how many chunks it was counted."""
+    """An exact rank in the complete scope, from 1, and the number of ranked chunks."""
 
     rank: int
     among: int
@@ -62,7 +62,7 @@ class ChunkProbe:
     #: None without a vector of the query or of the chunk.
     cosine: float | None
     fulltext: float
-    #: Whether it matches the tsquery that the full-text leg asked for.
+    #: Whether it matches the tsquery of the full-text leg.
     is_match: bool
 
 

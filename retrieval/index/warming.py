@@ -34,7 +34,7 @@ _NAMES: Final = (
 _MAX_BYTES: Final = 3 * 2**30
 _PIECE_BYTES: Final = 8 * 2**20
 _SEGMENT_BYTES: Final = 2**30
-#: Walks through the HNSW index: its upper layers, and where what is asked about lies.
+#: Number of walks through the HNSW index: its upper layers, and the regions of queries.
 _WALKS: Final = 8
 _WALK_SECONDS: Final = 2.0
 
@@ -70,7 +70,7 @@ def walk(index: VectorIndex, *, scope: AccessScope) -> int:
 
 
 def _prewarm(relations: Sequence[Mapping[str, Any]], *, limit: int) -> int:
-    """Load whole relations into the server's buffers while they fit."""
+    """Load complete relations into the server's buffers while they fit."""
     done = 0
     for relation in relations:
         if done + relation["bytes"] <= limit:

@@ -36,7 +36,7 @@ _FORGET_ITEMS: Final = statement("upkeep/forget_items")
 _MARK_REPEATED: Final = statement("upkeep/mark_repeated")
 #: Rows that are inserted between two looks whether they are still wanted.
 _ROWS_AT_ONCE: Final = 200
-#: Documents that a text must stand in to be boilerplate. A paragraph that somebody copied into a few pages is content.
+#: Minimum number of documents with the same text for boilerplate; a paragraph copied into a few pages is content.
 MIN_REPEATING: Final = 5
 #: What repetition takes from the quality: enough to fall below the usual threshold by itself. The same for every
 #: count, so that one more copy changes one row and not all of them.
@@ -142,7 +142,7 @@ def fold_term_counts(connection_id: int) -> None:
 
 
 def mark_repeated(connection_id: int) -> int:
-    """Lower the quality of chunks whose text stands in many documents of a connection; return how many changed.
+    """Lower the quality of chunks whose text is in many documents of a connection; return how many changed.
 
     What is no longer repeated gets its quality back. Other connections do not count: a score may depend only on
     what its reader can see. The read models are told, which filter by it.

@@ -1,1 +1,1 @@
-"""The BM25 index: a read model of the chunks beside PostgreSQL, by tantivy, that can be built again at any time."""
+"""The BM25 index: a read model of the chunks in tantivy, which can be rebuilt at any time."""

@@ -29,7 +29,7 @@ class About:
     """What a build was made from; one of something else cannot be followed."""
 
     schema: int
-    #: PostgreSQL's name for the language whose words are stemmed.
+    #: PostgreSQL's name of the stemmer's language.
     language: str
     #: The database's history: another server, a restored copy and a promoted one have another.
     database: str
@@ -43,7 +43,7 @@ class Folder:
 
     @property
     def id(self) -> str:
-        """What it is called among the followers; made up when it is first asked for."""
+        """Its name among the followers, generated at the first use."""
         file = self.path / "ID"
         if not file.exists():
             self.path.mkdir(parents=True, exist_ok=True)
@@ -77,7 +77,7 @@ class Folder:
             os.close(lock)
 
     def begin(self, about: About) -> Path:
-        """Return a new, empty build that is not searched yet. The caller holds the lock."""
+        """Return a new, empty build that is not searched yet. The caller must have the lock."""
         self.clear()
         build = self.path / str(1 + max(self._numbers(), default=0))
         build.mkdir()
@@ -85,7 +85,7 @@ class Folder:
         return build
 
     def switch(self, build: Path) -> None:
-        """Let searches use a build from now on, and remove the one before. The caller holds the lock."""
+        """Activate a build for searches and remove the previous one. The caller must have the lock."""
         _write(self.path / _CURRENT, build.name)
         self.clear()
 
@@ -95,7 +95,7 @@ class Folder:
         return sum(_bytes(it) for it in build.iterdir()) if build else 0
 
     def clear(self) -> None:
-        """Remove every build that is not searched; who has one open goes on reading it. The caller holds the lock."""
+        """Remove all inactive builds; open readers continue to work. The caller must have the lock."""
         current = self.current
         for number in self._numbers():
             if current is None or current.name != str(number):
@@ -113,7 +113,7 @@ def _bytes(path: Path) -> int:
 
 
 def _write(file: Path, text: str) -> None:
-    """Write a small file so that it is there whole or not at all, also after a loss of power."""
+    """Write a small file atomically, also after a loss of power."""
     draft = file.with_name(f"{file.name}.{os.getpid()}")
     with draft.open("w", encoding="utf-8") as out:
         out.write(text)

@@ -39,7 +39,7 @@ class Followed:
 
     #: Transactions up to this one are in the index.
     position: int
-    #: Changes that were taken over.
+    #: Number of applied changes.
     changes: int
     #: Whether the index was built anew.
     is_rebuilt: bool = False
@@ -53,8 +53,8 @@ def folder() -> Folder:
 def follow(where: Folder | None = None, progress: Progress = lambda _: None) -> Followed | None:
     """Take over what changed; without an index that can follow, build one. None while another process does it."""
     where = where or folder()
-    with where.locked() as held:
-        if not held:
+    with where.locked() as is_locked:
+        if not is_locked:
             return None
         where.clear()
         position = _position(where)
@@ -68,10 +68,10 @@ def follow(where: Folder | None = None, progress: Progress = lambda _: None) -> 
 
 
 def rebuild(where: Folder | None = None, progress: Progress = lambda _: None) -> Followed | None:
-    """Build the index anew beside the one that is searched, and switch; None while another process writes."""
+    """Build a new index next to the searched one, and switch to it; None while another process writes."""
     where = where or folder()
-    with where.locked() as held:
-        return _rebuilt(where, progress) if held else None
+    with where.locked() as is_locked:
+        return _rebuilt(where, progress) if is_locked else None
 
 
 def keep_up() -> bool:
@@ -135,7 +135,7 @@ def _replace(writer: Writer, documents: list[UUID]) -> None:
 
 
 def _rebuilt(where: Folder, progress: Progress) -> Followed:
-    """Build from the documents as they are while it goes on; what changes meanwhile has a later transaction."""
+    """Build from the current documents; changes during the build have a later transaction."""
     position = outbox.horizon() - 1
     outbox.follows(follower_name(where), min(position, _position(where) or position))
     build = where.begin(wanted_about())

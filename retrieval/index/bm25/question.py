@@ -29,7 +29,7 @@ _FIELDS: Final = (schema.BODY, schema.TITLE, schema.HEADING, schema.QUESTIONS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked, of whom, and what is known of its terms."""
+    """A query, its scope and the statistics of its terms."""
 
     clauses: Sequence[Clause]
     #: The connections that may be searched, at least one.
@@ -128,7 +128,7 @@ class Composer:
             yield from self._weighed(schema.folded(term), (schema.EXACT,), None)
 
     def _weighed(self, term: str, names: Sequence[str], frequency: int | None) -> Iterator[Query]:
-        """Yield a query for each field that holds a term, weighed by its idf in scope."""
+        """Yield a query for each field with a term, weighted by its idf in scope."""
         held = {name: count for name in names if (count := self.view.holding(name, term))}
         if not held:
             return
@@ -151,7 +151,7 @@ class Composer:
 
     @cached_property
     def _others(self) -> tuple[str, ...]:
-        """The languages in scope whose words stand unstemmed."""
+        """The languages in scope whose words are indexed unstemmed."""
         return tuple(sorted(self.question.languages - {self.view.language}))
 
     @cached_property
@@ -197,7 +197,7 @@ def _since(request_filter: RequestFilter) -> Iterator[Query]:
 
 
 def _remembered(request_filter: RequestFilter) -> Iterator[Query]:
-    """Yield what keeps remembered items of the moment, project and types asked for, and all other documents."""
+    """Yield the queries that select memories by time, project and type, and all other documents."""
     conditions = []
     if request_filter.until:
         conditions.append(
@@ -213,7 +213,7 @@ def _remembered(request_filter: RequestFilter) -> Iterator[Query]:
 
 
 def _held(request_filter: RequestFilter) -> Iterator[Query]:
-    """Yield what keeps the documents and source types asked for, and chunks of the content and quality asked for."""
+    """Yield the queries that select the requested documents, source types, content types and quality."""
     if request_filter.documents:
         yield Query.term_set_query(schema.schema(), schema.DOCUMENT, sorted(it.hex for it in request_filter.documents))
     if request_filter.source_types:

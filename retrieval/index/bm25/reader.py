@@ -29,12 +29,12 @@ class View:
     language: str
     #: Transactions up to this one are in it.
     position: int
-    #: Entries, as tantivy counts them for its idf: those that were taken out and not merged away yet count too.
+    #: Entries as tantivy counts them for its idf, including deleted entries before their merge.
     entries: int
 
     @property
     def chunks(self) -> int:
-        """How many chunks it holds; the mark is none."""
+        """Number of chunks, without the marker entry."""
         return int(self.searcher.num_docs) - 1
 
     def best(self, query: Query, depth: int) -> list[tuple[ChunkId, float]]:
