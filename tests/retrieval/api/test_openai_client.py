@@ -9,6 +9,7 @@ import pytest
 from django.utils import timezone
 
 from corecube.models import ApiKey
+from retrieval.presets.catalog import PRESETS
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def question(text):
 
 def test_it_lists_models(connect, world):
     client = connect(world.key("bob"))
-    assert [model.id for model in client.models.list()] == ["corecube", "helix", "consolidated", "contextpack"]
+    assert [model.id for model in client.models.list()] == list(PRESETS)
     assert client.models.retrieve("corecube").owned_by == "corecube"
 
 

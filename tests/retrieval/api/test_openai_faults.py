@@ -8,6 +8,7 @@ import openai
 import pytest
 
 from retrieval.models import LanguageModel, Usage
+from retrieval.presets.catalog import PRESETS
 from tests.fake_llm import FakeLLM, Fault
 
 #: Faults before the first word: the extractive answerer takes over.
@@ -194,7 +195,7 @@ def test_the_asynchronous_client_does_the_same(world, server, model, llm):
             return names, whole.choices[0].message.content, texts
 
     names, whole, (same, cut, quoted) = asyncio.run(run())
-    assert names == ["corecube", "helix", "consolidated", "contextpack"]
+    assert names == list(PRESETS)
     assert same == whole
     assert cut
     assert whole.startswith(cut)
