@@ -198,7 +198,7 @@ class JudgingError(CoreCubeError):
 
 
 class NoJudgeError(JudgingError):
-    """No language model is configured that could judge the candidates."""
+    """No language model is configured to grade the candidates."""
 
     code: ClassVar[str] = "relevance_none"
 

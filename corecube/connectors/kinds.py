@@ -89,7 +89,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         ),
         Kind(
             "web",
-            "Web site",
+            "Website",
             "Crawls a site from its start pages and follows robots.txt.",
             "corecube.connectors.web.WebConnector",
             "corecube.connectors.web.connector.WebConfig",

@@ -15,8 +15,8 @@ class Migration(migrations.Migration):
             field=models.CharField(
                 blank=True,
                 choices=[
-                    ("", "The installation's"),
-                    ("simple", "Any (words as they are)"),
+                    ("", "Installation default"),
+                    ("simple", "Any (no stemming)"),
                     ("arabic", "Arabic"),
                     ("armenian", "Armenian"),
                     ("basque", "Basque"),

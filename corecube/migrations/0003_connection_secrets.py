@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
             name="sync_every_minutes",
             field=models.PositiveIntegerField(
                 blank=True,
-                help_text="Minutes between two syncs that start by themselves; empty for none.",
+                help_text="Minutes between automatic syncs; empty for none.",
                 null=True,
                 validators=[
                     django.core.validators.MinValueValidator(1),

@@ -19,12 +19,12 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='connection',
             name='chunk_profile',
-            field=models.CharField(choices=[('default', '512 tokens, at most 1,024, 50 repeated'), ('chunk_first', '768 tokens, at most 1,536, 128 repeated')], default='default', help_text='Sizes of the chunks. A change takes effect with the next sync, which takes everything in again.', max_length=20),
+            field=models.CharField(choices=[('default', '512 tokens, maximum 1,024, overlap 50'), ('chunk_first', '768 tokens, maximum 1,536, overlap 128')], default='default', help_text='Sizes of the chunks. A change takes effect with the next sync, which processes all documents again.', max_length=20),
         ),
         migrations.AddField(
             model_name='connection',
             name='enrichment',
-            field=models.CharField(blank=True, choices=[('', 'Nothing'), ('context', 'A paragraph that says where the chunk stands'), ('questions', 'Questions that the chunk answers'), ('both', 'The paragraph and the questions')], help_text='What a model adds to the chunks after a sync; one has to be configured.', max_length=20),
+            field=models.CharField(blank=True, choices=[('', 'Nothing'), ('context', 'A paragraph with context for the chunk'), ('questions', 'Questions that the chunk answers'), ('both', 'The paragraph and the questions')], help_text='What a language model adds to the chunks after a sync. Requires an enrichment model.', max_length=20),
         ),
         migrations.CreateModel(
             name='PushedItem',

@@ -11,6 +11,6 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='connection',
             name='enrichment',
-            field=models.CharField(blank=True, choices=[('', 'Nothing'), ('context', 'A paragraph that says where the chunk stands'), ('questions', 'Questions that the chunk answers'), ('both', 'The paragraph and the questions'), ('triples', 'Who relates to whom: links between documents'), ('all', 'The paragraph, the questions and the links')], help_text='What a model adds to the chunks after a sync; one has to be configured.', max_length=20),
+            field=models.CharField(blank=True, choices=[('', 'Nothing'), ('context', 'A paragraph with context for the chunk'), ('questions', 'Questions that the chunk answers'), ('both', 'The paragraph and the questions'), ('triples', 'Relations: links between documents'), ('all', 'The paragraph, the questions and the links')], help_text='What a language model adds to the chunks after a sync. Requires an enrichment model.', max_length=20),
         ),
     ]

@@ -10,8 +10,8 @@ _LANGUAGES: Final = (
 )
 #: Text search configurations of every server from PostgreSQL 14, with labels.
 LANGUAGE_CHOICES: Final = (
-    ("", "The installation's"),
-    ("simple", "Any (words as they are)"),
+    ("", "Installation default"),
+    ("simple", "Any (no stemming)"),
     *((language, language.capitalize()) for language in _LANGUAGES.split()),
 )
 

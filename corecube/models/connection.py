@@ -10,15 +10,15 @@ from corecube.models.choices import FRESHNESS_CHOICES, LANGUAGE_CHOICES, SENSITI
 from corecube.scope import FreshnessBasis, Sensitivity, TrustLevel
 
 CHUNK_PROFILE_CHOICES: Final = (
-    ("default", "512 tokens, at most 1,024, 50 repeated"),
-    ("chunk_first", "768 tokens, at most 1,536, 128 repeated"),
+    ("default", "512 tokens, maximum 1,024, overlap 50"),
+    ("chunk_first", "768 tokens, maximum 1,536, overlap 128"),
 )
 ENRICHMENT_CHOICES: Final = (
     ("", "Nothing"),
-    ("context", "A paragraph that says where the chunk stands"),
+    ("context", "A paragraph with context for the chunk"),
     ("questions", "Questions that the chunk answers"),
     ("both", "The paragraph and the questions"),
-    ("triples", "Who relates to whom: links between documents"),
+    ("triples", "Relations: links between documents"),
     ("all", "The paragraph, the questions and the links"),
 )
 #: Maximum sync interval: four weeks.
@@ -59,13 +59,13 @@ class Connection(models.Model):
         max_length=20,
         choices=CHUNK_PROFILE_CHOICES,
         default="default",
-        help_text="Sizes of the chunks. A change takes effect with the next sync, which takes everything in again.",
+        help_text="Sizes of the chunks. A change takes effect with the next sync, which processes all documents again.",
     )
     enrichment = models.CharField(
         max_length=20,
         choices=ENRICHMENT_CHOICES,
         blank=True,
-        help_text="What a model adds to the chunks after a sync; one has to be configured.",
+        help_text="What a language model adds to the chunks after a sync. Requires an enrichment model.",
     )
     enabled = models.BooleanField(default=True, help_text="A disabled connection is neither synced nor searched.")
     #: The secrets of the connector, encrypted (`corecube.secrets`) and never shown.
@@ -74,7 +74,7 @@ class Connection(models.Model):
         null=True,
         blank=True,
         validators=[MinValueValidator(1), MaxValueValidator(_MAX_MINUTES)],
-        help_text="Minutes between two syncs that start by themselves; empty for none.",
+        help_text="Minutes between automatic syncs; empty for none.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
     last_synced_at = models.DateTimeField(null=True, blank=True, editable=False)

@@ -86,7 +86,7 @@ class Pipeline:
     def only(self, leg: str) -> Self:
         """Return the same stages with only this leg; raise UnknownModeError, which lists the modes."""
         if leg not in self.legs:
-            message = f"There is no mode {leg!r} here; there are: {', '.join((HYBRID, *self.legs))}."
+            message = f"Unknown mode {leg!r}. Valid modes: {', '.join((HYBRID, *self.legs))}."
             raise UnknownModeError(message)
         return self._narrowed(leg)
 
@@ -113,7 +113,7 @@ class Pipeline:
             if state.deadline.is_over and not is_late:
                 state, is_late = late(state, stage.name), True
             if stage.optional and state.deadline.is_soft:
-                state = marked(state, stage.name, f"skipped_{stage.name}", "Skipped to keep the deadline.")
+                state = marked(state, stage.name, f"skipped_{stage.name}", "Skipped to meet the deadline.")
                 continue
             state = run_stage(stage, state)
         return state

@@ -85,15 +85,15 @@ class DropReason(StrEnum):
     STALE = "stale", "deleted or excluded"
     OUTSIDE_WINDOW = "outside_window", "outside the pool"
     #: Its place in the pool went to a chunk of a rarer source type.
-    SOURCE_QUOTA = "source_quota", "place given to another source type"
+    SOURCE_QUOTA = "source_quota", "slot reserved for another source type"
     QUALITY = "quality", "quality too low"
-    RERANK_CUT = "rerank_cut", "not reranked"
+    RERANK_CUT = "rerank_cut", "below the rerank cutoff"
     BELOW_FLOOR = "below_floor", "below the minimum score"
     DUPLICATE = "duplicate_of", "duplicate"
     #: Repeats better hits. Only traces of earlier releases have it.
     REPETITIVE = "repetitive", "repetitive"
     BUDGET = "budget", "over the token budget"
-    TOP_K = "top_k", "beyond the requested number of hits"
+    TOP_K = "top_k", "outside the top hits"
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ _FORMER_NAMES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeConfig(Tunables):
-    """How a search shares its time."""
+    """How the time limit is divided."""
 
     label: ClassVar[str] = "Time"
 
@@ -58,7 +58,7 @@ class TimeConfig(Tunables):
         low=0.1,
         high=0.9,
         unit="",
-        help="Share of the legs' time for embedding the query; without a vector only words are searched.",
+        help="Share of the legs' time for embedding the query. If it is exceeded, only the keyword leg searches.",
     )
 
 
@@ -69,7 +69,7 @@ class PresetConfig(Tunables):
     label: ClassVar[str] = "General"
     former_names: ClassVar[Mapping[str, str]] = _FORMER_NAMES
 
-    deadline_ms: int = tunable(2000, low=50, high=600_000, unit="ms", help="Time one search may take.", costs=True)
+    deadline_ms: int = tunable(2000, low=50, high=600_000, unit="ms", help="Time limit of one search.", costs=True)
     query: QueryConfig = field(default_factory=QueryConfig)
     dense: DenseConfig = field(default_factory=DenseConfig)
     fulltext: FulltextConfig = field(default_factory=FulltextConfig)

@@ -26,21 +26,21 @@ class BlendConfig(Tunables):
         low=0.0,
         high=1.0,
         unit="",
-        help="If the cosines of a pool are closer together than this, they do not get the full weight.",
+        help="Minimum cosine range of a pool at which vector similarity gets its full weight.",
     )
     evidence_shift: float = tunable(
         0.33,
         low=0.0,
         high=1.0,
         unit="",
-        help="Largest share of the full-text weight that goes to the vectors if one has a clear lead; 0 for none.",
+        help="Maximum share of the full-text weight that moves to the vectors if one hit has a clear lead; 0 for none.",
     )
     typical_standout: float = tunable(
         0.06,
         low=0.001,
         high=1.0,
         unit="cosine",
-        help="Up to this lead of the best cosine over the mean of the best ten, the weights do not change.",
+        help="The weights change only if the best cosine exceeds the mean of the top ten by more than this.",
     )
 
 

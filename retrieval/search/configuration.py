@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 CONFIGURE_SPAN: Final = "configure"
 CONFIGURE: Final = About(
     "set up",
-    "Sets the numbers of this search where they differ from the live version.",
+    "Applies the settings that differ from the live version.",
     group=StageGroup.QUESTION,
     unit="",
     notes={

@@ -14,14 +14,14 @@ from retrieval.index import store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryConfig(Tunables):
-    """How a query is read."""
+    """How the query is processed."""
 
     retrieval_characters: int = tunable(
         500,
         low=50,
         high=4000,
         unit="characters",
-        help="Part of the query that retrieval reads; a model gets all of it.",
+        help="Maximum length of the query in retrieval. Language models get the whole query.",
         costs=True,
     )
 
@@ -38,7 +38,7 @@ class Analyze(BaseStage):
     gives: ClassVar[frozenset[str]] = frozenset({"terms"})
     about: ClassVar[About] = About(
         "terms",
-        "Splits the query into lexemes and counts how many chunks in scope hold each.",
+        "Splits the query into lexemes and counts how many chunks in scope contain each.",
         group=StageGroup.QUESTION,
         unit="terms",
         section="query",

@@ -51,7 +51,7 @@ class EstimateAnswerability(BaseStage):
     gives: ClassVar[frozenset[str]] = frozenset({"answerability"})
     about: ClassVar[About] = About(
         "answerability",
-        "Estimates from raw signals how likely the passages answer the question.",
+        "Estimates how likely the passages answer the question.",
         group=StageGroup.PACK,
         section="answerability",
         notes={"answerability_quick": "answerability without sentences"},

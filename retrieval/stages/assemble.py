@@ -14,12 +14,12 @@ from retrieval.ranking.packing import pack, passage_header
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssembleConfig(Tunables):
-    """How hits become the numbered context."""
+    """How hits are packed into the numbered context."""
 
     label: ClassVar[str] = "Context"
 
     budget_tokens: int = tunable(
-        4000, low=100, high=200_000, unit="tokens", help="Size of the whole context.", costs=True
+        4000, low=100, high=200_000, unit="tokens", help="Maximum size of the context.", costs=True
     )
 
 
@@ -55,7 +55,7 @@ class Assemble(BaseStage):
 
 def beyond_wanted(state: SearchState) -> tuple[Drop, ...]:
     """Return a drop for each hit beyond the wanted number."""
-    return drops_beyond(state.hits, state.top_k, DropReason.TOP_K, "rank {rank}, {limit} wanted", key="wanted")
+    return drops_beyond(state.hits, state.top_k, DropReason.TOP_K, "rank {rank}, top {limit}", key="wanted")
 
 
 def header(number: int, hit: Hit, scope: AccessScope) -> str:

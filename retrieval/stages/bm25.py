@@ -62,7 +62,7 @@ class Bm25(BaseStage):
     gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
     about: ClassVar[About] = About(
         "BM25",
-        "Finds the chunks in scope with the highest BM25 scores, names and paths as they are written.",
+        "Finds the chunks in scope with the highest BM25 scores. Names and paths also match as written.",
         group=StageGroup.FIND,
         section="bm25",
         notes={

@@ -39,7 +39,7 @@ class Complete(BaseStage):
     gives: ClassVar[frozenset[str]] = frozenset({"facts"})
     about: ClassVar[About] = About(
         "completed",
-        "Reads every pooled chunk once, with both signals, whichever leg found it.",
+        "Computes both scores of every chunk in the pool, whichever leg found it.",
         group=StageGroup.MERGE,
         section="fulltext",
         drops=(DropReason.STALE,),

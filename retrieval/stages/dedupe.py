@@ -12,12 +12,12 @@ from retrieval.ranking.near_duplicates import drop_by_words
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DedupeConfig(Tunables):
-    """What counts as the same text."""
+    """When two texts are duplicates."""
 
     label: ClassVar[str] = "Duplicates"
 
     min_similarity: float = tunable(
-        0.9, low=0.5, high=1.0, unit="", help="Texts that share this much of their word sequences are duplicates."
+        0.9, low=0.5, high=1.0, unit="", help="Minimum share of common word sequences (shingles) in duplicates."
     )
 
 

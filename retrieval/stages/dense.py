@@ -36,7 +36,7 @@ class DenseConfig(Tunables):
         low=10,
         high=1000,
         unit="candidates",
-        help="HNSW's search list; longer finds more and takes longer.",
+        help="Size of HNSW's candidate list (ef_search); larger finds more and takes longer.",
         costs=True,
     )
     oversample: float = tunable(
@@ -44,7 +44,7 @@ class DenseConfig(Tunables):
         low=1.0,
         high=10.0,
         unit="",
-        help="Candidates in scope that the HNSW scan finds per hit of the depth.",
+        help="Candidates that the HNSW scan finds in scope for each requested hit.",
         costs=True,
     )
 

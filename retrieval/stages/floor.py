@@ -12,14 +12,14 @@ from retrieval.engine.types import Hit, ScoreType
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FloorConfig(Tunables):
-    """The least score a hit must have, one for each type of final score; the lowest bound keeps all."""
+    """Minimum score of a hit for each type of final score. The lowest possible value drops none."""
 
     label: ClassVar[str] = "Minimum scores"
 
-    blend: float = tunable(0.0, low=0.0, high=1.0, unit="", help="Lowest blended score.")
-    logit: float = tunable(-20.0, low=-20.0, high=20.0, unit="", help="Lowest output of a local cross-encoder.")
-    relevance: float = tunable(-1.0, low=-1.0, high=1.0, unit="", help="Lowest score from a reranking service.")
-    maxsim: float = tunable(-1.0, low=-1.0, high=1.5, unit="", help="Lowest blended score with late interaction.")
+    blend: float = tunable(0.0, low=0.0, high=1.0, unit="", help="Minimum blended score.")
+    logit: float = tunable(-20.0, low=-20.0, high=20.0, unit="", help="Minimum score of a local cross-encoder.")
+    relevance: float = tunable(-1.0, low=-1.0, high=1.0, unit="", help="Minimum score of a reranking service.")
+    maxsim: float = tunable(-1.0, low=-1.0, high=1.5, unit="", help="Minimum blended score with late interaction.")
 
     def minimum(self, score_type: ScoreType) -> float:
         """Return the floor of a score type; -inf at its lowest bound, and for a type that no ranking ends with."""
@@ -43,7 +43,7 @@ class Floor(BaseStage):
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "order"})
     about: ClassVar[About] = About(
         "floor",
-        "Drops hits below the least score of their score's type.",
+        "Drops hits below the minimum for their type of score.",
         section="floor",
         drops=(DropReason.BELOW_FLOOR,),
         fact=_floor_fact,

@@ -25,7 +25,7 @@ class Freshness(BaseStage):
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts"})
     gives: ClassVar[frozenset[str]] = frozenset({"freshness"})
     about: ClassVar[About] = About(
-        "freshness", "Halves a hit's freshness with every half-life of its connection.", fact=_freshness_fact
+        "freshness", "Computes each hit's freshness from its age and its connection's half-life.", fact=_freshness_fact
     )
 
     def __call__(self, state: SearchState) -> SearchState:

@@ -27,7 +27,7 @@ class FulltextConfig(Tunables):
         low=1,
         high=1000,
         unit="hits",
-        help="With fewer hits that have all terms, chunks with any rare term match too.",
+        help="If fewer chunks match all terms, chunks that match any rare term are added.",
         costs=True,
     )
     relax_cap: int = tunable(
@@ -35,7 +35,7 @@ class FulltextConfig(Tunables):
         low=100,
         high=1_000_000,
         unit="chunks",
-        help="Any of the rarest terms match while their document frequencies add up to less. Limits the time.",
+        help="Maximum total document frequency of the rare terms that are matched. Limits the time.",
         costs=True,
     )
     max_matches: int = tunable(
@@ -54,7 +54,7 @@ class FulltextConfig(Tunables):
         low=0.001,
         high=10.0,
         unit="",
-        help="Rank at which a term gives half of its idf; with a smaller one the first occurrence counts more.",
+        help="Rank at which a term scores half of its IDF. With a lower value, the first occurrence counts more.",
     )
 
     @property
@@ -79,11 +79,11 @@ class Fulltext(BaseStage):
     gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
     about: ClassVar[About] = About(
         "full text",
-        "Finds the chunks in scope that hold the query's terms.",
+        "Finds the chunks in scope that contain the query's terms.",
         group=StageGroup.FIND,
         section="fulltext",
         notes={
-            "fulltext_relaxed": "no exact match: searched for any term",
+            "fulltext_relaxed": "few exact matches: searched for any term",
             "fulltext_capped": "full text ranked in part",
             "fulltext_timeout": "full-text search timed out",
         },

@@ -12,10 +12,14 @@ from retrieval.ranking.fusion import reciprocal_rank_fusion
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FusionConfig(Tunables):
-    """How the legs' rankings become one pool."""
+    """How the rankings of the legs are merged into one pool."""
 
-    rank_constant: int = tunable(60, low=1, high=1000, unit="ranks", help="RRF's k; larger flattens ranks.")
-    pool: int = tunable(160, low=1, high=2000, unit="hits", help="Fused hits that go on to be blended.", costs=True)
+    rank_constant: int = tunable(
+        60, low=1, high=1000, unit="ranks", help="The k of RRF. Larger values reduce the differences between ranks."
+    )
+    pool: int = tunable(
+        160, low=1, high=2000, unit="hits", help="Maximum number of fused hits in the pool.", costs=True
+    )
 
 
 def _fusion_fact(hit: Hit, config: Any) -> str:  # noqa: ANN401 -- any preset's configuration

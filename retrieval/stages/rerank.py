@@ -16,12 +16,12 @@ from retrieval.ranking.signals import seated_first
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankConfig(Tunables):
-    """What the cross-encoder sees, and how long it may take."""
+    """Input and time of the cross-encoder."""
 
     label: ClassVar[str] = "Reranker"
 
     candidates: int = tunable(
-        30, low=1, high=200, unit="hits", help="Hits of the blend that the reranker scores.", costs=True
+        30, low=1, high=200, unit="hits", help="Number of top blended hits that the reranker scores.", costs=True
     )
     reserve_ms: int = tunable(
         100, low=0, high=10_000, unit="ms", help="Time reserved for finishing the search after reranking."
@@ -40,7 +40,7 @@ class Rerank(BaseStage):
     optional: ClassVar[bool] = True
     about: ClassVar[About] = About(
         "reranked",
-        "Scores the best of the blend jointly with the query; without a reranker the blend's order is used.",
+        "Scores the top blended hits together with the query; without a reranker the blended order is used.",
         section="rerank",
         drops=(DropReason.RERANK_CUT,),
         window="rerank.candidates",
@@ -59,7 +59,7 @@ class Rerank(BaseStage):
         If the reranker fails, the search continues in the blend's order with a note.
         """
         if self.reranker is None:
-            return state.noted(Note("rerank_none", "No reranker is configured; the blend's order is used."))
+            return state.noted(Note("rerank_none", "No reranker is configured; the blended order is used."))
         seen, unseen = state.hits[: self.config.candidates], state.hits[self.config.candidates :]
         if not seen:
             return state

@@ -247,11 +247,11 @@ def _fusion(hit: Hit, source: LedgerSource) -> LedgerRow:
 
 
 def _weighted(hit: Hit, signal: str, source: LedgerSource) -> str:
-    """Return "0.6 x 0.730 of the pool's range": the query's weight and the normalised signal behind a contribution."""
+    """Return "0.6 x 0.730 min-max normalised": the query's weight and the normalised signal behind a contribution."""
     if signal not in hit.contributions:
         return _REPLACED
     weight = source.outcome.state.weights[signal]
     if not weight:
         return "weight 0"
     share = hit.contributions[signal] / weight
-    return f"{weight:.3g} \N{MULTIPLICATION SIGN} {share:.3f} of the pool's range"
+    return f"{weight:.3g} \N{MULTIPLICATION SIGN} {share:.3f} min-max normalised"

@@ -114,5 +114,5 @@ def _fairness(hit: Hit, outcome: SearchOutcome) -> LedgerRow:
     # A protected hit is further in front than its rank, since the hits between were cut.
     rank = int(hit.signals.get(PROTECTED, place))
     move = f"moved up by {merit - rank}" if rank < merit else f"moved down by {rank - merit}"
-    value, facts = "as ranked" if rank == merit else move, (f"rank {merit} by score and precedence",)
+    value, facts = "unchanged" if rank == merit else move, (f"rank {merit} by score and precedence",)
     return LedgerRow("fairness", "Fairness", value, facts, config_key="fairness.document_share")

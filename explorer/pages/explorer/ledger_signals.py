@@ -51,11 +51,11 @@ def signal_rows(hit: Hit, outcome: SearchOutcome) -> Iterator[LedgerRow]:
 
 
 def _formula(amount: float | None, weight: float, items: str) -> str:
-    """Return "0.4 x 0.730 of the pool's range": the weight, for which items, and the normalised signal."""
+    """Return "0.4 x 0.730 min-max normalised": the weight, for which items, and the normalised signal."""
     if amount is None:
         return "unknown, so nothing is added"
     share = amount / weight if weight else 0.0
-    return f"{weight:g} {_TIMES} {share:.3f} of the pool's range, for {items}"
+    return f"{weight:g} {_TIMES} {share:.3f} min-max normalised, for {items}"
 
 
 def _similarity(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ _LABELS: Final[Mapping[str, str]] = {
 _PLACES: Final[Mapping[str, str]] = {INDEXED: "indexing", ACCESS: "access", PACKED: "packing", "fulltext": "full text"}
 _WORDS: Final[Mapping[StepState, str]] = {
     StepState.PASSED: "passed",
-    StepState.MISSED: "not found here",
+    StepState.MISSED: "not found",
     StepState.DEGRADED: "passed, degraded",
     StepState.DROPPED: "dropped",
     StepState.NOT_REACHED: "not reached",
@@ -59,7 +59,7 @@ class LifelinePanel:
     has_page: bool
     is_principals: bool
     source: str
-    #: "packed as [3]", "lost at dedupe".
+    #: "packed as [3]", "dropped at dedupe".
     verdict: str
     is_packed: bool
     steps: tuple[StepRow, ...]
@@ -130,11 +130,11 @@ def step_label(name: str) -> str:
 
 
 def _verdict(lost: Step | None, line: Lifeline) -> str:
-    """Return the result of a document: "packed as [3]", "found by no leg", "lost at dedupe"."""
+    """Return the result of a document: "packed as [3]", "found by no leg", "dropped at dedupe"."""
     if lost is None:
         return f"packed as [{line.citation}]"
     is_unfound = bool(line.ways) and not any(way.ended_at for way in line.ways)
-    return "found by no leg" if is_unfound else f"lost at {_lost_at(lost.name)}"
+    return "found by no leg" if is_unfound else f"dropped at {_lost_at(lost.name)}"
 
 
 def _lost_at(name: str) -> str:
@@ -182,7 +182,7 @@ def _place(line: Lifeline) -> str:
 def _result(way: Way) -> str:
     if way.is_packed:
         return "packed"
-    return f"lost at {_lost_at(way.ended_at)}" if way.ended_at else "found by no leg"
+    return f"dropped at {_lost_at(way.ended_at)}" if way.ended_at else "found by no leg"
 
 
 def candidates(rows: Iterable[Candidate], limit: int) -> tuple[tuple[Candidate, ...], bool]:

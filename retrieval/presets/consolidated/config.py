@@ -32,7 +32,7 @@ class ConsolidatedConfig(PresetConfig):
     #: A section's depth sets the size of its pool, and its quality floor the minimum quality.
     unused: ClassVar[frozenset[str]] = frozenset({"fusion.pool", "quality.minimum"})
 
-    deadline_ms: int = tunable(20_000, low=50, high=600_000, unit="ms", help="Time one search may take.", costs=True)
+    deadline_ms: int = tunable(20_000, low=50, high=600_000, unit="ms", help="Time limit of one search.", costs=True)
     bm25: Bm25Config = field(default_factory=Bm25Config)
     question: QuestionConfig = field(default_factory=QuestionConfig)
     depth: DepthConfig = field(default_factory=DepthConfig)

@@ -16,7 +16,7 @@ from retrieval.stages.fuse import FusionConfig
 class ContextPackConfig(PresetConfig):
     """The numbers of the preset `contextpack`."""
 
-    deadline_ms: int = tunable(30_000, low=50, high=600_000, unit="ms", help="Time one search may take.", costs=True)
+    deadline_ms: int = tunable(30_000, low=50, high=600_000, unit="ms", help="Time limit of one search.", costs=True)
     fusion: FusionConfig = field(default_factory=lambda: FusionConfig(pool=50))
     blend: BlendConfig = field(default_factory=BlendConfig)
     dedupe: DedupeConfig = field(default_factory=DedupeConfig)

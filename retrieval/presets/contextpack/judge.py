@@ -42,33 +42,33 @@ class RubricScores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelevanceConfig(Tunables):
-    """What the language model judges, and how long it may take; which model it is the routing rules say."""
+    """Input and time limits of the language model. The routing rules select the model."""
 
     label: ClassVar[str] = "Relevance by rubric"
 
     candidates: int = tunable(
-        50, low=1, high=100, unit="hits", help="Hits of the blend that the language model judges.", costs=True
+        50, low=1, high=100, unit="hits", help="Number of top blended hits that the language model grades.", costs=True
     )
     top: int = tunable(
         15,
         low=1,
         high=100,
         unit="hits",
-        help="Best hits that are packed as primary ones, unless fewer are asked for.",
+        help="Number of top hits that are packed as primary hits, unless fewer are requested.",
         costs=True,
     )
     characters: int = tunable(
-        1200, low=100, high=20_000, unit="characters", help="Part of a candidate that the model is shown.", costs=True
+        1200, low=100, high=20_000, unit="characters", help="Maximum length of a candidate in the prompt.", costs=True
     )
     strict_json: int = tunable(
         1,
         low=0,
         high=1,
         unit="",
-        help="1 asks services to follow the JSON schema where they can; answers are checked strictly either way.",
+        help="1 requests structured output (JSON schema) from services that support it. Answers are always validated.",
     )
     attempts: int = tunable(
-        3, low=1, high=5, unit="", help="Attempts to get what the model left out or got wrong.", costs=True
+        3, low=1, high=5, unit="", help="Maximum number of requests for missing or invalid grades.", costs=True
     )
     timeout_ms: int = tunable(
         20_000, low=100, high=300_000, unit="ms", help="Total time limit for the language model.", costs=True

@@ -49,7 +49,7 @@ def build_contextpack(config: ContextPackConfig, resources: Resources) -> Pipeli
 
 CONTEXTPACK: Final = Preset(
     "contextpack",
-    "Judged by a language model, and packed with sections and neighbours into a budget of tokens.",
+    "Graded by a language model, and packed with sections and neighbouring chunks within a token budget.",
     ContextPackConfig(),
     build_contextpack,
     ("dense", "fulltext"),

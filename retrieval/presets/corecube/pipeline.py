@@ -49,7 +49,7 @@ def build_corecube(config: CorecubeConfig, resources: Resources) -> Pipeline:
 
 CORECUBE: Final = Preset(
     "corecube",
-    "Governed hybrid search: full text and vectors, fused and blended.",
+    "Hybrid search with access control: full text and vectors, fused and blended.",
     CorecubeConfig(),
     build_corecube,
     ("dense", "fulltext"),

@@ -22,7 +22,7 @@ from retrieval.stages.fuse import FusionConfig
 class HelixConfig(PresetConfig):
     """The numbers of the preset `helix`."""
 
-    deadline_ms: int = tunable(500, low=50, high=600_000, unit="ms", help="Time one search may take.", costs=True)
+    deadline_ms: int = tunable(500, low=50, high=600_000, unit="ms", help="Time limit of one search.", costs=True)
     fusion: FusionConfig = field(default_factory=lambda: FusionConfig(pool=100))
     answerability: AnswerabilityConfig = field(default_factory=lambda: AnswerabilityConfig(sentences=0))
     route: RouteConfig = field(default_factory=RouteConfig)

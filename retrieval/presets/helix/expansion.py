@@ -28,7 +28,7 @@ _SEAT_STEP: Final = 1e-3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphConfig(Tunables):
-    """How links lift hits."""
+    """How links raise the scores of hits."""
 
     label: ClassVar[str] = "Links"
 
@@ -44,7 +44,7 @@ class GraphConfig(Tunables):
         low=1,
         high=1000,
         unit="chunks",
-        help="Chunks of the seeds that are read for names, the best first: a long document has hundreds.",
+        help="Maximum number of seed chunks that are read for names, best first.",
         costs=True,
     )
     bridges: int = tunable(8, low=0, high=100, unit="links", help="Links followed from one seed, the best first.")
@@ -53,7 +53,11 @@ class GraphConfig(Tunables):
         2000, low=10, high=20_000, unit="links", help="Largest number of links that one search reads.", costs=True
     )
     damping: float = tunable(
-        0.5, low=0.0, high=0.99, unit="", help="Share of PageRank's mass that follows links instead of starting anew."
+        0.5,
+        low=0.0,
+        high=0.99,
+        unit="",
+        help="Damping factor of PageRank: share of the mass that follows links instead of restarting.",
     )
     hub_links: int = tunable(
         10,
@@ -66,7 +70,7 @@ class GraphConfig(Tunables):
         0.005, low=0.0, high=1.0, unit="", help="Share of the documents in scope that must link to a hub."
     )
     max_mass: float = tunable(
-        1.0, low=0.0, high=2.0, unit="", help="Most that links add to a hit's score, which is 0 to 1 without them."
+        1.0, low=0.0, high=2.0, unit="", help="Maximum that links add to a hit's score, which is 0 to 1 without them."
     )
     next_share: float = tunable(
         0.0,

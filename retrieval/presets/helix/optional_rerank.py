@@ -17,7 +17,7 @@ MAX_PAIRS: Final = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionalRerankConfig(Tunables):
-    """What a reranker on this machine may see: a processor takes tens of milliseconds for each pair."""
+    """Input of a local reranker. A CPU needs tens of milliseconds for each hit."""
 
     label: ClassVar[str] = "Reranker"
 

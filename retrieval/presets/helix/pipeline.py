@@ -92,7 +92,7 @@ def local_router(resources: Resources) -> Callable[[], Router | None]:
 
 HELIX: Final = Preset(
     "helix",
-    "Fast search for agents on the CPU alone: routed, ranked by memory type, diversified; no language model.",
+    "Fast search for agents on CPU only: routed, ranked by memory type, diversified; no language model.",
     HelixConfig(),
     build_helix,
     ("dense", "bm25"),

@@ -18,17 +18,17 @@ _MAX_NAMED: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerabilityConfig(Tunables):
-    """When a question counts as answered by its passages."""
+    """When the passages are sufficient to answer a question."""
 
     answerable_from: float = tunable(
-        0.6, low=0.0, high=1.0, unit="", help="From this confidence on a question is answerable."
+        0.6, low=0.0, high=1.0, unit="", help="Minimum confidence of an answerable question."
     )
     partial_from: float = tunable(
         0.3,
         low=0.0,
         high=1.0,
         unit="",
-        help="From this confidence on a question is partly answerable.",
+        help="Minimum confidence of a partly answerable question.",
         at_most="answerable_from",
     )
     sentences: int = tunable(
@@ -36,7 +36,7 @@ class AnswerabilityConfig(Tunables):
         low=0,
         high=5,
         unit="sentences",
-        help="Best sentences of the passages that are compared with the question by the encoder; 0 for none.",
+        help="Number of top sentences that the encoder compares with the question; 0 for none.",
         costs=True,
     )
 

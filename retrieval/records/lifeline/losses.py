@@ -140,7 +140,7 @@ def _duplicate(loss: Loss) -> tuple[str, str]:
     name = _name(kept, loss.state.scope)
     why = _preferred(kept, loss.hit, loss.state.scope)
     if kept and loss.hit and kept.chunk.content_hash == loss.hit.chunk.content_hash:
-        return f"has the same text as {name}{why}", "Only one copy of the same text is kept."
+        return f"has the same text as {name}{why}", "Only one copy of the same text is returned."
     minimum = _hundredth_above(likeness)
     remedy = at_least(loss.config, f"{loss.span.stage}.min_similarity", minimum, "would have kept both")
     return f"lost to its near-duplicate {name} at {likeness:.2f}{why}", remedy

@@ -6,7 +6,7 @@ from retrieval.engine.state import Note, Span
 
 def test_a_relaxed_query_is_told(finished):
     assert [(badge.text, badge.degraded) for badge in badges(finished.trace)] == [
-        ("no exact match: searched for any term", False)
+        ("few exact matches: searched for any term", False)
     ]
 
 
@@ -15,7 +15,7 @@ def test_what_fell_back_comes_first_and_once(make_outcome, finished):
     outcome = make_outcome(trace=(*finished.trace, Span("dense", 0.1, 0, 0, notes=(note, note))))
     assert [badge.text for badge in badges(outcome.trace)] == [
         "vector search timed out",
-        "no exact match: searched for any term",
+        "few exact matches: searched for any term",
     ]
 
 
@@ -23,7 +23,7 @@ def test_how_a_misspelled_name_was_read_is_told_in_words(make_outcome, finished)
     note = Note("spelling", "Read “Guuy” as “Guy”.", quotes=True)
     outcome = make_outcome(trace=(*finished.trace, Span("expand", 0.1, 0, 0, notes=(note,))))
     assert [badge.text for badge in badges(outcome.trace)] == [
-        "no exact match: searched for any term",
+        "few exact matches: searched for any term",
         "Read “Guuy” as “Guy”",
     ]
 
@@ -33,7 +33,7 @@ def test_a_note_without_the_text_that_the_log_leaves_out_is_told_by_its_name():
     found = badges((Span("expand", 0.1, 0, 0, notes=notes),))
     assert [(badge.text, badge.detail) for badge in found] == [
         ("spelling corrected", "From the query log."),
-        ("no exact match: searched for any term", "From the query log."),
+        ("few exact matches: searched for any term", "From the query log."),
     ]
 
 
@@ -49,6 +49,6 @@ def test_a_time_read_from_the_question_is_told(make_outcome, finished):
     note = Note("route_window", "“last week” narrows the time from 2026-05-25 00:00.")
     outcome = make_outcome(trace=(*finished.trace, Span("route", 0.1, 0, 0, notes=(note,))))
     assert [badge.text for badge in badges(outcome.trace)] == [
-        "no exact match: searched for any term",
+        "few exact matches: searched for any term",
         "time read from the question",
     ]

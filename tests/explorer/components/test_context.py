@@ -20,7 +20,7 @@ def labels(finished):
 
 
 def test_what_was_left_out_is_told_apart_from_what_was_not_wanted(finished, make_outcome, labels):
-    beyond = Drop(finished.hits[1].chunk_id, DropReason.TOP_K, "rank 11, 10 wanted")
+    beyond = Drop(finished.hits[1].chunk_id, DropReason.TOP_K, "rank 11, top 10")
     panel = context_panel(make_outcome(drops=(*finished.state.drops, beyond)), labels)
     assert [(row.label, row.reason) for row in panel.left_out.rows] == [
         ("Document 3 › Staging — Wiki", "over the token budget")  # noqa: RUF001

@@ -57,7 +57,7 @@ def test_the_clock_runs_on_the_scale_of_the_deadline(strip):
 
 
 def test_a_stage_that_fell_back_is_marked(make_outcome):
-    note = Note("skipped_dedupe", "Skipped to keep the deadline.", degraded=True)
+    note = Note("skipped_dedupe", "Skipped to meet the deadline.", degraded=True)
     strip = funnel(make_outcome(trace=(Span("dedupe", 0.0, 4, 4, notes=(note,)),)), {})
     assert strip.cells[0].degraded
 

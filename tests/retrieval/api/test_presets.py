@@ -75,7 +75,7 @@ def test_an_admin_is_told_every_tunable_with_its_live_value(secret_of, get):
         "low": 1,
         "high": 2000,
         "unit": "hits",
-        "help": "Fused hits that go on to be blended.",
+        "help": "Maximum number of fused hits in the pool.",
         "costs": True,
         "value": 50,
     }

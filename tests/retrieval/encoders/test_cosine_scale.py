@@ -50,7 +50,7 @@ def test_floors_gate_and_cliff_compare_on_the_scale():
     cut = tighten(hits, TightenHint(floor=0.15), keep=1, breaker=BreakerState.CLOSED, type_of=type_of, scale=HALF)
     assert (numbers(cut.hits), cut.drops[0].detail) == (
         [1, 2, 4],
-        "nearness 0.08 (cosine 0.54), behind a cliff at 0.15",
+        "scaled similarity 0.08 (cosine 0.54), behind a cliff at 0.15",
     )
 
 

@@ -20,7 +20,7 @@ TIER_RESULT: Final = "recovery_tier_result"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CascadeConfig(Tunables):
-    """The tiers that an empty pool falls through."""
+    """The fallback tiers for an empty pool."""
 
     label: ClassVar[str] = "Recovery"
 
@@ -32,8 +32,8 @@ class CascadeConfig(Tunables):
         help="Wait after the first tier; it doubles with each tier.",
         at_most="max_wait_seconds",
     )
-    max_wait_seconds: float = tunable(4.0, low=0.0, high=60.0, unit="s", help="Longest wait, before jitter.")
-    jitter: float = tunable(0.25, low=0.0, high=1.0, unit="", help="Share by which a wait varies at random.")
+    max_wait_seconds: float = tunable(4.0, low=0.0, high=60.0, unit="s", help="Maximum wait, before jitter.")
+    jitter: float = tunable(0.25, low=0.0, high=1.0, unit="", help="Random variation of a wait, as a share of it.")
     structure_minimum: int = tunable(
         3,
         low=1,
@@ -41,9 +41,7 @@ class CascadeConfig(Tunables):
         unit="chunks",
         help="Found chunks under matching headings that make a search of the whole scope unnecessary.",
     )
-    min_tokens: int = tunable(
-        5, low=0, high=500, unit="tokens", help="Recovered chunks with fewer tokens are not evidence."
-    )
+    min_tokens: int = tunable(5, low=0, high=500, unit="tokens", help="Minimum number of tokens of a recovered chunk.")
     floor_share: float = tunable(
         0.5, low=0.0, high=1.0, unit="", help="Share of the section's score floor that a recovered chunk must reach."
     )

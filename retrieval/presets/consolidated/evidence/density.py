@@ -25,24 +25,24 @@ _NONE_MORE: Final[Mapping[str, int]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DensityConfig(Tunables):
-    """When a dense pool's tail is cut off before reranking."""
+    """When the end of a dense pool is cut off before reranking."""
 
     label: ClassVar[str] = "Density floor"
 
     cliff_ratio: float = tunable(
-        0.85, low=0.1, high=1.0, unit="", help="A score below this share of the one before it is a cliff."
+        0.85, low=0.1, high=1.0, unit="", help="Maximum ratio to the previous score at a cliff."
     )
-    cliff_drop: float = tunable(0.05, low=0.0, high=1.0, unit="nearness", help="Smallest drop of the score at a cliff.")
+    cliff_drop: float = tunable(0.05, low=0.0, high=1.0, unit="similarity", help="Minimum score drop at a cliff.")
     rate_from: float = tunable(
         0.02,
         low=0.0,
         high=1.0,
         unit="",
-        help="Lowest share of a section's searches that should be cut.",
+        help="Minimum share of a section's searches that should be cut.",
         at_most="rate_to",
     )
     rate_to: float = tunable(
-        0.40, low=0.0, high=1.0, unit="", help="Highest share of a section's searches that should be cut."
+        0.40, low=0.0, high=1.0, unit="", help="Maximum share of a section's searches that should be cut."
     )
 
 

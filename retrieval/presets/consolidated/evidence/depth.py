@@ -13,14 +13,21 @@ _TOLERANCE: Final = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DepthConfig(Tunables):
-    """How many chunks a section asks for."""
+    """How many chunks a section requests."""
 
     label: ClassVar[str] = "Depth"
 
     few_documents: int = tunable(
-        2, low=0, high=1000, unit="documents", help="Up to this many documents are few.", at_most="some_documents"
+        2,
+        low=0,
+        high=1000,
+        unit="documents",
+        help="Maximum number of documents that counts as few.",
+        at_most="some_documents",
     )
-    some_documents: int = tunable(10, low=1, high=10_000, unit="documents", help="More documents than this are many.")
+    some_documents: int = tunable(
+        10, low=1, high=10_000, unit="documents", help="Maximum number of documents that does not count as many."
+    )
     few_factor: float = tunable(
         1.75, low=1.0, high=4.0, unit="", help="Factor for the section's complexity with few documents.", costs=True
     )
@@ -40,7 +47,7 @@ class DepthConfig(Tunables):
         low=1,
         high=100,
         unit="chunks",
-        help="Smallest number of chunks that a section asks for, unless its own cap is lower.",
+        help="Minimum number of chunks that a section requests, unless its maximum is lower.",
         costs=True,
     )
     sparse_below: int = tunable(
@@ -62,7 +69,7 @@ class DepthConfig(Tunables):
         low=1.0,
         high=3.0,
         unit="",
-        help="Factor for the depth that is read, so that rare source types can stay in the cut.",
+        help="Factor for the chunks that are read, so that rare source types remain after the cut.",
         costs=True,
         at_most="over_fetch_limit",
     )
@@ -71,7 +78,7 @@ class DepthConfig(Tunables):
         low=1.0,
         high=3.0,
         unit="",
-        help="Highest over-fetch that is accepted. Raise it only if the connection pool has room.",
+        help="Maximum accepted over-fetch. Raise it only if the connection pool has spare connections.",
         costs=True,
     )
 

@@ -16,12 +16,12 @@ MERIT: Final = "merit_rank"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FairnessConfig(Tunables):
-    """How much of the first places one document or one source type may take while others have something to say."""
+    """Limits on the share of one document or source type in the top ranks."""
 
     label: ClassVar[str] = "Fairness"
 
-    document_share: float = tunable(0.5, low=0.05, high=1.0, unit="", help="Largest share of places for one document.")
-    type_share: float = tunable(0.75, low=0.05, high=1.0, unit="", help="Largest share of places for one source type.")
+    document_share: float = tunable(0.5, low=0.05, high=1.0, unit="", help="Maximum share of ranks for one document.")
+    type_share: float = tunable(0.75, low=0.05, high=1.0, unit="", help="Maximum share of ranks for one source type.")
 
 
 def fair_order(hits: Ranking, slots: int, *, type_of: Callable[[Hit], str], config: FairnessConfig) -> Ranking:

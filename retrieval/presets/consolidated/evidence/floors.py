@@ -20,7 +20,7 @@ def above_score_floor(
             kept.append(hit)
         else:
             numbers = {"nearness": nearness, "cosine": hit.signals["cosine"], "floor": floor}
-            detail = f"nearness {nearness:.2f} (cosine {hit.signals['cosine']:.2f}), {why} {floor:.2f}"
+            detail = f"scaled similarity {nearness:.2f} (cosine {hit.signals['cosine']:.2f}), {why} {floor:.2f}"
             drops.append(Drop(hit.chunk_id, DropReason.BELOW_FLOOR, detail, numbers))
     return tuple(kept), tuple(drops)
 

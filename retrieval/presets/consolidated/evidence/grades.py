@@ -12,19 +12,24 @@ from retrieval.presets.consolidated.evidence.depth import rounded_up
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradeConfig(Tunables):
-    """How good a retrieval is, by how near its core is, and what a poor one may relax."""
+    """Grades of a pool by its similarity, and how floors and depth change for low grades."""
 
     label: ClassVar[str] = "Grades"
 
-    a_from: float = tunable(0.6, low=0.0, high=1.0, unit="nearness", help="Lowest nearness for grade A.")
+    a_from: float = tunable(0.6, low=0.0, high=1.0, unit="similarity", help="Minimum scaled similarity for grade A.")
     b_from: float = tunable(
-        0.5, low=0.0, high=1.0, unit="nearness", help="Lowest nearness for grade B.", at_most="a_from"
+        0.5, low=0.0, high=1.0, unit="similarity", help="Minimum scaled similarity for grade B.", at_most="a_from"
     )
     c_from: float = tunable(
-        0.4, low=0.0, high=1.0, unit="nearness", help="Lowest nearness for grade C.", at_most="b_from"
+        0.4, low=0.0, high=1.0, unit="similarity", help="Minimum scaled similarity for grade C.", at_most="b_from"
     )
     d_from: float = tunable(
-        0.25, low=0.0, high=1.0, unit="nearness", help="Lowest nearness for grade D; below it is F.", at_most="c_from"
+        0.25,
+        low=0.0,
+        high=1.0,
+        unit="similarity",
+        help="Minimum scaled similarity for grade D; below it is F.",
+        at_most="c_from",
     )
     c_relief: float = tunable(0.9, low=0.0, high=1.0, unit="", help="Factor for the score floor at grade C.")
     d_relief: float = tunable(

@@ -109,7 +109,7 @@ def _run(phase: Phase, state: SearchState) -> tuple[SearchState, bool]:
     """Return the state after a phase, and whether it was completed."""
     for stage in phase.stages:
         if stage.optional and state.deadline.is_soft and not phase.is_closing:
-            state = marked(state, stage.name, f"skipped_{stage.name}", "Skipped to keep the deadline.")
+            state = marked(state, stage.name, f"skipped_{stage.name}", "Skipped to meet the deadline.")
             continue
         try:
             state = run_stage(stage, state)

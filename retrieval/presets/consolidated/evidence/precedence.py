@@ -27,7 +27,7 @@ class PrecedenceConfig(Tunables):
         at_most="min_margin",
     )
     min_margin: float = tunable(
-        0.005, low=0.0, high=0.05, unit="", help="Smallest lead of a reranker's score that counts as a difference."
+        0.005, low=0.0, high=0.05, unit="", help="Minimum difference of reranker scores that counts."
     )
     fallback_share: float = tunable(
         0.5, low=0.0, high=1.0, unit="", help="Share of the boost if the fallback scored, whose scores are smaller."

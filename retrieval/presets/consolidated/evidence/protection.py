@@ -28,7 +28,7 @@ def cut_with_protection(
         lacking = floor - sum(place in kept for place in own)
         kept.update(islice((place for place in own if place not in kept), max(0, lacking)))
     drops = tuple(
-        Drop(hit.chunk_id, DropReason.RERANK_CUT, f"rank {place + 1}, kept {keep}", {"rank": place + 1, "window": keep})
+        Drop(hit.chunk_id, DropReason.RERANK_CUT, f"rank {place + 1}, top {keep}", {"rank": place + 1, "window": keep})
         for place, hit in enumerate(hits)
         if place not in kept
     )

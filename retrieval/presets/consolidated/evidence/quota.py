@@ -11,19 +11,19 @@ from retrieval.engine.types import Hit, Ranking
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaConfig(Tunables):
-    """What the cut before reranking leaves of each source type."""
+    """How many chunks of each source type remain before reranking."""
 
     label: ClassVar[str] = "Source type quota"
 
     seats: int = tunable(
-        2, low=1, high=50, unit="chunks", help="Best chunks of every source type that the cut keeps, if there is room."
+        2, low=1, high=50, unit="chunks", help="Number of slots reserved for the best chunks of every source type."
     )
     max_share: float = tunable(
         0.5,
         low=0.0,
         high=1.0,
         unit="",
-        help="Share of places beyond which no source type gets a second place by quota.",
+        help="Above this share of the slots, a source type gets no second reserved slot.",
     )
 
 

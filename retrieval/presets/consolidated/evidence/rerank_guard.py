@@ -79,7 +79,7 @@ class RerankFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BreakerConfig(Tunables):
-    """When a failing cross-encoder is left alone."""
+    """When calls to a failing cross-encoder stop."""
 
     label: ClassVar[str] = "Circuit breaker"
 
@@ -87,7 +87,7 @@ class BreakerConfig(Tunables):
         3, low=1, high=100, unit="failures", help="Failures in a row that open the breaker.", is_shared=True
     )
     open_seconds: float = tunable(
-        60.0, low=0.0, high=3600.0, unit="s", help="Time that the breaker stays open before a trial.", is_shared=True
+        60.0, low=0.0, high=3600.0, unit="s", help="Time before an open breaker allows a trial call.", is_shared=True
     )
     successes: int = tunable(
         2, low=1, high=100, unit="successes", help="Successful trials in a row that close the breaker.", is_shared=True

@@ -14,22 +14,22 @@ from retrieval.ranking.fusion import best_first, min_max
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankPlanConfig(Tunables):
-    """When the cross-encoder is called, and in how many requests."""
+    """When and how the cross-encoder is called."""
 
     label: ClassVar[str] = "Reranker"
 
     min_budget_ms: int = tunable(
-        150, low=0, high=60_000, unit="ms", help="With less time left, the cross-encoder is not called."
+        150, low=0, high=60_000, unit="ms", help="Minimum remaining time for calling the cross-encoder."
     )
     chunk_ms: float = tunable(
-        25.0, low=0.1, high=5000.0, unit="ms", help="Expected time per chunk until it is measured.", is_shared=True
+        25.0, low=0.1, high=5000.0, unit="ms", help="Initial estimate of the time per chunk.", is_shared=True
     )
     learning: float = tunable(
         0.2,
         low=0.0,
         high=1.0,
         unit="",
-        help="Weight of the last measurement in the time per chunk that is expected.",
+        help="Weight of the latest measurement in the estimate (moving average).",
         is_shared=True,
     )
     forgetting: float = tunable(
@@ -37,7 +37,7 @@ class RerankPlanConfig(Tunables):
         low=0.0,
         high=1.0,
         unit="",
-        help="Share by which the expected time returns to its first value after a skip.",
+        help="Share by which the estimate returns to its initial value after a skip.",
         is_shared=True,
     )
     split_above: int = tunable(80, low=1, high=1000, unit="chunks", help="A larger pool is sent in batches.")

@@ -35,9 +35,9 @@ class Section(Tunables):
     cap: int = tunable(100, low=8, high=200, unit="chunks", help="Chunks it never asks for more than.", costs=True)
     keep: int = tunable(8, low=1, high=100, unit="chunks", help="Chunks that are kept after reranking.", at_most="cap")
     score_floor: float = tunable(
-        0.0, low=0.0, high=1.0, unit="nearness", help="Lowest nearness of a chunk to the query."
+        0.0, low=0.0, high=1.0, unit="similarity", help="Minimum scaled similarity of a chunk to the query."
     )
-    quality_floor: float = tunable(0.0, low=0.0, high=1.0, unit="", help="Lowest quality of a chunk.")
+    quality_floor: float = tunable(0.0, low=0.0, high=1.0, unit="", help="Minimum quality of a chunk.")
     #: The kind of content of its chunks; empty for any.
     hint: str = ""
     required: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ _LEXICAL: Final = ("bm25", "fulltext")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SemanticBm25Config(Tunables):
-    """How the fallback weighs meaning and words; the weights are divided by their sum."""
+    """Weights of similarity and BM25 in the fallback; they are normalised to a sum of 1."""
 
     label: ClassVar[str] = "SemanticBM25"
 

@@ -15,7 +15,7 @@ from retrieval.presets.consolidated.evidence.section_state import SectionState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryConfig(Tunables):
-    """Asking again without the section's own filters, and beyond the request's documents."""
+    """Repeated search without the section's filters and the request's document limit."""
 
     label: ClassVar[str] = "Retry"
 
@@ -24,7 +24,7 @@ class RetryConfig(Tunables):
         low=0,
         high=50,
         unit="chunks",
-        help="A pool with fewer chunks is searched for again without the section's own filters; 0 never.",
+        help="If the pool has fewer chunks, the search is repeated without the section's filters; 0 for never.",
     )
 
 

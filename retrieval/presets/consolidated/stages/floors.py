@@ -44,7 +44,7 @@ class SectionFloors(BaseStage):
         section = self._graded(section, state.hits)
         good, too_poor = above_quality_floor(state.hits, state.filter.min_quality)
         kept, too_far = above_score_floor(good, section.score_floor, self.scale)
-        text = f"The score floor is nearness {section.score_floor:.3f} ({self.scale})."
+        text = f"The minimum scaled similarity is {section.score_floor:.3f} ({self.scale})."
         note = Note("graded", f"The pool is graded {section.grade}. {text}")
         if section.grade is None:
             note = Note("ungraded", f"No chunk of the pool has a cosine; the score floor is {section.score_floor:.3f}.")

@@ -22,7 +22,7 @@ class PrimaryConfig(Tunables):
         low=0.0,
         high=1.0,
         unit="",
-        help="Weight of a rank in the words leg; ranks of the vector leg have the rest of 1.",
+        help="Weight of the BM25 leg. The weight of the vector leg is 1 minus this.",
     )
 
 

@@ -41,7 +41,7 @@ class CutWithQuota(BaseStage):
         gone = {drop.chunk_id for drop in drops}
         seated = sum(found.index(hit) >= top_k for hit in kept)
         wider = f", more than {section.top_k} for the grade {grade}" if top_k > section.top_k else ""
-        text = f"Cut {len(found)} chunks to {len(kept)}{wider}; {seated} of them stay for their source type."
+        text = f"Cut {len(found)} chunks to {len(kept)}{wider}; {seated} of them retained for their source type."
         return replace(
             state,
             hits=tuple(hit for hit in state.hits if hit.chunk_id not in gone),

@@ -29,20 +29,25 @@ _COUNTING_SHARE: Final = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionConfig(Tunables):
-    """The policy of a question that belongs to no section."""
+    """Defaults for questions without a section."""
 
     label: ClassVar[str] = "Questions without a section"
 
     complexity: int = tunable(
-        20, low=1, high=100, unit="chunks", help="Chunks that a plain question asks for.", at_most="cap"
+        20, low=1, high=100, unit="chunks", help="Chunks requested for a question without a section.", at_most="cap"
     )
     cap: int = tunable(
-        60, low=8, high=200, unit="chunks", help="Largest number of chunks that a plain question asks for.", costs=True
+        60,
+        low=8,
+        high=200,
+        unit="chunks",
+        help="Maximum number of chunks for a question without a section.",
+        costs=True,
     )
     score_floor: float = tunable(
-        0.18, low=0.0, high=1.0, unit="nearness", help="Lowest nearness of a chunk to the query."
+        0.18, low=0.0, high=1.0, unit="similarity", help="Minimum scaled similarity of a chunk to the query."
     )
-    quality_floor: float = tunable(0.25, low=0.0, high=1.0, unit="", help="Lowest quality of a chunk.")
+    quality_floor: float = tunable(0.25, low=0.0, high=1.0, unit="", help="Minimum quality of a chunk.")
 
 
 @dataclass(frozen=True, slots=True)

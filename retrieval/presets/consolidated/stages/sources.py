@@ -30,7 +30,7 @@ from retrieval.presets.consolidated.recovery_tiers import mark_beyond_filter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceRecoveryConfig(Tunables):
-    """Looking for a source type that a section requires and its pool lacks."""
+    """Searches for required source types that are missing from the pool."""
 
     label: ClassVar[str] = "Source recovery"
 
@@ -42,7 +42,7 @@ class SourceRecoveryConfig(Tunables):
         low=0,
         high=100,
         unit="chunks",
-        help="Largest number of recovered chunks that return after the reranker cut them.",
+        help="Maximum number of recovered chunks that are restored after the cut.",
         costs=True,
     )
 

@@ -19,12 +19,16 @@ _MAX_SECONDS: Final = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StructureConfig(Tunables):
-    """Routing by headings, before the primary pool."""
+    """Search by headings, before the primary pool."""
 
     label: ClassVar[str] = "Headings"
 
     headings: int = tunable(
-        8, low=0, high=50, unit="headings", help="Parts of documents that headings point to; 0 turns this off."
+        8,
+        low=0,
+        high=50,
+        unit="headings",
+        help="Maximum number of document parts with matching headings; 0 turns this off.",
     )
 
 

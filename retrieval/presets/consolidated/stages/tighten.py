@@ -24,7 +24,7 @@ class TightenPool(BaseStage):
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "section"})
     about: ClassVar[About] = About(
         "tightened",
-        "Cuts off a dense pool's tail at the first cliff of its nearness, before reranking.",
+        "Cuts off the end of a dense pool at the first cliff in similarity, before reranking.",
         drops=(DropReason.BELOW_FLOOR,),
         notes={"tightened": "tail cut off"},
     )
@@ -52,7 +52,8 @@ class TightenPool(BaseStage):
         )
         self.figures.tightened(ask.name, is_applied=done.is_applied)
         note = Note(
-            "tightened", f"{len(done.drops)} chunks behind a cliff at nearness {done.floor or 0:.2f} were dropped."
+            "tightened",
+            f"{len(done.drops)} chunks below a cliff at scaled similarity {done.floor or 0:.2f} were dropped.",
         )
         return replace(
             state,

@@ -14,7 +14,7 @@ from retrieval.index.types import Neighbour, Relation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeighboursConfig(Tunables):
-    """The neighbours of a primary hit to pack with it."""
+    """Neighbouring chunks that are packed with a primary hit."""
 
     label: ClassVar[str] = "Neighbours"
 

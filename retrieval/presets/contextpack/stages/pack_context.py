@@ -23,15 +23,20 @@ _UNCOUNTED: Final = Note(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextConfig(Tunables):
-    """How primary hits and their neighbours become the context."""
+    """How primary hits and their neighbours are packed into the context."""
 
     label: ClassVar[str] = "Context"
 
     budget_tokens: int = tunable(
-        12_000, low=100, high=200_000, unit="tokens", help="Size of the whole context.", costs=True
+        12_000, low=100, high=200_000, unit="tokens", help="Maximum size of the context.", costs=True
     )
     min_primary: int = tunable(
-        3, low=0, high=100, unit="hits", help="Best primary hits that stay even if they exceed the budget.", costs=True
+        3,
+        low=0,
+        high=100,
+        unit="hits",
+        help="Number of top primary hits that are packed even if they exceed the budget.",
+        costs=True,
     )
 
 

@@ -21,12 +21,12 @@ _HALF: Final = np.dtype(">f2")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiversifyConfig(Tunables):
-    """How relevance is weighed against repetition (MMR)."""
+    """Trade-off between relevance and diversity (MMR)."""
 
     label: ClassVar[str] = "Diversity"
 
     relevance: float = tunable(
-        0.5, low=0.0, high=1.0, unit="", help="MMR's lambda: 1 orders by relevance alone, 0 by being different."
+        0.5, low=0.0, high=1.0, unit="", help="MMR's lambda: 1 ranks by relevance only, 0 by diversity only."
     )
     depth: int = tunable(
         50, low=2, high=200, unit="hits", help="Best hits that are compared with each other.", costs=True
@@ -36,7 +36,7 @@ class DiversifyConfig(Tunables):
         low=0.0,
         high=0.99,
         unit="cosine",
-        help="Up to this similarity two passages only share a subject; above it repetition counts, from 0 to 1.",
+        help="Similarity of two passages above which repetition is penalised.",
     )
 
 
@@ -54,7 +54,7 @@ class Diversify(BaseStage):
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order"})
     optional: ClassVar[bool] = True
     about: ClassVar[About] = About(
-        "diversified", "Ranks hits that repeat better ones lower (MMR).", section="diversify"
+        "diversified", "Ranks hits lower if they repeat better hits (MMR).", section="diversify"
     )
 
     def __call__(self, state: SearchState) -> SearchState:
@@ -72,7 +72,7 @@ class Diversify(BaseStage):
             min_cosine=self.config.min_cosine,
         )
         moved = sum(place != now for now, place in enumerate(order))
-        notes = (Note("diversified", f"{moved} of {len(head)} hits changed their place."),) if moved else ()
+        notes = (Note("diversified", f"{moved} of {len(head)} hits changed rank."),) if moved else ()
         return replace(state, hits=(*(head[place] for place in order), *state.hits[len(head) :])).noted(*notes)
 
 

@@ -45,7 +45,7 @@ class Expand(BaseStage):
     optional: ClassVar[bool] = True
     about: ClassVar[About] = About(
         "linked",
-        "Follows names and links from the question and the best hits, and lifts their targets.",
+        "Follows names and links in the question and the best hits, and raises the scores of their targets.",
         group=StageGroup.MERGE,
         notes={"spelling": "spelling corrected"},
         badges=frozenset({"spelling"}),

@@ -11,7 +11,7 @@ from retrieval.ranking.near_duplicates import drop_by_signature
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NearDuplicatesConfig(Tunables):
-    """What counts as said already."""
+    """When two texts are near duplicates."""
 
     label: ClassVar[str] = "Near duplicates"
 
@@ -30,7 +30,7 @@ class NearDuplicates(BaseStage):
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order"})
     about: ClassVar[About] = About(
         "deduped",
-        "Keeps the best ranked of several chunks with nearly the same words.",
+        "Keeps the highest-ranked of several near-duplicate chunks.",
         section="near_duplicates",
         drops=(DropReason.DUPLICATE,),
     )

@@ -13,11 +13,13 @@ from retrieval.stages.assemble import beyond_wanted, header
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackConfig(Tunables):
-    """How hits become the numbered context: best first, second last."""
+    """How hits are packed into the numbered context: best first, second best last."""
 
     label: ClassVar[str] = "Context"
 
-    budget_tokens: int = tunable(4000, low=100, high=200_000, unit="tokens", help="Size of the context.", costs=True)
+    budget_tokens: int = tunable(
+        4000, low=100, high=200_000, unit="tokens", help="Maximum size of the context.", costs=True
+    )
     max_passages: int = tunable(
         20, low=1, high=100, unit="passages", help="Largest number of packed passages.", costs=True
     )

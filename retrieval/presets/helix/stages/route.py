@@ -29,7 +29,7 @@ _SHOWN: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouteConfig(Tunables):
-    """When the router narrows or skips; a route that is not clearly the nearest changes nothing."""
+    """When the router narrows or skips a search. A route applies only if it is clearly the nearest."""
 
     label: ClassVar[str] = "Router"
 
@@ -38,21 +38,21 @@ class RouteConfig(Tunables):
         low=0.0,
         high=1.01,
         unit="cosine",
-        help="Similarity to a route without a search, from which nothing is searched.",
+        help="Minimum similarity to a no-search route for skipping the search.",
     )
     skip_margin: float = tunable(
         0.3,
         low=0.0,
         high=2.0,
         unit="cosine",
-        help="Lead that a route without a search must have over every other route.",
+        help="Minimum lead of a no-search route over every other route.",
     )
     type_from: float = tunable(
         0.3,
         low=0.0,
         high=1.01,
         unit="cosine",
-        help="Similarity to a memory type's route, from which its weights apply.",
+        help="Minimum similarity to a memory type's route for its weights to apply.",
     )
 
 

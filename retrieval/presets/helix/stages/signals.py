@@ -149,7 +149,7 @@ class RankSignals(BaseStage):
     gives: ClassVar[frozenset[str]] = frozenset({"order"})
     about: ClassVar[About] = About(
         "ranked",
-        "Orders the pool by relevance, recency, salience, confidence and links, weighed by memory type.",
+        "Orders the pool by relevance, recency, salience, confidence and links, weighted by memory type.",
         section="signals",
         notes={"ranked_as": "weights by memory type"},
         fact=score_fact,
@@ -162,7 +162,7 @@ class RankSignals(BaseStage):
         declared = self.config.of(memory_type)
         weights = {name: float(getattr(declared, name)) for name in SIGNALS}
         hits = rank_by_signals(measured, weights, min_spans=self.config.min_spans)
-        note = Note("ranked_as", f"Ranked with the weights of {memory_type} items: {why}.")
+        note = Note("ranked_as", f"Ranked with the weights for {memory_type} memory: {why}.")
         parts = state.parts_with(RankedAs(memory_type))
         return replace(state, hits=hits, weights=weights, parts=parts, notes=(*state.notes, note))
 
@@ -198,9 +198,9 @@ class RankSignals(BaseStage):
         """Return the memory type whose weights apply, and why."""
         routing = state.part(Routing)
         if routing is not None and routing.memory_type is not None:
-            return routing.memory_type, "the question asks for these"
+            return routing.memory_type, "the query matches this type"
         if len(state.filter.memory_types) == 1:
-            return next(iter(state.filter.memory_types)), "only these are wanted"
+            return next(iter(state.filter.memory_types)), "the filter selects this type"
         nearest = sorted(measured, key=lambda hit: (-hit.signals.get("similarity", 0.0), hit.chunk_id))[:_LOOKED_AT]
         found = prevailing(
             ((type_of(hit, state), hit.signals.get("similarity", 0.0)) for hit in nearest),

@@ -16,7 +16,7 @@ from retrieval.index.sparse import SparseLook, sparse_exact, sparse_hnsw
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparseConfig(Tunables):
-    """The leg of learned sparse vectors, which there is where a sparse model is chosen."""
+    """The leg for learned sparse vectors, if a sparse model is configured."""
 
     label: ClassVar[str] = "Sparse search"
 
@@ -32,7 +32,12 @@ class SparseConfig(Tunables):
         costs=True,
     )
     ef_search: int = tunable(
-        200, low=10, high=1000, unit="candidates", help="HNSW's search list; longer finds more.", costs=True
+        200,
+        low=10,
+        high=1000,
+        unit="candidates",
+        help="Size of HNSW's candidate list (ef_search); larger finds more.",
+        costs=True,
     )
 
 

@@ -191,8 +191,8 @@ def test_what_both_sides_say_of_themselves_is_no_difference(browse, log):
     panel = browse("bob").get(PATH, {"a": log("bob", "rollback xylophone")}).context["compared"]
     assert panel.left.notes == panel.right.notes
     assert [(side, badge.text) for side, badge in panel.notes] == [
-        ("A", "no exact match: searched for any term"),
-        ("B", "no exact match: searched for any term"),
+        ("A", "few exact matches: searched for any term"),
+        ("B", "few exact matches: searched for any term"),
     ]
 
 

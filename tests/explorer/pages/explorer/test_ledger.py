@@ -26,14 +26,14 @@ def test_the_vector_row_shows_cosine_rank_and_weight(rows):
     assert row.label == "Vector similarity"
     assert row.facts == ("cosine 0.713", "rank 2 of 3")
     # 0.54 / 0.6 = 0.9
-    assert row.formula == "0.6 × 0.900 of the pool's range"  # noqa: RUF001
+    assert row.formula == "0.6 × 0.900 min-max normalised"  # noqa: RUF001
     assert (row.value, row.config_key, row.absent) == ("+0.540", "blend.dense", False)
 
 
 def test_the_weight_shown_is_the_one_that_this_query_got(rows, make_outcome):
     moved = make_outcome(weights={"dense": 0.675, "fulltext": 0.225, "freshness": 0.1})
     # 0.54 / 0.675 = 0.8
-    assert rows(0, moved)["dense"].formula == "0.675 × 0.800 of the pool's range"  # noqa: RUF001
+    assert rows(0, moved)["dense"].formula == "0.675 × 0.800 min-max normalised"  # noqa: RUF001
 
 
 def test_the_full_text_row_lists_what_matched_and_where(rows):
@@ -41,7 +41,7 @@ def test_the_full_text_row_lists_what_matched_and_where(rows):
     assert row.terms == (TermRow("rollback", 4.0, 0.3, "title"), TermRow("stage", 2.0, 0.082, "text"))
     assert row.facts == ("score 0.382", "rank 1 of 1")
     # 0.24 / 0.3 = 0.8
-    assert row.formula == "0.3 × 0.800 of the pool's range"  # noqa: RUF001
+    assert row.formula == "0.3 × 0.800 min-max normalised"  # noqa: RUF001
 
 
 def test_a_leg_that_did_not_return_the_hit_is_absent(rows):

@@ -29,8 +29,8 @@ LINE = Lifeline(
 
 def test_a_lost_document_says_where_and_what_its_chunks_did():
     panel = lifeline_panel(LINE)
-    assert (panel.verdict, panel.is_packed, panel.chunks) == ("lost at dedupe", False, 14)
-    assert panel.ways == ("1 lost at dedupe", "3 lost at floor", "10 found by no leg")
+    assert (panel.verdict, panel.is_packed, panel.chunks) == ("dropped at dedupe", False, 14)
+    assert panel.ways == ("1 dropped at dedupe", "3 dropped at floor", "10 found by no leg")
     assert panel.place == "Staging, p. 4"
     assert [step.name for step in panel.steps if step.is_loss] == ["dedupe"]
 
@@ -38,7 +38,7 @@ def test_a_lost_document_says_where_and_what_its_chunks_did():
 def test_steps_are_called_as_the_funnel_calls_its_stages():
     panel = lifeline_panel(LINE)
     assert [step.label for step in panel.steps] == ["indexed", "access", "full text", "deduped", "top k"]
-    assert [step.word for step in panel.steps] == ["passed", "passed", "not found here", "dropped", "not reached"]
+    assert [step.word for step in panel.steps] == ["passed", "passed", "not found", "dropped", "not reached"]
     assert panel.steps[-1].fact == "not reached"
     assert (step_label("access"), step_label("some_stage")) == ("checked", "some stage")
 
@@ -102,4 +102,4 @@ def test_a_screen_reader_is_told_what_came_of_it():
     assert empty.announcement == ""
     assert replace(empty, find="x").announcement == "0 documents found."
     assert replace(empty, is_pinned=True).announcement == "Document not found."
-    assert replace(empty, lifeline=lifeline_panel(LINE)).announcement == "Rollback policy: lost at dedupe."
+    assert replace(empty, lifeline=lifeline_panel(LINE)).announcement == "Rollback policy: dropped at dedupe."

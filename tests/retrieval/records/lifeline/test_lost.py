@@ -186,12 +186,12 @@ def test_to_the_same_text(world, shelf, trial):
     lines = [trial("seat the new ring flat", ids[title], remedied=False) for title in ("Ring A", "Ring B")]
     (lost,) = (line.lost_at for line in lines if line.lost_at)
     assert re.match(r"has the same text as “Ring [AB]”, which ", lost.fact)
-    assert lost.remedy == "Only one copy of the same text is kept."
+    assert lost.remedy == "Only one copy of the same text is returned."
 
 
 def test_behind_the_hits_wanted(shelf, find, lifeline):
     line = lifeline(shelf["Holiday rota"], find("gasket sizes", top_k=3))
-    rank = int(re.match(r"rank (\d), 3 wanted$", line.lost_at.fact).group(1))
+    rank = int(re.match(r"rank (\d), top 3$", line.lost_at.fact).group(1))
     assert (line.lost_at.name, line.lost_at.remedy) == ("top_k", f"Requesting {rank} hits would have included it.")
     assert step(lifeline(shelf["Holiday rota"], find("gasket sizes", top_k=rank)), "top_k").state is StepState.PASSED
 

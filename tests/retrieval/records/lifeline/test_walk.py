@@ -168,7 +168,7 @@ def test_the_chunk_that_came_furthest_is_followed_and_the_others_are_counted(sta
         return replace(it, hits=(A, second, third), drops=drops)
 
     def pack(it):
-        beyond = Drop(third.chunk_id, DropReason.TOP_K, "rank 3, 2 wanted", {"rank": 3, "wanted": 2})
+        beyond = Drop(third.chunk_id, DropReason.TOP_K, "rank 3, top 2", {"rank": 3, "wanted": 2})
         packed = (Passage(1, A, "", 5), Passage(2, second, "", 7))
         return replace(it, passages=packed, drops=(*it.drops, beyond))
 

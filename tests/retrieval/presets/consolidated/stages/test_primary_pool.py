@@ -83,11 +83,13 @@ def test_grade_and_floor_go_by_the_scale_of_the_model(state):
     after = floors(sectioned(state, hits, policy={"score_floor": 0.16}))
     assert (after.part(SectionState).grade, after.part(SectionState).score_floor) == (Grade.D, pytest.approx(0.12))
     assert numbers(after.hits) == [1, 2]
-    assert after.notes[0].text == "The pool is graded D. The score floor is nearness 0.120 (cosine 0.40 counts as 0)."
+    assert (
+        after.notes[0].text == "The pool is graded D. The minimum scaled similarity is 0.120 (cosine 0.40 counts as 0)."
+    )
     assert after.events[0]["cosine_noise"] == 0.4
     assert [drop.detail for drop in after.drops] == [
-        "nearness 0.10 (cosine 0.46), floor 0.12",
-        "nearness 0.10 (cosine 0.82), floor 0.12",
+        "scaled similarity 0.10 (cosine 0.46), floor 0.12",
+        "scaled similarity 0.10 (cosine 0.82), floor 0.12",
     ]
     # A model that was not measured has unscaled cosines.
     taken = FLOORS(sectioned(state, hits, policy={"score_floor": 0.16}))

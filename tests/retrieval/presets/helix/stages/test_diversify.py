@@ -26,7 +26,7 @@ def order(state, *hits, **changes):
 def test_what_repeats_comes_behind_what_is_new(state):
     # Relevance 1, 0.9 and 0; the second repeats the first whole: 0.45 - 0.5 is less than the third's 0 - 0.
     hits = [pointing(1, 1.0, EAST), pointing(2, 0.9, EAST), pointing(3, 0.0, NORTH)]
-    assert order(state, *hits) == ([1, 3, 2], ["2 of 3 hits changed their place."])
+    assert order(state, *hits) == ([1, 3, 2], ["2 of 3 hits changed rank."])
 
 
 def test_what_has_no_vector_repeats_nothing(state):
