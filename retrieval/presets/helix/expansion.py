@@ -50,7 +50,7 @@ class GraphConfig(Tunables):
     bridges: int = tunable(8, low=0, high=100, unit="links", help="Links followed from one seed, the best first.")
     hops: int = tunable(1, low=0, high=2, unit="hops", help="Number of links followed one after another.", costs=True)
     max_edges: int = tunable(
-        2000, low=10, high=20_000, unit="links", help="Largest number of links that one search reads.", costs=True
+        2000, low=10, high=20_000, unit="links", help="Maximum number of links that one search reads.", costs=True
     )
     damping: float = tunable(
         0.5,

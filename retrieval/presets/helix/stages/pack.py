@@ -21,7 +21,7 @@ class PackConfig(Tunables):
         4000, low=100, high=200_000, unit="tokens", help="Maximum size of the context.", costs=True
     )
     max_passages: int = tunable(
-        20, low=1, high=100, unit="passages", help="Largest number of packed passages.", costs=True
+        20, low=1, high=100, unit="passages", help="Maximum number of packed passages.", costs=True
     )
 
 

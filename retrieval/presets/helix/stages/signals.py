@@ -37,18 +37,20 @@ _LOOKED_AT: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalWeights(Tunables):
-    """How much each signal of a hit counts.
+    """Weights of the signals of a hit.
 
     Similarity and links are min-max-normalised within the pool. Recency, salience and confidence are shares already:
-    only the pool's least is taken from them, as a range below `signals.min_span`, 1, counts as that wide.
+    only the pool's minimum is subtracted, as a range below `signals.min_span`, 1, counts as that wide.
     """
 
     similarity: float = tunable(
-        0.4, low=0.0, high=1.0, unit="", help="Weight of similarity: vectors and words together."
+        0.4, low=0.0, high=1.0, unit="", help="Weight of similarity: vector and keyword scores combined."
     )
-    recency: float = tunable(0.1, low=0.0, high=1.0, unit="", help="Weight of recency: when it was last opened.")
+    recency: float = tunable(
+        0.1, low=0.0, high=1.0, unit="", help="Weight of recency: time since the document was last opened."
+    )
     salience: float = tunable(
-        0.2, low=0.0, high=1.0, unit="", help="Weight of salience: how much it says about its document."
+        0.2, low=0.0, high=1.0, unit="", help="Weight of salience: how central the chunk is to its document."
     )
     confidence: float = tunable(
         0.15, low=0.0, high=1.0, unit="", help="Weight of confidence: its source's trust level."
@@ -62,7 +64,7 @@ def _weights(similarity: float, recency: float, salience: float, confidence: flo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalsConfig(Tunables):
-    """The ranking's weights, one set for each memory type, and how fast recency fades."""
+    """Weights of the ranking for each memory type, and the decay of recency."""
 
     label: ClassVar[str] = "Signals"
 
