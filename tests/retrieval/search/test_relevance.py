@@ -86,7 +86,7 @@ class TestJudging:
         best = outcome.state.part(RubricScores).relevance[outcome.hits[0].chunk_id]
         assert (best.is_answering, best.evidence) == (True, ANSWERING)
         assert outcome.state.degraded == ()
-        assert notes(outcome)["relevance_judged"].startswith("m judged ")
+        assert notes(outcome)["relevance_judged"].startswith("m scored ")
 
     @pytest.mark.usefixtures("model")
     def test_the_trace_tells_what_it_took(self, world):
@@ -287,7 +287,7 @@ class TestFaults:
             LanguageModel.objects.filter(pk=model.pk).update(fallback=stored("second", second))
             fake.fault = Fault.ERROR
             outcome = find(world)
-        assert notes(outcome)["relevance_judged"].startswith("second judged")
+        assert notes(outcome)["relevance_judged"].startswith("second scored")
         assert outcome.hits[0].score == 100
 
     def test_one_that_hangs_leaves_time_for_the_next(self, world, model, fake):
@@ -296,7 +296,7 @@ class TestFaults:
             LanguageModel.objects.filter(pk=model.pk).update(fallback=stored("second", second))
             fake.fault, fake.drip_seconds = Fault.SLOW_HEADERS, 5
             outcome = find(world, overrides={"relevance.timeout_ms": 3000})
-        assert notes(outcome)["relevance_judged"].startswith("second judged")
+        assert notes(outcome)["relevance_judged"].startswith("second scored")
         assert outcome.state.degraded == ()
 
     @pytest.mark.usefixtures("model")
@@ -349,7 +349,7 @@ class TestKeeping:
         assert len(fake.requests) == 1
         assert [hit.score for hit in again.hits] == [hit.score for hit in first.hits]
         assert again.state.part(RubricScores).relevance == first.state.part(RubricScores).relevance
-        assert "were known from before" in notes(again)["relevance_judged"]
+        assert "were cached" in notes(again)["relevance_judged"]
 
     @pytest.mark.usefixtures("model")
     @pytest.mark.parametrize(
@@ -394,7 +394,7 @@ class TestWhoMayRead:
             outcome = find(world, "alice", "What did the rollback in March cost?")
             assert "48,200" in own.heard()
         assert fake.requests == []
-        assert notes(outcome)["relevance_judged"].startswith("own judged")
+        assert notes(outcome)["relevance_judged"].startswith("own scored")
 
     @pytest.mark.usefixtures("model")
     @pytest.mark.parametrize("fault", [Fault.NONE, Fault.ERROR])
