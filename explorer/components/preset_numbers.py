@@ -123,7 +123,8 @@ def change_rows(before: PresetConfig, after: PresetConfig) -> tuple[ChangeRow, .
     """Return the settings that differ between two configurations, in stage order; of two presets, the common ones."""
     facts = {it.name: it for it in before.declared_below()}
     old, new = before.values(), after.values()
-    shared = (Change(name, old[name], new[name]) for name in old if name in new and old[name] != new[name])
+    common = [it.name for it in after.declared_below() if it.name in facts]
+    shared = (Change(name, old[name], new[name]) for name in common if old[name] != new[name])
     changes = diff(before, after) if type(before) is type(after) else shared
     return tuple(
         ChangeRow(it.name, _shown(it.before, facts[it.name]), _shown(it.after, facts[it.name]), facts[it.name].help)

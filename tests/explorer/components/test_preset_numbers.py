@@ -1,4 +1,5 @@
 from datetime import UTC, datetime, timedelta
+from itertools import permutations
 
 import pytest
 
@@ -68,3 +69,11 @@ def test_fields_stand_in_the_sections_of_the_configuration():
     sections = field_sections(TunablesForm(defaults=CONFIG), Configuration(config=CONFIG))
     assert [section.title for section in sections][:4] == ["General", "Query", "Vector search", "Full-text search"]
     assert [row.name for section in sections for row in section.rows] == list(CONFIG.values())
+
+
+@pytest.mark.parametrize(("before", "after"), list(permutations(PRESETS.values(), 2)), ids=lambda preset: preset.name)
+def test_of_two_presets_the_settings_that_both_have_are_compared(before, after):
+    both = {it.name for it in before.defaults.declared_below()} & {it.name for it in after.defaults.declared_below()}
+    old, new = before.defaults.values(), after.defaults.values()
+    shown = [row.name for row in change_rows(before.defaults, after.defaults)]
+    assert set(shown) == {name for name in both if old[name] != new[name]}

@@ -138,7 +138,7 @@ class TestQuantisationDrift:
         true = self.nearest("vector <=> %s::halfvec", vector)
         assert drifted != true
         found = find(world, question, overrides={"dense.exact_below": 0})
-        assert "HNSW index by binary, then the whole vectors" in str(found.trace)
+        assert "HNSW index by binary, rescored with full vectors" in str(found.trace)
         ranked = [hit.chunk_id.document_id for hit in found.state.rankings["dense"]]
         assert ranked[:10] == true
         cosines = [hit.score for hit in found.state.rankings["dense"]]
@@ -208,7 +208,7 @@ class TestGraphOverExpansion:
 
     def test_the_subgraph_is_bounded(self, flood):
         found = find(flood, "What is the mooring fee in the Gazetteer of Piers?", overrides={"graph.max_edges": 10})
-        assert "10 rows read; there were more rows than may be read" in str(found.trace)
+        assert "10 rows read; the row limit was reached" in str(found.trace)
 
 
 class TestColdCache:
