@@ -42,6 +42,9 @@ def main(arguments: dict[str, Any]) -> None:
         "warm_up_seconds": warmed - started if arguments["is_warmed"] else 0.0,
     }
     sys.stdout.write(json.dumps(figures) + "\n")
+    sys.stdout.flush()
+    # A router that is still being trained in a thread would abort the interpreter's exit.
+    os._exit(0)
 
 
 if __name__ == "__main__":

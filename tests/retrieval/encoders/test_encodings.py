@@ -255,7 +255,7 @@ class TestStoredInteraction:
         settings.CORECUBE_RERANKER = "stored-late-interaction"
         assert isinstance(runtime.reranker(), StoredInteraction)
         settings.CORECUBE_TOKEN_MODEL = ""
-        assert "names no model" in runtime.reranker().problem
+        assert "CORECUBE_TOKEN_MODEL is not set" in runtime.reranker().problem
 
     def test_scores_are_those_of_vectors_made_on_the_spot(self, encoded):
         reranker = StoredInteraction(token_encoder())

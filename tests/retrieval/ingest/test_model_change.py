@@ -259,7 +259,7 @@ def test_what_a_killed_drop_left_is_deleted_later(begin):
 def test_one_index_is_kept_beside_the_active_one(begin, models):
     begin()
     models["third"] = Named("third", 32)
-    with pytest.raises(IndexStateError, match="drop it first"):
+    with pytest.raises(IndexStateError, match="Drop it first"):
         begin("third")
 
 

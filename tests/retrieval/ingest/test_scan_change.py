@@ -95,7 +95,7 @@ def test_an_index_with_another_scan_copies_the_vectors_and_serves(world, encoder
         principal=world.principal("alice"),
     )
     [note] = [it for span in outcome.state.trace for it in span.notes if it.code == "dense_hnsw"]
-    assert f"by {scan}, then the whole vectors" in note.text
+    assert f"by {scan}, rescored with full vectors" in note.text
     assert outcome.hits
     assert AuditEvent.objects.get(action="index.started").details["scan"] == scan
 

@@ -56,7 +56,7 @@ def test_hybrid_is_the_default_and_changes_nothing(world, find):
 
 @pytest.mark.parametrize("mode", ["graph", "", "dense "])
 def test_a_mode_that_the_preset_has_no_leg_for_is_refused(find, mode):
-    with pytest.raises(UnknownModeError, match="there are: hybrid, dense, fulltext"):
+    with pytest.raises(UnknownModeError, match="modes: hybrid, dense, fulltext"):
         find(mode)
     assert not SearchRecord.objects.exists()
 

@@ -190,7 +190,7 @@ class TestQueue:
         world.bob.is_active = False
         world.bob.save()
         assert (ran(job).status, job.code, fake.requests) == ("failed", "not_permitted", [])
-        with pytest.raises(NoLanguageModelError, match="nothing that you may search"):
+        with pytest.raises(NoLanguageModelError, match="no access to any connection"):
             ask(world, "charlie")
 
     def test_a_key_that_was_revoked_meanwhile_searches_no_more(self, world):
@@ -209,7 +209,7 @@ class TestWhoMayBeAsked:
     @pytest.mark.usefixtures("model")
     def test_a_question_over_a_bound_compartment_goes_to_nobody_else(self, world, fake):
         RoutingRule.objects.create(compartment=world.ledger.compartment, language_model=None)
-        with pytest.raises(NoLanguageModelError, match="everything that would be searched"):
+        with pytest.raises(NoLanguageModelError, match="read everything in this search"):
             ask(world, "alice")
         narrowed = ask(world, "alice", narrowing=ScopeRequest(exclude=("ledger",)))
         assert ran(narrowed).status == "done"

@@ -1,10 +1,10 @@
 import threading
+from dataclasses import replace
 
 import pytest
 from django.db import connection, connections
 from django.test.utils import CaptureQueriesContext
 
-from retrieval.engine.ttl_cache import TtlCache
 from retrieval.errors import RerankError, RerankTimeoutError
 from retrieval.models import RouteExample
 from retrieval.presets.helix import route_examples
@@ -97,7 +97,8 @@ def test_a_second_search_reads_the_index_once_and_routes_and_calibrations_not_at
 @pytest.mark.django_db
 def test_what_another_process_changes_is_seen_a_second_later(monkeypatch):
     moments = [0.0]
-    monkeypatch.setattr(route_examples, "_added", TtlCache(route_examples._read_added, clock=lambda: moments[0]))
+    cached = route_examples._added
+    monkeypatch.setattr(route_examples, "_added", replace(cached, clock=lambda: moments[0]))
     assert route_examples.added_examples() == ()
     RouteExample.objects.create(route="skip", text="sing a song")
     assert route_examples.added_examples() == ()

@@ -84,7 +84,7 @@ def test_a_mode_leaves_one_leg(browse, mode, lanes):
 def test_an_unknown_mode_says_which_there_are(browse):
     response = browse("bob").get("/", {"q": "rollback", "mode": "graph"})
     assert response.status_code == 422
-    assert "there are: hybrid, dense, fulltext" in page(response)
+    assert "modes: hybrid, dense, fulltext" in page(response)
 
 
 def test_the_lanes_lead_to_the_comparison(browse):

@@ -110,7 +110,7 @@ class TestWaiting:
         alice = browse("alice")
         refused = alice.post("/queued/", {"q": ASKED})
         assert refused.status_code == 409
-        assert "everything that would be searched" in page(refused)
+        assert "read everything in this search" in page(refused)
         assert alice.post("/queued/", {"q": ASKED, "without": "ledger"}).status_code == 302
 
 

@@ -60,7 +60,7 @@ def test_a_mode_searches_by_one_leg_the_first_time_and_again(find, mode):
 
 
 def test_there_are_no_other_modes(find):
-    with pytest.raises(UnknownModeError, match="there are: hybrid, dense, bm25"):
+    with pytest.raises(UnknownModeError, match="modes: hybrid, dense, bm25"):
         find(mode="fulltext")
 
 

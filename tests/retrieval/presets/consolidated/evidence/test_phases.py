@@ -221,7 +221,7 @@ def test_a_mode_leaves_one_leg_everywhere_and_the_phases_as_they_are(searching, 
     assert alone.phases[2].stages[0].legs.legs[0].name == "bm25"
     assert set(alone.run(state).rankings) == {"bm25"}
     assert searching.in_mode("hybrid") is searching
-    with pytest.raises(UnknownModeError, match="there are: hybrid, dense, bm25"):
+    with pytest.raises(UnknownModeError, match="modes: hybrid, dense, bm25"):
         searching.only("fulltext")
 
 
