@@ -108,14 +108,21 @@ def _clauses(text: str) -> Iterator[Clause]:
 
 
 def _joined(clauses: Sequence[Clause]) -> list[Clause]:
-    """Return the clauses without an OR that lacks a clause before or after it."""
+    """Return the clauses without an OR that lacks a clause before or after it; in linear time."""
+    following: list[Clause | None] = []
+    for clause in reversed(clauses):
+        previous = following[-1] if following else None
+        following.append(previous if clause.is_or else clause)
     joined: list[Clause] = []
-    for place, clause in enumerate(clauses):
-        following = [it for it in clauses[place + 1 :] if not it.is_or][:1]
-        has_both_sides = _has_words(joined[-1:]) and not joined[-1].is_or and _has_words(following)
-        if not clause.is_or or has_both_sides:
+    # Where an OR stands, `after` is the next clause that is none.
+    for clause, after in zip(clauses, reversed(following), strict=True):
+        if not clause.is_or or (after and _ends_in_words(joined) and _has_words([after])):
             joined.append(clause)
     return joined
+
+
+def _ends_in_words(clauses: Sequence[Clause]) -> bool:
+    return bool(clauses) and not clauses[-1].is_or and _has_words(clauses[-1:])
 
 
 def _has_words(clauses: Sequence[Clause]) -> bool:
