@@ -77,7 +77,7 @@ def told_by_commands(environment):
 
 
 def test_every_command_is_tried_here():
-    assert ours() - {"start", "docs", "fetch_charts"} == _ARGUMENTS.keys()
+    assert ours() - {"start", "docs"} == _ARGUMENTS.keys()
 
 
 def test_on_a_database_that_was_never_migrated_every_command_says_what_to_do():
