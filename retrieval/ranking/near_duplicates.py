@@ -48,8 +48,8 @@ def drop_by_words(
     compare = _word_comparison(hits, min_similarity)
     window = top_k
     while True:
-        kept_for = _kept_for(order, candidates, compare, window)
-        groups = [kept_for[first[place]] for place in range(len(hits))]
+        representatives = _representatives(order, candidates, compare, window)
+        groups = [representatives[first[place]] for place in range(len(hits))]
         shown = len({kept for kept, _ in groups[:window]})
         if shown >= top_k or window >= len(hits):
             return _split(hits, groups, min_similarity)
@@ -69,11 +69,11 @@ def drop_by_signature(hits: Ranking, *, min_similarity: float) -> tuple[Ranking,
         found = similarity(hits[place].chunk.minhash, hits[other].chunk.minhash)
         return found if found >= min_similarity else 0.0
 
-    kept_for = _kept_for(range(len(hits)), candidates, compare, len(hits))
-    return _split(hits, [kept_for[place] for place in range(len(hits))], min_similarity)
+    representatives = _representatives(range(len(hits)), candidates, compare, len(hits))
+    return _split(hits, [representatives[place] for place in range(len(hits))], min_similarity)
 
 
-def _kept_for(
+def _representatives(
     order: Iterable[int], candidates: Mapping[int, Sequence[int]], compare: Compare, window: int
 ) -> dict[int, tuple[int, float]]:
     """Return for each place the place that is kept for it, itself where it stays, and how alike they are.

@@ -22,7 +22,7 @@ def resemblance(one: "Words", other: "Words", minimum: float) -> float:
 
     They do when the similarity is at least `minimum` and they differ in no word that changes what is said: a number
     (the order of the numbers counts too), a negation, a name. One may have words that the other lacks; but where each
-    has such words, longer than articles and the like, one thing stands in the place of another.
+    has such words, longer than articles and the like, one thing replaces another.
     """
     if one.numbers != other.numbers:
         return 0.0
@@ -53,7 +53,7 @@ class Words:
 
     @cached_property
     def counts(self) -> Counter[str]:
-        """How often each word stands in the text, case folded."""
+        """How often each word occurs in the text, case folded."""
         return Counter(self._folded)
 
     @cached_property

@@ -1,6 +1,6 @@
 """Gathering evidence for one section or a whole section set, under one budget of time.
 
-Every section is a search of its own, with its own trace; what they share is the budget, and what they learn of source
+Every section is a separate search with its own trace; what they share is the budget, and what they learn of source
 types that are not there. They follow each other, so that a run takes no more of the server than one search does; the
 legs of each are side by side.
 """

@@ -67,7 +67,7 @@ class InlineExecutor(Executor):
 
 
 class OwnThreads(Executor):
-    """Runs each call in a thread of its own, which holds up neither its caller nor the end of the process."""
+    """Runs each call in a new thread, which delays neither its caller nor the end of the process."""
 
     def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
         """Begin the call and return what it will give."""

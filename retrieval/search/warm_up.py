@@ -55,7 +55,7 @@ class Step:
 
 
 def begin(*, is_worker: bool = False) -> Thread | None:
-    """Warm up in a thread of its own and return it; None where the settings switch it off."""
+    """Warm up in a new thread and return it; None where the settings switch it off."""
     if not settings.CORECUBE_WARM_UP:
         return None
     thread = Thread(target=_in_thread, args=(is_worker,), name="warm-up", daemon=True)

@@ -93,7 +93,7 @@ def _entry(chunk: ChunkTexts, language: str) -> Document:
 
 
 def _add_texts(entry: Document, chunk: ChunkTexts, language: str) -> None:
-    """Add the chunk's texts, each as a value of its own, so that no phrase reaches from one into the next."""
+    """Add the chunk's texts, each as a separate value, so that no phrase reaches from one into the next."""
     said = (chunk.title, *chunk.heading_path, chunk.text)
     whole = "\n".join(said)
     values = [*said, " ".join(humps(whole))]

@@ -50,7 +50,7 @@ class Fate:
     passed: int
     #: Its place, from 1, in the last ranking that had it; 0 where that was a leg's.
     rank: int
-    #: What removed it; None when it was packed, or went without a reason of its own.
+    #: What removed it; None when it was packed, or left without a recorded reason.
     drop: Drop | None
     citation: int | None = None
 
