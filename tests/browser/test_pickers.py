@@ -76,7 +76,7 @@ class Page:
         with self.page.expect_response(answers) as found:
             act()
         if found.value.request.resource_type == "document":
-            self.page.wait_for_function("!window.isBefore")
+            self.page.wait_for_function("!window.isBefore && document.readyState === 'complete'")
         expect(self.page.locator(_UNSETTLED)).to_have_count(0)
         return found.value
 
