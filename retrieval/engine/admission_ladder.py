@@ -34,9 +34,7 @@ class LadderConfig(Tunables):
     triage < hard_reject <= short_budget_reject < recovery_skip, and a triaged budget is the shorter one.
     """
 
-    triage: float = tunable(
-        0.80, low=0.1, high=1.0, unit="", help="From here on searches with hardly any time are turned away."
-    )
+    triage: float = tunable(0.80, low=0.1, high=1.0, help="From here on searches with hardly any time are turned away.")
     triage_seconds: float = tunable(
         2.0, low=0.0, high=60.0, unit="s", help="Time left that is hardly any.", at_most="short_budget_seconds"
     )
@@ -44,16 +42,15 @@ class LadderConfig(Tunables):
         0.88,
         low=0.1,
         high=1.0,
-        unit="",
         help="From here on searches are turned away, but for those for a missing source type.",
         at_most="short_budget_reject",
     )
     short_budget_reject: float = tunable(
-        0.90, low=0.1, high=1.0, unit="", help="From here on those are too, where they have little time."
+        0.90, low=0.1, high=1.0, help="From here on those are too, where they have little time."
     )
     short_budget_seconds: float = tunable(12.0, low=0.0, high=600.0, unit="s", help="Time left that is little.")
     recovery_skip: float = tunable(
-        0.92, low=0.1, high=1.0, unit="", help="From here on no recovery is started for a search that was broken off."
+        0.92, low=0.1, high=1.0, help="From here on no recovery is started for a search that was broken off."
     )
 
     def __post_init__(self) -> None:

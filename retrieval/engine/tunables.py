@@ -75,8 +75,8 @@ def tunable(  # noqa: PLR0913 -- declared by keyword, like dataclasses.field
     *,
     low: float,
     high: float,
-    unit: str,
     help: str,  # noqa: A002 -- like dataclasses.field
+    unit: str = "",
     costs: bool = False,
     at_most: str = "",
     is_shared: bool = False,

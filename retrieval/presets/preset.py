@@ -51,13 +51,12 @@ class TimeConfig(Tunables):
     label: ClassVar[str] = "Time"
 
     reserve_share: float = tunable(
-        0.15, low=0.05, high=0.5, unit="", help="Share of the deadline reserved for reading and packing hits."
+        0.15, low=0.05, high=0.5, help="Share of the deadline reserved for reading and packing hits."
     )
     embed_share: float = tunable(
         0.6,
         low=0.1,
         high=0.9,
-        unit="",
         help="Share of the legs' time for embedding the query. If it is exceeded, only the keyword leg searches.",
     )
 

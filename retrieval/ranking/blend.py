@@ -18,21 +18,16 @@ _LEGS: Final = frozenset({"dense", "fulltext"})
 class BlendConfig(Tunables):
     """How the pool is ordered: weights of min-max-normalised cosine, full-text relevance, and freshness."""
 
-    dense: float = tunable(0.6, low=0.0, high=1.0, unit="", help="Weight of vector similarity.")
-    fulltext: float = tunable(0.3, low=0.0, high=1.0, unit="", help="Weight of full-text relevance.")
-    freshness: float = tunable(0.1, low=0.0, high=1.0, unit="", help="Weight of freshness.")
+    dense: float = tunable(0.6, low=0.0, high=1.0, help="Weight of vector similarity.")
+    fulltext: float = tunable(0.3, low=0.0, high=1.0, help="Weight of full-text relevance.")
+    freshness: float = tunable(0.1, low=0.0, high=1.0, help="Weight of freshness.")
     min_cosine_span: float = tunable(
-        0.1,
-        low=0.0,
-        high=1.0,
-        unit="",
-        help="Minimum cosine range of a pool at which vector similarity gets its full weight.",
+        0.1, low=0.0, high=1.0, help="Minimum cosine range of a pool at which vector similarity gets its full weight."
     )
     evidence_shift: float = tunable(
         0.33,
         low=0.0,
         high=1.0,
-        unit="",
         help="Maximum share of the full-text weight that moves to the vectors if one hit has a clear lead; 0 for none.",
     )
     typical_standout: float = tunable(

@@ -22,18 +22,16 @@ class Bm25Config(Tunables):
     label: ClassVar[str] = "BM25 search"
 
     depth: int = tunable(100, low=1, high=1000, unit="hits", help="Hits read from the BM25 leg.", costs=True)
-    weight_title: float = tunable(0.4, low=0.0, high=10.0, unit="", help="Additional weight of a match in the title.")
-    weight_heading: float = tunable(
-        0.3, low=0.0, high=10.0, unit="", help="Additional weight of a match in the heading path."
-    )
+    weight_title: float = tunable(0.4, low=0.0, high=10.0, help="Additional weight of a match in the title.")
+    weight_heading: float = tunable(0.3, low=0.0, high=10.0, help="Additional weight of a match in the heading path.")
     weight_text: float = tunable(
-        1.0, low=0.0, high=10.0, unit="", help="Weight of a match in the chunk: its text, or title and headings."
+        1.0, low=0.0, high=10.0, help="Weight of a match in the chunk: its text, or title and headings."
     )
     weight_questions: float = tunable(
-        0.3, low=0.0, high=10.0, unit="", help="Weight of a match in the questions that a model wrote for the chunk."
+        0.3, low=0.0, high=10.0, help="Weight of a match in the questions that a model wrote for the chunk."
     )
     weight_exact: float = tunable(
-        0.5, low=0.0, high=10.0, unit="", help="Weight of a name, path or version that matches as written."
+        0.5, low=0.0, high=10.0, help="Weight of a name, path or version that matches as written."
     )
 
 

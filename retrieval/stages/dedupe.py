@@ -17,7 +17,7 @@ class DedupeConfig(Tunables):
     label: ClassVar[str] = "Duplicates"
 
     min_similarity: float = tunable(
-        0.9, low=0.5, high=1.0, unit="", help="Minimum share of common word sequences (shingles) in duplicates."
+        0.9, low=0.5, high=1.0, help="Minimum share of common word sequences (shingles) in duplicates."
     )
 
 

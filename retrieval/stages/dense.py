@@ -40,12 +40,7 @@ class DenseConfig(Tunables):
         costs=True,
     )
     oversample: float = tunable(
-        2.0,
-        low=1.0,
-        high=10.0,
-        unit="",
-        help="Candidates that the HNSW scan finds in scope for each requested hit.",
-        costs=True,
+        2.0, low=1.0, high=10.0, help="Candidates that the HNSW scan finds in scope for each requested hit.", costs=True
     )
 
 

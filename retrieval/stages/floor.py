@@ -16,10 +16,10 @@ class FloorConfig(Tunables):
 
     label: ClassVar[str] = "Minimum scores"
 
-    blend: float = tunable(0.0, low=0.0, high=1.0, unit="", help="Minimum blended score.")
-    logit: float = tunable(-20.0, low=-20.0, high=20.0, unit="", help="Minimum score of a local cross-encoder.")
-    relevance: float = tunable(-1.0, low=-1.0, high=1.0, unit="", help="Minimum score of a reranking service.")
-    maxsim: float = tunable(-1.0, low=-1.0, high=1.5, unit="", help="Minimum blended score with late interaction.")
+    blend: float = tunable(0.0, low=0.0, high=1.0, help="Minimum blended score.")
+    logit: float = tunable(-20.0, low=-20.0, high=20.0, help="Minimum score of a local cross-encoder.")
+    relevance: float = tunable(-1.0, low=-1.0, high=1.0, help="Minimum score of a reranking service.")
+    maxsim: float = tunable(-1.0, low=-1.0, high=1.5, help="Minimum blended score with late interaction.")
 
     def minimum(self, score_type: ScoreType) -> float:
         """Return the floor of a score type; -inf at its lowest bound, and for a type that no ranking ends with."""

@@ -46,14 +46,13 @@ class FulltextConfig(Tunables):
         help="Matches that are scored. If a query matches more, only a part is ranked. Limits the time.",
         costs=True,
     )
-    weight_title: float = tunable(1.0, low=0.0, high=1.0, unit="", help="Weight of a term in the title.")
-    weight_heading: float = tunable(0.7, low=0.0, high=1.0, unit="", help="Weight of a term in the heading path.")
-    weight_text: float = tunable(0.5, low=0.0, high=1.0, unit="", help="Weight of a term in the text.")
+    weight_title: float = tunable(1.0, low=0.0, high=1.0, help="Weight of a term in the title.")
+    weight_heading: float = tunable(0.7, low=0.0, high=1.0, help="Weight of a term in the heading path.")
+    weight_text: float = tunable(0.5, low=0.0, high=1.0, help="Weight of a term in the text.")
     saturation: float = tunable(
         0.2,
         low=0.001,
         high=10.0,
-        unit="",
         help="Rank at which a term scores half of its IDF. With a lower value, the first occurrence counts more.",
     )
 

@@ -13,7 +13,7 @@ from retrieval.engine.types import Hit
 class QualityConfig(Tunables):
     """What counts as boilerplate."""
 
-    minimum: float = tunable(0.3, low=0.0, high=1.0, unit="", help="Minimum quality of a chunk; 0 drops none.")
+    minimum: float = tunable(0.3, low=0.0, high=1.0, help="Minimum quality of a chunk; 0 drops none.")
 
 
 def _quality_fact(hit: Hit, config: Any) -> str:  # noqa: ANN401 -- any preset's configuration

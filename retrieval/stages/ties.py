@@ -16,7 +16,7 @@ class TieConfig(Tunables):
     label: ClassVar[str] = "Ties"
 
     tolerance: float = tunable(
-        0.01, low=0.0, high=0.2, unit="", help="Maximum difference of scores in a tie. The more trusted source wins."
+        0.01, low=0.0, high=0.2, help="Maximum difference of scores in a tie. The more trusted source wins."
     )
 
 

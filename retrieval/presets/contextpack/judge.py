@@ -64,11 +64,10 @@ class RelevanceConfig(Tunables):
         1,
         low=0,
         high=1,
-        unit="",
         help="1 requests structured output (JSON schema) from services that support it. Answers are always validated.",
     )
     attempts: int = tunable(
-        3, low=1, high=5, unit="", help="Maximum number of requests for missing or invalid grades.", costs=True
+        3, low=1, high=5, help="Maximum number of requests for missing or invalid grades.", costs=True
     )
     timeout_ms: int = tunable(
         20_000, low=100, high=300_000, unit="ms", help="Total time limit for the language model.", costs=True

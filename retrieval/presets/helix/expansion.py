@@ -37,7 +37,7 @@ class GraphConfig(Tunables):
     )
     top_seeds: int = tunable(3, low=0, high=20, unit="hits", help="Best hits whose links are followed too.")
     seed_weight: float = tunable(
-        0.8, low=0.0, high=1.0, unit="", help="Weight of the best hit as a seed; a named document weighs 1."
+        0.8, low=0.0, high=1.0, help="Weight of the best hit as a seed; a named document weighs 1."
     )
     seed_chunks: int = tunable(
         8,
@@ -56,7 +56,6 @@ class GraphConfig(Tunables):
         0.5,
         low=0.0,
         high=0.99,
-        unit="",
         help="Damping factor of PageRank: share of the mass that follows links instead of restarting.",
     )
     hub_links: int = tunable(
@@ -67,20 +66,16 @@ class GraphConfig(Tunables):
         help="A document linked from more documents than this, and from more than `graph.hub_share`, is a hub.",
     )
     hub_share: float = tunable(
-        0.005, low=0.0, high=1.0, unit="", help="Share of the documents in scope that must link to a hub."
+        0.005, low=0.0, high=1.0, help="Share of the documents in scope that must link to a hub."
     )
     max_mass: float = tunable(
-        1.0, low=0.0, high=2.0, unit="", help="Maximum that links add to a hit's score, which is 0 to 1 without them."
+        1.0, low=0.0, high=2.0, help="Maximum that links add to a hit's score, which is 0 to 1 without them."
     )
     next_share: float = tunable(
-        0.0,
-        low=0.0,
-        high=1.0,
-        unit="",
-        help="Share of a best hit's score that goes to the chunks next to it in its section.",
+        0.0, low=0.0, high=1.0, help="Share of a best hit's score that goes to the chunks next to it in its section."
     )
     section_share: float = tunable(
-        0.0, low=0.0, high=1.0, unit="", help="Share of a best hit's score that goes to the rest of its section."
+        0.0, low=0.0, high=1.0, help="Share of a best hit's score that goes to the rest of its section."
     )
 
 

@@ -20,16 +20,9 @@ _MAX_NAMED: Final = 5
 class AnswerabilityConfig(Tunables):
     """When the passages are sufficient to answer a question."""
 
-    answerable_from: float = tunable(
-        0.6, low=0.0, high=1.0, unit="", help="Minimum confidence of an answerable question."
-    )
+    answerable_from: float = tunable(0.6, low=0.0, high=1.0, help="Minimum confidence of an answerable question.")
     partial_from: float = tunable(
-        0.3,
-        low=0.0,
-        high=1.0,
-        unit="",
-        help="Minimum confidence of a partly answerable question.",
-        at_most="answerable_from",
+        0.3, low=0.0, high=1.0, help="Minimum confidence of a partly answerable question.", at_most="answerable_from"
     )
     sentences: int = tunable(
         2,

@@ -33,7 +33,7 @@ class CascadeConfig(Tunables):
         at_most="max_wait_seconds",
     )
     max_wait_seconds: float = tunable(4.0, low=0.0, high=60.0, unit="s", help="Maximum wait, before jitter.")
-    jitter: float = tunable(0.25, low=0.0, high=1.0, unit="", help="Random variation of a wait, as a share of it.")
+    jitter: float = tunable(0.25, low=0.0, high=1.0, help="Random variation of a wait, as a share of it.")
     structure_minimum: int = tunable(
         3,
         low=1,
@@ -43,7 +43,7 @@ class CascadeConfig(Tunables):
     )
     min_tokens: int = tunable(5, low=0, high=500, unit="tokens", help="Minimum number of tokens of a recovered chunk.")
     floor_share: float = tunable(
-        0.5, low=0.0, high=1.0, unit="", help="Share of the section's score floor that a recovered chunk must reach."
+        0.5, low=0.0, high=1.0, help="Share of the section's score floor that a recovered chunk must reach."
     )
 
 

@@ -29,21 +29,12 @@ class DensityConfig(Tunables):
 
     label: ClassVar[str] = "Density floor"
 
-    cliff_ratio: float = tunable(
-        0.85, low=0.1, high=1.0, unit="", help="Maximum ratio to the previous score at a cliff."
-    )
+    cliff_ratio: float = tunable(0.85, low=0.1, high=1.0, help="Maximum ratio to the previous score at a cliff.")
     cliff_drop: float = tunable(0.05, low=0.0, high=1.0, unit="similarity", help="Minimum score drop at a cliff.")
     rate_from: float = tunable(
-        0.02,
-        low=0.0,
-        high=1.0,
-        unit="",
-        help="Minimum share of a section's searches that should be cut.",
-        at_most="rate_to",
+        0.02, low=0.0, high=1.0, help="Minimum share of a section's searches that should be cut.", at_most="rate_to"
     )
-    rate_to: float = tunable(
-        0.40, low=0.0, high=1.0, unit="", help="Maximum share of a section's searches that should be cut."
-    )
+    rate_to: float = tunable(0.40, low=0.0, high=1.0, help="Maximum share of a section's searches that should be cut.")
 
 
 class TightenSkip(StrEnum):

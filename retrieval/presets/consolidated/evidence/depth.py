@@ -29,18 +29,13 @@ class DepthConfig(Tunables):
         10, low=1, high=10_000, unit="documents", help="Maximum number of documents that does not count as many."
     )
     few_factor: float = tunable(
-        1.75, low=1.0, high=4.0, unit="", help="Factor for the section's complexity with few documents.", costs=True
+        1.75, low=1.0, high=4.0, help="Factor for the section's complexity with few documents.", costs=True
     )
     some_factor: float = tunable(
-        1.0,
-        low=1.0,
-        high=4.0,
-        unit="",
-        help="Factor for the section's complexity between few and many documents.",
-        costs=True,
+        1.0, low=1.0, high=4.0, help="Factor for the section's complexity between few and many documents.", costs=True
     )
     many_factor: float = tunable(
-        1.5, low=1.0, high=4.0, unit="", help="Factor for the section's complexity with many documents.", costs=True
+        1.5, low=1.0, high=4.0, help="Factor for the section's complexity with many documents.", costs=True
     )
     minimum: int = tunable(
         8,
@@ -54,13 +49,12 @@ class DepthConfig(Tunables):
         200, low=0, high=100_000, unit="chunks", help="A compartment with fewer chunks is sparse."
     )
     sparse_factor: float = tunable(
-        1.25, low=1.0, high=4.0, unit="", help="Factor for the depth in a sparse compartment.", costs=True
+        1.25, low=1.0, high=4.0, help="Factor for the depth in a sparse compartment.", costs=True
     )
     degraded_factor: float = tunable(
         1.5,
         low=1.0,
         high=4.0,
-        unit="",
         help="Factor for the depth in a compartment whose last searches failed or fell back.",
         costs=True,
     )
@@ -68,7 +62,6 @@ class DepthConfig(Tunables):
         1.5,
         low=1.0,
         high=3.0,
-        unit="",
         help="Factor for the chunks that are read, so that rare source types remain after the cut.",
         costs=True,
         at_most="over_fetch_limit",
@@ -77,7 +70,6 @@ class DepthConfig(Tunables):
         1.6,
         low=1.0,
         high=3.0,
-        unit="",
         help="Maximum accepted over-fetch. Raise it only if the connection pool has spare connections.",
         costs=True,
     )

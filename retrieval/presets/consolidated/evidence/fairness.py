@@ -20,8 +20,8 @@ class FairnessConfig(Tunables):
 
     label: ClassVar[str] = "Fairness"
 
-    document_share: float = tunable(0.5, low=0.05, high=1.0, unit="", help="Maximum share of ranks for one document.")
-    type_share: float = tunable(0.75, low=0.05, high=1.0, unit="", help="Maximum share of ranks for one source type.")
+    document_share: float = tunable(0.5, low=0.05, high=1.0, help="Maximum share of ranks for one document.")
+    type_share: float = tunable(0.75, low=0.05, high=1.0, help="Maximum share of ranks for one source type.")
 
 
 def fair_order(hits: Ranking, slots: int, *, type_of: Callable[[Hit], str], config: FairnessConfig) -> Ranking:

@@ -31,33 +31,19 @@ class GradeConfig(Tunables):
         help="Minimum scaled similarity for grade D; below it is F.",
         at_most="c_from",
     )
-    c_relief: float = tunable(0.9, low=0.0, high=1.0, unit="", help="Factor for the score floor at grade C.")
+    c_relief: float = tunable(0.9, low=0.0, high=1.0, help="Factor for the score floor at grade C.")
     d_relief: float = tunable(
-        0.75, low=0.0, high=1.0, unit="", help="Factor for the score floor at grade D.", at_most="c_relief"
+        0.75, low=0.0, high=1.0, help="Factor for the score floor at grade D.", at_most="c_relief"
     )
-    f_relief: float = tunable(
-        0.5, low=0.0, high=1.0, unit="", help="Factor for the score floor at grade F.", at_most="d_relief"
-    )
+    f_relief: float = tunable(0.5, low=0.0, high=1.0, help="Factor for the score floor at grade F.", at_most="d_relief")
     c_depth: float = tunable(
-        1.1,
-        low=1.0,
-        high=3.0,
-        unit="",
-        help="Factor for the depth that is reranked at grade C.",
-        costs=True,
-        at_most="d_depth",
+        1.1, low=1.0, high=3.0, help="Factor for the depth that is reranked at grade C.", costs=True, at_most="d_depth"
     )
     d_depth: float = tunable(
-        1.25,
-        low=1.0,
-        high=3.0,
-        unit="",
-        help="Factor for the depth that is reranked at grade D.",
-        costs=True,
-        at_most="f_depth",
+        1.25, low=1.0, high=3.0, help="Factor for the depth that is reranked at grade D.", costs=True, at_most="f_depth"
     )
     f_depth: float = tunable(
-        1.5, low=1.0, high=3.0, unit="", help="Factor for the depth that is reranked at grade F.", costs=True
+        1.5, low=1.0, high=3.0, help="Factor for the depth that is reranked at grade F.", costs=True
     )
 
 

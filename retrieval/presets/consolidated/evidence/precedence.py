@@ -22,15 +22,12 @@ class PrecedenceConfig(Tunables):
         0.004,
         low=0.0,
         high=0.05,
-        unit="",
         help="Boost of the first source type; the last gets none, the others evenly spaced values.",
         at_most="min_margin",
     )
-    min_margin: float = tunable(
-        0.005, low=0.0, high=0.05, unit="", help="Minimum difference of reranker scores that counts."
-    )
+    min_margin: float = tunable(0.005, low=0.0, high=0.05, help="Minimum difference of reranker scores that counts.")
     fallback_share: float = tunable(
-        0.5, low=0.0, high=1.0, unit="", help="Share of the boost if the fallback scored, whose scores are smaller."
+        0.5, low=0.0, high=1.0, help="Share of the boost if the fallback scored, whose scores are smaller."
     )
 
 

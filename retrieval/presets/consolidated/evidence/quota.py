@@ -19,11 +19,7 @@ class QuotaConfig(Tunables):
         2, low=1, high=50, unit="chunks", help="Number of slots reserved for the best chunks of every source type."
     )
     max_share: float = tunable(
-        0.5,
-        low=0.0,
-        high=1.0,
-        unit="",
-        help="Above this share of the slots, a source type gets no second reserved slot.",
+        0.5, low=0.0, high=1.0, help="Above this share of the slots, a source type gets no second reserved slot."
     )
 
 

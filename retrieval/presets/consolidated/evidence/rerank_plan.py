@@ -28,7 +28,6 @@ class RerankPlanConfig(Tunables):
         0.2,
         low=0.0,
         high=1.0,
-        unit="",
         help="Weight of the latest measurement in the estimate (moving average).",
         is_shared=True,
     )
@@ -36,7 +35,6 @@ class RerankPlanConfig(Tunables):
         0.05,
         low=0.0,
         high=1.0,
-        unit="",
         help="Share by which the estimate returns to its initial value after a skip.",
         is_shared=True,
     )

@@ -37,7 +37,7 @@ class Section(Tunables):
     score_floor: float = tunable(
         0.0, low=0.0, high=1.0, unit="similarity", help="Minimum scaled similarity of a chunk to the query."
     )
-    quality_floor: float = tunable(0.0, low=0.0, high=1.0, unit="", help="Minimum quality of a chunk.")
+    quality_floor: float = tunable(0.0, low=0.0, high=1.0, help="Minimum quality of a chunk.")
     #: The kind of content of its chunks; empty for any.
     hint: str = ""
     required: tuple[str, ...] = ()

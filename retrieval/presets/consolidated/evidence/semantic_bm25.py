@@ -20,8 +20,8 @@ class SemanticBm25Config(Tunables):
 
     label: ClassVar[str] = "SemanticBM25"
 
-    semantic: float = tunable(0.7, low=0.05, high=1.0, unit="", help="Weight of the cosine.")
-    bm25: float = tunable(0.3, low=0.0, high=1.0, unit="", help="Weight of BM25, as a share of the pool's best.")
+    semantic: float = tunable(0.7, low=0.05, high=1.0, help="Weight of the cosine.")
+    bm25: float = tunable(0.3, low=0.0, high=1.0, help="Weight of BM25, as a share of the pool's best.")
 
 
 def lexical_signal(hits: Ranking) -> str:

@@ -18,11 +18,7 @@ class PrimaryConfig(Tunables):
     label: ClassVar[str] = "Primary pool"
 
     sparse_weight: float = tunable(
-        0.3,
-        low=0.0,
-        high=1.0,
-        unit="",
-        help="Weight of the BM25 leg. The weight of the vector leg is 1 minus this.",
+        0.3, low=0.0, high=1.0, help="Weight of the BM25 leg. The weight of the vector leg is 1 minus this."
     )
 
 

@@ -47,7 +47,7 @@ class QuestionConfig(Tunables):
     score_floor: float = tunable(
         0.18, low=0.0, high=1.0, unit="similarity", help="Minimum scaled similarity of a chunk to the query."
     )
-    quality_floor: float = tunable(0.25, low=0.0, high=1.0, unit="", help="Minimum quality of a chunk.")
+    quality_floor: float = tunable(0.25, low=0.0, high=1.0, help="Minimum quality of a chunk.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,7 @@ class NeighboursConfig(Tunables):
 
     label: ClassVar[str] = "Neighbours"
 
-    parents: int = tunable(
-        1, low=0, high=1, unit="", help="1 includes the rest of the section, 0 leaves it out.", costs=True
-    )
+    parents: int = tunable(1, low=0, high=1, help="1 includes the rest of the section, 0 leaves it out.", costs=True)
     same_page: int = tunable(
         1,
         low=0,

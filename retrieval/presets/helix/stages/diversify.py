@@ -26,17 +26,13 @@ class DiversifyConfig(Tunables):
     label: ClassVar[str] = "Diversity"
 
     relevance: float = tunable(
-        0.5, low=0.0, high=1.0, unit="", help="MMR's lambda: 1 ranks by relevance only, 0 by diversity only."
+        0.5, low=0.0, high=1.0, help="MMR's lambda: 1 ranks by relevance only, 0 by diversity only."
     )
     depth: int = tunable(
         50, low=2, high=200, unit="hits", help="Best hits that are compared with each other.", costs=True
     )
     min_cosine: float = tunable(
-        0.94,
-        low=0.0,
-        high=0.99,
-        unit="cosine",
-        help="Similarity of two passages above which repetition is penalised.",
+        0.94, low=0.0, high=0.99, unit="cosine", help="Similarity of two passages above which repetition is penalised."
     )
 
 

@@ -16,7 +16,7 @@ class NearDuplicatesConfig(Tunables):
     label: ClassVar[str] = "Near duplicates"
 
     min_similarity: float = tunable(
-        0.8, low=0.5, high=1.0, unit="", help="Estimated Jaccard similarity from which texts are near duplicates."
+        0.8, low=0.5, high=1.0, help="Estimated Jaccard similarity from which texts are near duplicates."
     )
 
 

@@ -34,18 +34,10 @@ class RouteConfig(Tunables):
     label: ClassVar[str] = "Router"
 
     skip_from: float = tunable(
-        0.4,
-        low=0.0,
-        high=1.01,
-        unit="cosine",
-        help="Minimum similarity to a no-search route for skipping the search.",
+        0.4, low=0.0, high=1.01, unit="cosine", help="Minimum similarity to a no-search route for skipping the search."
     )
     skip_margin: float = tunable(
-        0.3,
-        low=0.0,
-        high=2.0,
-        unit="cosine",
-        help="Minimum lead of a no-search route over every other route.",
+        0.3, low=0.0, high=2.0, unit="cosine", help="Minimum lead of a no-search route over every other route."
     )
     type_from: float = tunable(
         0.3,

@@ -44,18 +44,14 @@ class SignalWeights(Tunables):
     """
 
     similarity: float = tunable(
-        0.4, low=0.0, high=1.0, unit="", help="Weight of similarity: vector and keyword scores combined."
+        0.4, low=0.0, high=1.0, help="Weight of similarity: vector and keyword scores combined."
     )
-    recency: float = tunable(
-        0.1, low=0.0, high=1.0, unit="", help="Weight of recency: time since the document was last opened."
-    )
+    recency: float = tunable(0.1, low=0.0, high=1.0, help="Weight of recency: time since the document was last opened.")
     salience: float = tunable(
-        0.2, low=0.0, high=1.0, unit="", help="Weight of salience: how central the chunk is to its document."
+        0.2, low=0.0, high=1.0, help="Weight of salience: how central the chunk is to its document."
     )
-    confidence: float = tunable(
-        0.15, low=0.0, high=1.0, unit="", help="Weight of confidence: its source's trust level."
-    )
-    graph: float = tunable(0.15, low=0.0, high=1.0, unit="", help="Weight of links.")
+    confidence: float = tunable(0.15, low=0.0, high=1.0, help="Weight of confidence: its source's trust level.")
+    graph: float = tunable(0.15, low=0.0, high=1.0, help="Weight of links.")
 
 
 def _weights(similarity: float, recency: float, salience: float, confidence: float, graph: float) -> SignalWeights:
@@ -68,41 +64,35 @@ class SignalsConfig(Tunables):
 
     label: ClassVar[str] = "Signals"
 
-    hourly_decay: float = tunable(
-        0.995, low=0.5, high=1.0, unit="", help="Factor for recency per hour without being opened."
-    )
+    hourly_decay: float = tunable(0.995, low=0.5, high=1.0, help="Factor for recency per hour without being opened.")
     type_share: float = tunable(
         0.6,
         low=0.0,
         high=1.0,
-        unit="",
         help="Share of the best ten hits' similarity that a memory type must have for its weights to apply.",
     )
     dense_share: float = tunable(
-        0.65, low=0.0, high=1.0, unit="", help="Share of the cosine in similarity. The rest is the full-text score."
+        0.65, low=0.0, high=1.0, help="Share of the cosine in similarity. The rest is the full-text score."
     )
     sparse_share: float = tunable(
-        0.3, low=0.0, high=1.0, unit="", help="Share of the sparse leg's score in similarity, if that leg searches."
+        0.3, low=0.0, high=1.0, help="Share of the sparse leg's score in similarity, if that leg searches."
     )
     min_cosine_span: float = tunable(
         0.1,
         low=0.0,
         high=1.0,
-        unit="",
         help="If the cosines of a pool are closer together than this, they are not stretched to 0 to 1.",
     )
     written_share: float = tunable(
         0.5,
         low=0.0,
         high=1.0,
-        unit="",
         help="Share of similarity for identifiers, paths and numbers that match the question as written.",
     )
     min_span: float = tunable(
         1.0,
         low=0.0,
         high=1.0,
-        unit="",
         help="If recency, salience or confidence are closer together than this, they are not stretched to 0 to 1.",
     )
     episodic: SignalWeights = field(default_factory=lambda: _weights(0.35, 0.30, 0.15, 0.10, 0.10))
