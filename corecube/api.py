@@ -134,13 +134,7 @@ def make_api(
     """
     docs = Swagger(settings={"validatorUrl": None, "tryItOutEnabled": True, "defaultModelsExpandDepth": 0})
     api = NinjaAPI(
-        title=title,
-        description=description,
-        version="1",
-        urls_namespace=name,
-        auth=auth,
-        docs=docs,
-        docs_url="/docs",
+        title=title, description=description, version="1", urls_namespace=name, auth=auth, docs=docs, docs_url="/docs"
     )
     # The handler of the nearest base class applies.
     handlers: dict[type[Exception], Callable[..., HttpResponse]] = {

@@ -133,9 +133,9 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "explorer.navigation.navigation",
-            ],
+            ]
         },
-    },
+    }
 ]
 
 DATABASES = {"default": _database()}

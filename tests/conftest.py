@@ -43,9 +43,7 @@ _SOURCES = {
         ),
         "queues.txt": "Draining the queue takes four minutes. Error Q-4711 means that a worker is stuck.",
     },
-    "vault": {
-        "breach.md": "# Breach of March\n\nThe stolen passphrase was zanzibar and the rollback failed twice.\n",
-    },
+    "vault": {"breach.md": "# Breach of March\n\nThe stolen passphrase was zanzibar and the rollback failed twice.\n"},
     "ledger": {"rollback-costs.md": "# Costs\n\nThe rollback in March cost 48,200 crowns. Codeword tangerine.\n"},
 }
 

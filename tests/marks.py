@@ -14,10 +14,7 @@ import pytest
 from django.conf import settings
 
 _TESTS: Final = str(Path(__file__).parent)
-_FIXTURES: Final = {
-    "database": {"db", "transactional_db", "django_db_setup", "live_server"},
-    "browser": {"chromium"},
-}
+_FIXTURES: Final = {"database": {"db", "transactional_db", "django_db_setup", "live_server"}, "browser": {"chromium"}}
 #: What the names begin with; a module's attribute is written after a dot, a text of the code as it is.
 _NAMES: Final = {
     "process": (

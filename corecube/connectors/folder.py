@@ -40,8 +40,7 @@ class FolderConfig(SourceConfig):
     model_config = ConfigDict(extra="ignore")
 
     path: Any = Field(
-        None,
-        description="Absolute path on the server, below one of CORECUBE_FOLDER_ROOTS. Subfolders are included.",
+        None, description="Absolute path on the server, below one of CORECUBE_FOLDER_ROOTS. Subfolders are included."
     )
 
 

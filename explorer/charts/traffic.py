@@ -23,10 +23,7 @@ def latency_chart(found: Traffic) -> Chart:
         id="latency",
         title="Latency",
         summary=f"Median {p50} ms, p95 {p95} ms.",
-        data=[
-            _line(found.bins, "p95", "p95", "freshness"),
-            _line(found.bins, "median", "p50", "accent"),
-        ],
+        data=[_line(found.bins, "p95", "p95", "freshness"), _line(found.bins, "median", "p50", "accent")],
         layout=_layout("ms"),
         headers=("From", "Searches", "Median, ms", "p95, ms"),
         rows=tuple(

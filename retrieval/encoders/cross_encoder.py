@@ -9,12 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corecube.process import cores
-from retrieval.encoders.manifest import (
-    MODEL_FILE,
-    TOKENIZER_FILE,
-    CrossEncoderManifest,
-    read_manifest,
-)
+from retrieval.encoders.manifest import MODEL_FILE, TOKENIZER_FILE, CrossEncoderManifest, read_manifest
 from retrieval.encoders.pooling import length_sorted_batches, pad
 from retrieval.encoders.reranker import TimeBox, checked_scores
 from retrieval.encoders.session import Session, input_names, open_session, run_in_parallel

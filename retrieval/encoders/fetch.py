@@ -38,12 +38,7 @@ _PROBES: Final = (
 
 
 def fetch_model(
-    model: KnownModel,
-    models_dir: Path,
-    *,
-    report: Report,
-    precision: Precision = Precision.INT8,
-    force: bool = False,
+    model: KnownModel, models_dir: Path, *, report: Report, precision: Precision = Precision.INT8, force: bool = False
 ) -> Path:
     """Return the directory of the model, and fetch it unless it is intact (`force` always fetches it).
 

@@ -9,13 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corecube.process import cores
-from retrieval.encoders.manifest import (
-    MODEL_FILE,
-    TOKENIZER_FILE,
-    LateInteractionManifest,
-    Manifest,
-    read_any_manifest,
-)
+from retrieval.encoders.manifest import MODEL_FILE, TOKENIZER_FILE, LateInteractionManifest, Manifest, read_any_manifest
 from retrieval.encoders.onnx_encoder import OnnxEncoder, load_encoder
 from retrieval.encoders.pooling import unit_length
 from retrieval.encoders.session import Session, input_names, open_session, run_in_parallel, run_texts

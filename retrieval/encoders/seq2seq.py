@@ -12,13 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from retrieval.encoders.manifest import (
-    DECODER_FILE,
-    ENCODER_FILE,
-    TOKENIZER_FILE,
-    Seq2SeqManifest,
-    read_manifest,
-)
+from retrieval.encoders.manifest import DECODER_FILE, ENCODER_FILE, TOKENIZER_FILE, Seq2SeqManifest, read_manifest
 from retrieval.encoders.pooling import Floats, Ints, pad
 from retrieval.encoders.session import Session, input_names, open_session
 from retrieval.encoders.tokenizer import ModelTokenizer

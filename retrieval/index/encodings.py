@@ -73,11 +73,7 @@ def unencoded(kind: Encodings, *, connection_id: int, model_key: int, at_once: i
 
 
 def store_encodings(
-    kind: Encodings,
-    chunks: Sequence[Unencoded],
-    made: Sequence[SparseVector | TokenVectors],
-    *,
-    model_key: int,
+    kind: Encodings, chunks: Sequence[Unencoded], made: Sequence[SparseVector | TokenVectors], *, model_key: int
 ) -> int:
     """Store encodings in one transaction and return how many; chunks that changed or went meanwhile are left out."""
     rows: list[dict[str, Any]] = [

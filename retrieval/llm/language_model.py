@@ -121,10 +121,7 @@ class ModelClient:
             raise answer_error(service.name, error) from None
 
     async def _opened(
-        self,
-        messages: Sequence[Message],
-        response_format: Mapping[str, Any] | None,
-        open_stream: AsyncExitStack,
+        self, messages: Sequence[Message], response_format: Mapping[str, Any] | None, open_stream: AsyncExitStack
     ) -> AsyncIterator[object]:
         """Start an answer with request fields that the service accepts, and return its chunks."""
         dialect = self._dialect

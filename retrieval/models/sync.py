@@ -167,9 +167,7 @@ class SyncItem(models.Model):
 
     class Meta:
         ordering: ClassVar = ["pk"]
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["sync", "document_id"], name="one_item_of_a_sync"),
-        ]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["sync", "document_id"], name="one_item_of_a_sync")]
         indexes: ClassVar = [
             models.Index(fields=["sync", "state", "id"], name="sync_item_by_state"),
             models.Index(fields=["document_id"], name="sync_item_by_document"),

@@ -7,12 +7,7 @@ from numpy.typing import NDArray
 
 
 def marginal_order(
-    relevance: Sequence[float],
-    vectors: NDArray[np.float32],
-    *,
-    balance: float,
-    first: int = 0,
-    min_cosine: float = 0.0,
+    relevance: Sequence[float], vectors: NDArray[np.float32], *, balance: float, first: int = 0, min_cosine: float = 0.0
 ) -> list[int]:
     """Return the places of hits in MMR order.
 

@@ -59,12 +59,7 @@ class Configuration:
 
     def trace_json(self) -> dict[str, object]:
         """Return what a stored trace says of it."""
-        return {
-            "version": self.number,
-            "is_draft": self.is_draft,
-            "mode": self.mode,
-            "overrides": dict(self.overrides),
-        }
+        return {"version": self.number, "is_draft": self.is_draft, "mode": self.mode, "overrides": dict(self.overrides)}
 
     def _notes(self) -> Iterator[Note]:
         if self.is_draft:

@@ -11,10 +11,7 @@ from retrieval.engine.state import Span
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 SEARCH_SECONDS: Final = Histogram(
-    "corecube_search_duration_seconds",
-    "Latency of searches, without the wait for a slot.",
-    ("preset",),
-    registry=None,
+    "corecube_search_duration_seconds", "Latency of searches, without the wait for a slot.", ("preset",), registry=None
 )
 STAGE_SECONDS: Final = Histogram(
     "corecube_search_stage_duration_seconds",

@@ -22,7 +22,7 @@ _NUMBERED: Final = re.compile(r"^[^\S\n]*+(?:step\s+)?\d{1,2}[.):]\s+\S", re.MUL
 _DEFINITION: Final = re.compile(
     r"(?:^|[.\n][^\S\n]*+)(?:(?:an?|the)\s+)?[\"\u201c*_`]{0,2}[A-Z][\w /-]{1,50}?[\"\u201d*_`]{0,2}\s+"
     r"(?:means(?! that\b)|refers to|is defined as|stands for"
-    r"|is (?:an?|the)\s+(?:\w+\s+){0,4}(?:that|which|used|for|of)\b)",
+    r"|is (?:an?|the)\s+(?:\w+\s+){0,4}(?:that|which|used|for|of)\b)"
 )
 _QUESTION: Final = re.compile(
     r"^[^\S\n]*+(?:#+\s*|\*\*)?(?:Q(?:uestion)?\s*[:.]\s|\S.{8,150}\?(?:\*\*)?\s*$)", re.MULTILINE

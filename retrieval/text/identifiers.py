@@ -9,7 +9,7 @@ _JOINED: Final = re.compile(r"(?:(?<!_)_++|(?<![^\W_]))[^\W_]++(?:[-_./\\:@#]{1,
 #: retry_limit, std::vector, C:\temp, ann@example.org; src/app/main; E-4711, ERR_WINCH-4711; 1.2.3; settings.py.
 _AS_CODE: Final = re.compile(
     r"_|::|\\|@|/[^/]+/|(?<![A-Za-z])[a-z]*+[A-Z][A-Za-z]*+-\d|\d\.\d+\.\d"
-    r"|(?<![^\W\d_])[^\W\d_]{2,}+\d*+\.[a-z_]{2,}",
+    r"|(?<![^\W\d_])[^\W\d_]{2,}+\d*+\.[a-z_]{2,}"
 )
 
 

@@ -168,8 +168,4 @@ def follow_link(page, user):
 
 #: Ways to the pages that have no address of their own: they answer a form, or a link that works once. The second
 #: argument is whose password is to be set.
-STEPS = {
-    "key-issued": lambda page, _user: issue_key(page),
-    "user-link": make_link,
-    "password-link": follow_link,
-}
+STEPS = {"key-issued": lambda page, _user: issue_key(page), "user-link": make_link, "password-link": follow_link}

@@ -179,10 +179,7 @@ class TestKeys:
 
 def test_a_grant_names_a_user_or_a_group_and_not_both(people, engineering):
     both = Grant(
-        user=people["bob"],
-        group=Group.objects.create(name="g"),
-        compartment=engineering,
-        clearance=Sensitivity.PUBLIC,
+        user=people["bob"], group=Group.objects.create(name="g"), compartment=engineering, clearance=Sensitivity.PUBLIC
     )
     neither = Grant(compartment=engineering, clearance=Sensitivity.PUBLIC)
     for grant in (both, neither):

@@ -126,10 +126,7 @@ def outcome(**changes):
         now=NOW,
         top_k=10,
         terms=QueryTerms((Term("rollback", 2, 4.0), Term("stage", 5, 2.0)), corpus_size=9),
-        rankings={
-            "dense": leg(chunk_id(2), chunk_id(1), chunk_id(3)),
-            "fulltext": leg(chunk_id(1)),
-        },
+        rankings={"dense": leg(chunk_id(2), chunk_id(1), chunk_id(3)), "fulltext": leg(chunk_id(1))},
         hits=(FIRST, SECOND, THIRD),
         access_checked=True,
         weights={"dense": 0.6, "fulltext": 0.3, "freshness": 0.1},

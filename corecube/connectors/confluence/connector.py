@@ -39,8 +39,7 @@ class ConfluenceConfig(SourceConfig):
     blog_posts: bool = Field(default=True, description="Include blog posts.")
     attachments: bool = Field(default=True, description="Include attachments of pages.")
     include_restricted: bool = Field(
-        default=False,
-        description="Include restricted contents. Everybody with access to the connection will see them.",
+        default=False, description="Include restricted contents. Everybody with access to the connection will see them."
     )
 
 

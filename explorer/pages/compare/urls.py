@@ -4,6 +4,4 @@ from django.urls import path
 
 from explorer.pages.compare import views
 
-urlpatterns = [
-    path("compare/", views.compare, name="compare"),
-]
+urlpatterns = [path("compare/", views.compare, name="compare")]

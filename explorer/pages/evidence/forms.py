@@ -15,12 +15,7 @@ _INPUT: Final = {"class": "input"}
 _MAX_FLOOR: Final = 200
 #: A valid section, in which a single value is validated.
 _FITTING: Final[Mapping[str, Any]] = {"name": "probe", "title": "Probe", "template": "probe"}
-ROLES: Final = {
-    "": "none",
-    "required": "required",
-    "optional": "optional",
-    "never_recovered": "never recovered",
-}
+ROLES: Final = {"": "none", "required": "required", "optional": "optional", "never_recovered": "never recovered"}
 
 
 class SectionForm(forms.Form):
@@ -200,10 +195,7 @@ def add_problems(form: forms.Form, problems: Mapping[str, str], fields: Mapping[
 def _type_fields(source_type: str) -> dict[str, forms.Field]:
     """Return the fields of a source type: its role in a section, and its two floors."""
     role = forms.ChoiceField(
-        required=False,
-        label=f"Role of {source_type}",
-        choices=list(ROLES.items()),
-        widget=forms.Select(attrs=_INPUT),
+        required=False, label=f"Role of {source_type}", choices=list(ROLES.items()), widget=forms.Select(attrs=_INPUT)
     )
     return {
         f"role.{source_type}": role,

@@ -56,9 +56,7 @@ def one_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
         return _page(request, found, form, status=_INVALID, replaces=request.POST.get("replaces", ""))
     try:
         save_section_set(
-            {**found.to_mapping(), **form.values},
-            actor=viewer_of(request),
-            replaces=request.POST.get("replaces", ""),
+            {**found.to_mapping(), **form.values}, actor=viewer_of(request), replaces=request.POST.get("replaces", "")
         )
     except TunablesError as error:
         form.add_problems(error.problems)

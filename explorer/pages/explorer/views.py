@@ -25,14 +25,7 @@ from explorer.components.links import document_url
 from explorer.components.modes import mode_in, modes_of
 from explorer.components.preset_numbers import ChangeRow, change_rows
 from explorer.components.scope import scope_chips, scope_rows, view_as
-from explorer.components.search_page import (
-    excluded_slugs,
-    excluding,
-    failed,
-    failure_title,
-    people_for,
-    run_as_name,
-)
+from explorer.components.search_page import excluded_slugs, excluding, failed, failure_title, people_for, run_as_name
 from explorer.components.sections import has_sections, picker, query_of, section_asked, section_strip
 from explorer.components.sides import Side
 from explorer.pages.evaluation.judge import judging_context

@@ -4,7 +4,4 @@ from django.urls import path
 
 from explorer.pages.log import views
 
-urlpatterns = [
-    path("log/", views.log, name="log"),
-    path("log/<uuid:record_id>/", views.record, name="record"),
-]
+urlpatterns = [path("log/", views.log, name="log"), path("log/<uuid:record_id>/", views.record, name="record")]

@@ -44,10 +44,7 @@ def chunk(document: ParsedDocument, counter: TokenCounter, limits: ChunkLimits) 
     sums of counts per block, each block tokenised once; for a tokenizer that joins blocks they are close estimates.
     """
     room = Room(
-        target=limits.target,
-        limit=limits.limit,
-        overlap=limits.overlap,
-        separator=len(counter.token_spans("\n\n")),
+        target=limits.target, limit=limits.limit, overlap=limits.overlap, separator=len(counter.token_spans("\n\n"))
     )
     drafts = _CHUNKERS.get(document.source_type, chunk_by_paragraph)(document, counter, room)
     return with_parents(drafts, limits.section)

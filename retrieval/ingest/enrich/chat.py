@@ -56,12 +56,7 @@ class ChatModel:
         EnrichError, whose message has nothing that was sent or received.
         """
         body = json.dumps(
-            {
-                "model": self._service.model,
-                "messages": list(messages),
-                "max_tokens": max_tokens,
-                "temperature": 0,
-            }
+            {"model": self._service.model, "messages": list(messages), "max_tokens": max_tokens, "temperature": 0}
         ).encode()
         for attempt in range(_ATTEMPTS):
             try:

@@ -88,11 +88,7 @@ _ZIPPED: Final[Mapping[str, str]] = {
     "ppt/presentation.xml": "pptx",
     "META-INF/container.xml": "epub",
 }
-_COMPOUND: Final[Mapping[str, str]] = {
-    "__properties_version1.0": "msg",
-    "Workbook": "xls",
-    "Book": "xls",
-}
+_COMPOUND: Final[Mapping[str, str]] = {"__properties_version1.0": "msg", "Workbook": "xls", "Book": "xls"}
 _OPEN_DOCUMENT: Final = b"application/vnd.oasis.opendocument."
 _OPEN_KINDS: Final[Mapping[bytes, str]] = {b"spreadsheet": "ods", b"text": "odt", b"presentation": "odp"}
 _REFUSED_ZIPPED: Final[Mapping[str, str]] = {

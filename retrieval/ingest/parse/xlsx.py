@@ -188,8 +188,7 @@ class _Reader:
             builder = SheetBuilder(entry.name, budget, is_hidden=entry.is_hidden)
             reader = SheetReader(builder, strings, known_styles, workbook.clock)
             self._read(
-                relations.by_id.get(entry.relation, ""),
-                Handlers(start=reader.start, end=reader.end, text=reader.text),
+                relations.by_id.get(entry.relation, ""), Handlers(start=reader.start, end=reader.end, text=reader.text)
             )
             self._uncalculated += reader.uncalculated
             yield reader.sheet()

@@ -62,10 +62,7 @@ class AnswerabilityModel:
     def from_json(cls, data: Mapping[str, Any], *, is_calibrated: bool) -> Self:
         """Return a stored model. Raises KeyError or TypeError for an incomplete one."""
         return cls(
-            _model(data["with_sentences"]),
-            _model(data["without_sentences"]),
-            is_calibrated,
-            data.get("score_type", ""),
+            _model(data["with_sentences"]), _model(data["without_sentences"]), is_calibrated, data.get("score_type", "")
         )
 
 

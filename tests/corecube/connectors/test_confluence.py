@@ -233,14 +233,7 @@ def test_a_page_carries_where_it_stands(wiki, connector):
     assert "<title>Roll &lt;back&gt;</title>" in source.read(item).decode()
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"version": {"number": 2}},
-        {"labels": ["new"]},
-        {"above": [(1, "Renamed")]},
-    ],
-)
+@pytest.mark.parametrize("change", [{"version": {"number": 2}}, {"labels": ["new"]}, {"above": [(1, "Renamed")]}])
 def test_the_version_follows_text_labels_and_place(wiki, connector, change):
     wiki.add(1, "Home")
     wiki.add(2, "Page", above=[(1, "Home")])

@@ -31,11 +31,7 @@ def endpoint():
 def admin(endpoint):
     """A client with which a test fills its buckets."""
     client = botocore.session.get_session().create_client(
-        "s3",
-        endpoint_url=endpoint,
-        region_name="us-east-1",
-        aws_access_key_id="a",
-        aws_secret_access_key="b",
+        "s3", endpoint_url=endpoint, region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b"
     )
     yield client
     client.close()

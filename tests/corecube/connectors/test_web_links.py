@@ -33,9 +33,7 @@ def test_addresses_that_mean_the_same_have_one_form(address, form):
     assert normalised(address) == form
 
 
-@given(
-    st.text("abz./~%2fF3?&=;é ü#:@", max_size=40).map(lambda it: f"http://docs.example/{it}"),
-)
+@given(st.text("abz./~%2fF3?&=;é ü#:@", max_size=40).map(lambda it: f"http://docs.example/{it}"))
 def test_the_form_of_a_form_is_itself_and_stays_on_its_host(address):
     form = normalised(address)
     assert normalised(form) == form

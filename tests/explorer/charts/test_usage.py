@@ -14,10 +14,7 @@ def test_nothing_is_no_chart():
 
 
 def test_costs_are_drawn_where_there_are_any():
-    found = {
-        (FIRST, "Small"): Sums(1, 100, 10, Decimal("0.25")),
-        (LAST, "Large"): Sums(2, 100, 10, Decimal("1.5")),
-    }
+    found = {(FIRST, "Small"): Sums(1, 100, 10, Decimal("0.25")), (LAST, "Large"): Sums(2, 100, 10, Decimal("1.5"))}
     chart = usage_chart(found, first=FIRST, last=LAST)
     assert chart.title == "Cost by day"
     assert chart.summary == "1.7500 in total, 3 answers."

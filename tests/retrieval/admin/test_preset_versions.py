@@ -161,10 +161,7 @@ def test_the_fingerprint_is_the_same_after_reading_and_another_after_an_edit(sav
 
 @pytest.mark.parametrize(
     ("seen", "message"),
-    [
-        ({"live": 0}, "Version 1 is live now, not 0"),
-        ({"fingerprint": "stale"}, "Another user has changed version 2"),
-    ],
+    [({"live": 0}, "Version 1 is live now, not 0"), ({"fingerprint": "stale"}, "Another user has changed version 2")],
 )
 def test_a_promotion_that_was_decided_on_something_else_is_refused(save, go_live, seen, message):
     go_live(save({"blend.dense": 0.7}).number)

@@ -112,9 +112,7 @@ def test_while_many_are_open_others_are_served_and_no_connection_is_kept(ask, sl
             assert slow.at_once == STREAMS
             await until(lambda: checked_out() == 0)
             answers = await asyncio.gather(
-                client.get("/healthz"),
-                client.post("/api/v1/search", json=SEARCH),
-                client.get("/v1/models"),
+                client.get("/healthz"), client.post("/api/v1/search", json=SEARCH), client.get("/v1/models")
             )
             assert slow.at_once == STREAMS
             return [answer.status_code for answer in answers]

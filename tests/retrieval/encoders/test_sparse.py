@@ -29,10 +29,7 @@ def test_the_heaviest_words_are_kept_in_the_vocabularys_order():
     assert vector.to_text() == "{1:0.5,3:2}/4"
 
 
-@given(
-    arrays.arrays(np.float32, st.integers(1, 30), elements=st.floats(0, 10, width=32)),
-    st.integers(1, 30),
-)
+@given(arrays.arrays(np.float32, st.integers(1, 30), elements=st.floats(0, 10, width=32)), st.integers(1, 30))
 def test_what_is_kept_weighs_at_least_what_is_left_out(weights, limit):
     vector = heaviest(weights, limit)
     assert len(vector.places) == min(limit, int((weights > 0).sum()))

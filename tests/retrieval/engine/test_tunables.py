@@ -120,13 +120,7 @@ def test_a_number_of_a_nest_has_the_default_of_the_nest():
 
 def test_values_go_out_and_in_by_dotted_names():
     changed = NEST.with_values({"leg.depth": 7.0, "limit": 1, "leg.weight": 1})
-    assert changed.values() == {
-        "limit": 1,
-        "leg.depth": 7,
-        "leg.weight": 1.0,
-        "levels.upper": 0.6,
-        "levels.lower": 0.3,
-    }
+    assert changed.values() == {"limit": 1, "leg.depth": 7, "leg.weight": 1.0, "levels.upper": 0.6, "levels.lower": 0.3}
     assert type(changed.leg.depth) is int
     assert type(changed.leg.weight) is float
     assert NEST.leg.depth == 10

@@ -14,12 +14,7 @@ from tests.retrieval.conftest import hit
 
 pytestmark = pytest.mark.usefixtures("unhurried")
 
-DOCUMENTS = {
-    "d1": "alpha alpha alpha",
-    "d2": "beta beta beta",
-    "d3": "gamma delta epsilon",
-    "d4": "zeta eta theta",
-}
+DOCUMENTS = {"d1": "alpha alpha alpha", "d2": "beta beta beta", "d3": "gamma delta epsilon", "d4": "zeta eta theta"}
 
 
 @pytest.fixture

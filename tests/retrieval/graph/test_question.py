@@ -6,14 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.graph.question import (
-    KnownName,
-    misspelled_in,
-    named_in,
-    question_keys,
-    within_one_letter,
-    without,
-)
+from retrieval.graph.question import KnownName, misspelled_in, named_in, question_keys, within_one_letter, without
 
 ONE, TWO, THREE = (UUID(int=number) for number in (1, 2, 3))
 STEMS = ("mother", "guy", "tuscani", "film", "titan")

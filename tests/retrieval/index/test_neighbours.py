@@ -118,15 +118,9 @@ def test_boilerplate_takes_nobodys_place(world, bob):
 
 def test_all_hits_are_looked_at_in_one_statement(paged, bob, world):
     other = written(world.runbooks, 4)
-    with CaptureQueriesContext(
-        database,
-    ) as queries:
+    with CaptureQueriesContext(database) as queries:
         found = neighbours_of(
-            (hit(other, 8), hit(paged, 8)),
-            config=NeighboursConfig(),
-            scope=bob,
-            min_quality=0.3,
-            timeout_seconds=5,
+            (hit(other, 8), hit(paged, 8)), config=NeighboursConfig(), scope=bob, min_quality=0.3, timeout_seconds=5
         )
     assert [(it.primary.document_id, it.hit.chunk_id.ordinal) for it in found] == [
         (other, 9),

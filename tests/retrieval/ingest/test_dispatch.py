@@ -16,14 +16,7 @@ from retrieval.errors import IngestError
 from retrieval.index import active
 from retrieval.ingest import claims, run, tasks
 from retrieval.ingest.completion import finish_all_cancelled
-from retrieval.ingest.dispatch import (
-    complete_next,
-    has_work,
-    list_next,
-    process_next,
-    startable,
-    work_until_idle,
-)
+from retrieval.ingest.dispatch import complete_next, has_work, list_next, process_next, startable, work_until_idle
 from retrieval.ingest.jobs import STALLED, job_states
 from retrieval.ingest.listing import Listing
 from retrieval.ingest.preparation import prepare_raw

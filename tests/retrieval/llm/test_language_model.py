@@ -333,8 +333,7 @@ def test_a_cancelled_task_ends_the_request(llm, client):
 def test_a_model_that_fails_is_paused_for_a_while(llm, clock):
     service = ModelService(name="Fake", base_url=llm.url, model="fake-small", max_retries=0)
     shared = ModelClient(
-        service,
-        breaker=CircuitBreaker(clock=clock, refusal=lambda: AnswerBreakerOpenError("Fake is left alone.")),
+        service, breaker=CircuitBreaker(clock=clock, refusal=lambda: AnswerBreakerOpenError("Fake is left alone."))
     )
     llm.fault = Fault.ERROR
     for _ in range(3):

@@ -106,8 +106,7 @@ def room(task):
 
 
 @pytest.mark.parametrize(
-    ("extra", "passages", "turns"),
-    [(0, 0, 0), (110, 1, 0), (525, 5, 0), (650, 5, 1), (900, 5, 3), (1100, 5, 4)],
+    ("extra", "passages", "turns"), [(0, 0, 0), (110, 1, 0), (525, 5, 0), (650, 5, 1), (900, 5, 3), (1100, 5, 4)]
 )
 def test_the_oldest_turns_go_first_and_then_the_last_passages(long_task, extra, passages, turns):
     window = Window(context_tokens=round((room(long_task) + extra) / 0.85) + 101, answer_tokens=100)

@@ -39,10 +39,7 @@ def local():
 
 @pytest.fixture
 def models(world, cloud, local):
-    return {
-        "cloud": stored("cloud", cloud, is_default=True),
-        "local": stored("local", local),
-    }
+    return {"cloud": stored("cloud", cloud, is_default=True), "local": stored("local", local)}
 
 
 def stored(slug, fake, **more):

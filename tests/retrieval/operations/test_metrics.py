@@ -64,10 +64,7 @@ def test_a_scraper_that_asks_for_openmetrics_gets_it(client, world):
 
 def test_an_admins_key_opens_it(client, world):
     response = client.get("/metrics", headers={"Authorization": f"Bearer {world.key('alice')}"})
-    assert (response.status_code, response.headers["Content-Type"]) == (
-        200,
-        "text/plain; version=0.0.4; charset=utf-8",
-    )
+    assert (response.status_code, response.headers["Content-Type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
     assert response.headers["Cache-Control"].startswith("max-age=0")
 
 

@@ -100,12 +100,7 @@ def test_rankings_of_both_legs_or_of_others_leave_the_weights_as_they_are():
         assert query_weights((), BlendConfig(), ran=ran) == Weights(0.6, 0.3, None)
 
 
-@given(
-    st.lists(st.floats(-1, 1), max_size=20),
-    st.floats(0, 1),
-    st.floats(0, 1),
-    st.floats(0, 1),
-)
+@given(st.lists(st.floats(-1, 1), max_size=20), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
 def test_the_evidence_moves_weight_within_the_shift_and_loses_none(cosines, dense, fulltext, shift):
     config = BlendConfig(dense=dense, fulltext=fulltext, evidence_shift=shift)
     weights = query_weights(tuple(hit(number, cosine=it) for number, it in enumerate(cosines)), config)

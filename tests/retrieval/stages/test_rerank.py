@@ -37,8 +37,7 @@ def blended(count):
     """Return hits 1 to `count` in the blend's order, with scores that fall by 0.01 from 0.9."""
     return tuple(
         replace(
-            hit(number, 0.9 - number / 100, cosine=0.5),
-            contributions={"dense": 0.5, "freshness": 0.4 - number / 100},
+            hit(number, 0.9 - number / 100, cosine=0.5), contributions={"dense": 0.5, "freshness": 0.4 - number / 100}
         )
         for number in range(1, count + 1)
     )

@@ -43,11 +43,7 @@ def test_a_row_for_each_section_and_a_column_for_each_source_type(evidence):
 def test_a_cell_says_by_words_what_its_colour_says(evidence):
     panel = evidence_panel(evidence)
     excel, pdf = panel.rows[0].cells[:2]
-    assert (excel.word, excel.count, excel.detail) == (
-        "recovered",
-        5,
-        "excel is required; 2 of 5 chunks recovered.",
-    )
+    assert (excel.word, excel.count, excel.detail) == ("recovered", 5, "excel is required; 2 of 5 chunks recovered.")
     assert (pdf.word, pdf.detail) == ("optional", "pdf is not required; 1 chunk found.")
     missing = panel.rows[1].cells[REPORT.precedence.index("markdown")]
     assert (missing.presence, missing.word) == ("missing", "missing")

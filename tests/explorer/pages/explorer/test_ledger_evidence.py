@@ -92,10 +92,7 @@ def test_the_fusion_row_weighs_the_legs(finished, rows):
 
 def test_what_was_let_back_in_says_why(finished, rows):
     recovered = scored(finished.hits[0], 0.1, source_type="costar", protected=9, recovered=1.0)
-    assert rows(recovered)["protect"].facts == (
-        "rank 9, below the top 2",
-        "recovered, since costar was missing",
-    )
+    assert rows(recovered)["protect"].facts == ("rank 9, below the top 2", "recovered, since costar was missing")
     needed = rows(scored(finished.hits[0], 0.1, source_type="xlsx", protected=4))["protect"]
     assert needed.facts[1] == "the section needs more of excel"
     assert "protect" not in rows(scored(finished.hits[0], 0.1))

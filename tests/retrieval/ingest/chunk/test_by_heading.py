@@ -149,12 +149,7 @@ def test_a_large_table_without_header_is_split_at_rows(chunks):
 
 def test_a_heading_that_repeats_the_title_is_not_in_the_path(chunks, some_words):
     drafts = chunks(
-        (1, "GUIDE"),
-        (2, "A"),
-        ("paragraph", some_words(35)),
-        (2, "B"),
-        ("paragraph", some_words(35)),
-        title="Guide",
+        (1, "GUIDE"), (2, "A"), ("paragraph", some_words(35)), (2, "B"), ("paragraph", some_words(35)), title="Guide"
     )
     assert paths(drafts) == [("A",), ("B",)]
 

@@ -61,10 +61,7 @@ def test_the_language_model_is_asked_for_the_context_alone(works, writer, model)
 
 
 def test_what_nobody_can_write_is_left_out(works, writer):
-    assert (requested(asking(works, "both")), writable()) == (
-        Wants(triples=False),
-        Wants(context=False, triples=False),
-    )
+    assert (requested(asking(works, "both")), writable()) == (Wants(triples=False), Wants(context=False, triples=False))
     assert enrich(works).enriched == 2
     assert not estimate_pass(works).chunks
     with pytest.raises(ConfigError):

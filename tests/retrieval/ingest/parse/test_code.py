@@ -65,11 +65,7 @@ SAMPLES = {
         "#include <a.h>\n\nstruct point {\n  int x;\n};\n\nstatic int *grow(int a)\n{\n  return 0;\n}\n",
         [(), ("point",), ("grow",)],
     ),
-    "header": (
-        "a.h",
-        "#ifndef A_H\n#define A_H\n\nstruct point {\n  int x;\n};\n\n#endif\n",
-        [(), ("point",)],
-    ),
+    "header": ("a.h", "#ifndef A_H\n#define A_H\n\nstruct point {\n  int x;\n};\n\n#endif\n", [(), ("point",)]),
     "c++": (
         "a.cpp",
         (

@@ -54,8 +54,7 @@ def test_properties_of_the_file_are_kept(raw, docx_bytes):
 def test_content_controls_and_changes_are_read_as_a_reader_sees_them(raw, docx_bytes, shape):
     def write(document):
         document.element.body.insert(
-            0,
-            xml("<w:sdt ><w:sdtContent><w:p><w:r><w:t>In a control.</w:t></w:r></w:p></w:sdtContent></w:sdt>"),
+            0, xml("<w:sdt ><w:sdtContent><w:p><w:r><w:t>In a control.</w:t></w:r></w:p></w:sdtContent></w:sdt>")
         )
         document.element.body.insert(
             1,

@@ -64,11 +64,7 @@ def reason_of(name, content, media_type=""):
         ("icon.svg", b"<svg xmlns='x'></svg>", "unsupported_type"),
         ("a.zip", b"PK\x05\x06" + b"\0" * 18, "unsupported_type"),
         ("old.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600, "corrupt"),
-        (
-            "new.docx",
-            b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le"),
-            "encrypted",
-        ),
+        ("new.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le"), "encrypted"),
         ("a.docx", b"not an archive", "corrupt"),
         ("a.txt", b"x" * (TEXT.max_bytes + 1), "too_large"),
         ("a.html", b"<p>text" * (7 * 1024**2), "too_large"),

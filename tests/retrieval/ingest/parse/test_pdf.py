@@ -90,8 +90,7 @@ def test_the_title_and_dates_of_the_file_are_kept(raw, pdf, lines):
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"),
-    [(b"%PDF-1.7 and then nothing", "corrupt"), (b"not a PDF at all", "corrupt")],
+    ("content", "reason"), [(b"%PDF-1.7 and then nothing", "corrupt"), (b"not a PDF at all", "corrupt")]
 )
 def test_a_broken_file_is_refused(content, reason, raw):
     with pytest.raises(IngestError) as caught:

@@ -216,8 +216,7 @@ class TestDatabase:
         assert all("cosine" not in hit.signals for hit in outcome.hits)
 
     @pytest.mark.parametrize(
-        "table",
-        ["corecube_grant", "corecube_connection", "retrieval_embeddingindex", "retrieval_presetversion"],
+        "table", ["corecube_grant", "corecube_connection", "retrieval_embeddingindex", "retrieval_presetversion"]
     )
     def test_what_must_be_known_before_a_search_is_not_waited_for(self, find, table):
         started = time.perf_counter()

@@ -35,10 +35,7 @@ def test_the_rubric_orders_and_the_blend_decides_among_equals():
 
 def test_what_is_left_out_stands_before_what_is_unrelated_and_above_nothing_before_it():
     hits = tuple(replace(hit(number, 0.9 - number / 10), score_type=ScoreType.BLEND) for number in range(1, 6))
-    judged = {
-        chunk_id(1): Relevance(0, is_answering=False),
-        chunk_id(5): Relevance(40, is_answering=False),
-    }
+    judged = {chunk_id(1): Relevance(0, is_answering=False), chunk_id(5): Relevance(40, is_answering=False)}
     # 0.7, 0.6 and 0.5 of the blend would be 70, 60 and 50.
     assert [(it.chunk_id, it.score, it.score_type) for it in judged_ranking(hits, judged, BLEND)] == [
         (chunk_id(5), 40, ScoreType.RUBRIC),

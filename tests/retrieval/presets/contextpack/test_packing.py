@@ -77,11 +77,7 @@ def test_what_goes_first_by_hand():
         "parent",
         "parent",
     ]
-    assert told(pack(found, 40, minimum=2).kept) == [
-        (1, "primary", "1:5"),
-        (3, "parent", "1:4"),
-        (2, "primary", "2:5"),
-    ]
+    assert told(pack(found, 40, minimum=2).kept) == [(1, "primary", "1:5"), (3, "parent", "1:4"), (2, "primary", "2:5")]
     assert pack(found, 40, minimum=2).tokens == 33
 
 

@@ -11,13 +11,7 @@ from retrieval.presets.contextpack.verdicts import ANSWER_SCHEMA, Reading, read_
 
 
 def result(number, score: object = 70, *, answers=False, evidence="four minutes", **more):
-    return {
-        "id": number,
-        "relevance_score": score,
-        "answerability": answers,
-        "key_evidence": evidence,
-        **more,
-    }
+    return {"id": number, "relevance_score": score, "answerability": answers, "key_evidence": evidence, **more}
 
 
 def answer(*results, **more):

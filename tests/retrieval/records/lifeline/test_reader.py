@@ -45,9 +45,7 @@ def test_a_document_out_of_scope_does_not_exist_and_costs_what_an_unknown_id_doe
     reader = Reader(scope, frozenset(scope.connection_ids))
     queries = {}
     for name, wanted in {"hidden": id_of(world.vault), "unknown": uuid.uuid4()}.items():
-        with CaptureQueriesContext(
-            database,
-        ) as captured:
+        with CaptureQueriesContext(database) as captured:
             assert follow(wanted, outcome, reader) is None
         queries[name] = [query["sql"].replace(str(wanted), "").replace(wanted.hex, "") for query in captured]
     assert queries["hidden"] == queries["unknown"]

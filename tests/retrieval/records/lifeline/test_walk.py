@@ -181,12 +181,7 @@ def test_the_chunk_that_came_furthest_is_followed_and_the_others_are_counted(sta
     journey, found = told(replace(state, top_k=2), 9, *stages)
     assert journey.followed == second.chunk_id
     assert [step.state for step in found] == [PASSED, MISSED, PASSED, PASSED, PASSED, PASSED]
-    assert ways(journey, chunks=7) == (
-        Way("packed", 1, is_packed=True),
-        Way("top_k", 1),
-        Way("cut", 1),
-        Way("", 4),
-    )
+    assert ways(journey, chunks=7) == (Way("packed", 1, is_packed=True), Way("top_k", 1), Way("cut", 1), Way("", 4))
 
 
 class Ticking:

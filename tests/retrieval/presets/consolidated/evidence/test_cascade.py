@@ -42,10 +42,7 @@ class World:
             return answer
 
         world = CascadeWorld(
-            clock=lambda: self.now,
-            sleep=self.sleep,
-            draw=lambda: 0.5,
-            remaining_seconds=lambda: self.end - self.now,
+            clock=lambda: self.now, sleep=self.sleep, draw=lambda: 0.5, remaining_seconds=lambda: self.end - self.now
         )
         return Cascade(search=search, gate=GATE, config=CONFIG, world=world, **facts).run()
 

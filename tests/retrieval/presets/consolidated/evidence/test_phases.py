@@ -151,11 +151,7 @@ def test_optional_stages_are_skipped_when_little_time_is_left_but_not_while_pack
 def test_whatever_takes_long_a_run_tells_why_it_ended_and_nothing_unchecked_stays(durations, checked_from):
     clock = Clock()
     state = SearchState(
-        query=Query("q", "q"),
-        scope=scope(connection()),
-        deadline=Deadline.after(1.0, clock),
-        now=NOW,
-        top_k=10,
+        query=Query("q", "q"), scope=scope(connection()), deadline=Deadline.after(1.0, clock), now=NOW, top_k=10
     )
 
     def step(number, seconds):
@@ -176,9 +172,7 @@ def test_whatever_takes_long_a_run_tells_why_it_ended_and_nothing_unchecked_stay
 
 def leg(name, number):
     return Step(
-        name,
-        gives=frozenset({"rankings"}),
-        deed=lambda it: replace(it, rankings={**it.rankings, name: (hit(number),)}),
+        name, gives=frozenset({"rankings"}), deed=lambda it: replace(it, rankings={**it.rankings, name: (hit(number),)})
     )
 
 

@@ -117,10 +117,7 @@ TABLE = [
     (PrimaryConfig(), {"sparse_weight": 0.3}),
     (DEPTH, {"minimum": 8, "over_fetch": 1.5, "over_fetch_limit": 1.6}),
     (SourceRecoveryConfig(), {"ceiling_seconds": 12.0, "max_protected": 8}),
-    (
-        CascadeConfig(),
-        {"first_wait_seconds": 0.5, "max_wait_seconds": 4.0, "jitter": 0.25, "structure_minimum": 3},
-    ),
+    (CascadeConfig(), {"first_wait_seconds": 0.5, "max_wait_seconds": 4.0, "jitter": 0.25, "structure_minimum": 3}),
     (DENSITY, {"cliff_ratio": 0.85, "cliff_drop": 0.05, "rate_from": 0.02, "rate_to": 0.40}),
     (SemanticBm25Config(), {"semantic": 0.7, "bm25": 0.3}),
     (RerankPlanConfig(), {"chunk_ms": 25.0, "split_above": 80, "batch": 60}),

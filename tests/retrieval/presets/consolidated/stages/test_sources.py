@@ -124,10 +124,7 @@ def test_a_type_that_is_absent_is_probed_once_a_compartment_and_not_once_a_secti
         state = with_pool(state_of(world.principal("alice"), "rollback", ask=ask), "Rolling back")
         said.append([it["diagnosis"] for it in stage(state).events])
     assert said == [["absent", "absent"], *[["known_absent", "known_absent"]] * 3]
-    assert probes == [
-        (("excel", "csv"), (world.runbooks.pk, world.vault.pk)),
-        (("excel", "csv"), (world.ledger.pk,)),
-    ]
+    assert probes == [(("excel", "csv"), (world.runbooks.pk, world.vault.pk)), (("excel", "csv"), (world.ledger.pk,))]
 
 
 def test_what_is_absent_in_one_compartment_is_found_in_another(world):
