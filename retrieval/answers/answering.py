@@ -44,7 +44,6 @@ class Answering:
     encoder: Encoder
     #: Compares sentences; None to compare only words.
     sentences: SentenceEncoder | None
-    #: The question as the user wrote it; the search may have used a shortened or rewritten text.
     question: str
     history: tuple[Turn, ...] = ()
 

@@ -101,7 +101,6 @@ def _claim(text: str, start: int, end: int, citations: Sequence[Citation]) -> Cl
 
 
 def _citing_together(found: list[Claim]) -> Iterator[Claim]:
-    """Yield a block's claims; one without markers gets those of the next claim with any, else of the previous one."""
     following: list[tuple[int, ...]] = []
     numbers: tuple[int, ...] = ()
     for claim in reversed(found):

@@ -28,7 +28,6 @@ class Unsupported:
     end: int
     #: Code of what is missing: "uncited", "number", "name", "overlap".
     reason: str
-    #: The reason as a sentence.
     explanation: str
 
 
@@ -40,7 +39,6 @@ class Done:
     #: Every marker of the text, in order.
     citations: tuple[Citation, ...]
     usage: TokenUsage
-    #: Name of the provider.
     provider: str
     #: Whether it consists of quotes.
     extractive: bool

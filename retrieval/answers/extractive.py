@@ -82,7 +82,6 @@ class ExtractiveProvider:
 
     stem: Callable[[str], str]
     encoder: SentenceEncoder | None = None
-    #: Its threads; None for the event loop's executor.
     threads: AnswerThreads | None = None
 
     name: ClassVar[str] = "extractive"

@@ -81,7 +81,6 @@ class Checker:
     #: ln(1 + (N - n + 0.5) / (n + 0.5)) for N sentences of the passages, n of which contain the stem.
     idf: Mapping[str, float]
     stem: Callable[[str], str]
-    #: The question: an answer may repeat its words, numbers and names.
     question: str = ""
 
     @classmethod
@@ -148,14 +147,12 @@ def unsupported(
 
 
 def _is_doubtful(support: Support) -> bool:
-    """Return whether the similarity decides."""
     if support.missing_numbers or support.missing_names or support.share is None:
         return False
     return MIN_SHARE <= support.share < ENOUGH_SHARE
 
 
 def _reason(claim: Claim, support: Support, *, is_near: bool) -> str:
-    """Return why a claim is not supported, empty if it is."""
     reason = ""
     if support.missing_numbers:
         reason = "number"
@@ -177,7 +174,6 @@ def _near(checker: Checker, doubtful: Sequence[Claim], encode: EncodeTexts) -> f
 
 
 def _nearest(checker: Checker, claim: Claim) -> str:
-    """Return the sentence of the cited passages that shares most of a claim's weight."""
     own = _stems(claim.text, checker.stem)
     sentences = [sentence for source in checker.cited(claim) for sentence in source.sentences]
     return max(sentences, key=lambda sentence: checker.weight(own & sentence.stems)).text
@@ -193,5 +189,4 @@ def _source(passage: Passage, stem: Callable[[str], str]) -> Source:
 
 
 def _stems(text: str, stem: Callable[[str], str]) -> frozenset[str]:
-    """Return the stems of a text's content words."""
     return frozenset(stem(word) for word in words_of(text) if word not in COMMON_WORDS and not word[0].isdigit())

@@ -7,7 +7,6 @@ def _set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-#: Question words.
 QUESTION: Final = _set("what which who whom whose when where why how since until")
 
 #: Words that refer to something earlier.

@@ -20,7 +20,6 @@ from retrieval.llm.types import Message, Turn
 
 logger = logging.getLogger(__name__)
 
-#: Timeout of a rewrite.
 _SECONDS = 2.5
 _MAX_TURNS: Final = 3
 _MAX_ANSWER_LENGTH: Final = 600

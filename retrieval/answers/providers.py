@@ -47,7 +47,6 @@ def ending_threads() -> EndingThreads:
 
 
 def _waiting_for_first_token() -> int:
-    """Return the number of answers without a first token; a search belongs to a request or to a started stream."""
     return max(waiting_requests.count, runtime.admission().wanted) + answer_threads().unfinished
 
 

@@ -23,7 +23,6 @@ class Quote:
     """Consecutive units of one passage, and the passages that contain the same text."""
 
     units: tuple[Unit, ...]
-    #: Citation numbers, first that of the quoted passage.
     numbers: tuple[int, ...]
 
 
@@ -109,7 +108,6 @@ def _part(kind: UnitKind, units: Sequence[Unit]) -> str:
 
 
 def _fenced(code: str) -> str:
-    """Return code between fences that are longer than any run of backticks in it."""
     max_length = max(map(len, _BACKTICKS.findall(code)), default=0)
     fence = "`" * max(_MIN_FENCE, max_length + 1)
     return f"{fence}\n{code}\n{fence}"

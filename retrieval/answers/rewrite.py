@@ -46,9 +46,7 @@ class Rewriting:
 
     asked: str
     searched: str
-    #: The added words, in order.
     carried: tuple[str, ...] = ()
-    #: Whether the question depends on earlier questions.
     is_follow_up: bool = False
 
     @property
@@ -86,8 +84,6 @@ class _Word:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """What a question can follow up on."""
-
     #: The content words of the last question, and of the standalone question before it.
     last: tuple[_Word, ...]
     topic: tuple[_Word, ...]
@@ -111,7 +107,6 @@ def stand_alone(question: str, before: Sequence[Said]) -> Rewriting:
 
 
 def _after(said: Said, context: _Context | None) -> _Context:
-    """Return the context of the question after this one."""
     own = _content_words(said.question)
     if context is None or not depends(said.question):
         return _Context(own, own, said.titles or (context.titles if context else ()))
@@ -179,7 +174,6 @@ def _is_elliptical(question: str, found: Sequence[_Word], own: Sequence[_Word]) 
 
 
 def _carried(question: str, context: _Context) -> tuple[str, ...]:
-    """Return the words to add: those of earlier questions, then those of a title on the same topic."""
     own, earlier = _content_words(question), (*context.last, *context.topic)
     replaces = _replaces(question)
     wanted = _not_replaced(earlier, own) if replaces else earlier
@@ -210,7 +204,6 @@ def _kind(word: _Word) -> str:
 
 
 def _new(candidates: Iterable[str], known: Iterable[_Word]) -> Iterator[str]:
-    """Yield each new word once, compared by stem."""
     stems = _stems(word.text for word in known)
     for candidate in candidates:
         if (stem := _stem(candidate)) not in stems:
@@ -233,7 +226,6 @@ def _content_words(text: str) -> tuple[_Word, ...]:
 
 
 def _words(text: str) -> tuple[_Word, ...]:
-    """Return the words at the start of a text, in order."""
     return _words_of(text[:_MAX_CHARACTERS])
 
 

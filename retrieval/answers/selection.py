@@ -35,7 +35,6 @@ class Candidate:
     """A unit that could be quoted, with its scores."""
 
     passage: Passage
-    #: All units of the passage, in reading order.
     units: tuple[Unit, ...]
     index: int
     #: Share of the question's IDF in the unit, its headings and the unit before it, 0 to 1.

@@ -50,7 +50,6 @@ class Writing:
         sentences: SentenceEncoder | None,
         notices: tuple[Notice, ...] = (),
     ) -> None:
-        #: Whether a part of its text was sent.
         self.has_sent = False
         self._task = task
         self._provider = provider
@@ -86,7 +85,6 @@ class Writing:
         yield await self.so_far(is_finished=True)
 
     async def _fit(self) -> tuple[Notice, ...]:
-        """Fit the task to the provider's window and return notices about omitted parts."""
         if (window := self._provider.window) is None:
             return ()
         count = window.counter.count if window.counter else self._encoder.count_tokens

@@ -25,12 +25,10 @@ class About:
 
     #: Heading of its column: what it leaves behind.
     label: str
-    #: What it does, in a sentence.
     purpose: str
     group: StageGroup = StageGroup.RANK
     #: Unit of what it leaves; empty for a stage that leaves nothing to count.
     unit: str = "hits"
-    #: The section of a preset's configuration that sets it; empty for none.
     section: str = ""
     #: Counts what it left where that is not its hits; None for nothing.
     left: Callable[[SearchState], int | None] | None = None

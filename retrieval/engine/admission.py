@@ -21,7 +21,6 @@ from retrieval.engine.slots import Slots
 #: Number of recent searches that predict the waiting time, and the minimum number for a prediction.
 _REMEMBERED: Final = 32
 _TELLING: Final = 8
-#: Maximum retry delay for a refused query.
 _MAX_RETRY_SECONDS: Final = 30
 
 
@@ -85,7 +84,6 @@ class Admission:
         self._refused: Counter[Refusal] = Counter()
         self._longest_wait = 0.0
         self._taken: deque[float] = deque(maxlen=_REMEMBERED)
-        #: Start times of the running searches.
         self._began: dict[object, float] = {}
         #: The slots of this thread's search, and its key among the running ones.
         self._own = local()
@@ -179,7 +177,6 @@ class Admission:
             )
 
     def _take(self, purpose: Purpose, budget_seconds: float, held: list[Slots]) -> float:
-        """Acquire every slot of the query into `held`; return the seconds that it waited."""
         clock = self._world.clock
         requested = clock()
         self._check_ladder(purpose, budget_seconds)
@@ -250,7 +247,6 @@ class Admission:
         return (queued + self._turns.waiting + 1) * seconds / self._turns.count
 
     def _refusal(self, reason: Refusal) -> OverloadedError:
-        """Count a refused query and return its error."""
         with self._lock:
             self._refused[reason] += 1
         seconds = max(1, min(_MAX_RETRY_SECONDS, math.ceil(self._expected_wait())))

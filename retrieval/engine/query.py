@@ -94,7 +94,6 @@ def cut(text: str, characters: int) -> str:
 
 
 def _clauses(text: str) -> Iterator[Clause]:
-    """Yield the clauses in order, without unmatched quotes."""
     for token in _TOKEN.finditer(text):
         phrase, excluded = token["phrase"], token["excluded"]
         if phrase is not None:
@@ -134,7 +133,6 @@ def _plain(clauses: Sequence[Clause]) -> str:
 
 
 def _written(clause: Clause) -> str:
-    """Return a clause in the syntax of `websearch_to_tsquery`."""
     if clause.is_or:
         return _OR
     text = clause.text.replace('"', " ")

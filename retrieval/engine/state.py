@@ -50,13 +50,11 @@ class RequestFilter:
     project: str = ""
     #: Remembered items of these types; does not apply to other documents. Empty for all.
     memory_types: frozenset[MemoryType] = frozenset()
-    #: Conditions on metadata; None without any.
     metadata: MetadataFilter | None = None
     #: Only these documents. Empty for all.
     documents: frozenset[UUID] = frozenset()
     #: Only chunks of documents of these source types. Empty for all.
     source_types: frozenset[str] = frozenset()
-    #: Only chunks with this kind of content (`retrieval.text.hints`). Empty for all.
     hint: str = ""
     #: Only chunks of at least this quality, 0 to 1.
     min_quality: float = 0.0
@@ -132,7 +130,6 @@ class Note:
     code: str
     text: str
     degraded: bool = False
-    #: The text quotes documents: it is shown with the search, and not stored.
     quotes: bool = False
 
 
@@ -184,7 +181,6 @@ class SearchState:
     weights: Mapping[str, float] = field(default_factory=dict)
     #: Whether each hit passed the second access check; no hit is shown before.
     access_checked: bool = False
-    #: In reading order.
     passages: tuple[Passage, ...] = ()
     #: None before it is estimated, or on a timeout.
     answerability: Answerability | None = None

@@ -129,7 +129,6 @@ def _value(value: object) -> Value:
 
 
 def _share(value: object) -> float:
-    """Return a number from 0 to 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise ValueError(value)
     return float(value)

@@ -11,6 +11,5 @@ CountTokens = Callable[[Sequence[str]], Sequence[int]]
 class TokenCounter:
     """Counts tokens with the tokenizer of a model."""
 
-    #: The model's name.
     name: str
     count: CountTokens

@@ -17,7 +17,6 @@ class TtlCache(Generic[_T]):
 
     read: Callable[[], _T]
     clock: Callable[[], float] = monotonic
-    #: Time of the read, and the value.
     _cached: tuple[float, _T] | None = field(default=None, repr=False)
 
     def get(self) -> _T:

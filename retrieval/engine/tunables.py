@@ -32,7 +32,6 @@ class TunableFacts:
     at_most: str
     #: Whether it affects all searches: a request may not change it.
     is_shared: bool
-    #: Whether it is an integer.
     is_whole: bool
 
     def problem(self, value: object) -> str:
@@ -233,7 +232,6 @@ _SECTIONS: Final[dict[type[Tunables], tuple[TunableSection, ...]]] = {}
 
 
 def _sections(kind: type[Tunables]) -> Iterator[TunableSection]:
-    """Yield a config's section, then those of nested configs under dotted names."""
     yield TunableSection("", kind.label, _help(kind), kind.declared())
     for item in fields(kind):
         if item.default_factory is not MISSING and isinstance(nested := item.default_factory(), Tunables):
@@ -262,7 +260,6 @@ def _help(kind: type[Tunables]) -> str:
 
 
 def _replaced(config: _Config, values: Mapping[str, Any], prefix: str = "") -> _Config:
-    """Return a copy of a config with checked values."""
     changes: dict[str, Any] = {
         facts.name: facts.typed(values[f"{prefix}{facts.name}"])
         for facts in config.declared()

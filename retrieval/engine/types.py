@@ -149,7 +149,6 @@ class Lift:
     #: seed; "section": in the seed's section.
     kind: str
     amount: float
-    #: The name as written in the text.
     name: str = ""
     #: The seed whose link it is; None where the question names it.
     source: ChunkId | None = None
@@ -255,5 +254,4 @@ class Answerability:
     contributions: Mapping[str, float] = field(default_factory=dict)
     #: Stable code of the reason if it is not answerable; else empty.
     reason: str = ""
-    #: One sentence that explains the reason; empty if answerable.
     explanation: str = ""

@@ -85,7 +85,6 @@ def _bounded(name: str, check: BoundedCheck[Part]) -> Part:
 
 
 def _required(use: Callable[[], object]) -> Part:
-    """Return whether a required part can be used."""
     try:
         use()
     except Exception as error:  # noqa: BLE001 -- a part that fails in any way has failed
@@ -95,7 +94,6 @@ def _required(use: Callable[[], object]) -> Part:
 
 
 def _reranker() -> Part:
-    """Return whether the reranker can be used, as far as is known; OK if none is configured."""
     try:
         reranker = runtime.reranker()
     except Exception as error:  # noqa: BLE001 -- a search falls back after any error

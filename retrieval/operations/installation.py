@@ -51,7 +51,6 @@ class Installation:
     model: str
     reranker: str
     index: EmbeddingIndex | None
-    #: Indexes with a stopped build.
     stuck: Sequence[EmbeddingIndex]
     workers: Sequence[Worker]
     #: Messages waiting for a worker; None if the queue does not respond.

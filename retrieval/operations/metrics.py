@@ -72,7 +72,6 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 
 def _live_density() -> DensityConfig:
-    """Return the numbers by which searches for evidence cut tails off now."""
     config = configuration_of(preset_named(PRESET)).config
     return config.density if isinstance(config, ConsolidatedConfig) else DensityConfig()
 

@@ -25,7 +25,6 @@ class LowChunk:
     quality: float
     #: Deductions from the quality, the largest first.
     parts: Mapping[str, float]
-    #: The first 80 characters of the text, on one line.
     beginning: str
 
 

@@ -12,7 +12,6 @@ from django.db.models.functions import Coalesce, TruncDate, TruncMonth
 from retrieval.models import Usage
 
 _NOTHING: Final = Decimal(0)
-#: Groupings and their name fields.
 GROUPS: Final = {
     "user": ("user_id", "user__username"),
     "key": ("key_id", "key__prefix", "key__name", "user__username"),

@@ -113,7 +113,6 @@ class Preset:
 
     name: str
     description: str
-    #: The shipped configuration; `build` takes this type.
     defaults: PresetConfig
     build: Callable[[Any, Resources], Pipeline]
     #: The legs without optional models; each can search alone.

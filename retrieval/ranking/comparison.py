@@ -19,7 +19,6 @@ class Direction(StrEnum):
     UP = "up"
     DOWN = "down"
     SAME = "same"
-    #: It is in one of the lists only.
     LEFT = "only_left"
     RIGHT = "only_right"
 

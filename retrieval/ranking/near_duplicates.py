@@ -94,7 +94,6 @@ def _representatives(
 def _split(
     hits: Ranking, groups: Sequence[tuple[int, float]], min_similarity: float
 ) -> tuple[Ranking, tuple[Drop, ...]]:
-    """Return the kept hits, each in the best place of its group, and the dropped ones."""
     kept = tuple(hits[place] for place in dict.fromkeys(place for place, _ in groups))
     return kept, tuple(
         Drop(

@@ -64,7 +64,6 @@ class _RoundedRanking(Sequence[Hit]):
 
 
 def _rounded_hit(hit: Hit) -> Hit:
-    """Return a hit with rounded scores; the same object where nothing of it depends on BM25."""
     score, parts, signals, lifts = hit.score, hit.contributions, hit.signals, hit.lifts
     if not _PARTS.isdisjoint(parts):
         parts = _rounded(parts, _PARTS)

@@ -19,7 +19,6 @@ from retrieval.search.outcome import SearchOutcome
 
 #: Characters of a query that are stored: retrieval uses no more.
 MAX_QUERY_LENGTH: Final = 500
-#: The grades and their labels.
 GRADES: Final[Mapping[int, str]] = {0: "not relevant", 1: "related", 2: "answers in part", 3: "answers"}
 #: The grade of a thumb on a cited passage: up or down.
 THUMB_GRADES: Final[Mapping[int, int]] = {1: 2, -1: 0}
@@ -40,7 +39,6 @@ class Graded:
     grade: int
     #: The viewer's grade; None where they have not judged it.
     own: int | None
-    #: How many others judged it.
     others: int
 
 

@@ -87,7 +87,6 @@ def store(
 
 
 def _activate(row: Calibration) -> None:
-    """Save a calibration as its preset's active one."""
     figures = {
         name: row.figures[name] for name in ("auroc", "ece", "answerable", "not_answerable") if name in row.figures
     }

@@ -41,7 +41,6 @@ class Configuration:
     """What one search runs with: a preset's numbers, where they come from, and the mode."""
 
     config: PresetConfig = field(default_factory=PresetConfig)
-    #: The preset's version; 0 for the shipped defaults.
     number: int = SHIPPED
     is_draft: bool = False
     #: "hybrid", or the only leg that runs.

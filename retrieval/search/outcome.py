@@ -14,7 +14,6 @@ from retrieval.stages.resources import Resources
 class SearchOutcome:
     """What a search found and did."""
 
-    #: Names the stored trace.
     id: uuid.UUID
     preset: Preset
     #: Fingerprint of the preset's stages and every number: it changes when either does.

@@ -39,7 +39,6 @@ class PreparedSearch:
     configuration: Configuration
     resources: Resources
     pipeline: Pipeline
-    #: What the pipeline begins with.
     state: SearchState
 
 

@@ -140,7 +140,6 @@ def _run(job: QueuedSearch) -> None:
 
 
 def _searched(job: QueuedSearch) -> tuple[SearchOutcome, tuple[str, ...]]:
-    """Return what a queued search finds as its asker may search now, and the other ways it was put."""
     asked = job.request
     # Those that waited since before a filter was kept have none.
     limits = filter_of(asked.get("filter", {}))

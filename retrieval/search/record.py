@@ -75,12 +75,10 @@ def _is_ordinary(outcome: SearchOutcome) -> bool:
 
 
 def _section_json(ask: SectionAsk, *, keep_words: bool) -> dict[str, str]:
-    """Return the section that was searched for; its subject is words of whoever asks."""
     return {"section": ask.name, **({"subject": ask.subject} if keep_words else {})}
 
 
 def _values(outcome: SearchOutcome) -> dict[str, float]:
-    """Return the numbers that a search ran with, where they are not the preset's shipped defaults."""
     if outcome.config == outcome.preset.defaults:
         return {}
     shipped = outcome.preset.defaults.values()

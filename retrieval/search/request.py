@@ -33,15 +33,12 @@ class SearchRequest:
     narrowing: ScopeRequest = field(default_factory=ScopeRequest)
     #: Conditions on the documents in scope, besides those that the preset's router finds in the text.
     filter: RequestFilter = field(default_factory=RequestFilter)
-    #: Conditions on the documents' metadata.
     conditions: Conditions | None = None
     #: Lists the connections outside the scope with their reason: only for a viewer who is an admin.
     reveal_excluded: bool = False
-    #: Settings for this search alone, by dotted name; settings that cost time can only be lowered.
     overrides: Mapping[str, object] = field(default_factory=dict)
     #: Runs with the preset's draft instead of its live version: only for an admin.
     draft: bool = False
-    #: "hybrid" runs every leg of the preset; a leg's name, such as "dense" or "fulltext", that leg alone.
     mode: str = HYBRID
     #: Reformulations of the query that are searched for too; each adds to the search's time.
     variants: tuple[str, ...] = ()
@@ -71,7 +68,6 @@ class AllowedRequest:
 
     request: SearchRequest
     principal: Principal
-    #: The query without blanks around it.
     text: str
     preset: Preset
 

@@ -131,7 +131,6 @@ def reset_section_set(name: str, *, actor: User) -> SectionSet:
 
 
 def _edited(row: StoredSectionSet | None) -> SectionSet | None:
-    """Return what is stored; None for nothing, and for what no longer fits since bounds have changed."""
     if row is None:
         return None
     try:
@@ -142,7 +141,6 @@ def _edited(row: StoredSectionSet | None) -> SectionSet | None:
 
 
 def _content(row: StoredSectionSet | None, name: str) -> SectionSet | None:
-    """Return what serves under a name, None for nothing."""
     return _edited(row) or (shipped(name) if is_shipped(name) else None)
 
 

@@ -121,7 +121,6 @@ def _walk(tools: Resources | None) -> str:
 
 
 def _rehearse(tools: Resources | None) -> str:
-    """Run every preset for a few titles, as a search would, without its record."""
     scope = _widest_scope()
     if scope is None:
         return "no user sees anything"

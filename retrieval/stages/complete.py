@@ -13,7 +13,6 @@ from retrieval.index import store
 from retrieval.stages.dense import DENSE_TIMEOUT
 from retrieval.stages.fulltext import FulltextConfig
 
-#: The signals that completing gives.
 _SIGNALS: Final = ("fulltext", "cosine")
 
 

@@ -43,13 +43,9 @@ class Resources:
     #: Returns the token counter of the language model that would answer this search's principal from these
     #: connections; None without a local tokenizer or a principal.
     answerer_counter: Callable[[frozenset[int]], TokenCounter | None] = lambda _: None
-    #: The BM25 index; None on a machine without one.
     bm25: Bm25Reader | None = None
-    #: The model of the sparse leg; None without one.
     sparse: SparseModel | None = None
-    #: Vectors of earlier queries; None without a cache.
     query_cache: QueryCache | None = None
-    #: Vectors of passage sentences; None without a cache.
     kept_sentences: VectorCache | None = None
     #: Answerability models fitted on this installation's questions, by preset.
     calibrations: Mapping[str, AnswerabilityModel] = field(default_factory=dict)
@@ -60,7 +56,6 @@ class Resources:
     scale: Callable[[float], CosineScale] = lambda _: UNSCALED
     #: How long a search may wait for the scale.
     scale_seconds: float = 2.0
-    #: Calls models with a timeout; shared by all searches of the process.
     calls: ModelCalls = field(default_factory=ModelCalls)
     #: What the stages of a single preset need, by type.
     parts: Mapping[type, Any] = field(default_factory=dict)

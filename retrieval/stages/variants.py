@@ -26,7 +26,6 @@ class Variants(BaseStage):
     #: The stages of the pipeline that analyze a text, and the legs that search for it.
     reading: tuple[Stage, ...]
     legs: Legs
-    #: Length of the part of a text that retrieval reads.
     characters: int
 
     name: ClassVar[str] = "variants"

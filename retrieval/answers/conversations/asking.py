@@ -12,7 +12,6 @@ from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
 from retrieval.search.request import checked_query
 
 _MAX_TITLE_LENGTH: Final = 80
-#: States of an answer that is not finished.
 UNFINISHED: Final = (Message.State.WAITING, Message.State.WRITING)
 
 

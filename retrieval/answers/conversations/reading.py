@@ -67,7 +67,6 @@ class Exchange:
     #: The search text; empty if it equals the question or may contain words of hidden passages.
     standalone: str
     answer: Message
-    #: The answer's text; empty if withheld.
     text: str
     #: Whether the answer depends on passages that the user can no longer see.
     withheld: bool
@@ -100,8 +99,6 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class _Visible:
-    """The visible documents of a conversation: their current titles, and their chunks by content hash."""
-
     scope: AccessScope
     titles: Mapping[UUID, str] = field(default_factory=dict)
     chunks: Mapping[tuple[UUID, str], Chunk] = field(default_factory=dict)

@@ -48,7 +48,6 @@ class Writing:
     notices: list[Notice] = field(default_factory=list)
     done: Done | None = None
     problem: str = ""
-    #: The final state; stopped until another one applies.
     state: Message.State = Message.State.STOPPED
 
     def take(self, event: AnswerEvent) -> None:
@@ -87,7 +86,6 @@ class Writing:
 
 
 def _stored(passage: Passage, *, cited: bool) -> dict[str, Any]:
-    """Return the stored fields of a passage, without its text."""
     facts = passage.hit.chunk
     return {
         "number": passage.number,

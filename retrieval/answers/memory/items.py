@@ -34,7 +34,6 @@ class Item:
     kind: MemoryType = MemoryType.SEMANTIC
     #: Empty for no project.
     project: str = ""
-    #: Time of the event or decision; None for now.
     at: datetime | None = None
     #: Whether the user stated it; else it is inferred.
     is_confirmed: bool = False

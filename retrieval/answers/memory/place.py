@@ -55,7 +55,6 @@ def _require_unnarrowed(principal: Principal) -> None:
 
 
 def _create(user: User) -> None:
-    """Create the user's memory, unless another request has just created it."""
     User.objects.select_for_update().get(pk=user.pk)
     if Memory.objects.filter(user=user).exists():
         return

@@ -26,7 +26,6 @@ from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 from retrieval.stages.assemble import header
 
-#: Hits of each search.
 _MEMORY_HITS: Final = 100
 _OTHER_HITS: Final = 50
 #: The preferred preset: it is fast and supports memory types.
@@ -41,7 +40,6 @@ class Question:
     budget_tokens: int
     #: Items of this project and of no project; empty for all.
     project: str = ""
-    #: Empty for all.
     kinds: frozenset[MemoryType] = frozenset()
     since: datetime | None = None
     until: datetime | None = None
@@ -78,7 +76,6 @@ class Recalled:
     #: Ids of the stored traces: of the memory search, if there is a memory, and of the other search.
     trace_ids: tuple[UUID, ...]
     degraded: tuple[str, ...] = ()
-    #: Why the search was skipped; empty if it ran.
     skipped: str = ""
 
     @property

@@ -45,8 +45,6 @@ class OtherIndexes:
                 logger.info("recovery.index_skipped index=%d error=%s", row.pk, type(error).__name__)
 
     def _asked(self, index: VectorIndex, model: Encoder, text: str, *, seconds: float) -> QueriedIndex:
-        """Return an index with the query's vector; raise EncoderError, also on a timeout."""
-
         def work() -> QueriedIndex:
             return QueriedIndex(index, model.encode_query(text), self.scales.measured(model).noise)
 

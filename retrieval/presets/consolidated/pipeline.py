@@ -84,7 +84,6 @@ def build_consolidated(config: ConsolidatedConfig, resources: Resources) -> Phas
 
 
 def _search(config: ConsolidatedConfig, resources: Resources) -> tuple[Stage, ...]:
-    """Return the search without floors: legs, fusion, completion, access check."""
     return (
         Legs(
             (
@@ -106,7 +105,6 @@ def _search(config: ConsolidatedConfig, resources: Resources) -> tuple[Stage, ..
 
 
 def _tiers(config: ConsolidatedConfig, resources: Resources) -> RecoveryTiers:
-    """Return the tiers of the recovery cascade."""
     return RecoveryTiers(
         search=_search(config, resources),
         words=(Bm25(config.bm25, resources.bm25, resources.text_search_config), Fulltext(config.fulltext)),
@@ -124,7 +122,6 @@ def _assembly(
     cross: CrossEncoding | None,
     scale: CosineScale,
 ) -> tuple[Stage, ...]:
-    """Return the stages between the pool and the context."""
     return (
         RecoverSources(
             config.sources,
@@ -143,7 +140,6 @@ def _assembly(
 
 
 def _cross_encoding(config: ConsolidatedConfig, resources: Resources, guards: RerankGuards) -> CrossEncoding | None:
-    """Return the cross-encoder with its guard; None without one."""
     if resources.reranker is None:
         return None
     reranker = without_breaker(resources.reranker)

@@ -41,7 +41,6 @@ class RecoveryTiers:
     index: VectorIndex
     #: Yields the other embedding indexes in scope whose models answer in time.
     other_indexes: Callable[[SearchState], Iterable[QueriedIndex]]
-    #: Whether the embedding indexes are searched at all.
     uses_vectors: bool = True
 
     def found(self, tier: Tier, state: SearchState, section: SectionState) -> Ranking:
@@ -74,7 +73,6 @@ class RecoveryTiers:
         return self._completed(found, state, self.index)
 
     def _by_indexes(self, state: SearchState) -> Ranking:
-        """Return the fused hits of every embedding index, the searched one first."""
         own = () if state.vector is None else (QueriedIndex(self.index, state.vector),)
         found: dict[int, Ranking] = {}
         for it in (*own, *self.other_indexes(state)):

@@ -9,7 +9,6 @@ from retrieval.text.rows import row_unit
 
 _SEPARATOR: Final = " | "
 _NOTHING: Final = "n/a"
-#: Label of a span, by the unit of the source type.
 _SPANS: Final = {"row": "Rows", "record": "Items", "line": "Lines"}
 
 
@@ -52,5 +51,4 @@ def _span(first: int | None, last: int | None) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text on one line without the field separator."""
     return " ".join(text.replace("|", "/").split())

@@ -92,7 +92,6 @@ class Spent:
 class Judged:
     """A language model's scores of candidates."""
 
-    #: The model's name.
     model: str
     #: Candidates that it left out are absent.
     by_chunk: Mapping[ChunkId, Relevance]

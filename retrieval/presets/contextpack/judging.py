@@ -33,7 +33,6 @@ logger = logging.getLogger(__name__)
 
 #: Concurrent prompts of one search.
 _SIDE_BY_SIDE: Final = 8
-#: Maximum number of prompts for one batch of candidates, splits and retries included.
 _MAX_PROMPTS: Final = 16
 #: Seconds before the second attempt, doubled for each further one, with a jitter of 50 %.
 _FIRST_WAIT_SECONDS: Final = 0.25
@@ -51,8 +50,6 @@ Places = Sequence[int]
 
 @dataclass(slots=True)
 class _Answers:
-    """The scores of one batch of candidates."""
-
     found: dict[ChunkId, Relevance] = field(default_factory=dict)
     prompts: int = 0
     is_known: bool = False
@@ -70,7 +67,6 @@ class Judging:
     #: The principal whose cache it is.
     owner: str
     kept: RelevanceCache
-    #: Usage so far.
     took: list[TokenUsage] = field(default_factory=list)
 
     async def judged(self, ends: float) -> Judged:
@@ -151,7 +147,6 @@ class Judging:
     async def _part(
         self, part: Places, candidates: Sequence[Shown], answers: _Answers, *, attempts: int, ends: float
     ) -> Places:
-        """Return the candidates without a readable answer; raise JudgingError where further attempts are useless."""
         left = part
         failed: AnswerError | None = AnswerGarbageError()
         for attempt in range(attempts):
@@ -176,7 +171,6 @@ class Judging:
         return left
 
     async def _asked(self, places: Places, candidates: Sequence[Shown], answers: _Answers, ends: float) -> None:
-        """Add the scores of one answer; raise JudgingTimeoutError or AnswerError."""
         seconds = ends - asyncio.get_running_loop().time()
         if seconds <= 0:
             raise self._too_late()
@@ -215,7 +209,6 @@ class Judging:
 
 @lru_cache(maxsize=64)
 def _breaker(name: str, base_url: str, model: str) -> CircuitBreaker:  # noqa: ARG001 -- they name the service
-    """Return the circuit breaker of a model."""
     text = f"{name} timed out several times in a row and is paused."
     return CircuitBreaker(refusal=lambda: JudgingError(text))
 
@@ -230,8 +223,6 @@ async def _waited(attempt: int, ends: float) -> bool:
 
 
 def _noting(record: RecordUsage, took: list[TokenUsage]) -> RecordUsage:
-    """Return a `record_usage` that also records the usage in `took`."""
-
     async def noted(usage: TokenUsage, seconds: float) -> None:
         took.append(usage)
         await record(usage, seconds)

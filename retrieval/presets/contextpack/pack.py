@@ -23,7 +23,6 @@ class SelectedChunk:
     #: primary, parent, sibling or cross_page.
     role: str
     facts: ChunkFacts
-    #: Tokens of its header, its text and the break behind them.
     token_count: int
     #: On the rubric's scale, 0 to 100; None for a neighbour of a primary hit.
     score: float | None = None
@@ -38,7 +37,6 @@ class CandidateTrace:
     #: Place in the blend, from 1, and its score there.
     rank: int
     score: float
-    #: Places, from 1, in the legs that found it.
     ranks: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -64,7 +62,6 @@ class PackTrace:
     rerank_results: tuple[RerankResult, ...]
     #: The sum of the chunks' tokens; the context has no more.
     final_token_count: int
-    #: The token budget.
     budget_tokens: int
     #: The model whose tokenizer counted: the answering model, or the embedding model; empty if nothing was counted.
     tokenizer: str
@@ -141,7 +138,6 @@ def _selected(passage: Passage, line: str) -> SelectedChunk:
 
 
 def _results(state: SearchState) -> Iterator[RerankResult]:
-    """Yield every candidate, packed or not."""
     judgments = state.part(RubricScores) or RubricScores()
     for hit in judgments.candidates:
         judged = judgments.relevance.get(hit.chunk_id)

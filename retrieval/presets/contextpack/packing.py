@@ -43,7 +43,6 @@ class Numbered:
 
     number: int
     item: Item
-    #: The line above its text.
     header: str
     #: Tokens of both and of the break behind them.
     tokens: int

@@ -15,7 +15,6 @@ from retrieval.llm.types import Message
 from retrieval.presets.contextpack.verdicts import ANSWER_SCHEMA
 
 _FENCE_LENGTH: Final = 16
-#: Characters of a title with its headings that are shown.
 _MAX_PLACE_LENGTH: Final = 300
 _SYSTEM: Final = """\
 You judge how well passages from an organisation's documents answer a question. The message gives you the question and \

@@ -23,7 +23,6 @@ _FIELDS: Final[Mapping[str, Mapping[str, Any]]] = {
     "key_evidence": {"type": "string"},
 }
 
-#: The JSON schema of an answer.
 ANSWER_SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
     "additionalProperties": False,
@@ -76,7 +75,6 @@ def read_answer(answer: str, *, candidates: int) -> Reading:
 
 
 def _results(answer: str) -> list[Any] | None:
-    """Return the list of results; None for what is not an object with that list alone."""
     try:
         # Some models put the object in a code fence despite the instructions.
         content = json.loads(unfenced(answer), parse_constant=_no_number)
@@ -93,7 +91,6 @@ def _no_number(name: str) -> float:
 
 
 def _result(result: object) -> tuple[int | None, Relevance | None]:
-    """Return a result's number and score; None for what breaks the schema."""
     if not isinstance(result, dict) or result.keys() != _FIELDS.keys():
         return None, None
     number, score, answers, evidence = (result[name] for name in _FIELDS)
@@ -105,7 +102,6 @@ def _result(result: object) -> tuple[int | None, Relevance | None]:
 
 
 def _fits(value: Any, field: Mapping[str, Any]) -> bool:  # noqa: ANN401 -- whatever the model wrote
-    """Return whether a value has a field's type and range."""
     if not isinstance(value, _TYPES[field["type"]]) or isinstance(value, bool) != (field["type"] == "boolean"):
         return False
     is_within: bool = field.get("minimum", value) <= value <= field.get("maximum", value)

@@ -97,12 +97,10 @@ class Expansion:
     scores: Mapping[ChunkId, float]
     #: In the question's order.
     named: Sequence[NamedDocument] = ()
-    #: By document.
     seeds: Mapping[UUID, float] = field(default_factory=dict)
     edges: Sequence[Edge] = ()
     entries: Mapping[UUID, Entry] = field(default_factory=dict)
     terms: Sequence[Term] = ()
-    #: Neighbours of the best hits.
     neighbours: Mapping[ChunkId, Lift] = field(default_factory=dict)
     #: The subgraph reached the row limit: it is traversed breadth-first.
     is_cut: bool = False
@@ -166,8 +164,6 @@ def _has_form_of(forms: set[str], lexeme: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """The best link between two documents for this question."""
-
     evidence: float
     edge: Edge
 
@@ -237,7 +233,6 @@ def _raised(hit: Hit, lifts: tuple[Lift, ...]) -> Hit:
 
 
 def _in_order(hits: Sequence[Hit], seats: Sequence[UUID]) -> Ranking:
-    """Return the hits by score; reserved slots rank first."""
     place = {document: number for number, document in enumerate(seats)}
     sitting: dict[UUID, Hit] = {}
     for hit in sorted(hits, key=lambda it: (-it.score, it.chunk_id)):

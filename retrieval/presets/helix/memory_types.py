@@ -18,7 +18,6 @@ _MAIL_TYPES: Final = frozenset({"email"})
 
 
 def _words(*words: str) -> re.Pattern[str]:
-    """Return a pattern of whole words; a path's and a file name's words count."""
     return re.compile(rf"(?<![^\W_])(?:{'|'.join(words)})(?![^\W_])", re.IGNORECASE)
 
 
@@ -37,7 +36,6 @@ _EPISODE: Final = _words(
 #: In this order: the minutes of a decision are a decision, the runbook of an incident a procedure.
 _NAMED: Final = ((MemoryType.DECISION, _DECISION), (MemoryType.PROCEDURAL, _PROCEDURE), (MemoryType.EPISODIC, _EPISODE))
 _TYPES: Final = frozenset(it.value for it in MemoryType)
-#: Number of cached documents.
 _CACHED: Final = 20_000
 
 

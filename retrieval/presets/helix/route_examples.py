@@ -82,7 +82,6 @@ class Routers:
     """Routers by model and examples, trained once, and retried after a failure; thread-safe."""
 
     clock: Callable[[], float] = monotonic
-    #: When the training began, and its future.
     _trained: dict[_Key, tuple[float, Future[Router]]] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 

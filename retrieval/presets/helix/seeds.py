@@ -19,7 +19,6 @@ class SeedChunks:
     chunks: frozenset[ChunkId]
     #: Documents whose first chunks are read too.
     begun: tuple[UUID, ...]
-    #: Named documents without a found chunk.
     unfound: frozenset[UUID]
     #: Maximum number of chunks, besides those of named documents.
     limit: int

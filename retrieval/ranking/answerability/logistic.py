@@ -61,7 +61,6 @@ class Sample:
     """One judged question's signals."""
 
     signals: Signals
-    #: Whether its passages held the answer.
     answerable: bool
     #: How much it counts.
     weight: float = 1.0
@@ -102,7 +101,6 @@ def uninformed(samples: Sequence[Sample], names: Sequence[str]) -> LogisticModel
 
 
 def _standardised(samples: Sequence[Sample], model: LogisticModel, names: Sequence[str]) -> Floats:
-    """Return a row per sample: 1 for the intercept, then its standardised signals, 0 where one is absent."""
     rows = [
         [
             1.0,
@@ -118,8 +116,6 @@ def _standardised(samples: Sequence[Sample], model: LogisticModel, names: Sequen
 
 @dataclass(frozen=True, slots=True)
 class _Loss:
-    """The penalised log-loss of a fit."""
-
     matrix: Floats
     labels: Floats
     counts: Floats

@@ -55,7 +55,6 @@ class Sentence:
 class Evidence:
     """What the signals are read from."""
 
-    #: The question without search syntax.
     question: str
     terms: QueryTerms
     rankings: Mapping[str, Ranking]
@@ -124,7 +123,6 @@ def _of_passage(passage: Passage, evidence: Evidence) -> list[Sentence]:
 
 
 def _coverage(evidence: Evidence) -> dict[str, float]:
-    """Return how much of the question's idf its passages hold; nothing for a question without a searchable term."""
     if not evidence.total or not evidence.passages:
         return {}
     held = evidence.held()

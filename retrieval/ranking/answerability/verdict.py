@@ -92,7 +92,6 @@ def verdict_of(confidence: float, config: AnswerabilityConfig) -> Verdict:
 
 
 def _absence(state: SearchState) -> Why:
-    """Return why there is no passage."""
     if not state.scope.included:
         return Why(Reason.NO_SCOPE, "No connection is in scope. Nothing was searched.")
     # A hit that access stopped, or that may be out of scope, is as if it had never been found.
@@ -119,7 +118,6 @@ def _weakness(state: SearchState, signals: Signals) -> Why:
 
 
 def _strength(signals: Signals) -> str:
-    """Return how much of the query the passages cover, and their best cosine."""
     cosine = f"the best cosine is {signals.get('cosine_best', 0.0):.2f}."
     if "coverage_passage" not in signals:
         return f"The query has no searchable term; {cosine}"

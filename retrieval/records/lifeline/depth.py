@@ -33,7 +33,6 @@ def deeper(state: SearchState, config: PresetConfig, chunks: int, *, is_cut: boo
 
 
 def _depth(complexity: int, cap: int, section: SectionState, config: ConsolidatedConfig, is_cut: bool) -> int:  # noqa: FBT001 -- as its caller
-    """Return how many chunks would be reranked, or read, by a section of that complexity."""
     top_k = adaptive_top_k(complexity, cap=cap, documents=section.documents, config=config.depth, health=section.health)
     if not is_cut:
         return over_fetched(top_k, cap=cap, config=config.depth)

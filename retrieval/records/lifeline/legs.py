@@ -107,7 +107,6 @@ def _left_out(look: Look) -> tuple[str, str] | None:
 
 
 def _failure(look: Look) -> str:
-    """Return why a leg gave nothing at all; empty for one that did its work."""
     if look.span.stage == "dense" and look.state.vector is None:
         return "the query could not be embedded"
     return next((_clause(note.text) for note in look.span.notes if note.degraded), "")
@@ -146,7 +145,6 @@ def _found_sparse(look: Look) -> tuple[str, ...]:
 
 
 def _missed_bm25(look: Look) -> tuple[str, str]:
-    """Return why the BM25 leg did not return a chunk, as far as PostgreSQL can tell."""
     if look.hit is None or not look.hit.matches:
         return f"it contains none of {_words([term.lexeme for term in look.state.terms.terms])}", ""
     depth = len(look.ranking)
@@ -159,7 +157,6 @@ def _held_lexemes(look: Look) -> list[str]:
 
 
 def _missed_dense(look: Look) -> tuple[str, str]:
-    """Return why the vector leg did not return a chunk."""
     if look.cosine is None:
         return "it has no vector in the searched index yet", "The next sync or index build adds its vector."
     depth, place = look.config.dense.depth, look.place
@@ -173,7 +170,6 @@ def _missed_dense(look: Look) -> tuple[str, str]:
 
 
 def _missed_fulltext(look: Look) -> tuple[str, str]:
-    """Return why the full-text leg did not return a chunk."""
     if not look.state.terms.terms:
         return "the query has no searchable term", ""
     if look.hit is None or not look.hit.matches:

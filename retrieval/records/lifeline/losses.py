@@ -189,7 +189,6 @@ def _tokens_before(loss: Loss) -> list[int]:
 
 
 def _name(hit: Hit | None, scope: AccessScope) -> str:
-    """Return a hit's title in quotes, if the scope lets it be read."""
     if hit is None or hit.facts is None or not scope.allows(hit.facts.connection_id):
         return "another chunk"
     return f"\N{LEFT DOUBLE QUOTATION MARK}{hit.facts.title}\N{RIGHT DOUBLE QUOTATION MARK}"

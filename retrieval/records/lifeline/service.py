@@ -113,7 +113,6 @@ def _not_indexed(item: SyncItem, outcome: SearchOutcome, reader: Reader) -> Life
 
 
 def _outside(found: _Found, outcome: SearchOutcome, reader: Reader) -> Lifeline:
-    """Return the way of a document that the search's principal may not see, or that the search left out."""
     is_left_out = found.inclusion is not None
     opened = _opened_by(found.exclusion) if found.exclusion and reader.is_admin else ""
     shut = Step(ACCESS, StepState.DROPPED, "outside the user's access", opened)
@@ -149,7 +148,6 @@ def _opened_by(excluded: ExcludedConnection) -> str:
 
 
 def _inside(found: _Found, outcome: SearchOutcome) -> Lifeline:
-    """Return the way of a document that was searched."""
     journey = Journey.of(found.document.pk, outcome.state, outcome.config)
     evidence = _evidence(found.document.pk, journey)
     first = _indexed(found, evidence.probe)
@@ -206,7 +204,6 @@ def _probed(journey: Journey) -> probe.Probed:
 
 
 def _read(chunk_ids: set[ChunkId], probed: probe.Probed) -> Ranking:
-    """Return chunks with their facts, matches and exact signals."""
     return store.complete(
         tuple(Hit(chunk_id, 0.0, ScoreType.RRF) for chunk_id in sorted(chunk_ids)),
         vector=probed.vector,

@@ -70,7 +70,6 @@ class Lifeline:
     document_id: UUID
     #: Empty where the reader may know that it exists but not what it is.
     title: str
-    #: Its connection's name.
     source: str
     steps: tuple[Step, ...]
     #: The grant that opens it to the search's principal, or the rule that keeps it from them.

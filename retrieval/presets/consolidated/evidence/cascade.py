@@ -58,7 +58,6 @@ class Tier(StrEnum):
     COMPARTMENT = "compartment_sweep"
     #: In every embedding index.
     INDEXES = "index_sweep"
-    #: By text only.
     LEXICAL = "lexical"
 
 
@@ -121,7 +120,6 @@ class TierResult:
     is_expected: bool
     seconds: float
     waited_seconds: float
-    #: Class of the error that ended it; empty for none.
     error: str = ""
 
     def event(self) -> dict[str, object]:
@@ -145,7 +143,6 @@ class Recovered:
     """The result of the cascade."""
 
     hits: Ranking = ()
-    #: The tier that found the hits; None without hits.
     tier: Tier | None = None
     results: tuple[TierResult, ...] = ()
     #: Whether the time was up before all tiers were tried.
@@ -167,7 +164,6 @@ class CascadeWorld:
 
     clock: Callable[[], float]
     sleep: Callable[[float], None]
-    #: Returns a random number from 0 to 1.
     draw: Callable[[], float]
     remaining_seconds: Callable[[], float]
     #: Errors that fail a tier but not the cascade.
@@ -207,11 +203,9 @@ class Cascade:
         return self._ended(is_cut_short=False)
 
     def _ended(self, *, is_cut_short: bool) -> Recovered:
-        """Return the result if no tier was accepted: the few hits of the structure tier."""
         return Recovered(self._aside, Tier.STRUCTURE if self._aside else None, tuple(self._results), is_cut_short)
 
     def _tried(self, tier: Tier, attempt: int, waited: float) -> Ranking:
-        """Return the hits of an accepted tier; none of a failed one."""
         started = self.world.clock()
         found: Ranking = ()
         error = ""

@@ -61,7 +61,6 @@ class TightenHint:
 
     #: Minimum nearness after the cut; None for no cut.
     floor: float | None = None
-    #: Number of scores before the cliff.
     cliff_position: int | None = None
     skip: TightenSkip | None = None
 

@@ -58,5 +58,4 @@ def min_slots(hit: Hit, hits: Ranking, *, type_of: Callable[[Hit], str], config:
 
 
 def _limit(share: float, slots: int) -> int:
-    """Return a share of the slots, at least one."""
     return max(1, math.ceil(share * slots - 1e-9))

@@ -98,7 +98,6 @@ class PhasedPipeline(Pipeline):
 
 
 def _shown(state: SearchState) -> SearchState:
-    """Return the state without hits that lack the second access check."""
     if state.access_checked or not state.hits:
         return state
     text = f"{len(state.hits)} hits without a second access check were dropped."
@@ -106,7 +105,6 @@ def _shown(state: SearchState) -> SearchState:
 
 
 def _run(phase: Phase, state: SearchState) -> tuple[SearchState, bool]:
-    """Return the state after a phase, and whether it was completed."""
     for stage in phase.stages:
         if stage.optional and state.deadline.is_soft and not phase.is_closing:
             state = marked(state, stage.name, f"skipped_{stage.name}", "Skipped to meet the deadline.")

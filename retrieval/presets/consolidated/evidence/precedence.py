@@ -8,7 +8,6 @@ from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit, Ranking
 from retrieval.ranking.blend import on_unit_scale
 
-#: The signal with a hit's boost.
 PRECEDENCE: Final = "precedence"
 
 

@@ -8,7 +8,6 @@ from retrieval.engine.state import Drop, DropReason
 from retrieval.engine.types import Hit, Ranking
 from retrieval.presets.consolidated.evidence.recovery import is_recovered
 
-#: The signal of a protected hit.
 PROTECTED: Final = "protected"
 
 

@@ -49,7 +49,6 @@ def cut_with_quota(
 
 
 def _reserved(hits: Ranking, top_k: int, type_of: Callable[[Hit], str], config: QuotaConfig) -> set[int]:
-    """Return the indexes of the hits with reserved slots."""
     by_type: dict[str, list[int]] = {}
     for place, hit in enumerate(hits):
         by_type.setdefault(type_of(hit), []).append(place)

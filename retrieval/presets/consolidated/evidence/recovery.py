@@ -11,7 +11,6 @@ from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import ChunkId, Hit, Ranking
 from retrieval.presets.consolidated.evidence.sections import Section
 
-#: The signal of a recovered hit.
 RECOVERED: Final = "recovered"
 #: The signal of a hit outside the request's filter.
 BEYOND_FILTER: Final = "beyond_filter"
@@ -20,7 +19,6 @@ SOURCE_RESULT: Final = "source_recovery_result"
 _CHOICE: Final = 2
 _EVERYTHING: Final = RequestFilter()
 
-#: Compartment, source type and filter.
 _Key = tuple[str, str, RequestFilter]
 
 
@@ -66,7 +64,6 @@ class Diagnosis(StrEnum):
     RECOVERED = "recovered"
     #: Searched and not found.
     ABSENT = "absent"
-    #: Another section found none; not searched again.
     KNOWN_ABSENT = "known_absent"
     #: Another section was still searching when the time was up.
     STILL_LOOKING = "still_looking"
@@ -81,11 +78,9 @@ class SourceResult:
     source_type: str
     #: The searched connections of the compartment. Its name is left out, since events outlive grants.
     connections: tuple[int, ...]
-    #: Found chunks, those of the pool included.
     found: int
     diagnosis: Diagnosis
     seconds: float
-    #: Class of the error that ended it; empty for none.
     error: str = ""
 
     def event(self) -> dict[str, object]:
@@ -146,7 +141,6 @@ class Diagnoses:
 
     @contextmanager
     def _turn(self, key: _Key, wait_seconds: float) -> Iterator[bool]:
-        """Hold the lock of a key; yield whether it was acquired in time."""
         with self._lock:
             turn = self._looking.setdefault(key, Lock())
         is_mine = turn.acquire(timeout=max(0.0, wait_seconds))

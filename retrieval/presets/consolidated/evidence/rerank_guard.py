@@ -127,7 +127,6 @@ class RerankGuards:
         self.figures = RerankFigures()
         self._clock = clock
         self._lock = Lock()
-        #: Each guard with its configuration.
         self._guards: dict[tuple[str, str], tuple[_Numbers, RerankGuard]] = {}
 
     def guard(self, reranker: Reranker, breaker: BreakerConfig, plan: RerankPlanConfig) -> RerankGuard:

@@ -12,7 +12,6 @@ from retrieval.errors import TunablesError
 from retrieval.presets.consolidated.evidence.section_set import Defaults, SectionSet, SourceType
 from retrieval.presets.consolidated.evidence.sections import FIELDS, NUMBERS, TEXTS, TYPE_FLOORS, TYPE_LISTS, Section
 
-#: The shipped section sets.
 SHIPPED: Final = ("property_memo", "report")
 _MAX_SECTIONS: Final = 100
 _DECLARED: Final = {facts.name: facts for facts in Section.declared()}
@@ -87,7 +86,6 @@ class _Reading:
         return tuple(section for section in read if section is not None)
 
     def _section(self, place: int, written: object, defaults: Defaults) -> Section | None:
-        """Return a section; its problems are listed under its name, or its number without one."""
         name = written.get("name") if isinstance(written, Mapping) else None
         where = name if isinstance(name, str) and name.isidentifier() else f"sections.{place}"
         before = len(self.problems)
@@ -105,7 +103,6 @@ class _Reading:
             return None
 
     def _values(self, where: str, table: Mapping[str, object]) -> dict[str, object]:
-        """Return a section's own fields."""
         read = {
             **dict.fromkeys(TEXTS, self._text),
             **dict.fromkeys(TYPE_LISTS, self._names),
@@ -160,5 +157,4 @@ class _Reading:
 
 
 def _problem(error: ConfigError) -> str:
-    """Return an error's sentence to follow a name."""
     return f"does not fit: {str(error).rstrip('.')}"

@@ -32,7 +32,6 @@ class SourceType:
 class Defaults:
     """The default values of sections."""
 
-    #: Numbers of a section, by name.
     numbers: Mapping[str, float] = field(default_factory=dict)
     never_recovered: tuple[str, ...] = ()
 
@@ -114,7 +113,6 @@ class SectionSet:
 
 
 def _written(section: Section, defaults: Defaults) -> dict[str, object]:
-    """Return a section's fields without defaults."""
     left_out = defaults.values
     own = {name: getattr(section, name) for name in FIELDS}
     return {name: _plain(value) for name, value in own.items() if name not in left_out or value != left_out[name]}

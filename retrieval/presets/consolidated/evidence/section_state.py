@@ -13,7 +13,6 @@ from retrieval.presets.consolidated.evidence.recovery import Diagnoses
 from retrieval.presets.consolidated.evidence.section_set import SectionSet
 from retrieval.presets.consolidated.evidence.sections import Section
 
-#: The set with the policy of plain questions.
 PLAIN: Final = "question"
 #: The hint of a pool without floors, such as a recovered one.
 UNDECIDED: Final = TightenHint(skip=TightenSkip.INPUTS)

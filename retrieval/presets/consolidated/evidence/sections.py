@@ -108,7 +108,6 @@ class Section(Tunables):
             yield name, f"must not exceed {bound} together"
 
 
-#: The fields of a section that are numbers, and those that are names of source types.
 NUMBERS: Final = tuple(facts.name for facts in Section.declared())
 TYPE_LISTS: Final = ("required", "optional", "never_recovered")
 TYPE_FLOORS: Final = ("quantity_floors", "survivor_floors")

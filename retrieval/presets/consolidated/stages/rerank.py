@@ -41,8 +41,6 @@ class CrossEncoding:
 
 @dataclass(frozen=True, slots=True)
 class _Scored:
-    """The scores of a cross-encoder for a pool."""
-
     scores: Mapping[int, float]
     failed_batches: int
     seconds: float
@@ -126,7 +124,6 @@ class RerankSection(BaseStage):
         reason: RerankSkip,
         error: RerankError | None = None,
     ) -> SearchState:
-        """Return the state in the fallback's order, with the reason why the cross-encoder was skipped."""
         remaining_ms = 1000 * state.deadline.leg_seconds
         if reason is RerankSkip.BUDGET:
             cross.guard.chunk_time.skipped()

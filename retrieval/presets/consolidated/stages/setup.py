@@ -95,7 +95,6 @@ class SetUpSection(BaseStage):
         )
 
     def _counted(self, state: SearchState, requested: RequestFilter) -> tuple[ScopeCounts, Health]:
-        """Return the counts and the health of the scope; raise SearchTimeoutError."""
         depth, scope = self.depth, state.scope
         if not scope.connection_ids:
             return ScopeCounts(0), Health.GOOD
@@ -185,7 +184,6 @@ def scope_health(counts: ScopeCounts, failing: frozenset[str], config: DepthConf
 
 
 def _shows_health(section: SectionState, is_admin: bool) -> bool:  # noqa: FBT001
-    """Return whether a reader of the trace may see the health of the scope."""
     return is_admin or section.health is not Health.DEGRADED
 
 

@@ -88,7 +88,6 @@ class RecoverSources(BaseStage):
         return state
 
     def _recovered(self, missing: Missing, state: SearchState, section: SectionState) -> SearchState:
-        """Return the state with the hits of a missing type in all compartments in scope."""
         limit = wanted(missing, section.ask.section, limit=self.config.max_protected)
         connections: dict[str, list[int]] = defaultdict(list)
         for it in state.scope.included:
@@ -119,7 +118,6 @@ class RecoverSources(BaseStage):
         state: SearchState,
         section: SectionState,
     ) -> tuple[Ranking, SourceResult]:
-        """Return the hits of a missing type in one compartment, with the result of the search."""
         clock, request_filter = state.deadline.clock, _searched(state, section)
         started = clock()
         until = started + min(self.config.ceiling_seconds, state.deadline.leg_seconds)
@@ -158,7 +156,6 @@ class RecoverSources(BaseStage):
         return hits, result
 
     def _read(self, found: Ranking, state: SearchState, section: SectionState) -> tuple[Ranking, str]:
-        """Return the completed and checked hits, and the class of an error; empty without one."""
         if not found:
             return (), ""
         reading = replace(state, hits=found, filter=_searched(state, section), prefetch={})

@@ -87,7 +87,6 @@ class JudgeRelevance(BaseStage):
         return self._cut(replace(state, hits=hits, notes=notes, events=events), judged.by_chunk)
 
     def _judged(self, hits: Ranking, state: SearchState) -> Judged:
-        """Return the language model's scores; raise JudgingError."""
         if self.judge is None:
             raise NoJudgeError
         left = state.deadline.leg_seconds - self.config.reserve_ms / 1000

@@ -53,7 +53,6 @@ class Neighbours(BaseStage):
     """
 
     config: NeighboursConfig
-    #: Maximum number of primary hits.
     top: int
     #: Chunks of a lower quality are boilerplate.
     min_quality: float

@@ -48,7 +48,6 @@ class PackContext(BaseStage):
     """
 
     config: ContextConfig
-    #: Maximum number of primary hits.
     top: int
     #: Returns the answering model's token counter, given the connections of the packed hits; None without one.
     answerer_counter: Callable[[frozenset[int]], TokenCounter | None]
@@ -102,7 +101,6 @@ class PackContext(BaseStage):
         )
 
     def _counter(self, primaries: Ranking) -> tuple[TokenCounter, tuple[Note, ...]]:
-        """Return the counter for a context with these hits, and a note if the answering model's failed."""
         try:
             counter = self.answerer_counter(frozenset(hit.chunk.connection_id for hit in primaries))
         except CoreCubeError:

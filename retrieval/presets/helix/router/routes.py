@@ -88,7 +88,6 @@ class Router:
     centroids: NDArray[np.float32]
     #: The mean of all examples, shape (dim,).
     common: Vector
-    #: Fingerprint of the examples.
     version: str = ""
 
     @classmethod

@@ -76,7 +76,6 @@ def _midnight(moment: datetime) -> datetime:
 
 
 def _begin(unit: str, now: datetime) -> datetime:
-    """Return when the day, week, month, quarter or year of a moment began."""
     day = _midnight(now)
     if unit == "week":
         return day - timedelta(days=day.weekday())

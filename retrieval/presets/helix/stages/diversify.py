@@ -73,7 +73,6 @@ class Diversify(BaseStage):
 
 
 def _unit_vectors(hits: Ranking) -> NDArray[np.float32]:
-    """Return the unit vectors of hits, shape (n, dim); zeros for a hit without one."""
     stored = [hit.chunk.vector for hit in hits]
     none = bytes(max(map(len, stored)))
     halves = np.frombuffer(b"".join(vector or none for vector in stored), _HALF)

@@ -112,7 +112,6 @@ class Expand(BaseStage):
         )
 
     def _edges(self, found: graph.Subgraph, wanted: SeedChunks, scores: Mapping[ChunkId, float]) -> list[Edge]:
-        """Return the links from the seeds' chunks."""
         read = wanted.of(found.seeds, scores)
         return [
             *shared_name_links(read, found.holders),

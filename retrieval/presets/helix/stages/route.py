@@ -106,7 +106,6 @@ class Route(BaseStage):
         return known_projects(state.scope, timeout_seconds=state.deadline.leg_seconds)
 
     def _known_projects(self, state: SearchState) -> Sequence[str]:
-        """Return the known projects, prefetched if possible."""
         try:
             return state.prefetched(self.name, partial(self.projects, state))
         except DatabaseUnavailableError:
@@ -114,7 +113,6 @@ class Route(BaseStage):
             return self.projects(state)
 
     def _narrowed(self, state: SearchState, routing: Routing) -> SearchState:
-        """Return the state with its filter narrowed to the time and project in the question."""
         text = state.query.plain_text or state.query.retrieval_text
         seconds = state.deadline.leg_seconds
         said = time_in(text, state.now)

@@ -159,7 +159,6 @@ class RankSignals(BaseStage):
         return replace(state, hits=hits, weights=weights, parts=parts, notes=(*state.notes, note))
 
     def _measured(self, state: SearchState) -> tuple[Hit, ...]:
-        """Return the hits with the raw values of the five signals; missing ones are absent."""
         searched = _searched(state)
         legs = query_weights(state.hits, self.config.blend, ran={_SIDES.get(leg, leg) for leg in searched})
         similarities = similarity(state.hits, legs, min_cosine_span=self.config.min_cosine_span)
@@ -204,7 +203,6 @@ class RankSignals(BaseStage):
 
 
 def _searched(state: SearchState) -> set[str]:
-    """Return the legs that searched, for the question or for rephrasings."""
     return {leg_of(ranking) for ranking in state.rankings}
 
 
