@@ -1,13 +1,16 @@
 """The viewer of a page and its principal, for all views."""
 
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Sequence
+from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec
 from urllib.parse import urlsplit
 
 from django.contrib.auth.views import redirect_to_login
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render, resolve_url
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import HttpResponseClientRedirect
 
 from corecube import audit
@@ -64,6 +67,26 @@ def admins_only(view: _View[_P]) -> _View[_P]:
         return view(request, *args, **kwargs)
 
     return guarded
+
+
+def user_page(*methods: str, varies: bool = False) -> Callable[[_View[_P]], _View[_P]]:
+    """Restrict a view to signed-in users and these methods; its response is never cached.
+
+    `varies` is for a view that answers htmx with a fragment at the same address.
+    """
+    return partial(_guarded, methods, signed_in, varies=varies)
+
+
+def admin_page(*methods: str, varies: bool = False) -> Callable[[_View[_P]], _View[_P]]:
+    """Restrict a view as `user_page` does, but to admins."""
+    return partial(_guarded, methods, admins_only, varies=varies)
+
+
+def _guarded(
+    methods: Sequence[str], guard: Callable[[_View[_P]], _View[_P]], view: _View[_P], *, varies: bool
+) -> _View[_P]:
+    shown = vary_on_headers("HX-Request")(view) if varies else view
+    return require_http_methods(list(methods))(guard(never_cache(shown)))
 
 
 def wants_fragment(request: HtmxHttpRequest) -> bool:

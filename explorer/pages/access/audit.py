@@ -1,21 +1,27 @@
 """The audit log, for admins."""
 
-from collections.abc import AsyncIterator
-from typing import Final
+import csv
+import io
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, Self
 
 from asgiref.sync import sync_to_async
 from django.db.models import QuerySet
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
 
 from corecube import audit as log
 from corecube.http import HtmxHttpRequest
 from corecube.models import AuditEvent
-from explorer.pages.access.audit_panels import CSV_HEADER, AuditFilter, audit_row, csv_lines
-from explorer.viewer import admins_only, viewer_of
+from explorer.viewer import admin_page, viewer_of
 
+CSV_HEADER: Final = ("at", "actor", "action", "subject", "details")
+#: Spreadsheets interpret cells that start with one of these as formulas.
+_FORMULA_PREFIXES: Final = ("=", "+", "-", "@", "\t", "\r")
+_MAX_DIGITS: Final = 18
+_MAX_FILTER_LENGTH: Final = 200
 _PAGE_SIZE: Final = 50
 #: Rows per query of an export.
 _BATCH_SIZE: Final = 1000
@@ -23,9 +29,110 @@ _BATCH_SIZE: Final = 1000
 _SUGGESTION_EVENTS: Final = 2000
 
 
-@require_GET
-@admins_only
-@never_cache
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """The filters in the query string."""
+
+    #: Prefix of the action: "grant." or "grant.changed".
+    action: str = ""
+    #: Username.
+    actor: str = ""
+    #: Part of the subject.
+    subject: str = ""
+    since: datetime | None = None
+    #: Events before this id; None for the newest.
+    before: int | None = None
+
+    @classmethod
+    def read(cls, query: Mapping[str, str]) -> Self:
+        """Return the filters of a query string; invalid values are ignored."""
+        before = query.get("before", "")
+        return cls(
+            action=_plain(query.get("action", "")),
+            actor=_plain(query.get("actor", "")),
+            subject=_plain(query.get("subject", "")),
+            since=_day(query.get("since", "")),
+            before=int(before) if before.isdecimal() and len(before) <= _MAX_DIGITS else None,
+        )
+
+    @property
+    def day(self) -> str:
+        """The first day as the value of a date input."""
+        return f"{self.since:%Y-%m-%d}" if self.since else ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it filters nothing."""
+        return not any((self.action, self.actor, self.subject, self.since))
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """One event."""
+
+    id: int
+    at: datetime
+    actor: str
+    action: str
+    subject: str
+    #: Name and value of each detail, as text.
+    details: tuple[tuple[str, str], ...]
+
+
+def audit_row(event: AuditEvent) -> AuditRow:
+    """Return an event's row; its actor must be read already."""
+    return AuditRow(
+        id=event.pk,
+        at=event.at,
+        actor=event.actor.username if event.actor else "",
+        action=event.action,
+        subject=event.subject,
+        details=tuple(
+            (name.replace("_", " "), _value(value)) for name, value in sorted(event.details.items(), key=_sort_key)
+        ),
+    )
+
+
+def csv_lines(events: Iterable[AuditEvent]) -> str:
+    """Return events as lines of a CSV file."""
+    out = io.StringIO()
+    for event in events:
+        row = audit_row(event)
+        details = "; ".join(f"{name}: {value}" for name, value in row.details)
+        cells = (row.at.astimezone(UTC).isoformat(timespec="seconds"), row.actor, row.action, row.subject, details)
+        csv.writer(out).writerow(f"'{it}" if it.startswith(_FORMULA_PREFIXES) else it for it in cells)
+    return out.getvalue()
+
+
+def _sort_key(detail: tuple[str, object]) -> tuple[int, str]:
+    """Sort "before" first, then "after", then the rest by name."""
+    return {"before": 0, "after": 1}.get(detail[0], 2), detail[0]
+
+
+def _value(value: object) -> str:
+    """Return a detail as text: lists with commas, objects as pairs."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_value(part)}" for name, part in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_value, value)) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None else str(value)
+
+
+def _plain(text: str) -> str:
+    # PostgreSQL does not accept NUL.
+    return text.replace("\0", "").strip()[:_MAX_FILTER_LENGTH]
+
+
+def _day(text: str) -> datetime | None:
+    try:
+        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+@admin_page("GET")
 def audit(request: HtmxHttpRequest) -> HttpResponse:
     """Show the events, newest first, a page at a time."""
     filters = AuditFilter.read(request.GET)
@@ -42,9 +149,7 @@ def audit(request: HtmxHttpRequest) -> HttpResponse:
     return render(request, "explorer/access/audit.html", context)
 
 
-@require_GET
-@admins_only
-@never_cache
+@admin_page("GET")
 def export(request: HtmxHttpRequest) -> HttpResponse:
     """Stream the filtered events as a CSV file, read in batches."""
     filters = AuditFilter.read(request.GET)

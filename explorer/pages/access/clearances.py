@@ -8,8 +8,7 @@ from django.db.models import Count
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST
 
 from corecube.errors import ConflictError
 from corecube.grants import GrantChange, Holder, level_named, set_clearance
@@ -26,14 +25,12 @@ from explorer.pages.access.clearance_panels import (
     people_note,
     row,
 )
-from explorer.viewer import admins_only, viewer_of, wants_fragment
+from explorer.viewer import admin_page, admins_only, viewer_of, wants_fragment
 
 _MAX_DIGITS: Final = 18
 
 
-@require_GET
-@admins_only
-@never_cache
+@admin_page("GET")
 def clearances(request: HtmxHttpRequest) -> HttpResponse:
     """Show the clearances of all groups, and of users with individual grants."""
     compartments = list(Compartment.objects.prefetch_related("connections"))

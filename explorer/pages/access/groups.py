@@ -6,7 +6,6 @@ from django.db.models import Count
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from corecube import groups as group_services
@@ -22,7 +21,7 @@ from explorer.pages.access.clearance_panels import clearances_of, columns, row
 from explorer.pages.access.clearances import last_change
 from explorer.pages.access.forms import ClaimForm, GroupForm
 from explorer.pages.access.people_panels import reach_summary, user_row
-from explorer.viewer import admins_only, viewer_of
+from explorer.viewer import admin_page, admins_only, viewer_of
 
 #: Listed members, and suggested usernames.
 _MAX_MEMBERS = 500
@@ -54,9 +53,7 @@ def new_group(request: HtmxHttpRequest) -> HttpResponse:
     return render(request, "explorer/access/group_new.html", context, status=422 if form.errors else 200)
 
 
-@require_http_methods(["GET", "POST"])
-@admins_only
-@never_cache
+@admin_page("GET", "POST")
 def group(request: HtmxHttpRequest, group_id: int) -> HttpResponse:
     """Show a group: its members and clearances. A POST renames it."""
     found = get_object_or_404(Group, pk=group_id)

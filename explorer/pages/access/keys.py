@@ -9,8 +9,7 @@ from django.db.models import F, Q, QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_http_methods
 
 from corecube.access import Principal, scope_for
 from corecube.forwarding import allow_forwarding, stop_forwarding
@@ -19,25 +18,21 @@ from corecube.keys import KeyState, issue_key, key_state, revoke_key, visible_co
 from corecube.models import ApiKey, User
 from explorer.pages.access.forms import KeyForm
 from explorer.pages.access.key_panels import KeyRow, Visible, key_row
-from explorer.viewer import admins_only, signed_in, viewer_of
+from explorer.viewer import admin_page, signed_in, user_page, viewer_of
 
 #: Listed active keys, and listed revoked or expired ones.
 _MAX_KEYS: Final = 500
 _MAX_ENDED: Final = 100
 
 
-@require_GET
-@admins_only
-@never_cache
+@admin_page("GET")
 def keys(request: HtmxHttpRequest) -> HttpResponse:
     """List all keys."""
     context = {"section": "keys", "is_all": True, "is_admin": True, **_lists(ApiKey.objects.all(), None)}
     return render(request, "explorer/access/keys.html", context)
 
 
-@require_GET
-@signed_in
-@never_cache
+@user_page("GET")
 def own_keys(request: HtmxHttpRequest) -> HttpResponse:
     """List the viewer's own keys."""
     viewer = viewer_of(request)
@@ -46,9 +41,7 @@ def own_keys(request: HtmxHttpRequest) -> HttpResponse:
     return render(request, "explorer/access/keys.html", context)
 
 
-@require_http_methods(["GET", "POST"])
-@signed_in
-@never_cache
+@user_page("GET", "POST")
 def new_key(request: HtmxHttpRequest) -> HttpResponse:
     """Issue a key. Only the response to the POST contains the secret."""
     viewer = viewer_of(request)
@@ -83,9 +76,7 @@ def revoke(request: HtmxHttpRequest, key_id: UUID) -> HttpResponse:
     return render(request, "explorer/access/key_revoke.html", context)
 
 
-@require_http_methods(["GET", "POST"])
-@admins_only
-@never_cache
+@admin_page("GET", "POST")
 def forwarding(request: HtmxHttpRequest, key_id: UUID) -> HttpResponse:
     """Show whether a key acts for other users. A POST allows it and shows a new secret once, or stops it."""
     key = ApiKey.objects.filter(pk=key_id).select_related("user").first()

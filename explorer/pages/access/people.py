@@ -10,9 +10,8 @@ from django.db.models import Q
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_GET, require_POST
 
 from corecube import audit, people
 from corecube.access import Principal, scope_for
@@ -27,7 +26,7 @@ from explorer.pages.access.clearances import last_change
 from explorer.pages.access.forms import GroupsForm, NamesForm, NewUserForm
 from explorer.pages.access.keys import key_rows
 from explorer.pages.access.people_panels import reach_summary, user_row
-from explorer.viewer import admins_only, viewer_of
+from explorer.viewer import admin_page, admins_only, viewer_of
 
 MAX_USERS: Final = 200
 
@@ -53,10 +52,8 @@ def users(request: HtmxHttpRequest) -> HttpResponse:
     return render(request, "explorer/access/users.html", context)
 
 
-@require_http_methods(["GET", "POST"])
 @sensitive_post_parameters("password")
-@admins_only
-@never_cache
+@admin_page("GET", "POST")
 def new_user(request: HtmxHttpRequest) -> HttpResponse:
     """Add a user. Without a password, the response shows once a link with which the user sets one."""
     form = NewUserForm(request.POST or None)
@@ -75,9 +72,7 @@ def new_user(request: HtmxHttpRequest) -> HttpResponse:
     return render(request, "explorer/access/user_new.html", context, status=422 if form.errors else 200)
 
 
-@require_http_methods(["GET", "POST"])
-@admins_only
-@never_cache
+@admin_page("GET", "POST")
 def user(request: HtmxHttpRequest, user_id: int) -> HttpResponse:
     """Show a user: groups, grants, keys and, audited, their access by rule. A POST changes their name."""
     found = get_object_or_404(User, pk=user_id)
@@ -127,9 +122,7 @@ def change_admin(request: HtmxHttpRequest, user_id: int) -> HttpResponse:
     return _changed(request, user_id, result, lambda it, by: people.set_admin(it, is_admin=is_admin, actor=by))
 
 
-@require_POST
-@admins_only
-@never_cache
+@admin_page("POST")
 def new_link(request: HtmxHttpRequest, user_id: int) -> HttpResponse:
     """Show once a link with which a user sets a password."""
     return _link_page(request, get_object_or_404(User, pk=user_id), is_new=False)

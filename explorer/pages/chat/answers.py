@@ -7,8 +7,6 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_POST
 
 from corecube import audit
 from corecube.access import Principal, scope_for
@@ -16,16 +14,14 @@ from corecube.errors import CoreCubeError, InvalidRequestError, NotFoundError
 from corecube.http import HtmxHttpRequest
 from explorer.pages.chat.panels import passage_panel
 from explorer.pages.chat.views import answering, own_answer, render_exchange
-from explorer.viewer import signed_in, viewer_of, wants_fragment
+from explorer.viewer import user_page, viewer_of, wants_fragment
 from retrieval.answers.conversations.asking import retry
 from retrieval.answers.conversations.feedback import rate_answer, rate_citation
 from retrieval.answers.conversations.reading import exchange_of
 from retrieval.models import Message
 
 
-@require_GET
-@signed_in
-@never_cache
+@user_page("GET")
 def answer(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) -> HttpResponse:
     """Show one question with its current answer: the fragment that replaces a stream at its end."""
     found = own_answer(viewer_of(request), conversation_id, message_id)
@@ -34,18 +30,14 @@ def answer(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) ->
     return render_exchange(request, found)
 
 
-@require_POST
-@signed_in
-@never_cache
+@user_page("POST")
 def retry_answer(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) -> HttpResponse:
     """Answer a question again and replace its answer."""
     found = own_answer(viewer_of(request), conversation_id, message_id)
     return answering(request, retry(found))
 
 
-@require_POST
-@signed_in
-@never_cache
+@user_page("POST")
 def rate(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) -> HttpResponse:
     """Store a rating: `rating` is 1, -1, or 0 to clear it; `number` is a passage of the answer."""
     found = own_answer(viewer_of(request), conversation_id, message_id)
@@ -75,9 +67,7 @@ def _rated(answer: Message, sent: QueryDict) -> dict[str, Any]:
     return {"rating": rating, "number": number, "about": "this answer" if number is None else f"source {number}"}
 
 
-@require_GET
-@signed_in
-@never_cache
+@user_page("GET")
 def passage(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID, number: int) -> HttpResponse:
     """Show a passage with its neighbours for the side panel; without scripts, redirect to its document.
 

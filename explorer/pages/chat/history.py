@@ -8,15 +8,13 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_POST
 
 from corecube.errors import InvalidRequestError
 from corecube.http import HtmxHttpRequest
 from explorer import wording
 from explorer.pages.chat.panels import shelf_of
 from explorer.pages.chat.views import own_conversation
-from explorer.viewer import signed_in, viewer_of, wants_fragment
+from explorer.viewer import user_page, viewer_of, wants_fragment
 from retrieval.answers.conversations.export import as_json, as_markdown
 from retrieval.answers.conversations.reading import exchanges_of
 from retrieval.answers.conversations.shelf import delete_all, rename
@@ -28,9 +26,7 @@ _KINDS: Final = {
 }
 
 
-@require_GET
-@signed_in
-@never_cache
+@user_page("GET")
 def history(request: HtmxHttpRequest) -> HttpResponse:
     """List the viewer's conversations, the latest first; `find` searches their titles and questions."""
     find = request.GET.get("find", "")
@@ -40,9 +36,7 @@ def history(request: HtmxHttpRequest) -> HttpResponse:
     return render(request, "explorer/chat/_history.html", context | {"current": id_in(request.GET.get("current", ""))})
 
 
-@require_POST
-@signed_in
-@never_cache
+@user_page("POST")
 def rename_one(request: HtmxHttpRequest, conversation_id: UUID) -> HttpResponse:
     """Rename a conversation."""
     found = own_conversation(viewer_of(request), conversation_id)
@@ -53,9 +47,7 @@ def rename_one(request: HtmxHttpRequest, conversation_id: UUID) -> HttpResponse:
     return redirect("explorer:conversation", conversation_id=conversation_id)
 
 
-@require_POST
-@signed_in
-@never_cache
+@user_page("POST")
 def delete_one(request: HtmxHttpRequest, conversation_id: UUID) -> HttpResponse:
     """Delete a conversation permanently."""
     own_conversation(viewer_of(request), conversation_id).delete()
@@ -63,9 +55,7 @@ def delete_one(request: HtmxHttpRequest, conversation_id: UUID) -> HttpResponse:
     return redirect("explorer:chat")
 
 
-@require_POST
-@signed_in
-@never_cache
+@user_page("POST")
 def delete_everything(request: HtmxHttpRequest) -> HttpResponse:
     """Delete all of the viewer's conversations if `sure` confirms it."""
     if request.POST.get("sure") != "yes":
@@ -75,9 +65,7 @@ def delete_everything(request: HtmxHttpRequest) -> HttpResponse:
     return redirect("explorer:chat")
 
 
-@require_GET
-@signed_in
-@never_cache
+@user_page("GET")
 def export(request: HtmxHttpRequest, conversation_id: UUID, kind: str) -> HttpResponse:
     """Download a conversation, limited to what its user may read now."""
     viewer = viewer_of(request)

@@ -9,15 +9,13 @@ from uuid import UUID
 
 from django.http import HttpResponse, HttpResponseBase, HttpResponseRedirect, StreamingHttpResponse
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_POST
 
 from corecube.database import release_connection
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from explorer.pages.chat.conversation import problem_text
 from explorer.pages.chat.views import own_answer
-from explorer.viewer import signed_in, viewer_of, wants_fragment
+from explorer.viewer import user_page, viewer_of, wants_fragment
 from retrieval.answers.conversations.asking import stop
 from retrieval.answers.conversations.writing import POLL_SECONDS, Writing, begin, claimed, written
 from retrieval.answers.events import AnswerEvent, Cited, Done, Failed, Text
@@ -31,9 +29,7 @@ KEEP_ALIVE_SECONDS: Final = 10.0
 _KEEP_ALIVE: Final = b": keep-alive\n\n"
 
 
-@require_GET
-@signed_in
-@never_cache
+@user_page("GET")
 def stream(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) -> HttpResponseBase:
     """Write a waiting answer and stream its events; for any other answer send only that it is done.
 
@@ -52,9 +48,7 @@ def stream(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) ->
     return _events(_answer(writing))
 
 
-@require_POST
-@signed_in
-@never_cache
+@user_page("POST")
 def stop_answer(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) -> HttpResponse:
     """Stop an answer in any process, and its language model."""
     stop(own_answer(viewer_of(request), conversation_id, message_id))

@@ -9,8 +9,6 @@ from django.db import transaction
 from django.http import Http404, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from corecube.access import Principal, ScopeRequest, scope_for
 from corecube.errors import CoreCubeError, InvalidRequestError, NotFoundError
@@ -20,7 +18,7 @@ from corecube.scope import AccessScope
 from explorer.pages.chat.conversation import exchange_panel, exchange_panels, readers_text
 from explorer.pages.chat.panels import scope_words, shelf_of, source_choices
 from explorer.pages.explorer.examples import examples_for
-from explorer.viewer import signed_in, viewer_of, wants_fragment
+from explorer.viewer import user_page, viewer_of, wants_fragment
 from retrieval.answers.conversations.asking import ask, change, start
 from retrieval.answers.conversations.reading import exchange_of, exchanges_of
 from retrieval.answers.conversations.shelf import answer_of, conversation_of
@@ -31,9 +29,7 @@ from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 logger = logging.getLogger(__name__)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@signed_in
-@never_cache
+@user_page("GET", "HEAD", "POST")
 def new(request: HtmxHttpRequest) -> HttpResponse:
     """Show an empty page with `q` filled in; a POST starts a conversation with its question."""
     viewer = viewer_of(request)
@@ -50,9 +46,7 @@ def new(request: HtmxHttpRequest) -> HttpResponse:
     return answering(request, asked)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@signed_in
-@never_cache
+@user_page("GET", "HEAD", "POST")
 def conversation(request: HtmxHttpRequest, conversation_id: UUID) -> HttpResponse:
     """Show a conversation, limited to what its user may read now, or add a question; a 404 for another user's.
 

@@ -5,9 +5,6 @@ from typing import Any, Final, Self
 
 from django.conf import settings
 from django.http import HttpResponse, QueryDict
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
-from django.views.decorators.vary import vary_on_headers
 
 from corecube.access import Principal, scope_for
 from corecube.errors import CoreCubeError
@@ -22,7 +19,7 @@ from explorer.components.sections import has_sections, picker, query_of, section
 from explorer.components.sides import Question, Side, narrowing_of, opposite, read_side, run
 from explorer.pages.compare.panels import ComparePanel, compare_panel, side_choices
 from explorer.pages.explorer.search_lanes import completed
-from explorer.viewer import principal_for, render_page, signed_in, viewer_of
+from explorer.viewer import principal_for, render_page, user_page, viewer_of
 from retrieval.engine.stored_filter import filter_of, read_filter
 from retrieval.models import PresetVersion, SearchRecord
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
@@ -75,10 +72,7 @@ class Compared:
         return self.left.record or self.right.record
 
 
-@require_GET
-@signed_in
-@never_cache
-@vary_on_headers("HX-Request")
+@user_page("GET", varies=True)
 def compare(request: HtmxHttpRequest) -> HttpResponse:
     """Show two runs of one query side by side."""
     viewer = viewer_of(request)

@@ -8,10 +8,8 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_GET, require_http_methods
-from django.views.decorators.vary import vary_on_headers
+from django.views.decorators.http import require_GET
 
 from corecube.connections import InvalidConnectionError, change_connection, checked, create_connection
 from corecube.connectors.kinds import KINDS
@@ -23,7 +21,7 @@ from corecube.reach import AccessChange, ConnectionAccess, access_change, access
 from corecube.scope import Sensitivity
 from explorer.pages.connections.forms import ConnectionForm, DeleteConnectionForm
 from explorer.pages.connections.panels import access_summary, check_rows
-from explorer.viewer import admins_only, render_page, viewer_of
+from explorer.viewer import admin_page, admins_only, render_page, viewer_of
 from explorer.wording import counted
 from retrieval.ingest.enrich.wants import default_enrichment
 from retrieval.ingest.services import delete_connection, queue_sync, stored_counts
@@ -51,11 +49,8 @@ def new_connection(request: HtmxHttpRequest) -> HttpResponse:
     return render(request, "explorer/connections/connection_kinds.html", context)
 
 
-@require_http_methods(["GET", "POST"])
 @sensitive_post_parameters()
-@admins_only
-@never_cache
-@vary_on_headers("HX-Request")
+@admin_page("GET", "POST", varies=True)
 def new_connection_of(request: HtmxHttpRequest, kind: str) -> HttpResponse:
     """Test or add a connection of a kind; a new connection is synced at once, unless documents are sent to it."""
     if kind not in KINDS:
@@ -65,11 +60,8 @@ def new_connection_of(request: HtmxHttpRequest, kind: str) -> HttpResponse:
     return _edited(request, connection)
 
 
-@require_http_methods(["GET", "POST"])
 @sensitive_post_parameters()
-@admins_only
-@never_cache
-@vary_on_headers("HX-Request")
+@admin_page("GET", "POST", varies=True)
 def edit_connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Test or save the settings of a connection."""
     connection = get_object_or_404(Connection.objects.select_related("compartment"), slug=slug)
@@ -90,9 +82,7 @@ def connection_access(request: HtmxHttpRequest, slug: str = "") -> HttpResponse:
     return render(request, "explorer/connections/_connection_access.html", context)
 
 
-@require_http_methods(["GET", "POST"])
-@admins_only
-@never_cache
+@admin_page("GET", "POST")
 def remove_connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Show what is deleted with a connection; a POST with the slug entered deletes it."""
     connection = get_object_or_404(Connection.objects.select_related("compartment"), slug=slug)

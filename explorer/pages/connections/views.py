@@ -8,7 +8,6 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 from django.views.decorators.vary import vary_on_headers
 
@@ -20,7 +19,7 @@ from corecube.models import Connection
 from explorer.components.tunables_form import QualityForm, UploadForm
 from explorer.pages.connections.job_panels import SyncRow, dry_run_names, sync_row
 from explorer.pages.connections.panels import config_rows, connection_rows
-from explorer.viewer import admins_only, render_page, viewer_of, wants_fragment
+from explorer.viewer import admin_page, admins_only, render_page, viewer_of, wants_fragment
 from retrieval.ingest.jobs import job_states
 from retrieval.ingest.problems import retryable
 from retrieval.ingest.services import queue_sync, store_upload
@@ -77,10 +76,7 @@ def connection_progress(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     return render(request, "explorer/connections/_connection_progress.html", context)
 
 
-@require_GET
-@admins_only
-@never_cache
-@vary_on_headers("HX-Request")
+@admin_page("GET", varies=True)
 def connection_quality(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Preview which chunks of a connection a quality threshold drops; texts only for viewers with access."""
     connection = get_object_or_404(Connection, slug=slug)

@@ -8,9 +8,6 @@ from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
-from django.views.decorators.vary import vary_on_headers
 
 from corecube import audit
 from corecube.access import Principal, scope_for
@@ -27,15 +24,12 @@ from explorer.pages.documents.panels import (
     document_row,
     page_number,
 )
-from explorer.viewer import principal_for, render_page, signed_in, viewer_of, wants_fragment
+from explorer.viewer import principal_for, render_page, user_page, viewer_of, wants_fragment
 from retrieval.models import Chunk, Document
 from retrieval.records.accesses import note_accesses
 
 
-@require_GET
-@signed_in
-@never_cache
-@vary_on_headers("HX-Request")
+@user_page("GET", varies=True)
 def documents(request: HtmxHttpRequest) -> HttpResponse:
     """List the documents that the viewer may see, by title."""
     scope = scope_for(Principal(viewer_of(request)))
@@ -75,9 +69,7 @@ def _page(found: QuerySet[Document], query: QueryDict) -> DocumentPage:
     return DocumentPage(tuple(document_row(it, chunks=it.chunk_count or 0, now=now) for it in shown), total, number)
 
 
-@require_GET
-@signed_in
-@never_cache
+@user_page("GET")
 def document(request: HtmxHttpRequest, document_id: UUID) -> HttpResponse:
     """Show a document with its chunks; one outside the scope is a 404."""
     viewer = viewer_of(request)

@@ -9,7 +9,6 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from corecube.access import scope_for
@@ -17,7 +16,7 @@ from corecube.errors import CoreCubeError, NotFoundError
 from corecube.http import HtmxHttpRequest
 from corecube.models import User
 from explorer.pages.evaluation.judge_panels import judge_panel
-from explorer.viewer import admins_only, principal_of, signed_in, viewer_of, wants_fragment
+from explorer.viewer import admins_only, principal_of, user_page, viewer_of, wants_fragment
 from retrieval.evaluation.question_sets import save_case, set_named
 from retrieval.models import QuestionSet, SearchRecord
 from retrieval.records.judgments import GRADES, PassageId, grades_of, judge, ranked_passages
@@ -41,9 +40,7 @@ def case_context(viewer: User, *, trace_id: UUID, query: str) -> dict[str, Any]:
     return {"case_trace": trace_id, "case_query": query, "question_sets": sets}
 
 
-@require_POST
-@signed_in
-@never_cache
+@user_page("POST")
 def judge_hit(request: HtmxHttpRequest) -> HttpResponse:
     """Store the viewer's grade of one hit and show the new measures of the ranking.
 

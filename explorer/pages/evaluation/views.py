@@ -6,14 +6,13 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_POST
 
 from corecube.access import Principal, scope_for
 from corecube.errors import CoreCubeError, InvalidRequestError
 from corecube.http import HtmxHttpRequest
 from explorer.pages.evaluation.panels import case_rows, result_panel, set_rows
-from explorer.viewer import admins_only, viewer_of, wants_fragment
+from explorer.viewer import admin_page, admins_only, viewer_of, wants_fragment
 from retrieval.evaluation.qrels import MAX_CHARACTERS, csv_of, import_lines, qrels_of, read_lines
 from retrieval.evaluation.question_set import measure_cases
 from retrieval.evaluation.question_sets import delete_case, delete_set, mark_case, save_case, set_named
@@ -25,9 +24,7 @@ MAX_MEASURED: Final = 100
 _EXPORTS: Final = {"csv": (csv_of, "text/csv"), "qrels": (qrels_of, "text/plain")}
 
 
-@require_http_methods(["GET", "POST"])
-@admins_only
-@never_cache
+@admin_page("GET", "POST")
 def question_sets(request: HtmxHttpRequest) -> HttpResponse:
     """List the question sets; a POST creates one."""
     viewer = viewer_of(request)
@@ -42,9 +39,7 @@ def question_sets(request: HtmxHttpRequest) -> HttpResponse:
     return render(request, "explorer/evaluation/judgments.html", context)
 
 
-@require_http_methods(["GET", "POST"])
-@admins_only
-@never_cache
+@admin_page("GET", "POST")
 def question_set(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Show a set's cases; a POST adds one."""
     found = get_object_or_404(QuestionSet, slug=slug)
@@ -69,9 +64,7 @@ def _page(request: HtmxHttpRequest, found: QuestionSet) -> dict[str, Any]:
     }
 
 
-@require_POST
-@admins_only
-@never_cache
+@admin_page("POST")
 def measures(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Run the first cases of a set with a preset, and show the measures with the viewer's access."""
     found = get_object_or_404(QuestionSet, slug=slug)
@@ -114,9 +107,7 @@ def remove_set(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     return redirect("explorer:judgments")
 
 
-@require_GET
-@admins_only
-@never_cache
+@admin_page("GET")
 def export(request: HtmxHttpRequest, slug: str, kind: str) -> HttpResponse:
     """Download the judgments of a set that the viewer may see, as CSV or TREC qrels."""
     found = get_object_or_404(QuestionSet, slug=slug)

@@ -5,15 +5,14 @@ from typing import Any, Final
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_GET, require_POST
 
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from explorer.components.edit_form import STALE
 from explorer.pages.evidence.forms import CopyForm, SectionForm, SectionSetForm, add_problems
 from explorer.pages.evidence.section_set_panels import number_rows, section_lines, set_row, type_fields
-from explorer.viewer import admins_only, viewer_of
+from explorer.viewer import admin_page, admins_only, viewer_of
 from retrieval.errors import TunablesError, VersionConflictError
 from retrieval.presets.consolidated.evidence.section_set import SectionSet
 from retrieval.presets.consolidated.evidence.sections import Section
@@ -43,9 +42,7 @@ def sets(request: HtmxHttpRequest) -> HttpResponse:
     return render(request, "explorer/evidence/section_sets.html", {"section": "section_sets", "rows": rows})
 
 
-@require_http_methods(["GET", "POST"])
-@admins_only
-@never_cache
+@admin_page("GET", "POST")
 def one_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
     """Show a section set; a POST saves its shared settings. Invalid input stays in the form."""
     found = section_set_named(name)
@@ -110,9 +107,7 @@ def copy_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
     return _page(request, found, SectionSetForm(section_set=found), status=_INVALID, copy=form)
 
 
-@require_http_methods(["GET", "POST"])
-@admins_only
-@never_cache
+@admin_page("GET", "POST")
 def reset_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
     """Ask whether to reset a shipped set to its defaults; a POST does it."""
     found = section_set_named(name)
@@ -125,9 +120,7 @@ def reset_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
     return _confirm(request, found, "Reset")
 
 
-@require_http_methods(["GET", "POST"])
-@admins_only
-@never_cache
+@admin_page("GET", "POST")
 def delete_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
     """Ask whether to delete a custom set; a POST does it."""
     found = section_set_named(name)
@@ -145,17 +138,13 @@ def _confirm(request: HtmxHttpRequest, found: SectionSet, action: str) -> HttpRe
     return render(request, "explorer/evidence/section_set_confirm.html", context)
 
 
-@require_http_methods(["GET", "POST"])
-@admins_only
-@never_cache
+@admin_page("GET", "POST")
 def new_section(request: HtmxHttpRequest, name: str) -> HttpResponse:
     """Add a section at the end of a set."""
     return _edited(request, section_set_named(name), None)
 
 
-@require_http_methods(["GET", "POST"])
-@admins_only
-@never_cache
+@admin_page("GET", "POST")
 def edit_section(request: HtmxHttpRequest, name: str, section: str) -> HttpResponse:
     """Show a section's policy; a POST saves it, or with "preview" shows its query."""
     found = section_set_named(name)

@@ -6,9 +6,6 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.http import HttpResponse, QueryDict
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
-from django.views.decorators.vary import vary_on_headers
 
 from corecube.access import Principal, scope_for
 from corecube.errors import CoreCubeError
@@ -18,7 +15,7 @@ from corecube.scope import AccessScope
 from explorer.components.search_page import failed, people_for, run_as_name
 from explorer.pages.evidence.panels import evidence_panel
 from explorer.pages.evidence.request import MAX_SECONDS, MIN_SECONDS, EvidenceParameters
-from explorer.viewer import includes_results, principal_for, render_page, signed_in, viewer_of
+from explorer.viewer import includes_results, principal_for, render_page, user_page, viewer_of
 from retrieval.models import Document, SearchRecord
 from retrieval.search.evidence_runs import MAX_SUBJECT, EvidenceRequest, gather
 from retrieval.search.section_sets import DEFAULT_SECTION_SET, section_sets
@@ -37,10 +34,7 @@ class DocumentChoice:
     switched: str
 
 
-@require_GET
-@signed_in
-@never_cache
-@vary_on_headers("HX-Request")
+@user_page("GET", varies=True)
 def evidence(request: HtmxHttpRequest) -> HttpResponse:
     """Show the evidence page; it loads first, and then the results of a run."""
     viewer, asked = viewer_of(request), EvidenceParameters.read(request.GET)

@@ -5,15 +5,14 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
 from corecube.access import scope_for
 from corecube.errors import CoreCubeError, NotFoundError
 from corecube.http import HtmxHttpRequest
 from explorer.components.search_page import excluding
-from explorer.viewer import principal_for, signed_in, viewer_of, wants_fragment
+from explorer.viewer import principal_for, signed_in, user_page, viewer_of, wants_fragment
 from retrieval.engine.stored_filter import read_filter
 from retrieval.models import QueuedSearch, SearchRecord
 from retrieval.search.queued_searches import PRESET, queue_search
@@ -36,9 +35,7 @@ def ask(request: HtmxHttpRequest) -> HttpResponse:
     return redirect("explorer:queued_search", job.pk)
 
 
-@require_GET
-@signed_in
-@never_cache
+@user_page("GET")
 def queued(request: HtmxHttpRequest, search_id: UUID) -> HttpResponseBase:
     """Show the state of a queued search of the viewer; the fragment redirects to the result once it is done."""
     viewer = viewer_of(request)

@@ -8,9 +8,6 @@ from uuid import UUID
 from django.conf import settings
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
-from django.views.decorators.vary import vary_on_headers
 
 from corecube.access import Principal, scope_for
 from corecube.errors import CoreCubeError
@@ -34,7 +31,7 @@ from explorer.pages.explorer.page import result_panels
 from explorer.pages.explorer.recent_searches import Asking, searched
 from explorer.pages.explorer.search_lanes import lanes_of
 from explorer.pages.explorer.where import pinned_title, reader_of, where_panel
-from explorer.viewer import principal_for, principal_of, render_page, signed_in, viewer_of, wants_fragment
+from explorer.viewer import principal_for, principal_of, render_page, user_page, viewer_of, wants_fragment
 from retrieval.answers.answering import prepare
 from retrieval.engine.pipeline import HYBRID
 from retrieval.engine.stored_filter import FullFilter, read_filter
@@ -119,10 +116,7 @@ class Asked:
         return Side(self.preset, mode=self.mode).value
 
 
-@require_GET
-@signed_in
-@never_cache
-@vary_on_headers("HX-Request")
+@user_page("GET", varies=True)
 def search(request: HtmxHttpRequest) -> HttpResponse:
     """Show the Explorer and the results of the query."""
     viewer, asked = viewer_of(request), Asked.read(request.GET)
@@ -247,9 +241,7 @@ def answered(outcome: SearchOutcome, principal: Principal) -> AnswerPanel:
     return answer_panel(prepare(outcome, principal), address=partial(document_url, run_as=run_as_name(principal)))
 
 
-@require_GET
-@signed_in
-@never_cache
+@user_page("GET")
 def answer(request: HtmxHttpRequest, record_id: UUID) -> HttpResponse:
     """Answer a search from its passages; a 404 for the search of another user."""
     viewer = viewer_of(request)

@@ -6,8 +6,7 @@ from typing import Any, Final
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST
 
 from corecube.env import readings
 from corecube.http import HtmxHttpRequest
@@ -21,7 +20,7 @@ from explorer.pages.health.load import load_panel
 from explorer.pages.health.overview_panels import KEY_ENDS_SOON, RANGES, problems, search_figures, store_figures
 from explorer.pages.health.panels import health_rows, overall, setting_rows
 from explorer.pages.log.panels import LogRow, log_row, with_facts
-from explorer.viewer import admins_only, viewer_of
+from explorer.viewer import admin_page, admins_only, viewer_of
 from retrieval.ingest.jobs import job_states
 from retrieval.models import SearchRecord, Sync
 from retrieval.operations.installation import installation
@@ -32,9 +31,7 @@ _MAX_JOBS: Final = 10
 _MAX_KEYS: Final = 10
 
 
-@require_GET
-@admins_only
-@never_cache
+@admin_page("GET")
 def overview(request: HtmxHttpRequest) -> HttpResponse:
     """Show recent searches, running syncs and problems."""
     now = timezone.now()
@@ -52,9 +49,7 @@ def overview(request: HtmxHttpRequest) -> HttpResponse:
     return render(request, "explorer/health/overview.html", context)
 
 
-@require_GET
-@admins_only
-@never_cache
+@admin_page("GET")
 def overview_jobs(request: HtmxHttpRequest) -> HttpResponse:
     """Show the open syncs; the page polls while there is one."""
     return render(request, "explorer/health/_overview_jobs.html", _jobs(timezone.now()))
@@ -68,9 +63,7 @@ def dismiss_guide(request: HtmxHttpRequest) -> HttpResponse:
     return redirect("explorer:overview")
 
 
-@require_GET
-@admins_only
-@never_cache
+@admin_page("GET")
 def health(request: HtmxHttpRequest) -> HttpResponse:
     """Show the state of each part, the versions, and all settings with their origin."""
     found = installation()

@@ -7,9 +7,6 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
-from django.views.decorators.vary import vary_on_headers
 
 from corecube.access import Principal, scope_for
 from corecube.http import HtmxHttpRequest
@@ -21,17 +18,14 @@ from explorer.pages.log.filters import SINCE, LogFilter, Place
 from explorer.pages.log.panels import badges_of, log_flags, log_matches, log_page, log_row, surface_label, with_facts
 from explorer.pages.log.record import find_chunks, record_panels
 from explorer.pages.log.replay import config_then, replay, since_then
-from explorer.viewer import render_page, signed_in, viewer_of, wants_fragment
+from explorer.viewer import render_page, user_page, viewer_of, wants_fragment
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import PRESETS
 
 _SINCE_LABELS: Final = {"hour": "Last hour", "day": "Last 24 hours", "week": "Last 7 days", "month": "Last 30 days"}
 
 
-@require_GET
-@signed_in
-@never_cache
-@vary_on_headers("HX-Request")
+@user_page("GET", varies=True)
 def log(request: HtmxHttpRequest) -> HttpResponse:
     """List the searches, newest first: all for an admin, anyone else's own."""
     viewer, now, wanted = viewer_of(request), timezone.now(), LogFilter.read(request.GET)
@@ -60,9 +54,7 @@ def log(request: HtmxHttpRequest) -> HttpResponse:
     return render_page(request, "explorer/log/log.html", "explorer/log/_log_fragment.html", context)
 
 
-@require_GET
-@signed_in
-@never_cache
+@user_page("GET")
 def record(request: HtmxHttpRequest, record_id: UUID) -> HttpResponse:
     """Show one search: its query, stages and hits, and what changed since; this does not search."""
     viewer, now = viewer_of(request), timezone.now()

@@ -8,16 +8,14 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
-from django.views.decorators.vary import vary_on_headers
+from django.views.decorators.http import require_POST
 
 from corecube.errors import ConfigError, ConflictError
 from corecube.http import HtmxHttpRequest
 from explorer.pages.models.language_model_forms import LanguageModelForm, RuleForm
 from explorer.pages.models.language_model_panels import by_rank, model_rows, rule_rows, trial_summary
-from explorer.viewer import admins_only, render_page, viewer_of
+from explorer.viewer import admin_page, admins_only, render_page, viewer_of
 from retrieval.admin import language_models as services
 from retrieval.llm.clients import service_of
 from retrieval.llm.environment import default_of, is_configured, stored_models
@@ -26,19 +24,14 @@ from retrieval.llm.trial import Trial, try_model
 from retrieval.models import LanguageModel, RoutingRule
 
 
-@require_GET
-@admins_only
-@never_cache
+@admin_page("GET")
 def language_models(request: HtmxHttpRequest) -> HttpResponse:
     """List the language models and routing rules."""
     return _page(request, None, 200)
 
 
-@require_http_methods(["GET", "POST"])
 @sensitive_post_parameters()
-@admins_only
-@never_cache
-@vary_on_headers("HX-Request")
+@admin_page("GET", "POST", varies=True)
 def new_language_model(request: HtmxHttpRequest) -> HttpResponse:
     """Test or add a language model; the first one becomes the default."""
     models = stored_models()
@@ -46,20 +39,15 @@ def new_language_model(request: HtmxHttpRequest) -> HttpResponse:
     return _edited(request, LanguageModel(is_default=is_first), models)
 
 
-@require_http_methods(["GET", "POST"])
 @sensitive_post_parameters()
-@admins_only
-@never_cache
-@vary_on_headers("HX-Request")
+@admin_page("GET", "POST", varies=True)
 def edit_language_model(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Test or change a language model."""
     models = stored_models()
     return _edited(request, get_object_or_404(LanguageModel, slug=slug), models)
 
 
-@require_http_methods(["GET", "POST"])
-@admins_only
-@never_cache
+@admin_page("GET", "POST")
 def delete_language_model(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Confirm and, by a POST, delete a language model that no rule uses."""
     model = get_object_or_404(LanguageModel, slug=slug)

@@ -6,14 +6,13 @@ from typing import Final
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_POST
 
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from corecube.sanitise import storable
 from explorer.components.bars import percent
-from explorer.viewer import admins_only, viewer_of
+from explorer.viewer import admin_page, admins_only, viewer_of
 from retrieval.errors import EncoderError, ModelMissingError
 from retrieval.models import RouteExample
 from retrieval.presets.catalog import preset_named
@@ -120,9 +119,7 @@ def trial_panel(question: str) -> TrialPanel:
     return TrialPanel(f"Search with the ranking weights {weights}.", bars)
 
 
-@require_http_methods(["GET", "POST"])
-@admins_only
-@never_cache
+@admin_page("GET", "POST")
 def routes(request: HtmxHttpRequest) -> HttpResponse:
     """List the routes with their examples, and test the question in `q`; a POST adds an example."""
     if request.method == "POST":

@@ -8,14 +8,12 @@ from typing import Final
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
 
 from corecube.http import HtmxHttpRequest
 from explorer.charts.usage import usage_chart
 from explorer.pages.health.overview_panels import Figure
 from explorer.pages.models.language_model_panels import money
-from explorer.viewer import admins_only
+from explorer.viewer import admin_page
 from retrieval.operations.usage import Line, Sums, by_day, by_group, total, used_between
 
 #: Periods in days, with labels.
@@ -86,9 +84,7 @@ def _name(group: str, line: Line) -> str:
     return str(names["user__username"] or "a deleted user")
 
 
-@require_GET
-@admins_only
-@never_cache
+@admin_page("GET")
 def usage(request: HtmxHttpRequest) -> HttpResponse:
     """Show tokens and costs by day, model, user, key and month."""
     requested = request.GET.get("days", "")

@@ -9,8 +9,7 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_POST
 
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
@@ -25,7 +24,7 @@ from explorer.pages.models.panels import (
     listed_models,
     reranker_card,
 )
-from explorer.viewer import admins_only, viewer_of, wants_fragment
+from explorer.viewer import admin_page, admins_only, viewer_of, wants_fragment
 from retrieval.encoders.local import local_models
 from retrieval.encoders.model_table import MODEL_TABLE
 from retrieval.index import active
@@ -41,9 +40,7 @@ from retrieval.search.configuration import configuration_of
 _NEXT: Final = "next"
 
 
-@require_GET
-@admins_only
-@never_cache
+@admin_page("GET")
 def models(request: HtmxHttpRequest) -> HttpResponse:
     """Show the models and indexes; the page polls while an index is being built."""
     if wants_fragment(request):
@@ -82,9 +79,7 @@ def build_index(request: HtmxHttpRequest, number: int) -> HttpResponse:
     return _done(request, build, message=f"A worker resumes building index {number}.")
 
 
-@require_http_methods(["GET", "POST"])
-@admins_only
-@never_cache
+@admin_page("GET", "POST")
 def switch_index(request: HtmxHttpRequest, number: int) -> HttpResponse:
     """Confirm and, by a POST, switch searches to another index."""
     row = _inactive(number)
@@ -94,9 +89,7 @@ def switch_index(request: HtmxHttpRequest, number: int) -> HttpResponse:
     return _done(request, switch, message=f"Searches now use index {number} with {row.model}.")
 
 
-@require_http_methods(["GET", "POST"])
-@admins_only
-@never_cache
+@admin_page("GET", "POST")
 def drop_index(request: HtmxHttpRequest, number: int) -> HttpResponse:
     """Confirm and, by a POST, delete an index; a worker removes its vectors."""
     row = _inactive(number)

@@ -6,8 +6,7 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_GET, require_POST
 
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
@@ -20,7 +19,7 @@ from explorer.components.preset_numbers import (
     version_rows,
 )
 from explorer.components.tunables_form import TunablesForm
-from explorer.viewer import admins_only, viewer_of
+from explorer.viewer import admin_page, admins_only, viewer_of
 from retrieval.admin import preset_versions
 from retrieval.errors import VersionConflictError
 from retrieval.models import PresetVersion
@@ -47,9 +46,7 @@ def presets(request: HtmxHttpRequest) -> HttpResponse:
     return render(request, "explorer/presets/presets.html", {"section": "presets", "rows": rows})
 
 
-@require_http_methods(["GET", "POST"])
-@admins_only
-@never_cache
+@admin_page("GET", "POST")
 def preset(request: HtmxHttpRequest, name: str) -> HttpResponse:
     """Show a preset's configuration; a POST saves the draft, or shows the form again with errors."""
     chosen = _preset(name)
@@ -85,9 +82,7 @@ def discard_draft(request: HtmxHttpRequest, name: str) -> HttpResponse:
     return redirect("explorer:preset", name=name)
 
 
-@require_http_methods(["GET", "POST"])
-@admins_only
-@never_cache
+@admin_page("GET", "POST")
 def promote(request: HtmxHttpRequest, name: str, number: int) -> HttpResponse:
     """Show the changes by promoting a version; a POST promotes it, if nothing has changed since."""
     chosen = _preset(name)

@@ -8,9 +8,6 @@ from typing import Any, Self
 from django.conf import settings
 from django.db.models import Sum
 from django.http import HttpResponse, QueryDict
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
-from django.views.decorators.vary import vary_on_headers
 
 from corecube.access import Principal, scope_for
 from corecube.errors import CoreCubeError
@@ -22,7 +19,7 @@ from explorer.components.scope import scope_chips
 from explorer.components.search_page import excluded_slugs, excluding, failed, people_for, run_as_name
 from explorer.pages.side_by_side.panels import SideBySidePanel, side_by_side_panel
 from explorer.pages.side_by_side.request import Asking, Attempt, ask_each, usable_presets
-from explorer.viewer import includes_results, principal_for, render_page, signed_in, viewer_of
+from explorer.viewer import includes_results, principal_for, render_page, user_page, viewer_of
 from retrieval.engine.stored_filter import read_filter
 from retrieval.models import Usage
 from retrieval.search.request import checked_query
@@ -54,10 +51,7 @@ class Asked:
         )
 
 
-@require_GET
-@signed_in
-@never_cache
-@vary_on_headers("HX-Request")
+@user_page("GET", varies=True)
 def side_by_side(request: HtmxHttpRequest) -> HttpResponse:
     """Show the results of every preset for one query side by side; the page loads first, and then its results."""
     viewer, asked = viewer_of(request), Asked.read(request.GET)

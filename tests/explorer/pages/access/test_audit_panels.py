@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from corecube.models import AuditEvent, User
-from explorer.pages.access.audit_panels import AuditFilter, audit_row, csv_lines
+from explorer.pages.access.audit import AuditFilter, audit_row, csv_lines
 
 AT = datetime(2026, 6, 1, 12, 30, tzinfo=UTC)
 
