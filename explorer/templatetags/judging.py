@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from explorer.pages.evaluation.judge_panels import JudgeStrip
+from explorer.pages.evaluation.judge import JudgeStrip
 
 register = template.Library()
 

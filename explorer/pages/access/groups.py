@@ -17,8 +17,7 @@ from corecube.models import Compartment, Grant, OidcGroup, User
 from corecube.oidc.groups import map_value, unmap_value
 from corecube.oidc.provider import is_configured
 from corecube.reach import reach_of
-from explorer.pages.access.clearance_panels import clearances_of, columns, row
-from explorer.pages.access.clearances import last_change
+from explorer.pages.access.clearances import clearances_of, columns, last_change, row
 from explorer.pages.access.forms import ClaimForm, GroupForm
 from explorer.pages.access.people_panels import reach_summary, user_row
 from explorer.viewer import admin_page, admins_only, viewer_of

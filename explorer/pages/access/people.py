@@ -21,8 +21,7 @@ from corecube.http import HtmxHttpRequest
 from corecube.models import Compartment, Grant, User
 from corecube.reach import reach_of
 from explorer.components.scope import scope_chips, scope_rows
-from explorer.pages.access.clearance_panels import clearances_of, columns, row
-from explorer.pages.access.clearances import last_change
+from explorer.pages.access.clearances import clearances_of, columns, last_change, row
 from explorer.pages.access.forms import GroupsForm, NamesForm, NewUserForm
 from explorer.pages.access.keys import key_rows
 from explorer.pages.access.people_panels import reach_summary, user_row

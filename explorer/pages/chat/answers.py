@@ -1,24 +1,39 @@
-"""One answer of a conversation: show, retry, rate, and read its passages."""
+"""One answer of a conversation: show, stream, stop, retry, rate, and read its passages."""
 
-from typing import Any
+import json
+import logging
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from typing import Any, Final
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import Http404, HttpResponse, HttpResponseRedirect, QueryDict
+from django.http import Http404, HttpResponse, HttpResponseBase, HttpResponseRedirect, QueryDict, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
 from corecube import audit
 from corecube.access import Principal, scope_for
+from corecube.database import release_connection
 from corecube.errors import CoreCubeError, InvalidRequestError, NotFoundError
 from corecube.http import HtmxHttpRequest
+from explorer.pages.chat.conversation import problem_text
 from explorer.pages.chat.panels import passage_panel
 from explorer.pages.chat.views import answering, own_answer, render_exchange
 from explorer.viewer import user_page, viewer_of, wants_fragment
-from retrieval.answers.conversations.asking import retry
+from retrieval.answers.conversations.asking import retry, stop
 from retrieval.answers.conversations.feedback import rate_answer, rate_citation
 from retrieval.answers.conversations.reading import exchange_of
+from retrieval.answers.conversations.writing import POLL_SECONDS, Writing, begin, claimed, written
+from retrieval.answers.events import AnswerEvent, Cited, Done, Failed, Text
+from retrieval.engine.types import Passage
+from retrieval.llm.types import Notice
 from retrieval.models import Message
+
+logger = logging.getLogger(__name__)
+
+KEEP_ALIVE_SECONDS: Final = 10.0
+_KEEP_ALIVE: Final = b": keep-alive\n\n"
 
 
 @user_page("GET")
@@ -95,3 +110,121 @@ def _number(sent: QueryDict, name: str) -> int | None:
         return int(given) if given else None
     except ValueError as error:
         raise InvalidRequestError(f"{name} must be a number.") from error
+
+
+@user_page("GET")
+def stream(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) -> HttpResponseBase:
+    """Write a waiting answer and stream its events; for any other answer send only that it is done.
+
+    Reading it twice writes it once. Disconnecting stops the language model and stores the partial answer.
+    """
+    answer = own_answer(viewer_of(request), conversation_id, message_id)
+    if not claimed(answer):
+        return _events(_already(answer))
+    try:
+        writing = begin(answer)
+    except CoreCubeError as error:
+        logger.exception("chat.failed message=%s", answer.pk)
+        return _events(_failed(answer, error.code))
+    # A slow stream must not hold a pooled database connection.
+    release_connection()
+    return _events(_answer(writing))
+
+
+@user_page("POST")
+def stop_answer(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) -> HttpResponse:
+    """Stop an answer in any process, and its language model."""
+    stop(own_answer(viewer_of(request), conversation_id, message_id))
+    if wants_fragment(request):
+        return HttpResponse(status=204)
+    return HttpResponseRedirect(f"{reverse('explorer:conversation', args=[conversation_id])}#answer-{message_id}")
+
+
+def _events(events: AsyncGenerator[bytes, None]) -> StreamingHttpResponse:
+    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+    return StreamingHttpResponse(events, content_type="text/event-stream; charset=utf-8", headers=headers)
+
+
+async def _answer(writing: Writing) -> AsyncGenerator[bytes, None]:
+    """Yield the events of an answer while it is written. Nothing is sent after done or error."""
+    yield _event("search", _search(writing))
+    heartbeats = 0
+    try:
+        async with aclosing(written(writing)) as events:
+            async for event in events:
+                heartbeats = 0 if event is not None else heartbeats + 1
+                if heartbeats and heartbeats * POLL_SECONDS % KEEP_ALIVE_SECONDS == 0:
+                    yield _KEEP_ALIVE
+                for name, data in _named(event):
+                    yield _event(name, data)
+    except Exception:
+        # The status is sent already, so the error goes into the stream.
+        logger.exception("chat.stream_failed message=%s", writing.message.pk)
+        writing.problem = writing.problem or CoreCubeError.code
+    # The answer is stored by now, so the browser fetches the finished one next.
+    async for last in _failed(writing.message, writing.problem) if writing.problem else _ended(writing):
+        yield last
+
+
+async def _ended(writing: Writing) -> AsyncGenerator[bytes, None]:
+    done = writing.done
+    yield _event(
+        "done",
+        {
+            "state": writing.state.value,
+            "refused": bool(done and done.refused),
+            "provider": done.provider if done else "",
+            "answer": _answer_address(writing.message),
+        },
+    )
+
+
+async def _already(answer: Message) -> AsyncGenerator[bytes, None]:
+    yield _event("done", {"state": answer.state, "answer": _answer_address(answer)})
+
+
+async def _failed(answer: Message, code: str) -> AsyncGenerator[bytes, None]:
+    yield _event("error", {"code": code, "message": problem_text(code), "answer": _answer_address(answer)})
+
+
+def _named(event: AnswerEvent | None) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield an event's name and data, if the browser receives it before the end."""
+    match event:
+        case Text(text):
+            yield "text", {"text": text}
+        case Cited(citations):
+            yield (
+                "citation",
+                {"citations": [{"number": it.number, "start": it.start, "end": it.end} for it in citations]},
+            )
+        case Notice():
+            yield "notice", {"code": event.code, "text": event.text}
+        case Done() | Failed() | None:
+            return
+
+
+def _search(writing: Writing) -> dict[str, Any]:
+    """Return the search query and the passages of the answer."""
+    searched = writing.rewriting.searched if writing.rewriting.is_rewritten else ""
+    return {"searched": searched, "passages": [_passage(it, writing) for it in writing.answering.outcome.passages]}
+
+
+def _passage(passage: Passage, writing: Writing) -> dict[str, Any]:
+    facts, message = passage.hit.chunk, writing.message
+    connection = writing.answering.outcome.state.scope.inclusion(facts.connection_id).connection
+    return {
+        "number": passage.number,
+        "title": facts.title,
+        "heading_path": list(facts.heading_path),
+        "connection": connection.name,
+        "score": None if passage.score is None else round(passage.score, 4),
+        "panel": reverse("explorer:chat_passage", args=[message.conversation_id, message.pk, passage.number]),
+    }
+
+
+def _answer_address(answer: Message) -> str:
+    return reverse("explorer:chat_answer", args=[answer.conversation_id, answer.pk])
+
+
+def _event(name: str, data: dict[str, Any]) -> bytes:
+    return f"event: {name}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n".encode()

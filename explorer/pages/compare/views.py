@@ -1,5 +1,6 @@
 """Compare two runs: presets, modes, a draft with the live version, a logged search with the current one."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
@@ -11,21 +12,148 @@ from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from corecube.models import User
 from corecube.scope import AccessScope
+from explorer import wording
+from explorer.charts.chart import Chart
+from explorer.charts.rank_flow import rank_flow
+from explorer.components.badges import Badge
+from explorer.components.choices import Choice, ChoiceGroup
+from explorer.components.drops import chunk_name
 from explorer.components.filter import filter_words
-from explorer.components.lanes import Facts, first_with_facts
+from explorer.components.lane_cards import LanesPanel
+from explorer.components.lanes import Facts, Source, first_with_facts, lanes_panel
+from explorer.components.modes import modes_of
+from explorer.components.preset_numbers import ChangeRow, change_rows
 from explorer.components.scope import scope_chips
 from explorer.components.search_page import excluded_slugs, excluding, failed, people_for, run_as_name
 from explorer.components.sections import has_sections, picker, query_of, section_asked
-from explorer.components.sides import Question, Side, narrowing_of, opposite, read_side, run
-from explorer.pages.compare.panels import ComparePanel, compare_panel, side_choices
-from explorer.pages.explorer.search_lanes import completed
+from explorer.components.sides import Question, Run, Side, narrowing_of, opposite, read_side, run
+from explorer.pages.explorer.page import completed
 from explorer.viewer import principal_for, render_page, user_page, viewer_of
 from retrieval.engine.stored_filter import filter_of, read_filter
+from retrieval.engine.types import ChunkId
 from retrieval.models import PresetVersion, SearchRecord
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
+from retrieval.presets.preset import Preset
+from retrieval.ranking.comparison import Comparison, Direction
+from retrieval.ranking.comparison import compare as compare_rankings
 
+LEFT: Final = "a"
+RIGHT: Final = "b"
 #: Hits per side, unless a logged search sets the number.
 _DEPTH: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class FactRow:
+    """One fact of both runs."""
+
+    label: str
+    left: str
+    right: str
+
+    @property
+    def differs(self) -> bool:
+        """Whether the two differ."""
+        return self.left != self.right
+
+
+@dataclass(frozen=True, slots=True)
+class ComparePanel:
+    """Two runs side by side."""
+
+    left: Run
+    right: Run
+    jaccard: float
+    rbo: float
+    up: int
+    down: int
+    same: int
+    only_left: int
+    only_right: int
+    #: Hits on each side that were deleted or that the reader may not see.
+    unseen: tuple[int, int]
+    facts: tuple[FactRow, ...]
+    notes: tuple[tuple[str, Badge], ...]
+    #: Changed settings; None if those of a side are unknown.
+    changes: tuple[ChangeRow, ...] | None
+    lanes: LanesPanel
+    chart: Chart | None
+    #: Whether the two ran different queries.
+    is_skewed: bool
+
+    @property
+    def announcement(self) -> str:
+        """What a screen reader announces when the comparison arrives."""
+        return (
+            f"{self.up} up, {self.down} down, {self.same} at the same rank, {self.only_left} only in A,"
+            f" {self.only_right} only in B."
+        )
+
+
+def compare_panel(left: Run, right: Run, facts: Facts) -> ComparePanel:
+    """Return two runs side by side; `facts` has the chunks that the reader may see."""
+    found = compare_rankings(*([hit.chunk_id for hit in run.hits] for run in (left, right)))
+    shown = _shown(right)
+    sources = (Source(LEFT, "A", left.hits), Source(RIGHT, "B", right.hits, is_result=True))
+    return ComparePanel(
+        left=left,
+        right=right,
+        jaccard=found.jaccard,
+        rbo=found.rbo,
+        up=found.count(Direction.UP),
+        down=found.count(Direction.DOWN),
+        same=found.count(Direction.SAME),
+        only_left=found.count(Direction.LEFT),
+        only_right=found.count(Direction.RIGHT),
+        unseen=(_unseen(left, facts), _unseen(right, facts)),
+        facts=tuple(FactRow(label, value, shown[label]) for label, value in _shown(left).items()),
+        notes=tuple((name, badge) for name, run in (("A", left), ("B", right)) for badge in run.notes),
+        changes=change_rows(left.config, right.config) if left.config and right.config else None,
+        lanes=lanes_panel(sources, facts),
+        chart=_chart(found, facts, left, right),
+        is_skewed=bool(left.query and right.query and left.query != right.query),
+    )
+
+
+def _unseen(run: Run, facts: Facts) -> int:
+    return sum(hit.chunk_id not in facts.read for hit in run.hits)
+
+
+def _chart(found: Comparison[ChunkId], facts: Facts, left: Run, right: Run) -> Chart | None:
+    titles = {chunk_id: chunk_name(hit.chunk.title, hit.chunk.heading_path) for chunk_id, hit in facts.read.items()}
+    return rank_flow(found.moves, titles, left=left.side.label, right=right.side.label)
+
+
+def _shown(run: Run) -> Mapping[str, str]:
+    return {
+        "Preset": run.side.preset,
+        "Version": run.version,
+        "Mode": wording.mode_label(run.mode),
+        "Fingerprint": run.fingerprint,
+        "Connections": str(run.connections),
+        "Hits": str(len(run.hits)),
+        "Time": f"{run.time} ms" + (" (query vector cached)" if run.had_vector else ""),
+        "Confidence": "none" if run.confidence is None else f"{run.confidence:.2f}",
+    }
+
+
+def side_choices(
+    presets: Sequence[Preset], *, drafts: frozenset[str], chosen: Sequence[Side]
+) -> tuple[ChoiceGroup, ...]:
+    """Return the options of a side: each preset in each mode, live and, if it is in `drafts`, as its draft."""
+    groups = [ChoiceGroup(preset.name, tuple(_choices(preset.name, drafts))) for preset in presets]
+    known = {choice.value for group in groups for choice in group.choices}
+    others = {side.value: side.label for side in chosen if side.value not in known}
+    if others:
+        groups.append(ChoiceGroup("From the URL", tuple(Choice(*other) for other in others.items())))
+    return tuple(groups)
+
+
+def _choices(preset: str, drafts: frozenset[str]) -> Iterator[Choice]:
+    for draft in (False, True) if preset in drafts else (False,):
+        for mode in modes_of(preset):
+            side = Side(preset, draft, mode)
+            yield Choice(side.value, side.label)
 
 
 @dataclass(frozen=True, slots=True)

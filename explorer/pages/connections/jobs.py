@@ -1,5 +1,8 @@
 """Jobs, for admins: all syncs with their progress and actions."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 from urllib.parse import urlencode
 from uuid import UUID
@@ -16,13 +19,40 @@ from django.views.decorators.vary import vary_on_headers
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from corecube.models import Connection
+from explorer import wording
+from explorer.components.bars import percent
 from explorer.components.choices import with_chosen
-from explorer.pages.connections.job_panels import dry_run_names, stage_rows, sync_row
 from explorer.viewer import admins_only, render_page, viewer_of, wants_fragment
-from retrieval.ingest.jobs import job_states
+from explorer.wording.configuration import STAGE_LABELS, duration, time_left
+from retrieval.ingest.jobs import STALLED, JobState, Wait, WaitReason, job_states
 from retrieval.ingest.services import cancel_sync, retry_failed
 from retrieval.models import Sync, SyncItem
 
+#: Stages of unfinished items.
+_OPEN_STAGES: Final = ("parsing", "embedding", "storing", "queued")
+_STAGES: Final = (*_OPEN_STAGES, "failed", "gone")
+_TONES: Final[Mapping[str, str]] = {
+    Sync.Status.QUEUED: "",
+    Sync.Status.RUNNING: "accent",
+    Sync.Status.DONE: "good",
+    Sync.Status.FAILED: "bad",
+    Sync.Status.STOPPED: "warn",
+    Sync.Status.CANCELLING: "",
+    Sync.Status.CANCELLED: "",
+    STALLED: "bad",
+}
+_ESTIMATING: Final = "estimating time left"
+_DESCRIPTIONS: Final[Mapping[str, str]] = {
+    Sync.Kind.FULL: "Scans the entire source.",
+    Sync.Kind.CHANGES: "Scans only changes since the previous sync. Deletions are applied by the next full scan.",
+    Sync.Kind.RETRY: "Retries only items that failed before.",
+    Sync.Kind.DRY_RUN: "Scans the entire source without storing anything.",
+}
+_WAITS: Final[Mapping[WaitReason, str]] = {
+    WaitReason.DISABLED: "Waiting until the connection is enabled.",
+    WaitReason.SAME_CONNECTION: "Waiting for another sync of this connection to finish.",
+    WaitReason.NO_WORKER: "No active worker. Check that a worker is running.",
+}
 _JOBS_PER_PAGE: Final = 50
 _ERRORS_PER_PAGE: Final = 50
 #: Filter values with their labels.
@@ -37,6 +67,186 @@ STATES: Final = (
     ("cancelling", "Cancelling"),
     ("cancelled", "Cancelled"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class SyncRow:
+    """One sync."""
+
+    id: UUID
+    #: Slug and name of its connection.
+    slug: str
+    connection_name: str
+    #: Empty for an ordinary sync, else "changes", "retry" or "dry run".
+    kind: str
+    #: What it scans, as a sentence.
+    description: str
+    #: queued, running, stalled, done ...
+    status: str
+    #: The status as text: "done with 4 problems".
+    label: str
+    #: The stage of a running sync: "listing", "3 parsing, 40 embedding (120 of 256 chunks), 200 queued".
+    stage: str
+    #: "4.1 documents/s, 12.0 chunks/s"; empty without documents.
+    rate: str
+    #: "about 4 min left"; "estimating time left" while the speed is unknown; empty when nothing is left.
+    left: str
+    #: The reason why a queued sync waits, or a note on one that is being cancelled.
+    wait: str
+    #: The result of a dry run: "Would add 12, change 3, delete 1; 4 cannot be indexed."
+    found: str
+    tone: str
+    #: When it started, or was queued.
+    since: str
+    seconds: str
+    seen: int
+    added: int
+    changed: int
+    unchanged: int
+    failed: int
+    deleted: int
+    chunks: int
+    message: str
+    #: Percent; an estimate until the source is listed. None if unknown.
+    progress: float | None
+    #: It has not ended, so the page polls.
+    is_open: bool
+    #: Open, and not being cancelled already.
+    can_cancel: bool
+    #: Stopped until somebody confirms that missing documents are deleted.
+    is_stopped: bool
+    #: Failed items that can be tried again.
+    retryable: int
+
+
+@dataclass(frozen=True, slots=True)
+class DryRunNames:
+    """The first items that a dry run would add, change or delete."""
+
+    added: tuple[str, ...]
+    changed: tuple[str, ...]
+    deleted: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self.added or self.changed or self.deleted)
+
+
+def sync_row(job: JobState, now: datetime, *, known: int) -> SyncRow:
+    """Return the row of a sync; progress is estimated from the `known` stored documents until the source is listed."""
+    sync = job.sync
+    is_open = sync.status in Sync.OPEN
+    counts = ("seen", "added", "changed", "unchanged", "failed", "deleted", "chunks")
+    return SyncRow(
+        id=sync.pk,
+        slug=sync.connection.slug,
+        connection_name=sync.connection.name,
+        kind="" if sync.kind == Sync.Kind.FULL else sync.get_kind_display().lower(),
+        description=_DESCRIPTIONS[sync.kind],
+        status=job.state,
+        label=job.label,
+        tone="warn" if job.state == Sync.Status.DONE and sync.failed else _TONES[job.state],
+        stage=_stage(job),
+        rate=f"{job.documents_per_second:.1f} documents/s, {job.chunks_per_second:.1f} chunks/s"
+        if job.documents_per_second
+        else "",
+        left=_left(job),
+        wait=_wait(job),
+        found=_found(sync),
+        since=wording.ago(sync.started_at or sync.queued_at, now),
+        seconds=_seconds(sync, now),
+        message=sync.message,
+        progress=_progress(job, known) if is_open else None,
+        is_open=is_open,
+        can_cancel=is_open and sync.status != Sync.Status.CANCELLING,
+        is_stopped=sync.status == Sync.Status.STOPPED,
+        retryable=job.retryable,
+        **{name: getattr(sync, name) for name in counts},
+    )
+
+
+def stage_rows(job: JobState) -> list[tuple[str, int]]:
+    """Return the items of a running sync by stage, in order: ("parsing", 3)."""
+    return [
+        (f"{label}{_chunks(job, name)}", job.items[name]) for name, label in STAGE_LABELS.items() if name in job.items
+    ]
+
+
+def dry_run_names(sync: Sync) -> DryRunNames:
+    """Return the first items that a dry run would change; none for any other sync."""
+    if sync.kind != Sync.Kind.DRY_RUN:
+        return DryRunNames((), (), ())
+    named = list(sync.items.values_list("external_id", "state", "outcome"))
+    return DryRunNames(
+        added=tuple(name for name, _, outcome in named if outcome == SyncItem.Outcome.ADDED),
+        changed=tuple(name for name, _, outcome in named if outcome == SyncItem.Outcome.CHANGED),
+        deleted=tuple(name for name, state, _ in named if state == SyncItem.State.GONE),
+    )
+
+
+def wait_words(wait: Wait) -> str:
+    """Return the reason why a queued sync waits, as a sentence."""
+    if wait.reason in _WAITS:
+        return _WAITS[wait.reason]
+    if not wait.ahead:
+        return "Next in the queue. It starts when a worker is free."
+    return f"Waiting for a free worker, after {wording.counted(wait.ahead, 'sync')}."
+
+
+def _wait(job: JobState) -> str:
+    if job.sync.status == Sync.Status.CANCELLING:
+        return "Stopping. This takes a few seconds."
+    return wait_words(job.wait) if job.wait else ""
+
+
+def _found(sync: Sync) -> str:
+    if sync.kind != Sync.Kind.DRY_RUN or sync.status != Sync.Status.DONE:
+        return ""
+    failed = f"; {sync.failed:,} cannot be indexed" if sync.failed else ""
+    return f"Would add {sync.added:,}, change {sync.changed:,}, delete {sync.deleted:,}{failed}."
+
+
+def _stage(job: JobState) -> str:
+    """Return the stage of a running sync, with the number of items at each stage."""
+    if job.sync.status != Sync.Status.RUNNING:
+        return ""
+    items = ", ".join(f"{job.items[name]} {name}{_chunks(job, name)}" for name in _STAGES if name in job.items)
+    return items if job.sync.stage == Sync.Stage.WORKING and items else ": ".join(filter(None, (job.sync.stage, items)))
+
+
+def _chunks(job: JobState, stage: str) -> str:
+    """Return the embedded and all chunks of the items in progress, for the stage "embedding"."""
+    if stage != SyncItem.Stage.EMBEDDING or not job.chunks_in_hand:
+        return ""
+    return f" ({job.chunks_embedded:,} of {wording.counted(job.chunks_in_hand, 'chunk')})"
+
+
+def _left(job: JobState) -> str:
+    """Return the estimated time left; empty if no item is left or the sync is not running."""
+    if job.state != Sync.Status.RUNNING or job.sync.kind == Sync.Kind.DRY_RUN:
+        return ""
+    is_listed = job.sync.listed_at is not None
+    if is_listed and not any(job.items.get(name) for name in _OPEN_STAGES):
+        return ""
+    return _ESTIMATING if job.seconds_left is None else time_left(job.seconds_left)
+
+
+def _progress(job: JobState, known: int) -> float | None:
+    """Return percent of the listed items, or, until all are listed, an estimate from the stored ones."""
+    sync = job.sync
+    if sync.listed_at is not None and sync.seen:
+        done = sync.added + sync.changed + sync.unchanged + sync.failed
+        in_hand = sum(job.items.get(name, 0) for name in (SyncItem.Stage.EMBEDDING, SyncItem.Stage.STORING))
+        share = job.chunks_embedded / job.chunks_in_hand if job.chunks_in_hand else 0.0
+        return round(percent(done + in_hand * share, sync.seen), 1)
+    return round(percent(sync.seen, known), 1) if known and sync.unchanged else None
+
+
+def _seconds(sync: Sync, now: datetime) -> str:
+    """Return the duration so far; empty before the start."""
+    if sync.started_at is None:
+        return ""
+    return duration(((sync.finished_at or now) - sync.started_at).total_seconds())
 
 
 @require_GET

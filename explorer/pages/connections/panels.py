@@ -15,7 +15,7 @@ from corecube.models import Connection
 from corecube.reach import ConnectionAccess
 from corecube.scope import Sensitivity, TrustLevel
 from explorer import wording
-from explorer.pages.connections.job_panels import SyncRow, sync_row
+from explorer.pages.connections.jobs import SyncRow, sync_row
 from explorer.wording.configuration import capability_label, config_label, time_left
 from retrieval.ingest.jobs import JobState, job_states
 from retrieval.models import Document, Sync, SyncProblem, TermFrequency

@@ -17,7 +17,7 @@ from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from corecube.models import Connection
 from explorer.components.tunables_form import QualityForm, UploadForm
-from explorer.pages.connections.job_panels import SyncRow, dry_run_names, sync_row
+from explorer.pages.connections.jobs import SyncRow, dry_run_names, sync_row
 from explorer.pages.connections.panels import config_rows, connection_rows
 from explorer.viewer import admin_page, admins_only, render_page, viewer_of, wants_fragment
 from retrieval.ingest.jobs import job_states

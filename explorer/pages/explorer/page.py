@@ -1,22 +1,239 @@
-"""The panels of one search, computed from its outcome."""
+"""The panels of one search, computed from its outcome: hits, lanes, and why a hit ranks above the next."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
 from uuid import UUID
 
+from corecube.scope import AccessScope, ConnectionFacts, FreshnessBasis, TrustLevel
 from explorer import wording
-from explorer.charts.chart import Chart
+from explorer.charts.chart import ABSENT, Chart
 from explorer.charts.contributions import contributions
 from explorer.charts.scores import score_charts
 from explorer.charts.waterfall import waterfall
 from explorer.components.answerability import AnswerabilityPanel, answerability_panel
-from explorer.components.badges import Badge, badges
+from explorer.components.badges import Badge, HitBadge, badges, hit_badges
+from explorer.components.bars import BarPart, score_bar
 from explorer.components.context import ContextPanel, context_panel
 from explorer.components.drops import ChunkLabels
 from explorer.components.funnel import Funnel, funnel
+from explorer.components.hit_text import hit_text
+from explorer.components.lane_cards import LanesPanel
+from explorer.components.lanes import Facts, drop_words, lane_sources, lanes_panel, shown_hits
 from explorer.components.preset_numbers import version_label
+from explorer.components.snippets import Segment
 from explorer.components.timeline import TraceRow, span_rows
-from explorer.pages.explorer.hits import HitRow, hit_rows
+from explorer.pages.explorer.ledger import Ledger, LedgerSource, ledger, leg_rank
+from retrieval.engine.types import ChunkFacts, ChunkId, Hit, QueryTerms, ScoreType
+from retrieval.index.facts import read_facts
+from retrieval.index.store import TextSearch
+from retrieval.presets.consolidated.evidence.fairness import MERIT
+from retrieval.presets.consolidated.evidence.precedence import PRECEDENCE
+from retrieval.presets.consolidated.evidence.rerank_plan import Provider
+from retrieval.presets.consolidated.evidence.section_state import SectionAsk, SectionState
+from retrieval.ranking.blend import on_unit_scale
+from retrieval.ranking.signals import SEAT
 from retrieval.search.outcome import SearchOutcome
+from retrieval.stages.fulltext import FulltextConfig
+
+#: Smaller differences print as 0.000 and are not mentioned.
+_VISIBLE: Final = 0.0005
+_NAMED: Final = 2
+
+
+def lanes_of(outcome: SearchOutcome) -> LanesPanel:
+    """Return a search's lanes. Chunks that were deleted since or are out of scope have a card without text."""
+    sources = lane_sources(outcome)
+    state = outcome.state
+    search = outcome.config.fulltext.text_search
+    read = completed(shown_hits(sources), scope=state.scope, terms=state.terms, search=search)
+    return lanes_panel(sources, Facts(read, state.scope, drop_words(outcome)))
+
+
+def completed(
+    hits: Mapping[ChunkId, Hit], *, scope: AccessScope, terms: QueryTerms, search: TextSearch | None = None
+) -> dict[ChunkId, Hit]:
+    """Return the hits in scope with their facts; missing facts are read by one statement."""
+    known = {chunk_id: hit for chunk_id, hit in hits.items() if hit.facts and scope.allows(hit.facts.connection_id)}
+    unread = tuple(hit for hit in hits.values() if hit.facts is None)
+    read = read_facts(unread, scope=scope, terms=terms.terms, search=search or FulltextConfig().text_search)
+    return known | {hit.chunk_id: hit for hit in read}
+
+
+def beats_next(hit: Hit, following: Hit | None, *, rank: int, scope: AccessScope, tolerance: float) -> str:
+    """Return why the hit at `rank` ranks above the next: "Beats #4: full text +0.071, despite ...".
+
+    `tolerance` is the score difference within which trust decides. `following` is None for the last hit.
+    """
+    if following is None:
+        return "Last hit in the pool."
+    name = f"#{rank + 1}"
+    if hit.score_type is not following.score_type:
+        return f"Ranks above {name}, which the reranker did not score."
+    lead = hit.score - following.score
+    unit_lead = on_unit_scale(hit) - on_unit_scale(following)
+    trust, other = _trust(hit, scope), _trust(following, scope)
+    if tolerance and trust > other and -tolerance <= unit_lead < _VISIBLE:
+        levels = f"{wording.level(trust)} over {wording.level(other)}"
+        return f"Beats {name} on trust: {levels}, with scores within {tolerance:g}."
+    if SEAT in hit.signals or lead <= -_VISIBLE:
+        return f"Ranks above {name}{_moved(hit)}"
+    return by_score(name, hit, following)
+
+
+def evidence_beats_next(hit: Hit, following: Hit | None, *, rank: int, ask: SectionAsk) -> str:
+    """Return why an evidence hit ranks above the next: by its share of the ranks, by precedence or by score."""
+    if following is None:
+        return "Last hit in the pool."
+    name = f"#{rank + 1}"
+    if hit.signals.get(MERIT, rank) > following.signals.get(MERIT, rank + 1):
+        return f"Ranks above {name}, whose document or source type already has its share of the top ranks."
+    if following.provider != hit.provider:
+        return f"Ranks above {name}, which the cross-encoder did not score."
+    if hit.provider not in {Provider.CROSS_ENCODER, Provider.SEMANTIC_BM25}:
+        return f"Ranks above {name} in pool order; neither was scored."
+    boost = hit.signals.get(PRECEDENCE, 0.0) - following.signals.get(PRECEDENCE, 0.0)
+    lead = on_unit_scale(hit) - on_unit_scale(following)
+    if lead < 0 or (lead == 0 and boost > 0):
+        types = f"{ask.type_of(hit)} over {ask.type_of(following)}"
+        return f"Beats {name} on precedence: {types} {boost:+.4f}, with scores that differ by {abs(lead):.4f}."
+    return by_score(name, hit, following)
+
+
+def _moved(hit: Hit) -> str:
+    """Return why a hit ranks higher than its score alone would put it."""
+    if SEAT in hit.signals:
+        return ": the query names its document."
+    if hit.score_type is ScoreType.SIGNALS:
+        return ", which repeats better hits."
+    return " as the replacement for a higher-scored duplicate."
+
+
+def _trust(hit: Hit, scope: AccessScope) -> TrustLevel:
+    return scope.inclusion(hit.chunk.connection_id).connection.trust
+
+
+def _differences(hit: Hit, following: Hit) -> Mapping[str, float]:
+    """Return how much more each signal adds to the hit than to the next, the largest first."""
+    signals = dict.fromkeys((*hit.contributions, *following.contributions))
+    found = {name: hit.contributions.get(name, 0.0) - following.contributions.get(name, 0.0) for name in signals}
+    return dict(sorted(found.items(), key=lambda item: -abs(item[1])))
+
+
+def by_score(name: str, hit: Hit, following: Hit) -> str:
+    """Return a hit's lead over the next by parts: "Beats #4: full text +0.071, despite ..."."""
+    differences, lead = _differences(hit, following), hit.score - following.score
+    is_by_rubric = hit.score_type is ScoreType.RUBRIC
+    ahead = [_term(signal, value) for signal, value in differences.items() if value >= _VISIBLE]
+    behind = [_term(signal, value) for signal, value in differences.items() if value <= -_VISIBLE]
+    if lead < _VISIBLE and is_by_rubric:
+        return f"Same grade as {name}; the higher blended score ranks first."
+    if lead < _VISIBLE:
+        return f"Tied with {name}; ties are sorted by chunk ID."
+    if not ahead:
+        return f"Beats {name} by {lead:.3f}."
+    despite = f", despite {behind[0]}" if behind else ""
+    return f"Beats {name}: {', '.join(ahead[:_NAMED])}{despite}."
+
+
+def _term(signal: str, difference: float) -> str:
+    sign = "+" if difference > 0 else "\N{MINUS SIGN}"
+    return f"{wording.signal_word(signal)} {sign}{abs(difference):.3f}"
+
+
+@dataclass(frozen=True, slots=True)
+class LegRank:
+    """A hit's rank in one leg."""
+
+    leg: str
+    label: str
+    #: The rank, or a dash.
+    rank: str
+    absent: bool
+    #: "rank 2 of 100", "not in the top 100".
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class HitRow:
+    """A hit as the list and the score breakdown show it."""
+
+    rank: int
+    chunk_id: ChunkId
+    title: tuple[Segment, ...]
+    trail: tuple[str, ...]
+    snippet: tuple[Segment, ...]
+    source: str
+    trust: str
+    #: "synced 3 days ago".
+    age: str
+    #: "p. 3", "pp. 3-4", or empty.
+    pages: str
+    score: float
+    score_type: str
+    bar: tuple[BarPart, ...]
+    legs: tuple[LegRank, ...]
+    #: The number of its passage, if it was packed.
+    citation: int | None
+    ledger: Ledger
+    verdict: str
+    badges: tuple[HitBadge, ...] = ()
+
+
+def hit_rows(outcome: SearchOutcome) -> tuple[HitRow, ...]:
+    """Return the rows of the returned hits, best first, without hits that the deadline left without facts."""
+    source = LedgerSource.of(outcome)
+    hits = [hit for hit in outcome.hits if hit.facts is not None]
+    return tuple(_row(rank, hit, source) for rank, hit in enumerate(hits, start=1))
+
+
+def _row(rank: int, hit: Hit, source: LedgerSource) -> HitRow:
+    outcome, chunk = source.outcome, hit.chunk
+    connection = outcome.state.scope.inclusion(chunk.connection_id).connection
+    title, snippet = hit_text(hit, connection)
+    numbers = {passage.hit.chunk_id: passage.number for passage in reversed(outcome.passages)}
+    return HitRow(
+        rank=rank,
+        chunk_id=hit.chunk_id,
+        title=title,
+        trail=chunk.heading_path,
+        snippet=snippet,
+        source=connection.name,
+        trust=wording.level(connection.trust),
+        age=age(chunk, connection, outcome.state.now),
+        pages=wording.place(chunk, chunk.source_type),
+        score=hit.score,
+        score_type=hit.score_type.value,
+        bar=score_bar(hit, legs=frozenset(outcome.state.rankings), full=outcome.config.highest_score),
+        legs=tuple(_legs(hit, source)),
+        citation=numbers.get(hit.chunk_id),
+        ledger=ledger(hit, source),
+        verdict=_verdict(rank, hit, outcome),
+        badges=tuple(hit_badges(hit)),
+    )
+
+
+def _legs(hit: Hit, source: LedgerSource) -> Iterator[LegRank]:
+    for leg in source.outcome.state.rankings:
+        rank = hit.ranks.get(leg)
+        yield LegRank(leg, wording.leg_label(leg), str(rank or ABSENT), rank is None, leg_rank(hit, leg, source))
+
+
+def _verdict(rank: int, hit: Hit, outcome: SearchOutcome) -> str:
+    hits = outcome.state.hits
+    following = hits[rank] if rank < len(hits) and hits[rank].facts is not None else None
+    section = outcome.state.part(SectionState)
+    if section is not None:
+        return evidence_beats_next(hit, following, rank=rank, ask=section.ask)
+    return beats_next(hit, following, rank=rank, scope=outcome.state.scope, tolerance=outcome.config.tie_tolerance)
+
+
+def age(chunk: ChunkFacts, connection: ConnectionFacts, now: datetime) -> str:
+    """Return a chunk's age by the freshness basis of its connection: "synced 3 days ago", "changed 2 months ago"."""
+    if connection.freshness_basis is FreshnessBasis.MODIFIED and chunk.modified_at is not None:
+        return f"changed {wording.ago(chunk.modified_at, now)}"
+    return f"synced {wording.ago(chunk.synced_at, now)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,9 +27,8 @@ from explorer.components.sections import has_sections, picker, query_of, section
 from explorer.components.sides import Side
 from explorer.pages.evaluation.judge import judging_context
 from explorer.pages.explorer.examples import examples_for
-from explorer.pages.explorer.page import result_panels
+from explorer.pages.explorer.page import lanes_of, result_panels
 from explorer.pages.explorer.recent_searches import Asking, searched
-from explorer.pages.explorer.search_lanes import lanes_of
 from explorer.pages.explorer.where import pinned_title, reader_of, where_panel
 from explorer.viewer import principal_for, principal_of, render_page, user_page, viewer_of, wants_fragment
 from retrieval.answers.answering import prepare

@@ -1,20 +1,203 @@
 """The Explorer's tab "Document trace": the documents to choose from, and the path of the chosen one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import chain
 from typing import Final
+from uuid import UUID
+
+from django.urls import reverse
 
 from corecube.access import Principal, scope_for
 from corecube.sanitise import storable
-from corecube.scope import AccessScope
-from explorer.pages.explorer.lifeline import Candidate, WherePanel, candidates, lifeline_panel
+from corecube.scope import AccessScope, ExcludedConnection, Exclusion
+from explorer import wording
+from retrieval.engine.types import ChunkId
 from retrieval.models import Document, SyncItem
 from retrieval.models.document import id_in
 from retrieval.records.lifeline.service import Reader, follow
+from retrieval.records.lifeline.types import ACCESS, INDEXED, PACKED, SCOPE, TOP_K, Lifeline, Step, StepState, Way
 from retrieval.search.outcome import SearchOutcome
 
+_LABELS: Final[Mapping[str, str]] = {
+    INDEXED: "indexed",
+    ACCESS: "access",
+    SCOPE: "scope",
+    TOP_K: "top k",
+    PACKED: "packed",
+    # The second access check, of what the first one allowed.
+    "access": "checked",
+}
+#: Steps inside a sentence, unless named by their own name.
+_PLACES: Final[Mapping[str, str]] = {INDEXED: "indexing", ACCESS: "access", PACKED: "packing", "fulltext": "full text"}
+_WORDS: Final[Mapping[StepState, str]] = {
+    StepState.PASSED: "passed",
+    StepState.MISSED: "not found",
+    StepState.DEGRADED: "passed, degraded",
+    StepState.DROPPED: "dropped",
+    StepState.NOT_REACHED: "not reached",
+}
 #: Documents that the search box offers.
 _MAX_CANDIDATES: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """A step of the path."""
+
+    name: str
+    label: str
+    state: str
+    #: The state in words.
+    word: str
+    fact: str
+    remedy: str
+    #: The page on which an admin applies the remedy; empty for none.
+    remedy_address: str
+    #: The first step that dropped it.
+    is_loss: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LifelinePanel:
+    """A document's path through a search."""
+
+    document_id: UUID
+    title: str
+    #: Whether the reader can open it, and whether as the search's principal.
+    has_page: bool
+    is_principals: bool
+    source: str
+    #: "packed as [3]", "dropped at dedupe".
+    verdict: str
+    is_packed: bool
+    steps: tuple[StepRow, ...]
+    #: The chunk of the steps; None for none.
+    chunk_id: ChunkId | None
+    place: str
+    #: The results of all its chunks, if there are several.
+    ways: tuple[str, ...]
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A document that the search box found."""
+
+    document_id: UUID
+    title: str
+    source: str
+    #: Why it is not indexed; empty if it is.
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WherePanel:
+    """The tab "Document trace"."""
+
+    find: str
+    candidates: tuple[Candidate, ...]
+    #: There are more than are listed.
+    has_more: bool
+    #: None if no document is pinned, or if the reader may not see it.
+    lifeline: LifelinePanel | None
+    is_pinned: bool
+
+    @property
+    def announcement(self) -> str:
+        """What a screen reader announces."""
+        if self.lifeline:
+            return f"{self.lifeline.title}: {self.lifeline.verdict}."
+        if self.is_pinned:
+            return "Document not found."
+        return f"{wording.counted(len(self.candidates), 'document')} found." if self.find else ""
+
+
+def lifeline_panel(line: Lifeline) -> LifelinePanel:
+    """Return the panel of a document's path."""
+    lost = line.lost_at
+    total = sum(way.chunks for way in line.ways)
+    return LifelinePanel(
+        document_id=line.document_id,
+        title=line.title or "A document",
+        has_page=bool(line.title) and line.steps[0].state is not StepState.DROPPED,
+        is_principals=line.inclusion is not None,
+        source=line.source,
+        verdict=_verdict(lost, line),
+        is_packed=lost is None,
+        steps=tuple(_row(step, line, is_loss=step is lost) for step in line.steps),
+        chunk_id=line.followed.chunk_id if line.followed else None,
+        place=_place(line),
+        ways=tuple(f"{way.chunks:,} {_result(way)}" for way in line.ways) if total > 1 else (),
+        chunks=total,
+    )
+
+
+def step_label(name: str) -> str:
+    """Return a step's label: "access", "full text", "packed"."""
+    return _LABELS.get(name) or wording.stage_label(name)
+
+
+def _verdict(lost: Step | None, line: Lifeline) -> str:
+    """Return the result of a document: "packed as [3]", "found by no leg", "dropped at dedupe"."""
+    if lost is None:
+        return f"packed as [{line.citation}]"
+    is_unfound = bool(line.ways) and not any(way.ended_at for way in line.ways)
+    return "found by no leg" if is_unfound else f"dropped at {_lost_at(lost.name)}"
+
+
+def _lost_at(name: str) -> str:
+    return _PLACES.get(name) or name.replace("_", " ")
+
+
+def _row(step: Step, line: Lifeline, *, is_loss: bool) -> StepRow:
+    return StepRow(
+        name=step.name,
+        label=step_label(step.name),
+        state=step.state.value,
+        word=_WORDS[step.state],
+        fact=_fact(step, line),
+        remedy=step.remedy,
+        remedy_address=_grant_page(line.exclusion) if step.name == ACCESS and step.remedy and line.exclusion else "",
+        is_loss=is_loss,
+    )
+
+
+def _grant_page(excluded: ExcludedConnection) -> str:
+    """Return the page on which an admin gives access to a connection."""
+    if excluded.reason is Exclusion.DISABLED:
+        return reverse("explorer:connection", args=[excluded.connection.slug])
+    return reverse("explorer:clearances")
+
+
+def _fact(step: Step, line: Lifeline) -> str:
+    """Return a step's fact; for access, the rule that decided."""
+    if step.name == ACCESS and step.state is StepState.PASSED and line.inclusion:
+        return wording.inclusion_rule(line.inclusion)
+    if step.name == ACCESS and step.state is StepState.DROPPED and line.exclusion:
+        return wording.exclusion_rule(line.exclusion)
+    return step.fact or _WORDS[step.state]
+
+
+def _place(line: Lifeline) -> str:
+    """Return the place of the chunk in its document: "Staging › Rolling back, p. 3"; empty at the top."""
+    if line.followed is None or line.followed.facts is None:
+        return ""
+    facts = line.followed.facts
+    headings = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} ".join(facts.heading_path)
+    return ", ".join(filter(None, (headings, wording.place(facts, facts.source_type))))
+
+
+def _result(way: Way) -> str:
+    if way.is_packed:
+        return "packed"
+    return f"dropped at {_lost_at(way.ended_at)}" if way.ended_at else "found by no leg"
+
+
+def candidates(rows: Iterable[Candidate], limit: int) -> tuple[tuple[Candidate, ...], bool]:
+    """Return the first candidates, each document once, and whether there are more."""
+    found = tuple({row.document_id: row for row in rows}.values())
+    return found[:limit], len(found) > limit
 
 
 def where_panel(outcome: SearchOutcome, reader: Reader, *, find: str, pin: str) -> WherePanel:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from corecube.http import HtmxHttpRequest
 from explorer.charts.usage import usage_chart
 from explorer.pages.health.overview_panels import Figure
-from explorer.pages.models.language_model_panels import money
+from explorer.pages.models.language_models import money
 from explorer.viewer import admin_page
 from retrieval.operations.usage import Line, Sums, by_day, by_group, total, used_between
 

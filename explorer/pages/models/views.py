@@ -1,9 +1,10 @@
 """Models and embedding indexes, for admins."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
+from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.http import Http404, HttpResponse
@@ -14,7 +15,6 @@ from django.views.decorators.http import require_POST
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from explorer.pages.health.panels import size
-from explorer.pages.models.index_form import NewIndexForm
 from explorer.pages.models.panels import (
     IndexRow,
     ModelCard,
@@ -29,6 +29,7 @@ from retrieval.encoders.local import local_models
 from retrieval.encoders.model_table import MODEL_TABLE
 from retrieval.index import active
 from retrieval.index.embedding_index import all_indexes, hnsw_bytes, progress
+from retrieval.index.scans import MAX_OVERSAMPLE, ScanChoice
 from retrieval.ingest import indexes as services
 from retrieval.ingest.claims import alive_since
 from retrieval.models import EmbeddingIndex
@@ -37,7 +38,73 @@ from retrieval.presets.corecube.config import CorecubeConfig
 from retrieval.search import runtime
 from retrieval.search.configuration import configuration_of
 
+#: As in the settings: the limit of an index.
+_MAX_DIMENSIONS: Final = 4000
+_MODES: Final = (
+    ("", "Default"),
+    (EmbeddingIndex.Mode.CHUNK_FIRST, "Each chunk separately"),
+    (EmbeddingIndex.Mode.LATE, "Late chunking"),
+)
+_SCANS: Final = (
+    (EmbeddingIndex.Scan.HALFVEC, "Full vectors"),
+    (EmbeddingIndex.Scan.INT8, "8-bit quantization with rescoring"),
+    (EmbeddingIndex.Scan.BINARY, "Binary quantization with rescoring"),
+    (EmbeddingIndex.Scan.PREFIX, "Truncated vectors with rescoring"),
+)
 _NEXT: Final = "next"
+
+
+class NewIndexForm(forms.Form):
+    """Model and options of a new index."""
+
+    model = forms.ChoiceField(widget=forms.Select(attrs={"class": "input"}))
+    dimensions = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=_MAX_DIMENSIONS,
+        help_text="Leave empty for all. Fewer only if the model supports it.",
+        widget=forms.NumberInput(attrs={"class": "input"}),
+    )
+    mode = forms.ChoiceField(
+        required=False, choices=_MODES, label="Chunk embedding", widget=forms.Select(attrs={"class": "input"})
+    )
+
+    scan = forms.ChoiceField(
+        required=False,
+        choices=_SCANS,
+        label="Search precision",
+        help_text="Quantized and truncated vectors need less memory but are less exact.",
+        widget=forms.Select(attrs={"class": "input"}),
+    )
+    scan_dimensions = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=_MAX_DIMENSIONS,
+        label="Truncated dimensions",
+        help_text="Only for truncated vectors, if the model supports it.",
+        widget=forms.NumberInput(attrs={"class": "input"}),
+    )
+    oversample = forms.FloatField(
+        required=False,
+        min_value=1,
+        max_value=MAX_OVERSAMPLE,
+        label="Candidates per hit",
+        help_text="Leave empty for the default.",
+        widget=forms.NumberInput(attrs={"class": "input"}),
+    )
+
+    def __init__(self, *args: Any, choices: Sequence[tuple[str, str]], **kwargs: Any) -> None:  # noqa: ANN401 -- Django's
+        super().__init__(*args, **kwargs)
+        model = self.fields["model"]
+        if isinstance(model, forms.ChoiceField):
+            model.choices = list(choices)
+
+    @property
+    def scan_choice(self) -> ScanChoice:
+        """The search precision; only for a valid form."""
+        values = self.cleaned_data
+        scan = values["scan"] or EmbeddingIndex.Scan.HALFVEC
+        return ScanChoice(scan, values["scan_dimensions"] or 0, values["oversample"] or 0.0)
 
 
 @admin_page("GET")

@@ -1,10 +1,12 @@
-"""The presets' results for one query side by side: hits, overlap, time, cost and packed context."""
+"""One query to every preset, and the results side by side: hits, overlap, time, cost and packed context."""
 
+import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Final
 
+from corecube.access import Principal, ScopeRequest
 from corecube.errors import CoreCubeError
 from explorer import wording
 from explorer.charts.chart import Chart
@@ -18,14 +20,69 @@ from explorer.components.lane_cards import Card
 from explorer.components.lanes import face
 from explorer.components.preset_numbers import version_label
 from explorer.pages.side_by_side.preset_cost import GroupTime, ModelUse, group_times, model_uses, time_bar
-from explorer.pages.side_by_side.request import Attempt
 from explorer.wording.durations import milliseconds
+from retrieval.engine.stored_filter import FullFilter
 from retrieval.engine.types import ChunkId, Hit
+from retrieval.models import SearchRecord
+from retrieval.presets.catalog import PRESETS
+from retrieval.presets.preset import Preset
 from retrieval.ranking.comparison import Overlap, alone, overlap_at, places_of
 from retrieval.search.outcome import SearchOutcome
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 
+logger = logging.getLogger(__name__)
+
+_SERVER_ERROR: Final = 500
 #: The depth of overlaps.
 DEPTH: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """The query for every preset."""
+
+    text: str
+    narrowing: ScopeRequest = field(default_factory=ScopeRequest)
+    #: The filter of documents.
+    limits: FullFilter = field(default_factory=FullFilter)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The outcome of one preset, or its error."""
+
+    preset: Preset
+    outcome: SearchOutcome | None = None
+    error: CoreCubeError | None = None
+
+
+def usable_presets(principal: Principal) -> tuple[Preset, ...]:
+    """Return the presets that a principal may search with."""
+    return tuple(preset for preset in PRESETS.values() if principal.may_use(preset.name))
+
+
+def ask_each(asking: Asking, principal: Principal) -> tuple[Attempt, ...]:
+    """Search with each preset, one after another so that they do not slow each other down."""
+    return tuple(_attempt(preset, asking, principal) for preset in usable_presets(principal))
+
+
+def _attempt(preset: Preset, asking: Asking, principal: Principal) -> Attempt:
+    request = SearchRequest(
+        text=asking.text,
+        preset=preset.name,
+        top_k=None,
+        narrowing=asking.narrowing,
+        filter=asking.limits.filter,
+        conditions=asking.limits.conditions,
+        surface=SearchRecord.Surface.EXPLORER,
+    )
+    try:
+        return Attempt(preset, search(request, principal=principal))
+    except CoreCubeError as error:
+        if error.status >= _SERVER_ERROR:
+            logger.exception("side_by_side.failed preset=%s code=%s", preset.name, error.code)
+        return Attempt(preset, error=error)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,14 @@ from corecube.scope import AccessScope
 from explorer.components.filter import filter_words
 from explorer.components.scope import scope_chips
 from explorer.components.search_page import excluded_slugs, excluding, failed, people_for, run_as_name
-from explorer.pages.side_by_side.panels import SideBySidePanel, side_by_side_panel
-from explorer.pages.side_by_side.request import Asking, Attempt, ask_each, usable_presets
+from explorer.pages.side_by_side.panels import (
+    Asking,
+    Attempt,
+    SideBySidePanel,
+    ask_each,
+    side_by_side_panel,
+    usable_presets,
+)
 from explorer.viewer import includes_results, principal_for, render_page, user_page, viewer_of
 from retrieval.engine.stored_filter import read_filter
 from retrieval.models import Usage

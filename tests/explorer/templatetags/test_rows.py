@@ -6,7 +6,7 @@ from explorer.components.drops import DropRow
 from explorer.components.lane_cards import Card, Place
 from explorer.components.ledger_rows import LedgerRow, TermRow
 from explorer.components.snippets import Segment
-from explorer.pages.evaluation.judge_panels import judge_strip
+from explorer.pages.evaluation.judge import judge_strip
 from explorer.templatetags.explorer_format import drop_rows, lane_card, table_rows, trail
 from explorer.templatetags.judging import grade_buttons
 from explorer.templatetags.ledgers import decision_rows, part_rows

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from corecube.connectors import SourceItem
 from corecube.models import Compartment, Connection
-from explorer.pages.connections.job_panels import sync_row
+from explorer.pages.connections.jobs import sync_row
 from retrieval.encoders.protocol import Batching
 from retrieval.index import active
 from retrieval.ingest.dispatch import list_next, process_next

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from corecube.keys import KeyTerms, issue_key
 from corecube.models import Compartment, Connection
-from explorer.pages.access.key_panels import Visible, key_row
+from explorer.pages.access.keys import Visible, key_row
 
 NOW = timezone.now()
 

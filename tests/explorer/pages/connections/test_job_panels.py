@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from corecube.models import Connection
-from explorer.pages.connections.job_panels import stage_rows, sync_row, wait_words
+from explorer.pages.connections.jobs import stage_rows, sync_row, wait_words
 from retrieval.ingest.jobs import JobState, Wait, WaitReason
 from retrieval.models import Sync
 

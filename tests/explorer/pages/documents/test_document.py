@@ -3,7 +3,7 @@
 import pytest
 
 from corecube.access import Principal, scope_for
-from explorer.pages.documents.panels import document_panel, size, web_link
+from explorer.pages.documents.views import document_panel, size, web_link
 from retrieval.models import Document
 
 

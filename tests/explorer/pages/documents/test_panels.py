@@ -2,7 +2,7 @@
 
 import pytest
 
-from explorer.pages.documents.panels import MAX_LISTED, PER_PAGE, DocumentPage, page_number
+from explorer.pages.documents.views import MAX_LISTED, PER_PAGE, DocumentPage, page_number
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from corecube.scope import FreshnessBasis
-from explorer.pages.explorer.hits import age, hit_rows
+from explorer.pages.explorer.page import age, hit_rows
 
 
 @pytest.fixture

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from explorer.pages.explorer.hits import hit_rows
 from explorer.pages.explorer.ledger import LedgerSource, ledger
-from explorer.pages.explorer.verdict import evidence_beats_next
+from explorer.pages.explorer.page import evidence_beats_next, hit_rows
 from retrieval.engine.types import ScoreType
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider

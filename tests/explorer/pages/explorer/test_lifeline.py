@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from corecube.scope import ExcludedConnection, Exclusion, Inclusion, Sensitivity
-from explorer.pages.explorer.lifeline import Candidate, WherePanel, candidates, lifeline_panel, step_label
+from explorer.pages.explorer.where import Candidate, WherePanel, candidates, lifeline_panel, step_label
 from retrieval.records.lifeline.types import Lifeline, Step, StepState, Way
 from tests.explorer.conftest import RUNBOOKS, THIRD
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from explorer.pages.explorer.search_lanes import completed, lanes_of
+from explorer.pages.explorer.page import completed, lanes_of
 from retrieval.models import Chunk
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search

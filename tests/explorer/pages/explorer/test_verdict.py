@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from explorer.pages.explorer.verdict import beats_next
+from explorer.pages.explorer.page import beats_next
 from retrieval.engine.types import ScoreType
 
 

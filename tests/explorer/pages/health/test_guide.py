@@ -4,7 +4,7 @@ import pytest
 
 from corecube.models import ApiKey, Compartment, Connection, Grant
 from corecube.scope import Sensitivity
-from explorer.pages.health.guide import dismiss, guide, is_dismissed
+from explorer.pages.health.views import dismiss, guide, is_dismissed
 from retrieval.models import SearchRecord
 
 pytestmark = pytest.mark.django_db

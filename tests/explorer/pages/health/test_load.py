@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from explorer.pages.health.load import ingest_words, is_memory_tight, load_panel, load_tone, load_words
+from explorer.pages.health.panels import ingest_words, is_memory_tight, load_panel, load_tone, load_words
 from retrieval.encoders.admission import IngestLoad, Memory
 from retrieval.engine.admission import Admission
 from retrieval.engine.admission_ladder import Refusal, Rung

@@ -7,8 +7,8 @@ import pytest
 from corecube.access import Principal
 from corecube.errors import OverloadedError
 from corecube.models import ApiKey, AuditEvent
-from explorer.pages.side_by_side import request
-from explorer.pages.side_by_side.request import Asking, ask_each
+from explorer.pages.side_by_side import panels
+from explorer.pages.side_by_side.panels import Asking, ask_each
 from retrieval.models import LanguageModel, SearchRecord, Usage
 from retrieval.presets.catalog import PRESETS
 from retrieval.search.relevance import kept_relevance
@@ -41,13 +41,13 @@ def refusing(monkeypatch):
 
     def refuse(*presets):
         def search(request, *, principal):
-            if request.preset in presets:
+            if panels.preset in presets:
                 raise OverloadedError(reason="full", retry_after_seconds=3)
             return found(request, principal=principal)
 
-        monkeypatch.setattr(request, "search", search)
+        monkeypatch.setattr(panels, "search", search)
 
-    found = request.search
+    found = panels.search
     return refuse
 
 
