@@ -141,7 +141,6 @@ def _skips_axis(step: Sequence[_Dot]) -> bool:
 def _trace(
     label: str, lines: Sequence[_Line], *, mode: str, colour: str, dash: str, is_open: bool = False
 ) -> dict[str, Any]:
-    """Return lines as one trace, with a gap after each."""
     return {
         "type": "scatter",
         "mode": mode,

@@ -13,10 +13,10 @@ _DAY: Final = timedelta(days=1)
 
 def traffic_charts(found: Traffic) -> tuple[Chart, Chart] | None:
     """Return latency and volume; None without searches."""
-    return (latency_chart(found), volume_chart(found)) if found.total.searches else None
+    return (_latency_chart(found), _volume_chart(found)) if found.total.searches else None
 
 
-def latency_chart(found: Traffic) -> Chart:
+def _latency_chart(found: Traffic) -> Chart:
     """Return the median and p95 latency in milliseconds; bins without searches are gaps."""
     p50, p95 = milliseconds(found.total.p50), milliseconds(found.total.p95)
     return Chart(
@@ -34,7 +34,7 @@ def latency_chart(found: Traffic) -> Chart:
     )
 
 
-def volume_chart(found: Traffic) -> Chart:
+def _volume_chart(found: Traffic) -> Chart:
     """Return the searches of each bin: those with hits below those without."""
     total = found.total
     return Chart(

@@ -17,9 +17,7 @@ _AROUND: Final = 70
 
 
 @dataclass(frozen=True, slots=True)
-class TimedStage:
-    """The time span of a stage."""
-
+class _TimedStage:
     stage: str
     #: Milliseconds from the start of the search.
     begins: float
@@ -28,14 +26,11 @@ class TimedStage:
 
     @property
     def ends(self) -> float:
-        """The end, in milliseconds from the start of the search."""
         return self.begins + self.takes
 
 
 @dataclass(frozen=True, slots=True)
 class _Timing:
-    """The timing of a span of an outcome or of a stored trace."""
-
     stage: str
     parent: str
     milliseconds: float
@@ -49,7 +44,7 @@ class _Timing:
         return cls(span["stage"], span.get("parent", ""), span["ms"], any(note["degraded"] for note in notes))
 
 
-def timed_stages(spans: Iterable[Span | Mapping[str, Any]]) -> tuple[TimedStage, ...]:
+def timed_stages(spans: Iterable[Span | Mapping[str, Any]]) -> tuple[_TimedStage, ...]:
     """Return the stages in order with their times.
 
     Stages run one after another. Those that ran inside another replace it and start with it. Takes the spans of an
@@ -58,13 +53,13 @@ def timed_stages(spans: Iterable[Span | Mapping[str, Any]]) -> tuple[TimedStage,
     return tuple(_timed([_Timing.of(span) for span in spans]))
 
 
-def _timed(timings: Sequence[_Timing]) -> Iterator[TimedStage]:
+def _timed(timings: Sequence[_Timing]) -> Iterator[_TimedStage]:
     clock = 0.0
     for timing in timings:
         if timing.parent:
             continue
         inside = [child for child in timings if child.parent == timing.stage] or [timing]
-        yield from (TimedStage(it.stage, clock, it.milliseconds, it.is_degraded) for it in inside)
+        yield from (_TimedStage(it.stage, clock, it.milliseconds, it.is_degraded) for it in inside)
         clock += timing.milliseconds
 
 
@@ -97,13 +92,13 @@ def waterfall(
     )
 
 
-def _summary(stages: Sequence[TimedStage], total: float, deadline_ms: int | None) -> str:
+def _summary(stages: Sequence[_TimedStage], total: float, deadline_ms: int | None) -> str:
     slowest = max(stages, key=lambda it: it.takes)
     took = f"{total:,.0f} ms" + (f" of {deadline_ms:,}" if deadline_ms else "")
     return f"{took}; the slowest stage is {slowest.stage} with {slowest.takes:.1f} ms. Legs run in parallel."
 
 
-def _bars(stages: Sequence[TimedStage]) -> dict[str, Any]:
+def _bars(stages: Sequence[_TimedStage]) -> dict[str, Any]:
     return {
         "type": "bar",
         "orientation": "h",
@@ -120,7 +115,7 @@ def _bars(stages: Sequence[TimedStage]) -> dict[str, Any]:
     }
 
 
-def _colour(timed: TimedStage) -> str:
+def _colour(timed: _TimedStage) -> str:
     """Return the colour of a stage's group, as in the comparison of presets."""
     if timed.is_degraded:
         return "warn"
@@ -128,7 +123,7 @@ def _colour(timed: TimedStage) -> str:
     return f"group-{known.group}" if known else "edge"
 
 
-def _layout(stages: Sequence[TimedStage], total: float, deadline_ms: int | None, soft_share: float) -> dict[str, Any]:
+def _layout(stages: Sequence[_TimedStage], total: float, deadline_ms: int | None, soft_share: float) -> dict[str, Any]:
     end = max(total, *(it.ends for it in stages)) * 1.12
     is_near = deadline_ms is not None and total >= _NEAR_DEADLINE * deadline_ms
     return {

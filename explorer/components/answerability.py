@@ -32,9 +32,7 @@ _MIDDLE: Final = 50.0
 
 
 @dataclass(frozen=True, slots=True)
-class SignalRow:
-    """A signal and its contribution to the log-odds."""
-
+class _SignalRow:
     label: str
     value: str
     #: "+0.83"; empty for a signal that the model does not use.
@@ -59,7 +57,7 @@ class AnswerabilityPanel:
     is_calibrated: bool
     reason: str
     explanation: str
-    rows: tuple[SignalRow, ...]
+    rows: tuple[_SignalRow, ...]
 
     @property
     def share(self) -> float:
@@ -85,13 +83,13 @@ def answerability_panel(outcome: SearchOutcome) -> AnswerabilityPanel | None:
     )
 
 
-def _rows(found: Answerability) -> Iterator[SignalRow]:
+def _rows(found: Answerability) -> Iterator[_SignalRow]:
     """Yield the signals of the confidence by size of contribution, then those that were not used."""
     full = 2 * max(map(abs, found.contributions.values()), default=0.0)
     for name in sorted(found.signals, key=lambda name: -abs(found.contributions.get(name, 0.0))):
         added = found.contributions.get(name)
         width = percent(abs(added or 0.0), full)
-        yield SignalRow(
+        yield _SignalRow(
             label=signal_label(name),
             value=f"{found.signals[name]:.2f}",
             added="" if added is None else f"{added:+.2f}".replace("-", "\N{MINUS SIGN}"),

@@ -21,9 +21,7 @@ _LEFT_OUT: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class PassageRow:
-    """A packed passage."""
-
+class _PassageRow:
     number: int
     chunk_id: ChunkId
     header: str
@@ -39,7 +37,7 @@ class PassageRow:
 class ContextPanel:
     """The numbered context and its budget, in tokens."""
 
-    passages: tuple[PassageRow, ...]
+    passages: tuple[_PassageRow, ...]
     used: int
     budget: int
     share: float
@@ -58,7 +56,7 @@ def context_panel(outcome: SearchOutcome, labels: ChunkLabels) -> ContextPanel:
     left_out = [drop for reason in _LEFT_OUT for drop in drops if drop.reason is reason]
     return ContextPanel(
         passages=tuple(
-            PassageRow(
+            _PassageRow(
                 passage.number,
                 passage.hit.chunk_id,
                 passage.header,

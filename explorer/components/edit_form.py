@@ -65,7 +65,6 @@ def _is_secret(field: BoundField) -> bool:
 
 
 def _words(field: BoundField) -> str:
-    """Return the stored value of a field as text."""
     stored = _stored(field)
     if isinstance(stored, bool):
         return "yes" if stored else "no"

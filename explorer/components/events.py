@@ -80,7 +80,6 @@ def _out_of_time(event: Event) -> EventLine:
 
 
 def _probe(event: Event, scope: AccessScope) -> EventLine:
-    """Return the result of the search for a missing source type."""
     diagnosis = str(event.get("diagnosis", ""))
     state, tone = DIAGNOSES.get(diagnosis, (diagnosis.replace("_", " "), "warn"))
     # The connections, by id, are of one compartment, which is named only if they are in scope.
@@ -93,7 +92,6 @@ def _probe(event: Event, scope: AccessScope) -> EventLine:
 
 
 def _spent(event: Event) -> EventLine:
-    """Return the language model usage of relevance grading."""
     calls, prompt, completion = (int(_number(event, name)) for name in ("calls", "prompt_tokens", "completion_tokens"))
     tokens = f"{prompt:,} prompt tokens and {completion:,} completion tokens"
     estimated = ", estimated" if event.get("is_estimated") else ""

@@ -30,9 +30,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class FunnelCell:
-    """One stage."""
-
+class _FunnelCell:
     stage: str
     label: str
     purpose: str
@@ -56,7 +54,7 @@ class FunnelCell:
 class Funnel:
     """All stages and the clock."""
 
-    cells: tuple[FunnelCell, ...]
+    cells: tuple[_FunnelCell, ...]
     #: Each stage's time, as a share of the deadline.
     clock: tuple[BarPart, ...]
     milliseconds: str
@@ -93,9 +91,9 @@ def _funnel(
     leaves = [span for span in spans if span.stage not in parents]
     slowest = max((span.seconds for span in leaves), default=0.0)
 
-    def cell(span: Span) -> FunnelCell:
+    def cell(span: Span) -> _FunnelCell:
         count, unit = _count(span, state)
-        return FunnelCell(
+        return _FunnelCell(
             stage=span.stage,
             label=wording.stage_label(span.stage),
             purpose=wording.stage_purpose(span.stage),

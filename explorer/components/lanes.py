@@ -167,13 +167,11 @@ def _lines(left: Source, right: Source, ranks: Mapping[str, Ranks]) -> Iterator[
 
 
 def _curve(rank: int, there: int) -> str:
-    """Return an SVG path from the middle of one row to that of another."""
     start, end, middle = rank * _ROW - _ROW // 2, there * _ROW - _ROW // 2, _WIDTH // 2
     return f"M0 {start}C{middle} {start} {middle} {end} {_WIDTH} {end}"
 
 
 def _overlap(sources: Sequence[Source]) -> Overlap | None:
-    """Return what the two legs share, or two lanes."""
     pair = sources if len(sources) == _TWO else [source for source in sources if not source.is_result]
     if len(pair) != _TWO:
         return None

@@ -19,9 +19,7 @@ _TONES: Mapping[str, str] = {PresetVersion.Status.LIVE: "good", PresetVersion.St
 
 
 @dataclass(frozen=True, slots=True)
-class PresetRow:
-    """A preset in the list."""
-
+class _PresetRow:
     name: str
     description: str
     live: str
@@ -44,9 +42,7 @@ class ChangeRow:
 
 
 @dataclass(frozen=True, slots=True)
-class VersionRow:
-    """A version in the history."""
-
+class _VersionRow:
     number: int
     status: str
     tone: str
@@ -76,17 +72,15 @@ class FieldRow:
 
 
 @dataclass(frozen=True, slots=True)
-class FieldSection:
-    """The tunables of one stage in the form."""
-
+class _FieldSection:
     title: str
     help: str
     rows: tuple[FieldRow, ...]
 
 
-def preset_row(preset: Preset, *, live: PresetVersion | None, draft: PresetVersion | None, now: datetime) -> PresetRow:
+def preset_row(preset: Preset, *, live: PresetVersion | None, draft: PresetVersion | None, now: datetime) -> _PresetRow:
     """Return a preset's row; without a live version it uses the shipped defaults."""
-    return PresetRow(
+    return _PresetRow(
         name=preset.name,
         description=preset.description,
         live=version_label(live.number if live else SHIPPED),
@@ -101,10 +95,10 @@ def version_label(number: int) -> str:
     return f"version {number}" if number != SHIPPED else "shipped defaults"
 
 
-def version_rows(versions: list[PresetVersion], now: datetime) -> Iterator[VersionRow]:
+def version_rows(versions: list[PresetVersion], now: datetime) -> Iterator[_VersionRow]:
     """Yield the history, newest first, then the shipped defaults."""
     for version in versions:
-        yield VersionRow(
+        yield _VersionRow(
             number=version.number,
             status=version.status,
             tone=_TONES.get(version.status, ""),
@@ -116,7 +110,7 @@ def version_rows(versions: list[PresetVersion], now: datetime) -> Iterator[Versi
         )
     is_live = not any(version.status == PresetVersion.Status.LIVE for version in versions)
     status = PresetVersion.Status.LIVE if is_live else PresetVersion.Status.RETIRED
-    yield VersionRow(SHIPPED, status, _TONES.get(status, ""), "", 0, "", "", is_live)
+    yield _VersionRow(SHIPPED, status, _TONES.get(status, ""), "", 0, "", "", is_live)
 
 
 def change_rows(before: PresetConfig, after: PresetConfig) -> tuple[ChangeRow, ...]:
@@ -132,11 +126,11 @@ def change_rows(before: PresetConfig, after: PresetConfig) -> tuple[ChangeRow, .
     )
 
 
-def field_sections(form: TunablesForm, live: Configuration) -> tuple[FieldSection, ...]:
+def field_sections(form: TunablesForm, live: Configuration) -> tuple[_FieldSection, ...]:
     """Return the form's fields by section, with the live values."""
     values = live.config.values()
     return tuple(
-        FieldSection(
+        _FieldSection(
             title=section.label,
             # The help of the outermost config applies to all sections.
             help=section.help if section.name else "",
@@ -179,6 +173,5 @@ def figure(value: float) -> str:
 
 
 def _event(user: User | None, at: datetime | None, now: datetime) -> str:
-    """Return the user and time of an event: "by alice, 3 days ago"."""
     who = f"by {user.username}" if user else "by a deleted user"
     return f"{who}, {wording.ago(at, now)}" if at else who

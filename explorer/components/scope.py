@@ -13,7 +13,7 @@ MAX_PEOPLE: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class ScopeChip:
+class _ScopeChip:
     """A connection above the results. One in scope can be excluded and included."""
 
     slug: str
@@ -29,9 +29,7 @@ class ScopeChip:
 
 
 @dataclass(frozen=True, slots=True)
-class ScopeRow:
-    """A connection in the scope table."""
-
+class _ScopeRow:
     name: str
     compartment: str
     sensitivity: str
@@ -41,24 +39,24 @@ class ScopeRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ViewAs:
+class _ViewAs:
     """The users that an admin can view as, and how many are not listed."""
 
     people: tuple[User, ...]
     unlisted: int
 
 
-def view_as(viewer: User) -> ViewAs | None:
+def view_as(viewer: User) -> _ViewAs | None:
     """Return the active users, for an admin; None for anyone else."""
     if not viewer.is_admin:
         return None
     active = User.objects.filter(is_active=True).order_by("username")
     people = tuple(active[:MAX_PEOPLE])
     # Count only if the list is full.
-    return ViewAs(people, active.count() - len(people) if len(people) == MAX_PEOPLE else 0)
+    return _ViewAs(people, active.count() - len(people) if len(people) == MAX_PEOPLE else 0)
 
 
-def scope_chips(scope: AccessScope, without: Collection[str]) -> tuple[ScopeChip, ...]:
+def scope_chips(scope: AccessScope, without: Collection[str]) -> tuple[_ScopeChip, ...]:
     """Return the chips of a principal's scope, of which a request excludes some.
 
     Only a scope for an admin lists connections that the principal may not see; they come last.
@@ -66,11 +64,11 @@ def scope_chips(scope: AccessScope, without: Collection[str]) -> tuple[ScopeChip
     return (*(_chip(it, without) for it in scope.included), *map(_closed_chip, scope.excluded))
 
 
-def _chip(inclusion: Inclusion, without: Collection[str]) -> ScopeChip:
+def _chip(inclusion: Inclusion, without: Collection[str]) -> _ScopeChip:
     connection = inclusion.connection
     included = connection.slug not in without
     others = tuple(slug for slug in without if slug != connection.slug)
-    return ScopeChip(
+    return _ScopeChip(
         slug=connection.slug,
         name=connection.name,
         compartment=connection.compartment,
@@ -81,9 +79,9 @@ def _chip(inclusion: Inclusion, without: Collection[str]) -> ScopeChip:
     )
 
 
-def _closed_chip(excluded: ExcludedConnection) -> ScopeChip:
+def _closed_chip(excluded: ExcludedConnection) -> _ScopeChip:
     connection = excluded.connection
-    return ScopeChip(
+    return _ScopeChip(
         slug=connection.slug,
         name=connection.name,
         compartment=connection.compartment,
@@ -95,12 +93,12 @@ def _closed_chip(excluded: ExcludedConnection) -> ScopeChip:
     )
 
 
-def scope_rows(chips: Collection[ScopeChip], scope: AccessScope) -> tuple[ScopeRow, ...]:
+def scope_rows(chips: Collection[_ScopeChip], scope: AccessScope) -> tuple[_ScopeRow, ...]:
     """Return the scope table: the chips' connections with their trust levels, the included ones first."""
     connections = (*(it.connection for it in scope.included), *(it.connection for it in scope.excluded))
     trust = {connection.slug: wording.level(connection.trust) for connection in connections}
     rows = (
-        ScopeRow(chip.name, chip.compartment, chip.sensitivity, trust[chip.slug], chip.included, chip.rule)
+        _ScopeRow(chip.name, chip.compartment, chip.sensitivity, trust[chip.slug], chip.included, chip.rule)
         for chip in chips
     )
     return tuple(sorted(rows, key=lambda row: not row.included))

@@ -22,9 +22,7 @@ _HEALTH: Final[Mapping[Health, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Picker:
-    """The sections to choose from, and the chosen one."""
-
+class _Picker:
     chosen: str
     groups: tuple[ChoiceGroup, ...]
 
@@ -39,9 +37,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class SectionStrip:
-    """The section settings of a search."""
-
+class _SectionStrip:
     #: "Report: Overview"; empty for a plain question.
     label: str
     #: What was searched for.
@@ -54,13 +50,13 @@ def has_sections(preset: str) -> bool:
     return preset in PRESETS and isinstance(PRESETS[preset].defaults, ConsolidatedConfig)
 
 
-def picker(chosen: str) -> Picker:
+def picker(chosen: str) -> _Picker:
     """Return the picker with a section chosen, or none."""
     groups = (
         ChoiceGroup(it.title, tuple(Choice(f"{it.name}/{one.name}", one.title) for one in it.sections))
         for it in section_sets()
     )
-    return Picker(chosen, tuple(groups))
+    return _Picker(chosen, tuple(groups))
 
 
 def section_asked(value: str, subject: str) -> SectionAsk:
@@ -93,14 +89,14 @@ def section_label(value: str) -> str:
     return f"{ask.section_set.title}: {ask.section.title}"
 
 
-def section_strip(outcome: SearchOutcome) -> SectionStrip | None:
+def section_strip(outcome: SearchOutcome) -> _SectionStrip | None:
     """Return the section settings of a search; None in presets without sections."""
     section = outcome.state.part(SectionState)
     if section is None or not section.top_k:
         return None
     ask = section.ask
     label = "" if ask.is_plain else f"{ask.section_set.title}: {ask.section.title}"
-    return SectionStrip(label, outcome.state.query.text, tuple(_facts(section)))
+    return _SectionStrip(label, outcome.state.query.text, tuple(_facts(section)))
 
 
 def _facts(section: SectionState) -> Iterator[Fact]:

@@ -39,8 +39,6 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """A lexeme's position in a text."""
-
     start: int
     end: int
     lexeme: str
@@ -123,7 +121,6 @@ def _segments(text: str, spans: Iterable[_Span]) -> Iterator[Segment]:
 
 
 def _best_start(text: str, spans: Sequence[_Span], weights: Mapping[str, float], characters: int) -> int:
-    """Return the start of the best part."""
     best, best_weight = 0, 0.0
     starts, ends = [span.start for span in spans], [span.end for span in spans]
     for span in spans:

@@ -9,16 +9,14 @@ from retrieval.engine.tunables import TunableFacts
 from retrieval.presets.preset import PresetConfig
 
 
-class SeveralFiles(forms.ClearableFileInput):
-    """A file input that takes several files."""
-
+class _SeveralFiles(forms.ClearableFileInput):
     allow_multiple_selected = True
 
 
-class SeveralFilesField(forms.FileField):
+class _SeveralFilesField(forms.FileField):
     """One or more files, each validated separately."""
 
-    widget = SeveralFiles
+    widget = _SeveralFiles
 
     def clean(self, data: Any, initial: Any = None) -> list[UploadedFile]:  # noqa: ANN401 -- Django's signature
         """Return the files; raise ValidationError for none, or for an empty one."""
@@ -30,7 +28,7 @@ class SeveralFilesField(forms.FileField):
 class UploadForm(forms.Form):
     """Files for a connection of kind upload."""
 
-    uploads = SeveralFilesField(max_length=200)
+    uploads = _SeveralFilesField(max_length=200)
 
 
 class QualityForm(forms.Form):

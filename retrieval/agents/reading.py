@@ -49,7 +49,6 @@ def fetch(wanted: str, *, principal: Principal, absolute: Absolute) -> FetchTool
 
 
 def _parts(wanted: str) -> tuple[UUID, int | None]:
-    """Return the document's id and the chunk's ordinal, None without one."""
     name, colon, place = wanted.partition(":")
     document_id = id_in(name)
     is_place = place.isascii() and place.isdigit() and len(place) <= _MAX_ORDINAL_LENGTH

@@ -69,7 +69,6 @@ async def serve(body: bytes, headers: Mapping[str, str], caller: Caller) -> Repl
 
 
 def _scope(headers: Mapping[str, str]) -> dict[str, Any]:
-    """Return the ASGI scope of a POST."""
     return {
         "type": "http",
         "asgi": {"version": "3.0"},

@@ -67,9 +67,7 @@ class AuditFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class AuditRow:
-    """One event."""
-
+class _AuditRow:
     id: int
     at: datetime
     actor: str
@@ -79,9 +77,9 @@ class AuditRow:
     details: tuple[tuple[str, str], ...]
 
 
-def audit_row(event: AuditEvent) -> AuditRow:
+def audit_row(event: AuditEvent) -> _AuditRow:
     """Return an event's row; its actor must be read already."""
-    return AuditRow(
+    return _AuditRow(
         id=event.pk,
         at=event.at,
         actor=event.actor.username if event.actor else "",
@@ -110,7 +108,6 @@ def _sort_key(detail: tuple[str, object]) -> tuple[int, str]:
 
 
 def _value(value: object) -> str:
-    """Return a detail as text: lists with commas, objects as pairs."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {_value(part)}" for name, part in value.items())
     if isinstance(value, list):
@@ -159,7 +156,6 @@ def export(request: HtmxHttpRequest) -> HttpResponse:
 
 
 async def _csv(filters: AuditFilter) -> AsyncIterator[bytes]:
-    """Yield the header, then batches of events, newest first."""
     yield (",".join(CSV_HEADER) + "\r\n").encode()
     before = filters.before
     while True:
@@ -177,7 +173,6 @@ def _batch(filters: AuditFilter, before: int | None) -> tuple[str, int | None]:
 
 
 def _events(filters: AuditFilter) -> QuerySet[AuditEvent]:
-    """Return the filtered events, newest first by id."""
     events = AuditEvent.objects.select_related("actor").order_by("-pk")
     conditions: dict[str, object] = {
         "action__startswith": filters.action,

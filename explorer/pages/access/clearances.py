@@ -74,9 +74,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeNote:
-    """The last change, with the values to undo it."""
-
+class _ChangeNote:
     text: str
     tone: str = ""
     #: The current cell, and the level before the change; empty if there is nothing to undo.
@@ -117,29 +115,22 @@ def cell(holder: Holder, compartment: Compartment, clearance: Sensitivity | None
     return Cell(holder, compartment.name, compartment.slug, level_name(clearance))
 
 
-def change_note(change: GrantChange) -> ChangeNote:
-    """Return the note on a change, with an undo if anything changed."""
+def _change_note(change: GrantChange) -> _ChangeNote:
     if change.event is None:
-        return ChangeNote(f"{change.holder.label} on {change.compartment.name} is already {level_name(change.after)}.")
+        return _ChangeNote(f"{change.holder.label} on {change.compartment.name} is already {level_name(change.after)}.")
     text = f"{_step(change.holder, change.compartment, level_name(change.before), level_name(change.after))}."
     now = cell(change.holder, change.compartment, change.after)
-    return ChangeNote(f"{text} {reach_summary(change.reach)}", "good", now, level_name(change.before))
+    return _ChangeNote(f"{text} {reach_summary(change.reach)}", "good", now, level_name(change.before))
 
 
-def earlier_change_note(event: AuditEvent, holder: Holder, compartment: Compartment) -> ChangeNote:
-    """Return the note on a recorded change, with an undo."""
+def _earlier_change_note(event: AuditEvent, holder: Holder, compartment: Compartment) -> _ChangeNote:
     before, after = str(event.details.get("before")), str(event.details.get("after"))
     now = Cell(holder, compartment.name, compartment.slug, after)
-    return ChangeNote(f"{_step(holder, compartment, before, after)}.", "", now, before)
+    return _ChangeNote(f"{_step(holder, compartment, before, after)}.", "", now, before)
 
 
 def _step(holder: Holder, compartment: Compartment, before: str, after: str) -> str:
     return f"{holder.label} on {compartment.name}: {before} \N{RIGHTWARDS ARROW} {after}"
-
-
-def people_note(members: int) -> str:
-    """Return the number of members as text."""
-    return f"{members:,} {'person' if members == 1 else 'people'}"
 
 
 def level_of(value: int) -> str:
@@ -158,8 +149,9 @@ def clearances(request: HtmxHttpRequest) -> HttpResponse:
         "section": "clearances",
         "columns": columns(compartments),
         "groups": [
-            row(Holder.of(it), compartments, grants, note=people_note(it.user__count))  # type: ignore[attr-defined]  # annotated
+            row(Holder.of(it), compartments, grants, note=f"{members:,} {'person' if members == 1 else 'people'}")
             for it in groups
+            for members in (it.user__count,)  # type: ignore[attr-defined]  # annotated
         ],
         "users": [row(Holder.of(it), compartments, grants, note=it.get_full_name()) for it in users],
         "origin": "clearances",
@@ -180,15 +172,15 @@ def change(request: HtmxHttpRequest) -> HttpResponse:
             holder=holder, compartment=compartment, clearance=clearance, expected=expected, actor=viewer_of(request)
         )
     except ConflictError as error:
-        return _answer(request, holder, compartment, ChangeNote(f"{error} Nothing was changed.", "bad"), 409)
-    return _answer(request, holder, compartment, change_note(done), 200, done)
+        return _answer(request, holder, compartment, _ChangeNote(f"{error} Nothing was changed.", "bad"), 409)
+    return _answer(request, holder, compartment, _change_note(done), 200, done)
 
 
 def _answer(
     request: HtmxHttpRequest,
     holder: Holder,
     compartment: Compartment,
-    note: ChangeNote,
+    note: _ChangeNote,
     status: int,
     done: GrantChange | None = None,
 ) -> HttpResponse:
@@ -212,7 +204,7 @@ def _page(origin: str, holder: Holder, compartment: Compartment) -> str:
     return reverse("explorer:clearances")
 
 
-def last_change(request: HtmxHttpRequest) -> ChangeNote | None:
+def last_change(request: HtmxHttpRequest) -> _ChangeNote | None:
     """Return the note on the change named in the query string; None if its holder or compartment is gone."""
     event = AuditEvent.objects.filter(pk=_number(request.GET.get("changed", "")), action="grant.changed").first()
     if event is None:
@@ -223,11 +215,10 @@ def last_change(request: HtmxHttpRequest) -> ChangeNote | None:
         holder = _holder(given.get("kind", ""), str(given.get("id", "")))
     except Http404:
         return None
-    return earlier_change_note(event, holder, compartment) if compartment else None
+    return _earlier_change_note(event, holder, compartment) if compartment else None
 
 
 def _holder(kind: str, given: str) -> Holder:
-    """Return the user or group with an id; raise Http404 for none."""
     if kind == "user":
         return Holder.of(get_object_or_404(User, pk=_number(given)))
     if kind == "group":

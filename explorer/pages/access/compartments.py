@@ -31,18 +31,14 @@ _MEANINGS: Final[Mapping[Sensitivity, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class LevelRow:
-    """A sensitivity level with its number of connections."""
-
+class _LevelRow:
     name: str
     meaning: str
     connections: int
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectionLine:
-    """A connection in its compartment."""
-
+class _ConnectionLine:
     slug: str
     name: str
     sensitivity: str
@@ -53,36 +49,26 @@ class ConnectionLine:
 
 
 @dataclass(frozen=True, slots=True)
-class HolderLine:
-    """A group or user with its clearance."""
-
+class _HolderLine:
     holder: Holder
     level: str
 
 
 @dataclass(frozen=True, slots=True)
-class CompartmentRow:
-    """A compartment in the list."""
-
+class _CompartmentRow:
     slug: str
     name: str
     description: str
-    connections: tuple[ConnectionLine, ...]
+    connections: tuple[_ConnectionLine, ...]
     documents: int
-    holders: tuple[HolderLine, ...]
+    holders: tuple[_HolderLine, ...]
 
 
-def level_rows(connections: Iterable[int]) -> tuple[LevelRow, ...]:
-    """Return the levels, lowest first, with the number of connections at each."""
-    levels = list(connections)
-    return tuple(LevelRow(it.name.lower(), _MEANINGS[it], levels.count(it.value)) for it in Sensitivity)
-
-
-def compartment_row(compartment: Compartment, documents: Mapping[int, int], reach: Reach) -> CompartmentRow:
+def _compartment_row(compartment: Compartment, documents: Mapping[int, int], reach: Reach) -> _CompartmentRow:
     """Return a compartment's row; its connections and grants must be prefetched."""
     lines = tuple(_line(it, documents, reach) for it in compartment.connections.all())
     holders = [_holder(grant) for grant in compartment.grants.all()]
-    return CompartmentRow(
+    return _CompartmentRow(
         slug=compartment.slug,
         name=compartment.name,
         description=compartment.description,
@@ -92,8 +78,8 @@ def compartment_row(compartment: Compartment, documents: Mapping[int, int], reac
     )
 
 
-def _line(connection: Connection, documents: Mapping[int, int], reach: Reach) -> ConnectionLine:
-    return ConnectionLine(
+def _line(connection: Connection, documents: Mapping[int, int], reach: Reach) -> _ConnectionLine:
+    return _ConnectionLine(
         slug=connection.slug,
         name=connection.name,
         sensitivity=level_of(connection.sensitivity),
@@ -103,11 +89,11 @@ def _line(connection: Connection, documents: Mapping[int, int], reach: Reach) ->
     )
 
 
-def _holder(grant: Grant) -> HolderLine:
+def _holder(grant: Grant) -> _HolderLine:
     owner = grant.user or grant.group
     if owner is None:
         raise ValueError("A grant names either a user or a group.")
-    return HolderLine(Holder.of(owner), level_of(grant.clearance))
+    return _HolderLine(Holder.of(owner), level_of(grant.clearance))
 
 
 @require_GET
@@ -115,10 +101,11 @@ def _holder(grant: Grant) -> HolderLine:
 def compartments(request: HtmxHttpRequest) -> HttpResponse:
     """List the compartments and sensitivity levels."""
     found = Compartment.objects.prefetch_related("connections", "grants__user", "grants__group")
+    levels = list(Connection.objects.values_list("sensitivity", flat=True))
     context = {
         "section": "compartments",
         "rows": _rows(found),
-        "levels": level_rows(Connection.objects.values_list("sensitivity", flat=True)),
+        "levels": tuple(_LevelRow(it.name.lower(), _MEANINGS[it], levels.count(it.value)) for it in Sensitivity),
     }
     return render(request, "explorer/access/compartments.html", context)
 
@@ -183,10 +170,9 @@ def delete(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     return render(request, "explorer/access/compartment_delete.html", context)
 
 
-def _rows(found: Iterable[Compartment], *, with_people: bool = False) -> list[CompartmentRow]:
-    """Return rows, on request with the number of users who can see each connection."""
+def _rows(found: Iterable[Compartment], *, with_people: bool = False) -> list[_CompartmentRow]:
     shown = list(found)
     counted = Document.objects.filter(connection__compartment__in=shown).values_list("connection_id")
     documents = dict(counted.annotate(Count("pk")))
     reach = reach_of(User.objects.all()) if with_people else {}
-    return [compartment_row(it, documents, reach) for it in shown]
+    return [_compartment_row(it, documents, reach) for it in shown]

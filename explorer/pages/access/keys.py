@@ -43,9 +43,7 @@ class Visible:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyRow:
-    """A key in a list."""
-
+class _KeyRow:
     id: UUID
     name: str
     prefix: str
@@ -62,13 +60,14 @@ class KeyRow:
     is_open: bool
 
 
-def key_row(key: ApiKey, now: datetime, visible: Visible | None) -> KeyRow:
+def key_row(key: ApiKey, now: datetime, visible: Visible | None) -> _KeyRow:
     """Return a key's row; its user, compartments and connections must be read already.
 
     What is not `visible` to the viewer is not named; None names everything.
     """
     state = key_state(key, now)
-    return KeyRow(
+    access = "; ".join(_limits(key, visible)) or "everything its user can see"
+    return _KeyRow(
         id=key.pk,
         name=key.name,
         prefix=key.prefix,
@@ -76,18 +75,13 @@ def key_row(key: ApiKey, now: datetime, visible: Visible | None) -> KeyRow:
         owner_id=key.user_id,
         state=state.value,
         tone=_TONES[state],
-        limits=_access(key, visible),
+        limits=f"{access}; user forwarding" if key.may_forward_users else access,
         rate=f"{key.requests_per_minute:,} per minute" if key.requests_per_minute else "unlimited",
         created=wording.ago(key.created_at, now),
         used=wording.ago(key.last_used_at, now) if key.last_used_at else "never",
         expires=f"{key.expires_at:%Y-%m-%d}" if key.expires_at else "never",
         is_open=state in {KeyState.ACTIVE, KeyState.OWNER_INACTIVE},
     )
-
-
-def _access(key: ApiKey, visible: Visible | None) -> str:
-    access = "; ".join(_limits(key, visible)) or "everything its user can see"
-    return f"{access}; user forwarding" if key.may_forward_users else access
 
 
 def _limits(key: ApiKey, visible: Visible | None) -> Iterator[str]:
@@ -130,7 +124,13 @@ def own_keys(request: HtmxHttpRequest) -> HttpResponse:
 def new_key(request: HtmxHttpRequest) -> HttpResponse:
     """Issue a key. Only the response to the POST contains the secret."""
     viewer = viewer_of(request)
-    form = KeyForm(request.POST or None, actor=viewer, owner=_owner(request, viewer))
+    # Only an admin can create a key for somebody else.
+    name = request.GET.get("user", "").replace("\0", "")
+    form = KeyForm(
+        request.POST or None,
+        actor=viewer,
+        owner=User.objects.filter(username=name).first() if viewer.is_admin and name else None,
+    )
     if request.method == "POST" and form.is_valid():
         key, secret = issue_key(user=form.owner, terms=form.terms, actor=viewer)
         forwarding_secret = allow_forwarding(key, actor=viewer) if form.may_forward_users else ""
@@ -179,13 +179,12 @@ def forwarding(request: HtmxHttpRequest, key_id: UUID) -> HttpResponse:
     return render(request, "explorer/access/key_forwarding.html", context)
 
 
-def key_rows(found: QuerySet[ApiKey], now: datetime) -> list[KeyRow]:
+def key_rows(found: QuerySet[ApiKey], now: datetime) -> list[_KeyRow]:
     """Return keys as rows for an admin."""
     return [key_row(key, now, None) for key in _with_related(found)[:_MAX_KEYS]]
 
 
 def _lists(found: QuerySet[ApiKey], visible: Visible | None) -> dict[str, Any]:
-    """Return the active keys, and separately the revoked and expired ones."""
     now = timezone.now()
     has_ended = Q(revoked_at__isnull=False) | Q(expires_at__lte=now)
     keys = _with_related(found)
@@ -206,12 +205,6 @@ def _visible(viewer: User) -> Visible | None:
         return None
     ids = scope_for(Principal(viewer)).connection_ids
     return Visible({compartment.pk for compartment in visible_compartments(viewer)}, set(ids))
-
-
-def _owner(request: HtmxHttpRequest, viewer: User) -> User | None:
-    """Return the user for whom an admin creates a key, by the query string; None otherwise."""
-    name = request.GET.get("user", "").replace("\0", "")
-    return User.objects.filter(username=name).first() if viewer.is_admin and name else None
 
 
 def _section(key: ApiKey, viewer: User) -> str:

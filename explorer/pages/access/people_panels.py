@@ -10,9 +10,7 @@ from explorer import wording
 
 
 @dataclass(frozen=True, slots=True)
-class UserRow:
-    """A user in the list."""
-
+class _UserRow:
     id: int
     username: str
     name: str
@@ -25,9 +23,9 @@ class UserRow:
     signed_in: str
 
 
-def user_row(user: User, reach: Reach, now: datetime) -> UserRow:
+def user_row(user: User, reach: Reach, now: datetime) -> _UserRow:
     """Return a user's row; their groups must be prefetched."""
-    return UserRow(
+    return _UserRow(
         id=user.pk,
         username=user.username,
         name=user.get_full_name(),

@@ -73,7 +73,6 @@ def rate(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) -> H
 
 
 def _rated(answer: Message, sent: QueryDict) -> dict[str, Any]:
-    """Store the rating, and return the context of its buttons; raise CoreCubeError."""
     number, rating = _number(sent, "number"), _number(sent, "rating") or None
     if number is None:
         rate_answer(answer, rating)
@@ -147,7 +146,11 @@ def _events(events: AsyncGenerator[bytes, None]) -> StreamingHttpResponse:
 
 async def _answer(writing: Writing) -> AsyncGenerator[bytes, None]:
     """Yield the events of an answer while it is written. Nothing is sent after done or error."""
-    yield _event("search", _search(writing))
+    searched = writing.rewriting.searched if writing.rewriting.is_rewritten else ""
+    yield _event(
+        "search",
+        {"searched": searched, "passages": [_passage(it, writing) for it in writing.answering.outcome.passages]},
+    )
     heartbeats = 0
     try:
         async with aclosing(written(writing)) as events:
@@ -201,12 +204,6 @@ def _named(event: AnswerEvent | None) -> Iterator[tuple[str, dict[str, Any]]]:
             yield "notice", {"code": event.code, "text": event.text}
         case Done() | Failed() | None:
             return
-
-
-def _search(writing: Writing) -> dict[str, Any]:
-    """Return the search query and the passages of the answer."""
-    searched = writing.rewriting.searched if writing.rewriting.is_rewritten else ""
-    return {"searched": searched, "passages": [_passage(it, writing) for it in writing.answering.outcome.passages]}
 
 
 def _passage(passage: Passage, writing: Writing) -> dict[str, Any]:

@@ -37,9 +37,7 @@ _WARNINGS: Final[Mapping[ReferenceState, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourcePanel:
-    """A source of an answer."""
-
+class _SourcePanel:
     #: Its id in the page.
     anchor: str
     number: int
@@ -59,14 +57,11 @@ class SourcePanel:
 
     @property
     def name(self) -> str:
-        """Its name in a sentence."""
         return self.title or self.connection or "a source"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExchangePanel:
-    """A question and its answer."""
-
+class _ExchangePanel:
     id: UUID
     question: str
     #: The search query; empty if it is the question.
@@ -84,22 +79,19 @@ class ExchangePanel:
     trace: UUID | None
     notices: tuple[str, ...]
     doubts: int
-    cited: tuple[SourcePanel, ...]
-    considered: tuple[SourcePanel, ...]
+    cited: tuple[_SourcePanel, ...]
+    considered: tuple[_SourcePanel, ...]
 
     @property
     def is_open(self) -> bool:
-        """Whether the answer is waiting or being written."""
         return self.state in {Message.State.WAITING, Message.State.WRITING}
 
     @property
     def is_retried(self) -> bool:
-        """Whether the reader can ask again."""
         return self.state in {Message.State.FAILED, Message.State.STOPPED}
 
     @property
     def spoken(self) -> str:
-        """The result, as a screen reader announces it."""
         if self.state is Message.State.FAILED:
             return f"The answer was interrupted. {self.problem}"
         if self.state is Message.State.STOPPED:
@@ -109,12 +101,12 @@ class ExchangePanel:
         return f"Answer ready, with {wording.counted(len(self.cited), 'source')}."
 
 
-def exchange_panel(exchange: Exchange) -> ExchangePanel:
+def exchange_panel(exchange: Exchange) -> _ExchangePanel:
     """Return one question and its answer, limited to what their user may read now."""
     answer = exchange.answer
     sources = {it.number: _source(it, answer.pk) for it in exchange.references}
     doubts = tuple(_doubts(exchange.unsupported, answer.pk))
-    return ExchangePanel(
+    return _ExchangePanel(
         id=answer.pk,
         question=exchange.question,
         searched=exchange.standalone,
@@ -135,7 +127,7 @@ def exchange_panel(exchange: Exchange) -> ExchangePanel:
     )
 
 
-def exchange_panels(exchanges: Iterable[Exchange]) -> tuple[ExchangePanel, ...]:
+def exchange_panels(exchanges: Iterable[Exchange]) -> tuple[_ExchangePanel, ...]:
     """Return a conversation's questions and answers."""
     return tuple(exchange_panel(exchange) for exchange in exchanges)
 
@@ -153,10 +145,10 @@ def problem_text(code: str) -> str:
     return _PROBLEMS.get(code, _PROBLEM)
 
 
-def _source(reference: Reference, answer: UUID) -> SourcePanel:
+def _source(reference: Reference, answer: UUID) -> _SourcePanel:
     line = " ".join(reference.text.split())
     excerpt = line if len(line) <= _EXCERPT_CHARACTERS else f"{line[:_EXCERPT_CHARACTERS].rsplit(' ', 1)[0]} \u2026"
-    return SourcePanel(
+    return _SourcePanel(
         anchor=f"source-{answer}-{reference.number}",
         number=reference.number,
         state=reference.state,
@@ -172,7 +164,7 @@ def _source(reference: Reference, answer: UUID) -> SourcePanel:
     )
 
 
-def _chip(source: SourcePanel) -> SafeString:
+def _chip(source: _SourcePanel) -> SafeString:
     """Return a citation: a link to the source in the list below the answer."""
     gone = "" if source.state is ReferenceState.CURRENT else " is-gone"
     label = f"Source {source.number}: {source.name}"

@@ -26,7 +26,7 @@ _MONTH: Final = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True)
-class ShelfItem:
+class _ShelfItem:
     """A conversation in the list, without text of any document."""
 
     id: UUID
@@ -35,17 +35,13 @@ class ShelfItem:
 
 
 @dataclass(frozen=True, slots=True)
-class ShelfGroup:
-    """The conversations of a period."""
-
+class _ShelfGroup:
     heading: str
-    items: tuple[ShelfItem, ...]
+    items: tuple[_ShelfItem, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class SourceChoice:
-    """A connection that a conversation can be limited to."""
-
+class _SourceChoice:
     slug: str
     name: str
     compartment: str
@@ -54,9 +50,7 @@ class SourceChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class PassageBlock:
-    """A chunk of a passage's document."""
-
+class _PassageBlock:
     #: The last heading above it; empty if it is the same as in the block before.
     heading: str
     text: str
@@ -65,9 +59,7 @@ class PassageBlock:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PassagePanel:
-    """A passage with its neighbours."""
-
+class _PassagePanel:
     number: int
     title: str
     connection: str
@@ -76,7 +68,7 @@ class PassagePanel:
     pages: str
     #: Its place on the page of its document.
     address: str
-    blocks: tuple[PassageBlock, ...]
+    blocks: tuple[_PassageBlock, ...]
 
 
 def shelf_of(viewer: User, find: str, *, page: str = "", now: datetime | None = None) -> dict[str, Any]:
@@ -84,11 +76,11 @@ def shelf_of(viewer: User, find: str, *, page: str = "", now: datetime | None = 
     found = conversations_of(viewer, find)
     number = int(page) if page.isdecimal() and len(page) <= _MAX_DIGITS else 1
     start = (max(number, 1) - 1) * PER_PAGE
-    items = [ShelfItem(it.pk, it.title, it.updated_at) for it in found[start : start + PER_PAGE]]
+    items = [_ShelfItem(it.pk, it.title, it.updated_at) for it in found[start : start + PER_PAGE]]
     more = max(found.count() - start - PER_PAGE, 0) if len(items) == PER_PAGE else 0
     today = timezone.localdate(now)
     groups = groupby(items, key=lambda it: _heading(timezone.localdate(it.at), today))
-    history = tuple(ShelfGroup(heading, tuple(group)) for heading, group in groups)
+    history = tuple(_ShelfGroup(heading, tuple(group)) for heading, group in groups)
     return {"history": history, "find": find, "more": more, "next_page": number + 1}
 
 
@@ -102,10 +94,10 @@ def _heading(day: date, today: date) -> str:
     return "Last 30 days" if day > today - _MONTH else f"{day:%B %Y}"
 
 
-def source_choices(scope: AccessScope, include: Collection[str], exclude: Collection[str]) -> tuple[SourceChoice, ...]:
+def source_choices(scope: AccessScope, include: Collection[str], exclude: Collection[str]) -> tuple[_SourceChoice, ...]:
     """Return the connections in scope, those of a conversation selected; an empty `include` means all."""
     return tuple(
-        SourceChoice(
+        _SourceChoice(
             it.connection.slug,
             it.connection.name,
             it.connection.compartment,
@@ -116,7 +108,7 @@ def source_choices(scope: AccessScope, include: Collection[str], exclude: Collec
     )
 
 
-def scope_words(choices: Sequence[SourceChoice]) -> str:
+def scope_words(choices: Sequence[_SourceChoice]) -> str:
     """Return the chosen sources in words: "All sources", "Handbook", "3 of 9 sources"."""
     chosen = [it for it in choices if it.is_chosen]
     if len(chosen) == len(choices):
@@ -124,7 +116,7 @@ def scope_words(choices: Sequence[SourceChoice]) -> str:
     return chosen[0].name if len(chosen) == 1 else f"{len(chosen)} of {len(choices)} sources"
 
 
-def passage_panel(scope: AccessScope, chunk_id: ChunkId, number: int) -> PassagePanel | None:
+def passage_panel(scope: AccessScope, chunk_id: ChunkId, number: int) -> _PassagePanel | None:
     """Return a passage with its neighbours; None if the scope has no such passage."""
     document_id, ordinal = chunk_id
     around = range(ordinal - _AROUND, ordinal + _AROUND + 1)
@@ -133,7 +125,7 @@ def passage_panel(scope: AccessScope, chunk_id: ChunkId, number: int) -> Passage
     cited = next((it for it in chunks if it.ordinal == ordinal), None)
     if cited is None:
         return None
-    return PassagePanel(
+    return _PassagePanel(
         number=number,
         title=cited.document.title,
         connection=scope.inclusion(cited.connection_id).connection.name,
@@ -144,9 +136,9 @@ def passage_panel(scope: AccessScope, chunk_id: ChunkId, number: int) -> Passage
     )
 
 
-def _blocks(chunks: Iterable[Chunk], cited: int) -> Iterator[PassageBlock]:
+def _blocks(chunks: Iterable[Chunk], cited: int) -> Iterator[_PassageBlock]:
     before: list[str] | None = None
     for chunk in chunks:
         heading = chunk.heading_path[-1] if chunk.heading_path and chunk.heading_path != before else ""
-        yield PassageBlock(heading, chunk.text, chunk.ordinal == cited)
+        yield _PassageBlock(heading, chunk.text, chunk.ordinal == cited)
         before = chunk.heading_path

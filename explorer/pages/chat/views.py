@@ -43,7 +43,7 @@ def new(request: HtmxHttpRequest) -> HttpResponse:
     """Show an empty page with `q` filled in; a POST starts a conversation with its question."""
     viewer = viewer_of(request)
     if request.method != "POST":
-        return render(request, "explorer/chat/chat.html", page_context(viewer, None, request.GET))
+        return render(request, "explorer/chat/chat.html", _page_context(viewer, None, request.GET))
     try:
         narrowing = _narrowing(request.POST, viewer) or ScopeRequest()
         # A refused question creates no conversation.
@@ -62,9 +62,9 @@ def conversation(request: HtmxHttpRequest, conversation_id: UUID) -> HttpRespons
     A question can change the preset or the sources from then on.
     """
     viewer = viewer_of(request)
-    found = own_conversation(viewer, conversation_id)
+    found = _own_conversation(viewer, conversation_id)
     if request.method != "POST":
-        return render(request, "explorer/chat/chat.html", page_context(viewer, found, request.GET))
+        return render(request, "explorer/chat/chat.html", _page_context(viewer, found, request.GET))
     try:
         change(found, preset=request.POST.get("preset"), narrowing=_narrowing(request.POST, viewer))
         asked = ask(found, _question(request.POST))
@@ -104,12 +104,11 @@ def _refused(request: HtmxHttpRequest, found: Conversation | None, error: CoreCu
         raise Http404 from error
     if wants_fragment(request):
         return HttpResponse(str(error), status=error.status, content_type="text/plain; charset=utf-8")
-    page = page_context(viewer_of(request), found, request.POST)
+    page = _page_context(viewer_of(request), found, request.POST)
     return render(request, "explorer/chat/chat.html", page | {"failure": str(error)}, status=error.status)
 
 
-def page_context(viewer: User, found: Conversation | None, sent: QueryDict) -> dict[str, Any]:
-    """Return the page's context: the conversation, the form as it was sent, and the list of conversations."""
+def _page_context(viewer: User, found: Conversation | None, sent: QueryDict) -> dict[str, Any]:
     scope = scope_for(Principal(viewer))
     exchanges = exchange_panels(exchanges_of(found, viewer)) if found else ()
     narrowing = _sent_narrowing(scope, sent) or (found.narrowing if found else {})
@@ -143,7 +142,6 @@ def _sent_narrowing(scope: AccessScope, sent: QueryDict) -> dict[str, list[str]]
 
 
 def _question(sent: QueryDict) -> str:
-    """Return the question: the chosen example, else the typed text."""
     return sent.get("example") or sent.get("q", "")
 
 
@@ -158,8 +156,7 @@ def _narrowing(sent: QueryDict, viewer: User) -> ScopeRequest | None:
     return ScopeRequest() if visible <= set(selected) else ScopeRequest(include=selected)
 
 
-def own_conversation(viewer: User, conversation_id: UUID) -> Conversation:
-    """Return one of the viewer's conversations; raise Http404."""
+def _own_conversation(viewer: User, conversation_id: UUID) -> Conversation:
     try:
         return conversation_of(viewer, conversation_id)
     except NotFoundError as error:
@@ -187,7 +184,7 @@ def history(request: HtmxHttpRequest) -> HttpResponse:
 @user_page("POST")
 def rename_one(request: HtmxHttpRequest, conversation_id: UUID) -> HttpResponse:
     """Rename a conversation."""
-    found = own_conversation(viewer_of(request), conversation_id)
+    found = _own_conversation(viewer_of(request), conversation_id)
     try:
         rename(found, request.POST.get("title", ""))
     except InvalidRequestError as error:
@@ -198,7 +195,7 @@ def rename_one(request: HtmxHttpRequest, conversation_id: UUID) -> HttpResponse:
 @user_page("POST")
 def delete_one(request: HtmxHttpRequest, conversation_id: UUID) -> HttpResponse:
     """Delete a conversation permanently."""
-    own_conversation(viewer_of(request), conversation_id).delete()
+    _own_conversation(viewer_of(request), conversation_id).delete()
     messages.success(request, "Conversation deleted.")
     return redirect("explorer:chat")
 
@@ -219,7 +216,7 @@ def export(request: HtmxHttpRequest, conversation_id: UUID, kind: str) -> HttpRe
     viewer = viewer_of(request)
     if kind not in _KINDS:
         raise Http404
-    found = own_conversation(viewer, conversation_id)
+    found = _own_conversation(viewer, conversation_id)
     write, content_type = _KINDS[kind]
     response = HttpResponse(write(found, exchanges_of(found, viewer)), content_type=content_type)
     response.headers["Content-Disposition"] = f'attachment; filename="conversation-{found.pk}.{kind}"'

@@ -44,23 +44,18 @@ _DEPTH: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class FactRow:
-    """One fact of both runs."""
-
+class _FactRow:
     label: str
     left: str
     right: str
 
     @property
     def differs(self) -> bool:
-        """Whether the two differ."""
         return self.left != self.right
 
 
 @dataclass(frozen=True, slots=True)
-class ComparePanel:
-    """Two runs side by side."""
-
+class _ComparePanel:
     left: Run
     right: Run
     jaccard: float
@@ -72,7 +67,7 @@ class ComparePanel:
     only_right: int
     #: Hits on each side that were deleted or that the reader may not see.
     unseen: tuple[int, int]
-    facts: tuple[FactRow, ...]
+    facts: tuple[_FactRow, ...]
     notes: tuple[tuple[str, Badge], ...]
     #: Changed settings; None if those of a side are unknown.
     changes: tuple[ChangeRow, ...] | None
@@ -83,19 +78,18 @@ class ComparePanel:
 
     @property
     def announcement(self) -> str:
-        """What a screen reader announces when the comparison arrives."""
         return (
             f"{self.up} up, {self.down} down, {self.same} at the same rank, {self.only_left} only in A,"
             f" {self.only_right} only in B."
         )
 
 
-def compare_panel(left: Run, right: Run, facts: Facts) -> ComparePanel:
+def _compare_panel(left: Run, right: Run, facts: Facts) -> _ComparePanel:
     """Return two runs side by side; `facts` has the chunks that the reader may see."""
     found = compare_rankings(*([hit.chunk_id for hit in run.hits] for run in (left, right)))
     shown = _shown(right)
     sources = (Source(LEFT, "A", left.hits), Source(RIGHT, "B", right.hits, is_result=True))
-    return ComparePanel(
+    return _ComparePanel(
         left=left,
         right=right,
         jaccard=found.jaccard,
@@ -106,7 +100,7 @@ def compare_panel(left: Run, right: Run, facts: Facts) -> ComparePanel:
         only_left=found.count(Direction.LEFT),
         only_right=found.count(Direction.RIGHT),
         unseen=(_unseen(left, facts), _unseen(right, facts)),
-        facts=tuple(FactRow(label, value, shown[label]) for label, value in _shown(left).items()),
+        facts=tuple(_FactRow(label, value, shown[label]) for label, value in _shown(left).items()),
         notes=tuple((name, badge) for name, run in (("A", left), ("B", right)) for badge in run.notes),
         changes=change_rows(left.config, right.config) if left.config and right.config else None,
         lanes=lanes_panel(sources, facts),
@@ -137,7 +131,7 @@ def _shown(run: Run) -> Mapping[str, str]:
     }
 
 
-def side_choices(
+def _side_choices(
     presets: Sequence[Preset], *, drafts: frozenset[str], chosen: Sequence[Side]
 ) -> tuple[ChoiceGroup, ...]:
     """Return the options of a side: each preset in each mode, live and, if it is in `drafts`, as its draft."""
@@ -210,7 +204,7 @@ def compare(request: HtmxHttpRequest) -> HttpResponse:
     drafts = PresetVersion.objects.filter(status=PresetVersion.Status.DRAFT) if viewer.is_admin else ()
     context |= {
         "section": "compare",
-        "choices": side_choices(
+        "choices": _side_choices(
             tuple(PRESETS.values()),
             drafts=frozenset(draft.preset for draft in drafts),
             chosen=(asked.left, asked.right),
@@ -223,7 +217,6 @@ def compare(request: HtmxHttpRequest) -> HttpResponse:
 
 
 def _page(viewer: User, asked: Compared) -> tuple[dict[str, Any], int]:
-    """Return the context of the results and the status to answer with."""
     context: dict[str, Any] = {"asked": asked, "principal": Principal(viewer), "run_as": "", "announcement": ""}
     try:
         principal = _principal(viewer, asked)
@@ -271,14 +264,13 @@ def _as_logged(asked: Compared, record: SearchRecord) -> Compared:
 
 
 def _results(principal: Principal, asked: Compared, scope: AccessScope) -> dict[str, Any]:
-    """Return the comparison; empty without a query."""
     if not asked.text and not (asked.section and asked.text is not None):
         return {}
     panel = _compared(principal, asked, scope)
     return {"compared": panel, "lanes": panel.lanes, "announcement": panel.announcement}
 
 
-def _compared(principal: Principal, asked: Compared, scope: AccessScope) -> ComparePanel:
+def _compared(principal: Principal, asked: Compared, scope: AccessScope) -> _ComparePanel:
     """Run both sides. Titles are limited to what the principal may see now."""
     section = section_asked(asked.section, asked.text or "") if asked.section and asked.has_sections else None
     question = Question(
@@ -292,4 +284,4 @@ def _compared(principal: Principal, asked: Compared, scope: AccessScope) -> Comp
     # Facts that only the log lacks are read.
     terms = right.terms if right.terms.terms else left.terms
     read = completed(first_with_facts((*left.hits, *right.hits)), scope=scope, terms=terms)
-    return compare_panel(left, right, Facts(read, scope))
+    return _compare_panel(left, right, Facts(read, scope))

@@ -33,8 +33,6 @@ _NO_CHANGE: Final = AccessChange(ConnectionAccess((), ()), ConnectionAccess((), 
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """The result of a submitted form."""
-
     capabilities: tuple[Capability, ...] = ()
     #: The change of access to confirm before saving.
     access_change: AccessChange | None = None

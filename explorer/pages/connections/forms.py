@@ -8,7 +8,7 @@ from django.forms import BoundField
 from django.utils.text import slugify
 
 from corecube.connections import problems_of, secrets_with
-from corecube.connectors.kinds import Kind, Secret, kind_named
+from corecube.connectors.kinds import Kind, kind_named
 from corecube.errors import ConfigError
 from corecube.models import Connection
 from explorer.components.edit_form import EditForm
@@ -61,7 +61,7 @@ _GROUPS: Final = (
 )
 
 
-class LinesField(forms.CharField):
+class _LinesField(forms.CharField):
     """A list of texts, one per line; empty lines are ignored."""
 
     def __init__(self, **kwargs: Any) -> None:  # noqa: ANN401 -- Django's
@@ -77,7 +77,7 @@ class LinesField(forms.CharField):
         return [line.strip() for line in str(value or "").splitlines() if line.strip()]
 
 
-class FigureField(forms.FloatField):
+class _FigureField(forms.FloatField):
     """A number, shown without needless digits: 180 and not 180.0."""
 
     def prepare_value(self, value: Any) -> Any:  # noqa: ANN401 -- Django's
@@ -85,7 +85,7 @@ class FigureField(forms.FloatField):
         return f"{value:.10g}" if isinstance(value, float) else value
 
 
-class MegabytesField(forms.FloatField):
+class _MegabytesField(forms.FloatField):
     """A number of bytes, shown and entered as megabytes."""
 
     def prepare_value(self, value: Any) -> Any:  # noqa: ANN401 -- Django's
@@ -105,30 +105,24 @@ class MegabytesField(forms.FloatField):
             return True
 
 
-def field_of(name: str, schema: Schema, *, required: bool) -> forms.Field:
-    """Return the form field of one property of a schema."""
+def _field_of(name: str, schema: Schema, *, required: bool) -> forms.Field:
     schema = _not_null(schema)
     options = {"required": required, "help_text": schema.get("description", ""), "error_messages": _LIMITS}
     if schema.get("type") == "boolean":
         return forms.BooleanField(required=False, help_text=options["help_text"])
     if schema.get("type") == "array":
-        return LinesField(**options)
+        return _LinesField(**options)
     if "enum" in schema:
         choices = [(value, str(value).replace("_", " ").capitalize()) for value in schema["enum"]]
         return forms.ChoiceField(choices=choices, widget=forms.Select(attrs={"class": "input"}), **options)
     if schema.get("type") in {"integer", "number"}:
-        return _number(name, schema, options)
+        if name.endswith("_bytes"):
+            return _MegabytesField(min_value=0, widget=_number_input("any"), **options)
+        field, step = (forms.IntegerField, "1") if schema["type"] == "integer" else (_FigureField, "any")
+        limits: dict[str, Any] = {"min_value": schema.get("minimum"), "max_value": schema.get("maximum")}
+        return field(**limits, widget=_number_input(step), **options)
     widget = forms.TextInput(attrs={"class": "input", "spellcheck": "false", "autocomplete": "off"})
     return forms.CharField(max_length=schema.get("maxLength", _MAX_LENGTH), widget=widget, **options)
-
-
-def _number(name: str, schema: Schema, options: dict[str, Any]) -> forms.Field:
-    if name.endswith("_bytes"):
-        return MegabytesField(min_value=0, widget=_number_input("any"), **options)
-    limits: dict[str, Any] = {"min_value": schema.get("minimum"), "max_value": schema.get("maximum")}
-    if schema["type"] == "integer":
-        return forms.IntegerField(**limits, widget=_number_input("1"), **options)
-    return FigureField(**limits, widget=_number_input("any"), **options)
 
 
 def _number_input(step: str) -> forms.NumberInput:
@@ -136,7 +130,6 @@ def _number_input(step: str) -> forms.NumberInput:
 
 
 def _not_null(schema: Schema) -> Schema:
-    """Return the schema without the alternative null."""
     choices = [it for it in schema.get("anyOf", ()) if it.get("type") != "null"]
     return {**schema, **choices[0]} if len(choices) == 1 else schema
 
@@ -150,7 +143,7 @@ class ConnectionForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # ge
         help_text="Identifier in URLs and API requests. Leave empty to create it from the name.",
         error_messages={"unique": "Another connection has this slug."},
     )
-    half_life_days = FigureField(
+    half_life_days = _FigureField(
         min_value=0.01,
         label="Half-life (days)",
         help_text="Days after which freshness is reduced by half.",
@@ -176,12 +169,20 @@ class ConnectionForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # ge
     def __init__(self, data: Mapping[str, Any] | None = None, *, instance: Connection) -> None:
         super().__init__(data, instance=instance)
         self.kind: Kind = kind_named(instance.kind)
-        self.stored_secrets = stored_lengths(instance)
+        self.stored_secrets = _stored_lengths(instance)
         self._properties = config_properties(self.kind)
         for name, schema in self._properties.items():
             self._add_config(name, schema, instance.config)
         for secret in self.kind.secrets:
-            self._add_secret(secret)
+            # render_value stays off: entered secrets are not sent back.
+            widget = forms.PasswordInput(
+                attrs={"class": "input", "autocomplete": "new-password", "spellcheck": "false"}
+            )
+            self.fields[_SECRET + secret.name] = forms.CharField(
+                required=False, strip=True, max_length=4000, label=secret.label, help_text=secret.help, widget=widget
+            )
+            if secret.name in self.stored_secrets:
+                self.fields[_DROP + secret.name] = forms.BooleanField(required=False, label="Remove secret")
         for field in self.fields.values():
             field.widget.attrs.setdefault("class", "check" if isinstance(field, forms.BooleanField) else "input")
         for name, labels in _CHOICES.items():
@@ -193,19 +194,10 @@ class ConnectionForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # ge
         compartment.empty_label = "Select a compartment"
 
     def _add_config(self, name: str, schema: Mapping[str, Any], config: Mapping[str, Any]) -> None:
-        field = field_of(name, schema, required=is_required_field(self.kind, name))
+        field = _field_of(name, schema, required=_is_required_field(self.kind, name))
         field.label = config_label(name)
         field.initial = config.get(name, schema.get("default"))
         self.fields[_CONFIG + name] = field
-
-    def _add_secret(self, secret: Secret) -> None:
-        # render_value stays off: entered secrets are not sent back.
-        widget = forms.PasswordInput(attrs={"class": "input", "autocomplete": "new-password", "spellcheck": "false"})
-        self.fields[_SECRET + secret.name] = forms.CharField(
-            required=False, strip=True, max_length=4000, label=secret.label, help_text=secret.help, widget=widget
-        )
-        if secret.name in self.stored_secrets:
-            self.fields[_DROP + secret.name] = forms.BooleanField(required=False, label="Remove secret")
 
     @property
     def secrets(self) -> dict[str, str]:
@@ -220,7 +212,9 @@ class ConnectionForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # ge
         values["slug"] = values.get("slug") or slugify(values.get("name", ""))[:50].strip("-_")
         if not values["slug"] and "name" not in self.errors and "slug" not in self.errors:
             self.add_error("name", "Use a letter (a-z) or digit in the name, or enter a slug.")
-        self.instance.config = self._config(values)
+        # Empty fields are left to their defaults.
+        given = {name: values.get(_CONFIG + name) for name in self._properties}
+        self.instance.config = {name: value for name, value in given.items() if value not in (None, "", [])}
         return values
 
     def _post_clean(self) -> None:
@@ -233,11 +227,6 @@ class ConnectionForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # ge
             is_known = field in self.errors or (field == "slug" and "name" in self.errors)
             if field is None or not is_known:
                 self.add_error(field, message)
-
-    def _config(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the entered config; empty fields are left to their defaults."""
-        given = {name: values.get(_CONFIG + name) for name in self._properties}
-        return {name: value for name, value in given.items() if value not in (None, "", [])}
 
     def identity(self) -> list[BoundField]:
         """Return the fields that identify the connection."""
@@ -286,16 +275,15 @@ class DeleteConnectionForm(forms.Form):
 def config_properties(kind: Kind) -> dict[str, Mapping[str, Any]]:
     """Return the schema of each config field: required ones first, common ones last."""
     properties: dict[str, Mapping[str, Any]] = kind.model().model_json_schema()["properties"]
-    order = sorted(properties, key=lambda name: (name in _COMMON, not is_required_field(kind, name)))
+    order = sorted(properties, key=lambda name: (name in _COMMON, not _is_required_field(kind, name)))
     return {name: properties[name] for name in order}
 
 
-def is_required_field(kind: Kind, name: str) -> bool:
-    """Return whether a config field is required."""
+def _is_required_field(kind: Kind, name: str) -> bool:
     return (kind.name, name) in _REQUIRED or kind.model().model_fields[name].is_required()
 
 
-def stored_lengths(connection: Connection) -> dict[str, int]:
+def _stored_lengths(connection: Connection) -> dict[str, int]:
     """Return the length of each stored secret, by name; none if they cannot be decrypted."""
     try:
         return {name: len(value) for name, value in secrets_with(connection, {}).items()}

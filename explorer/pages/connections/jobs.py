@@ -120,7 +120,7 @@ class SyncRow:
 
 
 @dataclass(frozen=True, slots=True)
-class DryRunNames:
+class _DryRunNames:
     """The first items that a dry run would add, change or delete."""
 
     added: tuple[str, ...]
@@ -172,12 +172,12 @@ def stage_rows(job: JobState) -> list[tuple[str, int]]:
     ]
 
 
-def dry_run_names(sync: Sync) -> DryRunNames:
+def dry_run_names(sync: Sync) -> _DryRunNames:
     """Return the first items that a dry run would change; none for any other sync."""
     if sync.kind != Sync.Kind.DRY_RUN:
-        return DryRunNames((), (), ())
+        return _DryRunNames((), (), ())
     named = list(sync.items.values_list("external_id", "state", "outcome"))
-    return DryRunNames(
+    return _DryRunNames(
         added=tuple(name for name, _, outcome in named if outcome == SyncItem.Outcome.ADDED),
         changed=tuple(name for name, _, outcome in named if outcome == SyncItem.Outcome.CHANGED),
         deleted=tuple(name for name, state, _ in named if state == SyncItem.State.GONE),
@@ -207,7 +207,6 @@ def _found(sync: Sync) -> str:
 
 
 def _stage(job: JobState) -> str:
-    """Return the stage of a running sync, with the number of items at each stage."""
     if job.sync.status != Sync.Status.RUNNING:
         return ""
     items = ", ".join(f"{job.items[name]} {name}{_chunks(job, name)}" for name in _STAGES if name in job.items)
@@ -243,7 +242,6 @@ def _progress(job: JobState, known: int) -> float | None:
 
 
 def _seconds(sync: Sync, now: datetime) -> str:
-    """Return the duration so far; empty before the start."""
     if sync.started_at is None:
         return ""
     return duration(((sync.finished_at or now) - sync.started_at).total_seconds())

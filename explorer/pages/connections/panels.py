@@ -48,9 +48,7 @@ class ConnectionRow:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckRow:
-    """One step of a connection test."""
-
+class _CheckRow:
     label: str
     #: passed, failed or not tried.
     state: str
@@ -58,7 +56,7 @@ class CheckRow:
 
 
 @dataclass(frozen=True, slots=True)
-class AccessSummary:
+class _AccessSummary:
     """Groups and users as text: "groups engineers, staff", "14 users"."""
 
     groups: str
@@ -106,12 +104,12 @@ def _row(
     )
 
 
-def check_rows(capabilities: Sequence[Capability]) -> list[CheckRow]:
+def check_rows(capabilities: Sequence[Capability]) -> list[_CheckRow]:
     """Return the steps of a test; those after a failure are "not tried"."""
-    rows = [CheckRow(capability_label(it.name), "passed" if it.ok else "failed", it.message) for it in capabilities]
+    rows = [_CheckRow(capability_label(it.name), "passed" if it.ok else "failed", it.message) for it in capabilities]
     if capabilities and not capabilities[-1].ok and capabilities[-1].name in STEPS:
         later = STEPS[STEPS.index(capabilities[-1].name) + 1 :]
-        rows += [CheckRow(capability_label(name), "not tried", "") for name in later]
+        rows += [_CheckRow(capability_label(name), "not tried", "") for name in later]
     return rows
 
 
@@ -121,10 +119,10 @@ def config_rows(connection: Connection) -> list[tuple[str, str]]:
     return [(config_label(name), _shown(name, value)) for name, value in config.items()]
 
 
-def access_summary(access: ConnectionAccess) -> AccessSummary:
+def access_summary(access: ConnectionAccess) -> _AccessSummary:
     """Return groups and users as text, with long lists truncated."""
     noun = "group" if len(access.groups) == 1 else "groups"
-    return AccessSummary(
+    return _AccessSummary(
         groups=f"{noun} {_truncated(access.groups)}" if access.groups else "",
         users=wording.counted(len(access.users), "user"),
         names=_truncated(access.users),

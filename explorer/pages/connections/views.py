@@ -149,6 +149,13 @@ def _connection_context(request: HtmxHttpRequest, slug: str) -> dict[str, object
     last = list(connection.syncs.select_related("connection")[:_LAST_SYNCS])
     syncs: list[SyncRow] = [sync_row(job, now, known=row.documents) for job in job_states(last, now)]
     problems = Paginator(connection.problems.all(), _PROBLEMS).get_page(request.GET.get("page"))
+    # By item, the finished sync in which it failed and from which it can be retried.
+    failed = retryable(
+        SyncItem.objects.filter(
+            sync__connection=connection, external_id__in=[problem.external_id for problem in problems]
+        )
+    )
+    ended = failed.exclude(sync__status__in=Sync.OPEN)
     return {
         "section": "connections",
         "connection": connection,
@@ -158,20 +165,12 @@ def _connection_context(request: HtmxHttpRequest, slug: str) -> dict[str, object
         "dry_run": _dry_run(last, syncs),
         "is_open": any(sync.is_open for sync in syncs),
         "problems": problems,
-        "retries": _retries(connection, [problem.external_id for problem in problems]),
+        "retries": dict(ended.values_list("external_id", "sync_id")),
     }
 
 
 def _dry_run(last: list[Sync], rows: list[SyncRow]) -> dict[str, object] | None:
-    """Return the result of the latest sync if it was a successful dry run."""
     if not last or last[0].kind != Sync.Kind.DRY_RUN or last[0].status != Sync.Status.DONE:
         return None
     failed = last[0].items.filter(state=SyncItem.State.FAILED)
     return {"row": rows[0], "names": dry_run_names(last[0]), "failed": failed[:_MAX_REFUSED]}
-
-
-def _retries(connection: Connection, external_ids: list[str]) -> dict[str, object]:
-    """Return, by item, the finished sync in which it failed and from which it can be retried."""
-    failed = retryable(SyncItem.objects.filter(sync__connection=connection, external_id__in=external_ids))
-    ended = failed.exclude(sync__status__in=Sync.OPEN)
-    return dict(ended.values_list("external_id", "sync_id"))

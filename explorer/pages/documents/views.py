@@ -32,9 +32,7 @@ _MAX_DIGITS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentRow:
-    """A document of the list."""
-
+class _DocumentRow:
     id: UUID
     title: str
     #: The id in its source.
@@ -50,7 +48,7 @@ class DocumentRow:
 class DocumentPage:
     """One page of the list."""
 
-    rows: tuple[DocumentRow, ...]
+    rows: tuple[_DocumentRow, ...]
     #: All matching documents, counted up to one more than MAX_LISTED.
     total: int
     number: int
@@ -93,24 +91,8 @@ def page_number(requested: str, total: int) -> int:
     return max(1, min(number, last))
 
 
-def document_row(document: Document, *, chunks: int, now: datetime) -> DocumentRow:
-    """Return the row of a document, whose connection must be loaded."""
-    return DocumentRow(
-        id=document.pk,
-        title=document.title,
-        external_id=document.external_id,
-        connection=document.connection.name,
-        source_type=document.source_type,
-        chunks=chunks,
-        modified=wording.ago(document.modified_at, now) if document.modified_at else "",
-        synced=wording.ago(document.synced_at, now),
-    )
-
-
 @dataclass(frozen=True, slots=True)
-class ChunkBlock:
-    """A chunk in its document."""
-
+class _ChunkBlock:
     ordinal: int
     #: The heading path where it differs from the chunk before, else empty.
     headings: tuple[str, ...]
@@ -128,9 +110,7 @@ class ChunkBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentPanel:
-    """A document with its properties and chunks."""
-
+class _DocumentPanel:
     id: UUID
     title: str
     external_id: str
@@ -145,14 +125,14 @@ class DocumentPanel:
     synced: str
     changed: str
     access: str
-    chunks: tuple[ChunkBlock, ...]
+    chunks: tuple[_ChunkBlock, ...]
 
 
-def document_panel(document: Document, chunks: Iterable[Chunk], *, scope: AccessScope, now: datetime) -> DocumentPanel:
+def document_panel(document: Document, chunks: Iterable[Chunk], *, scope: AccessScope, now: datetime) -> _DocumentPanel:
     """Return the panel of a document in scope, its chunks in order."""
     inclusion = scope.inclusion(document.connection_id)
     connection = inclusion.connection
-    return DocumentPanel(
+    return _DocumentPanel(
         id=document.pk,
         title=document.title,
         external_id=document.external_id,
@@ -170,11 +150,11 @@ def document_panel(document: Document, chunks: Iterable[Chunk], *, scope: Access
     )
 
 
-def _blocks(chunks: Iterable[Chunk], source_type: str) -> Iterator[ChunkBlock]:
+def _blocks(chunks: Iterable[Chunk], source_type: str) -> Iterator[_ChunkBlock]:
     path: tuple[str, ...] = ()
     for chunk in chunks:
         headings = tuple(chunk.heading_path)
-        yield ChunkBlock(
+        yield _ChunkBlock(
             ordinal=chunk.ordinal,
             headings=headings if headings != path else (),
             text=chunk.text,
@@ -205,7 +185,13 @@ def documents(request: HtmxHttpRequest) -> HttpResponse:
     """List the documents that the viewer may see, by title."""
     scope = scope_for(Principal(viewer_of(request)))
     filters = {name: storable(request.GET.get(name, "")).strip() for name in ("q", "connection", "type")}
-    page = _page(_matching(scope, filters), request.GET)
+    found = Document.objects.in_scope(scope)
+    if filters["connection"]:
+        ids = [it.connection.id for it in scope.included if it.connection.slug == filters["connection"]]
+        found = found.filter(connection_id__in=ids)
+    if filters["type"]:
+        found = found.filter(source_type=filters["type"])
+    page = _page(found.named(filters["q"]) if filters["q"] else found, request.GET)
     context: dict[str, Any] = {"section": "documents", "filters": filters, "page": page}
     if not wants_fragment(request):
         connections = ((it.connection.slug, it.connection.name) for it in scope.included)
@@ -216,19 +202,7 @@ def documents(request: HtmxHttpRequest) -> HttpResponse:
     return render_page(request, page_template, fragment, context)
 
 
-def _matching(scope: AccessScope, filters: dict[str, str]) -> QuerySet[Document]:
-    """Return the documents in scope that match the filters."""
-    found = Document.objects.in_scope(scope)
-    if filters["connection"]:
-        ids = [it.connection.id for it in scope.included if it.connection.slug == filters["connection"]]
-        found = found.filter(connection_id__in=ids)
-    if filters["type"]:
-        found = found.filter(source_type=filters["type"])
-    return found.named(filters["q"]) if filters["q"] else found
-
-
 def _page(found: QuerySet[Document], query: QueryDict) -> DocumentPage:
-    """Return the requested page, in two queries."""
     total = found[: MAX_LISTED + 1].count()
     number = page_number(query.get("page", ""), total)
     chunks = Chunk.objects.filter(document_id=OuterRef("pk"), connection_id=OuterRef("connection_id")).order_by()
@@ -237,7 +211,23 @@ def _page(found: QuerySet[Document], query: QueryDict) -> DocumentPage:
     listed = rows.annotate(chunk_count=Subquery(counted, output_field=IntegerField()))
     now, start = timezone.now(), (number - 1) * PER_PAGE
     shown = listed[start : min(start + PER_PAGE, MAX_LISTED)]
-    return DocumentPage(tuple(document_row(it, chunks=it.chunk_count or 0, now=now) for it in shown), total, number)
+    return DocumentPage(
+        tuple(
+            _DocumentRow(
+                id=it.pk,
+                title=it.title,
+                external_id=it.external_id,
+                connection=it.connection.name,
+                source_type=it.source_type,
+                chunks=it.chunk_count or 0,
+                modified=wording.ago(it.modified_at, now) if it.modified_at else "",
+                synced=wording.ago(it.synced_at, now),
+            )
+            for it in shown
+        ),
+        total,
+        number,
+    )
 
 
 @user_page("GET")

@@ -27,9 +27,7 @@ from retrieval.search.outcome import SearchOutcome
 
 
 @dataclass(frozen=True, slots=True)
-class GradeButton:
-    """The button of a grade."""
-
+class _GradeButton:
     grade: int
     meaning: str
     is_chosen: bool
@@ -42,7 +40,7 @@ class JudgeStrip:
     rank: int
     #: The judged passage: the document, and the hash of the text.
     passage: str
-    buttons: tuple[GradeButton, ...]
+    buttons: tuple[_GradeButton, ...]
     is_judged: bool
     #: "2 by another user", "3, median of 4 other users", or empty.
     others: str
@@ -59,9 +57,7 @@ class MeasureCell:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgePanel:
-    """The measures of a ranking by the judgments of its query."""
-
+class _JudgePanel:
     query: str
     trace_id: UUID
     #: By rank.
@@ -73,15 +69,13 @@ class JudgePanel:
 
     @property
     def spoken(self) -> str:
-        """The measures, for a screen reader."""
         return ", ".join(f"{cell.name} {cell.value}" for cell in self.measures)
 
 
-def judge_panel(
+def _judge_panel(
     ranking: Sequence[PassageId], grades: Mapping[PassageId, Graded], *, query: str, trace_id: UUID
-) -> JudgePanel:
-    """Return the grades and measures of a ranking, best passage first."""
-    return JudgePanel(
+) -> _JudgePanel:
+    return _JudgePanel(
         query=query,
         trace_id=trace_id,
         strips={rank: judge_strip(rank, passage, grades.get(passage)) for rank, passage in enumerate(ranking, start=1)},
@@ -100,7 +94,7 @@ def judge_strip(rank: int, passage: PassageId, graded: Graded | None) -> JudgeSt
     return JudgeStrip(
         rank=rank,
         passage=f"{passage.document_id}:{passage.content_hash}",
-        buttons=tuple(GradeButton(grade, meaning, grade == own) for grade, meaning in GRADES.items()),
+        buttons=tuple(_GradeButton(grade, meaning, grade == own) for grade, meaning in GRADES.items()),
         is_judged=own is not None,
         others=others,
     )
@@ -138,7 +132,7 @@ def judging_context(outcome: SearchOutcome, viewer: User) -> dict[str, Any]:
     query = outcome.state.query.text
     grades = grades_of(query, viewer=viewer, scope=outcome.state.scope)
     return {
-        "judging": judge_panel(ranked_passages(outcome), grades, query=query, trace_id=outcome.id),
+        "judging": _judge_panel(ranked_passages(outcome), grades, query=query, trace_id=outcome.id),
         **case_context(viewer, trace_id=outcome.id, query=query),
     }
 
@@ -168,7 +162,7 @@ def judge_hit(request: HtmxHttpRequest) -> HttpResponse:
     if not wants_fragment(request):
         return HttpResponseRedirect(_next(request))
     ranking = tuple(PassageId(chunk.document_id, text) for chunk, text in ranking_of(record.trace))
-    panel = judge_panel(ranking, grades_of(query, viewer=viewer, scope=scope), query=query, trace_id=record.pk)
+    panel = _judge_panel(ranking, grades_of(query, viewer=viewer, scope=scope), query=query, trace_id=record.pk)
     rank = ranking.index(passage) + 1 if passage in ranking else 0
     result = "no longer has a grade" if grade is None else f"graded {grade}, {GRADES[grade]}"
     announcement = f"Hit {rank} {result}. {panel.spoken}."
@@ -194,7 +188,6 @@ def _uuid(sent: QueryDict, name: str) -> UUID:
 
 
 def _next(request: HtmxHttpRequest) -> str:
-    """Return the page of this site that sent the form."""
     address = request.POST.get("next", "")
     is_own = url_has_allowed_host_and_scheme(address, {request.get_host()}, require_https=request.is_secure())
     return address if is_own else reverse("explorer:search")

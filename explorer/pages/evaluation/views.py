@@ -43,9 +43,7 @@ class SetRow:
 
 
 @dataclass(frozen=True, slots=True)
-class CaseRow:
-    """A case in its set."""
-
+class _CaseRow:
     id: UUID
     query: str
     is_answerable: bool
@@ -56,9 +54,7 @@ class CaseRow:
 
 
 @dataclass(frozen=True, slots=True)
-class CaseResultRow:
-    """The result of a case."""
-
+class _CaseResultRow:
     query: str
     is_answerable: bool
     #: Empty for an unanswerable case.
@@ -69,33 +65,21 @@ class CaseResultRow:
 
 
 @dataclass(frozen=True, slots=True)
-class SetResultPanel:
-    """The result of a preset on a set."""
-
+class _SetResultPanel:
     preset: str
     measures: tuple[MeasureCell, ...]
     measured: int
-    cases: tuple[CaseResultRow, ...]
+    cases: tuple[_CaseResultRow, ...]
     #: "3 of 4"; empty without such cases.
     refused: str
     wrongly_refused: str
 
 
-def set_rows(scope: AccessScope) -> tuple[SetRow, ...]:
-    """Return all sets by name."""
-    sets = QuestionSet.objects.annotate(size=Count("cases"), open=Count("cases", filter=Q(cases__is_answerable=False)))
-    cases = list(Case.objects.filter(is_answerable=True).values_list("question_set_id", "query"))
-    counts = _judgments([query for _, query in cases], scope)
-    judged = Counter(set_id for set_id, query in cases if counts.get(normalised_query(query)))
-    return tuple(SetRow(it.slug, it.name, it.size, it.open, judged[it.pk]) for it in sets)
-
-
-def case_rows(question_set: QuestionSet, scope: AccessScope) -> tuple[CaseRow, ...]:
-    """Return the cases of a set."""
+def _case_rows(question_set: QuestionSet, scope: AccessScope) -> tuple[_CaseRow, ...]:
     cases = list(question_set.cases.select_related("created_by"))
     counts = _judgments([case.query for case in cases], scope)
     return tuple(
-        CaseRow(
+        _CaseRow(
             id=case.pk,
             query=case.query,
             is_answerable=case.is_answerable,
@@ -107,14 +91,13 @@ def case_rows(question_set: QuestionSet, scope: AccessScope) -> tuple[CaseRow, .
     )
 
 
-def result_panel(result: SetResult) -> SetResultPanel:
-    """Return the panel of a result."""
-    return SetResultPanel(
+def _result_panel(result: SetResult) -> _SetResultPanel:
+    return _SetResultPanel(
         preset=result.preset,
         measures=measure_cells(result.means),
         measured=result.measured,
         cases=tuple(
-            CaseResultRow(
+            _CaseResultRow(
                 query=case.query,
                 is_answerable=case.is_answerable,
                 measures=measure_cells(case.measures) if case.measures else (),
@@ -133,7 +116,6 @@ def _share(counts: tuple[int, int]) -> str:
 
 
 def _judgments(queries: Iterable[str], scope: AccessScope) -> Mapping[str, int]:
-    """Return the number of judgments by normalised query."""
     wanted = {normalised_query(query) for query in queries}
     counted = standing(scope).filter(query__in=wanted).values("query").annotate(number=Count("pk"))
     return {row["query"]: row["number"] for row in counted}
@@ -150,7 +132,14 @@ def question_sets(request: HtmxHttpRequest) -> HttpResponse:
             messages.error(request, str(error))
             return redirect("explorer:judgments")
         return redirect("explorer:question_set", slug=made.slug)
-    context = {"section": "judgments", "rows": set_rows(scope_for(Principal(viewer)))}
+    sets = QuestionSet.objects.annotate(size=Count("cases"), open=Count("cases", filter=Q(cases__is_answerable=False)))
+    cases = list(Case.objects.filter(is_answerable=True).values_list("question_set_id", "query"))
+    counts = _judgments([query for _, query in cases], scope_for(Principal(viewer)))
+    judged = Counter(set_id for set_id, query in cases if counts.get(normalised_query(query)))
+    context = {
+        "section": "judgments",
+        "rows": tuple(SetRow(it.slug, it.name, it.size, it.open, judged[it.pk]) for it in sets),
+    }
     return render(request, "explorer/evaluation/judgments.html", context)
 
 
@@ -173,7 +162,7 @@ def _page(request: HtmxHttpRequest, found: QuestionSet) -> dict[str, Any]:
     return {
         "section": "judgments",
         "question_set": found,
-        "cases": case_rows(found, scope),
+        "cases": _case_rows(found, scope),
         "presets": list(PRESETS),
         "max_measured": MAX_MEASURED,
     }
@@ -188,7 +177,7 @@ def measures(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     context: dict[str, Any] = {"case_count": found.cases.count(), "max_measured": MAX_MEASURED, "question_set": found}
     status = 200
     try:
-        context["result"] = result_panel(measure_cases(cases, preset=preset, principal=Principal(viewer_of(request))))
+        context["result"] = _result_panel(measure_cases(cases, preset=preset, principal=Principal(viewer_of(request))))
     except CoreCubeError as error:
         context["failure"], status = str(error), error.status
     if wants_fragment(request):
@@ -252,7 +241,6 @@ def import_judgments(request: HtmxHttpRequest, slug: str) -> HttpResponse:
 
 
 def _sent(request: HtmxHttpRequest) -> str:
-    """Return the uploaded or pasted text; raise InvalidRequestError."""
     file = request.FILES.get("file")
     if file is None:
         return request.POST.get("text", "")

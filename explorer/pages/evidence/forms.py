@@ -52,7 +52,19 @@ class SectionForm(forms.Form):
         for facts in Section.declared():
             self.fields[facts.name] = number_field(facts)
         for source_type in self.source_types:
-            self.fields.update(_type_fields(source_type))
+            role = forms.ChoiceField(
+                required=False,
+                label=f"Role of {source_type}",
+                choices=list(ROLES.items()),
+                widget=forms.Select(attrs=_INPUT),
+            )
+            self.fields.update(
+                {
+                    f"role.{source_type}": role,
+                    f"quantity_floors.{source_type}": _floor(f"Minimum chunks of {source_type} in the pool"),
+                    f"survivor_floors.{source_type}": _floor(f"Minimum chunks of {source_type} after the cut"),
+                }
+            )
 
     @property
     def source_types(self) -> tuple[str, ...]:
@@ -190,18 +202,6 @@ def add_problems(form: forms.Form, problems: Mapping[str, str], fields: Mapping[
         last = name.rsplit(".", 1)[-1]
         field = last if last in form.fields else fields.get(name.split(".", 1)[0])
         form.add_error(field, f"{name.replace('_', ' ')} {problem}.")
-
-
-def _type_fields(source_type: str) -> dict[str, forms.Field]:
-    """Return the fields of a source type: its role in a section, and its two floors."""
-    role = forms.ChoiceField(
-        required=False, label=f"Role of {source_type}", choices=list(ROLES.items()), widget=forms.Select(attrs=_INPUT)
-    )
-    return {
-        f"role.{source_type}": role,
-        f"quantity_floors.{source_type}": _floor(f"Minimum chunks of {source_type} in the pool"),
-        f"survivor_floors.{source_type}": _floor(f"Minimum chunks of {source_type} after the cut"),
-    }
 
 
 def _floor(label: str) -> forms.IntegerField:

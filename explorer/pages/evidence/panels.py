@@ -31,9 +31,7 @@ _WORDS: Final[Mapping[Presence, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class MatrixCell:
-    """One source type in one section."""
-
+class _MatrixCell:
     #: A `Presence`.
     presence: str
     word: str
@@ -43,9 +41,7 @@ class MatrixCell:
 
 
 @dataclass(frozen=True, slots=True)
-class EvidenceHit:
-    """A hit below its section."""
-
+class _EvidenceHit:
     chunk_id: ChunkId
     title: tuple[Segment, ...]
     trail: tuple[str, ...]
@@ -58,12 +54,10 @@ class EvidenceHit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SectionRow:
-    """A section: a row of the matrix, and its hits."""
-
+class _SectionRow:
     name: str
     title: str
-    cells: tuple[MatrixCell, ...]
+    cells: tuple[_MatrixCell, ...]
     #: Its search in the query log; None without a search.
     trace_id: UUID | None
     #: The query string that runs it in the Explorer.
@@ -72,41 +66,35 @@ class SectionRow:
     found: int
     milliseconds: str
     badges: tuple[Badge, ...]
-    hits: tuple[EvidenceHit, ...]
+    hits: tuple[_EvidenceHit, ...]
     #: Why it was not searched; empty otherwise.
     problem: str
 
     @property
     def more(self) -> int:
-        """Hits that are not listed."""
         return self.found - len(self.hits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EvidencePanel:
-    """A run over sections."""
-
+class _EvidencePanel:
     set_name: str
     title: str
     subject: str
     columns: tuple[str, ...]
-    rows: tuple[SectionRow, ...]
+    rows: tuple[_SectionRow, ...]
     seconds: float
 
     @property
     def counts(self) -> dict[str, int]:
-        """The number of cells of each presence."""
         cells = [cell.presence for row in self.rows for cell in row.cells]
         return {presence.value: cells.count(presence.value) for presence in Presence}
 
     @property
     def unsearched(self) -> int:
-        """The number of sections that were not searched."""
         return sum(row.trace_id is None for row in self.rows)
 
     @property
     def announcement(self) -> str:
-        """What a screen reader announces when it arrives."""
         counts = self.counts
         missing, recovered = counts["missing"], counts["recovered"]
         text = f"{wording.counted(len(self.rows), 'section')}: {missing} source types missing, {recovered} recovered."
@@ -115,9 +103,9 @@ class EvidencePanel:
         return text + (f" {wording.counted(self.unsearched, 'section')} not searched." if self.unsearched else "")
 
 
-def evidence_panel(evidence: Evidence, *, run_as: str = "") -> EvidencePanel:
+def evidence_panel(evidence: Evidence, *, run_as: str = "") -> _EvidencePanel:
     """Return the panel of a run; `run_as` is its user if that is not the reader."""
-    return EvidencePanel(
+    return _EvidencePanel(
         set_name=evidence.section_set.name,
         title=evidence.section_set.title,
         subject=evidence.subject,
@@ -127,15 +115,15 @@ def evidence_panel(evidence: Evidence, *, run_as: str = "") -> EvidencePanel:
     )
 
 
-def _row(found: SectionEvidence, cells: tuple[Cell, ...], evidence: Evidence, run_as: str) -> SectionRow:
+def _row(found: SectionEvidence, cells: tuple[Cell, ...], evidence: Evidence, run_as: str) -> _SectionRow:
     outcome, section = found.outcome, found.section
     pairs = {"preset": PRESET, "section": f"{evidence.section_set.name}/{section.name}", "q": evidence.subject}
     searched = zip(evidence.source_types, cells, strict=True) if outcome else ()
-    return SectionRow(
+    return _SectionRow(
         name=section.name,
         title=section.title,
         cells=tuple(
-            MatrixCell(cell.presence.value, _WORDS[cell.presence], cell.count, _detail(name, cell, section))
+            _MatrixCell(cell.presence.value, _WORDS[cell.presence], cell.count, _detail(name, cell, section))
             for name, cell in searched
         ),
         trace_id=outcome.id if outcome else None,
@@ -150,7 +138,6 @@ def _row(found: SectionEvidence, cells: tuple[Cell, ...], evidence: Evidence, ru
 
 
 def _detail(source_type: str, cell: Cell, section: Section) -> str:
-    """Return a cell's content as a sentence."""
     chunks = wording.counted(cell.count, "chunk")
     sentences = {
         Presence.FOUND: f"{source_type} is required; {chunks} found.",
@@ -164,11 +151,11 @@ def _detail(source_type: str, cell: Cell, section: Section) -> str:
     return sentences[cell.presence]
 
 
-def _hits(outcome: SearchOutcome) -> Iterator[EvidenceHit]:
+def _hits(outcome: SearchOutcome) -> Iterator[_EvidenceHit]:
     for hit in islice((hit for hit in outcome.hits if hit.facts is not None), MAX_HITS):
         connection = outcome.state.scope.inclusion(hit.chunk.connection_id).connection
         title, snippet = hit_text(hit, connection)
-        yield EvidenceHit(
+        yield _EvidenceHit(
             chunk_id=hit.chunk_id,
             title=title,
             trail=hit.chunk.heading_path,

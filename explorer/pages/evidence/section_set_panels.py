@@ -28,9 +28,7 @@ class SetRow:
 
 
 @dataclass(frozen=True, slots=True)
-class SectionLine:
-    """A section in its set's table."""
-
+class _SectionLine:
     name: str
     title: str
     #: The query about the test subject.
@@ -50,9 +48,7 @@ class SectionLine:
 
 
 @dataclass(frozen=True, slots=True)
-class TypeFields:
-    """The fields of one source type in a section's form."""
-
+class _TypeFields:
     name: str
     role: BoundField
     quantity: BoundField
@@ -60,7 +56,6 @@ class TypeFields:
 
     @property
     def errors(self) -> list[str]:
-        """The errors of all three fields."""
         return [str(error) for field in (self.role, self.quantity, self.survivors) for error in field.errors]
 
 
@@ -72,10 +67,10 @@ def set_row(found: SectionSet) -> SetRow:
     return SetRow(found.name, found.title, len(found.sections), found.precedence, state, tone, shipped, edited)
 
 
-def section_lines(found: SectionSet, subject: str) -> Iterator[SectionLine]:
+def section_lines(found: SectionSet, subject: str) -> Iterator[_SectionLine]:
     """Yield the sections of a set, each with its query about a subject."""
     for place, section in enumerate(found.sections, start=1):
-        yield SectionLine(
+        yield _SectionLine(
             name=section.name,
             title=section.title,
             query=section.query(subject or "{subject}"),
@@ -118,7 +113,7 @@ def number_rows(form: SectionForm | SectionSetForm, section_set: SectionSet) -> 
         )
 
 
-def type_fields(form: SectionForm) -> Iterator[TypeFields]:
+def type_fields(form: SectionForm) -> Iterator[_TypeFields]:
     """Yield the fields of each source type, in the set's order."""
     for it in form.source_types:
-        yield TypeFields(it, form[f"role.{it}"], form[f"quantity_floors.{it}"], form[f"survivor_floors.{it}"])
+        yield _TypeFields(it, form[f"role.{it}"], form[f"quantity_floors.{it}"], form[f"survivor_floors.{it}"])

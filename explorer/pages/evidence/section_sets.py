@@ -173,7 +173,6 @@ def _edited(request: HtmxHttpRequest, found: SectionSet, section: Section | None
 
 
 def _with(found: SectionSet, section: Section | None, form: SectionForm) -> dict[str, Any]:
-    """Return a set's mapping with one section from the form."""
     mapping = found.to_mapping()
     rows: Any = mapping["sections"]
     if section is None:
@@ -218,7 +217,6 @@ def change_section(request: HtmxHttpRequest, name: str, section: str) -> HttpRes
 
 
 def _changed(rows: Any, section: str, action: str) -> list[Any]:  # noqa: ANN401 -- JSON
-    """Return the sections' rows with one moved by one position, or without it."""
     others = [row for row in rows if row["name"] != section]
     if action == "remove":
         return others

@@ -1,6 +1,5 @@
 """Evidence for each section of a report."""
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Self
 from uuid import UUID
@@ -34,9 +33,7 @@ _MAX_CANDIDATES: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class EvidenceParameters:
-    """The parameters of an address."""
-
+class _EvidenceParameters:
     #: Empty for the first set.
     section_set: str
     #: Empty for all.
@@ -56,7 +53,6 @@ class EvidenceParameters:
 
     @classmethod
     def read(cls, query: QueryDict) -> Self:
-        """Return the parameters of a query string; invalid ones get their default."""
         ids = (id_in(text) for text in query.getlist("document"))
         seconds = query.get("seconds", "")
         is_number = seconds.isascii() and seconds.isdecimal() and len(seconds) <= _MAX_DIGITS
@@ -75,7 +71,7 @@ class EvidenceParameters:
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentChoice:
+class _DocumentChoice:
     """A document that limits a run, or can limit it."""
 
     title: str
@@ -87,14 +83,14 @@ class DocumentChoice:
 @user_page("GET", varies=True)
 def evidence(request: HtmxHttpRequest) -> HttpResponse:
     """Show the evidence page; it loads first, and then the results of a run."""
-    viewer, asked = viewer_of(request), EvidenceParameters.read(request.GET)
+    viewer, asked = viewer_of(request), _EvidenceParameters.read(request.GET)
     searches = includes_results(request, whole=asked.whole, run_as=asked.run_as)
     context, status = _page(viewer, asked, request.GET, searches=searches)
     fragment = "explorer/evidence/_evidence_fragment.html"
     return render_page(request, "explorer/evidence/evidence.html", fragment, context, status=status)
 
 
-def _page(viewer: User, asked: EvidenceParameters, query: QueryDict, *, searches: bool) -> tuple[dict[str, Any], int]:
+def _page(viewer: User, asked: _EvidenceParameters, query: QueryDict, *, searches: bool) -> tuple[dict[str, Any], int]:
     """Return the page's context and status; unless it searches, the page loads the results later."""
     context: dict[str, Any] = {
         "section": "evidence",
@@ -117,39 +113,34 @@ def _page(viewer: User, asked: EvidenceParameters, query: QueryDict, *, searches
         return failed(error, "evidence", context)
 
 
-def _around(principal: Principal, asked: EvidenceParameters, query: QueryDict) -> dict[str, Any]:
+def _around(principal: Principal, asked: _EvidenceParameters, query: QueryDict) -> dict[str, Any]:
     """Return the choices: compartments and documents that the principal can see."""
     scope = scope_for(principal)
     visible = Compartment.objects.filter(connections__in=scope.connection_ids).distinct().order_by("name")
     found = Document.objects.in_scope(scope).named(asked.find) if asked.find else Document.objects.none()
-    candidates = list(_choices(found, query)[: _MAX_CANDIDATES + 1])
+    rows = found.order_by("title", "pk").values_list("pk", "title", "connection__name")[: _MAX_CANDIDATES + 1]
+    candidates = [_DocumentChoice(title, source, _switched(query, pk)) for pk, title, source in rows]
+    # Compartments that the principal cannot see still limit the run.
+    known = {it.slug for it in visible}
     return {
         "principal": principal,
         "run_as": run_as_name(principal),
         "chosen_set": asked.section_set or DEFAULT_SECTION_SET,
-        "compartments": [*visible, *_unknown(visible, asked.compartments)],
+        "compartments": [
+            *visible,
+            *(Compartment(slug=slug, name=slug) for slug in asked.compartments if slug not in known),
+        ],
         "chosen": _chosen(scope, asked, query),
         "candidates": candidates[:_MAX_CANDIDATES],
         "has_more": len(candidates) > _MAX_CANDIDATES,
     }
 
 
-def _unknown(visible: Iterable[Compartment], asked: Iterable[str]) -> Iterator[Compartment]:
-    """Yield compartments of the address that the principal cannot see: they still limit the run."""
-    known = {it.slug for it in visible}
-    return (Compartment(slug=slug, name=slug) for slug in asked if slug not in known)
-
-
-def _choices(found: Any, query: QueryDict) -> list[DocumentChoice]:  # noqa: ANN401 -- a queryset of documents
-    rows = found.order_by("title", "pk").values_list("pk", "title", "connection__name")[: _MAX_CANDIDATES + 1]
-    return [DocumentChoice(title, source, _switched(query, pk)) for pk, title, source in rows]
-
-
-def _chosen(scope: AccessScope, asked: EvidenceParameters, query: QueryDict) -> list[DocumentChoice]:
+def _chosen(scope: AccessScope, asked: _EvidenceParameters, query: QueryDict) -> list[_DocumentChoice]:
     """Return the documents that limit the run; those that the reader may not see have no title."""
     rows = Document.objects.in_scope(scope).filter(pk__in=asked.documents)
     known = {pk: (title, source) for pk, title, source in rows.values_list("pk", "title", "connection__name")}
-    return [DocumentChoice(*known.get(pk, ("", "")), _switched(query, pk)) for pk in asked.documents]
+    return [_DocumentChoice(*known.get(pk, ("", "")), _switched(query, pk)) for pk in asked.documents]
 
 
 def _switched(query: QueryDict, document: UUID) -> str:
@@ -163,7 +154,7 @@ def _switched(query: QueryDict, document: UUID) -> str:
     return changed.urlencode()
 
 
-def _gathered(principal: Principal, asked: EvidenceParameters, run_as: str) -> dict[str, Any]:
+def _gathered(principal: Principal, asked: _EvidenceParameters, run_as: str) -> dict[str, Any]:
     found = gather(
         EvidenceRequest(
             section_set=asked.section_set or DEFAULT_SECTION_SET,

@@ -121,7 +121,6 @@ def _rerank(hit: Hit) -> LedgerRow:
 
 
 def _relevance(hit: Hit, state: SearchState) -> LedgerRow:
-    """Return the row of a hit's grade by a language model, or of another score on the same scale."""
     is_graded = RUBRIC in hit.contributions
     signal = RUBRIC if is_graded else MAPPED
     return LedgerRow(

@@ -114,16 +114,13 @@ def _trust(hit: Hit, scope: AccessScope) -> TrustLevel:
     return scope.inclusion(hit.chunk.connection_id).connection.trust
 
 
-def _differences(hit: Hit, following: Hit) -> Mapping[str, float]:
-    """Return how much more each signal adds to the hit than to the next, the largest first."""
-    signals = dict.fromkeys((*hit.contributions, *following.contributions))
-    found = {name: hit.contributions.get(name, 0.0) - following.contributions.get(name, 0.0) for name in signals}
-    return dict(sorted(found.items(), key=lambda item: -abs(item[1])))
-
-
 def by_score(name: str, hit: Hit, following: Hit) -> str:
     """Return a hit's lead over the next by parts: "Beats #4: full text +0.071, despite ..."."""
-    differences, lead = _differences(hit, following), hit.score - following.score
+    signals = dict.fromkeys((*hit.contributions, *following.contributions))
+    found = {name: hit.contributions.get(name, 0.0) - following.contributions.get(name, 0.0) for name in signals}
+    # The largest first.
+    differences = dict(sorted(found.items(), key=lambda item: -abs(item[1])))
+    lead = hit.score - following.score
     is_by_rubric = hit.score_type is ScoreType.RUBRIC
     ahead = [_term(signal, value) for signal, value in differences.items() if value >= _VISIBLE]
     behind = [_term(signal, value) for signal, value in differences.items() if value <= -_VISIBLE]
@@ -143,9 +140,7 @@ def _term(signal: str, difference: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class LegRank:
-    """A hit's rank in one leg."""
-
+class _LegRank:
     leg: str
     label: str
     #: The rank, or a dash.
@@ -156,9 +151,7 @@ class LegRank:
 
 
 @dataclass(frozen=True, slots=True)
-class HitRow:
-    """A hit as the list and the score breakdown show it."""
-
+class _HitRow:
     rank: int
     chunk_id: ChunkId
     title: tuple[Segment, ...]
@@ -173,7 +166,7 @@ class HitRow:
     score: float
     score_type: str
     bar: tuple[BarPart, ...]
-    legs: tuple[LegRank, ...]
+    legs: tuple[_LegRank, ...]
     #: The number of its passage, if it was packed.
     citation: int | None
     ledger: Ledger
@@ -181,19 +174,19 @@ class HitRow:
     badges: tuple[HitBadge, ...] = ()
 
 
-def hit_rows(outcome: SearchOutcome) -> tuple[HitRow, ...]:
+def hit_rows(outcome: SearchOutcome) -> tuple[_HitRow, ...]:
     """Return the rows of the returned hits, best first, without hits that the deadline left without facts."""
     source = LedgerSource.of(outcome)
     hits = [hit for hit in outcome.hits if hit.facts is not None]
     return tuple(_row(rank, hit, source) for rank, hit in enumerate(hits, start=1))
 
 
-def _row(rank: int, hit: Hit, source: LedgerSource) -> HitRow:
+def _row(rank: int, hit: Hit, source: LedgerSource) -> _HitRow:
     outcome, chunk = source.outcome, hit.chunk
     connection = outcome.state.scope.inclusion(chunk.connection_id).connection
     title, snippet = hit_text(hit, connection)
     numbers = {passage.hit.chunk_id: passage.number for passage in reversed(outcome.passages)}
-    return HitRow(
+    return _HitRow(
         rank=rank,
         chunk_id=hit.chunk_id,
         title=title,
@@ -214,10 +207,10 @@ def _row(rank: int, hit: Hit, source: LedgerSource) -> HitRow:
     )
 
 
-def _legs(hit: Hit, source: LedgerSource) -> Iterator[LegRank]:
+def _legs(hit: Hit, source: LedgerSource) -> Iterator[_LegRank]:
     for leg in source.outcome.state.rankings:
         rank = hit.ranks.get(leg)
-        yield LegRank(leg, wording.leg_label(leg), str(rank or ABSENT), rank is None, leg_rank(hit, leg, source))
+        yield _LegRank(leg, wording.leg_label(leg), str(rank or ABSENT), rank is None, leg_rank(hit, leg, source))
 
 
 def _verdict(rank: int, hit: Hit, outcome: SearchOutcome) -> str:
@@ -237,9 +230,7 @@ def age(chunk: ChunkFacts, connection: ConnectionFacts, now: datetime) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResultPanels:
-    """The panels of one search."""
-
+class _ResultPanels:
     trace_id: UUID
     preset: str
     preset_version: str
@@ -250,7 +241,7 @@ class ResultPanels:
     top_k: int
     badges: tuple[Badge, ...]
     funnel: Funnel
-    hits: tuple[HitRow, ...]
+    hits: tuple[_HitRow, ...]
     context: ContextPanel
     trace: tuple[TraceRow, ...]
     #: None if there is nothing to draw.
@@ -264,14 +255,13 @@ class ResultPanels:
 
     @property
     def announcement(self) -> str:
-        """What a screen reader announces when the results arrive."""
         found = wording.counted(len(self.hits), "hit") if self.hits else "No results"
         return f"{found} in {self.funnel.milliseconds} milliseconds."
 
 
-def result_panels(outcome: SearchOutcome, *, labels: ChunkLabels) -> ResultPanels:
+def result_panels(outcome: SearchOutcome, *, labels: ChunkLabels) -> _ResultPanels:
     """Return the panels of a search; `labels` has the chunks that its reader may see."""
-    return ResultPanels(
+    return _ResultPanels(
         trace_id=outcome.id,
         preset=outcome.preset.name,
         preset_version=outcome.preset_version,

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
@@ -25,7 +25,19 @@ from retrieval.tasks.queued_searches import wake_worker_on_commit
 def ask(request: HtmxHttpRequest) -> HttpResponse:
     """Queue a search and redirect to its page; show an error if it cannot be queued."""
     try:
-        job = queue_search(_request(request), principal=principal_for(viewer_of(request), request.POST.get("as", "")))
+        principal = principal_for(viewer_of(request), request.POST.get("as", ""))
+        limits = read_filter(request.POST.get("filter", ""))
+        job = queue_search(
+            SearchRequest(
+                text=request.POST.get("q", ""),
+                preset=PRESET,
+                narrowing=excluding(request.POST.getlist("without"), scope_for(principal)),
+                filter=limits.filter,
+                conditions=limits.conditions,
+                surface=SearchRecord.Surface.EXPLORER,
+            ),
+            principal=principal,
+        )
     except NotFoundError:
         raise
     except CoreCubeError as error:
@@ -50,16 +62,3 @@ def queued(request: HtmxHttpRequest, search_id: UUID) -> HttpResponseBase:
     is_open = job.status in {QueuedSearch.Status.QUEUED, QueuedSearch.Status.RUNNING}
     context = {"job": job, "is_open": is_open, "address": address, "section": "explorer"}
     return render(request, "explorer/explorer/_queued.html" if fragment else "explorer/explorer/queued.html", context)
-
-
-def _request(request: HttpRequest) -> SearchRequest:
-    principal = principal_for(viewer_of(request), request.POST.get("as", ""))
-    limits = read_filter(request.POST.get("filter", ""))
-    return SearchRequest(
-        text=request.POST.get("q", ""),
-        preset=PRESET,
-        narrowing=excluding(request.POST.getlist("without"), scope_for(principal)),
-        filter=limits.filter,
-        conditions=limits.conditions,
-        surface=SearchRecord.Surface.EXPLORER,
-    )

@@ -119,8 +119,14 @@ class Asked:
 def search(request: HtmxHttpRequest) -> HttpResponse:
     """Show the Explorer and the results of the query."""
     viewer, asked = viewer_of(request), Asked.read(request.GET)
-    if address := _searched_address(request.GET, asked):
-        return redirect(f"{request.path}?{address}")
+    # The address names the mode and section that are searched.
+    query = request.GET.copy()
+    if query.get("mode"):
+        query["mode"] = asked.mode
+    if query.get("section") and not asked.section:
+        del query["section"]
+    if query != request.GET:
+        return redirect(f"{request.path}?{query.urlencode()}")
     trace = request.headers.get(_TRACE, "") if wants_fragment(request) else ""
     context, status = _page(viewer, asked, trace)
     drafts = PresetVersion.objects.filter(status=PresetVersion.Status.DRAFT)
@@ -134,16 +140,6 @@ def search(request: HtmxHttpRequest) -> HttpResponse:
     }
     fragment = "explorer/explorer/_results_fragment.html"
     return render_page(request, "explorer/explorer/search.html", fragment, context, status=status)
-
-
-def _searched_address(query: QueryDict, asked: Asked) -> str:
-    """Return the query string with the mode and section that are searched; empty if it is the same."""
-    searched = query.copy()
-    if query.get("mode"):
-        searched["mode"] = asked.mode
-    if query.get("section") and not asked.section:
-        del searched["section"]
-    return "" if searched == query else searched.urlencode()
 
 
 def _page(viewer: User, asked: Asked, trace: str) -> tuple[dict[str, Any], int]:
@@ -186,7 +182,6 @@ def _scope(viewer: User, principal: Principal, asked: Asked) -> dict[str, Any]:
 
 
 def _results(principal: Principal, asked: Asked, scope: AccessScope, trace: str) -> dict[str, Any]:
-    """Search once and return every panel."""
     limits = read_filter(asked.filter)
     outcome = searched(_asking(principal, asked, scope, limits), trace)
     panels = result_panels(outcome, labels=chunk_labels(outcome))

@@ -42,9 +42,7 @@ _MAX_CANDIDATES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class StepRow:
-    """A step of the path."""
-
+class _StepRow:
     name: str
     label: str
     state: str
@@ -59,9 +57,7 @@ class StepRow:
 
 
 @dataclass(frozen=True, slots=True)
-class LifelinePanel:
-    """A document's path through a search."""
-
+class _LifelinePanel:
     document_id: UUID
     title: str
     #: Whether the reader can open it, and whether as the search's principal.
@@ -71,7 +67,7 @@ class LifelinePanel:
     #: "packed as [3]", "dropped at dedupe".
     verdict: str
     is_packed: bool
-    steps: tuple[StepRow, ...]
+    steps: tuple[_StepRow, ...]
     #: The chunk of the steps; None for none.
     chunk_id: ChunkId | None
     place: str
@@ -100,7 +96,7 @@ class WherePanel:
     #: There are more than are listed.
     has_more: bool
     #: None if no document is pinned, or if the reader may not see it.
-    lifeline: LifelinePanel | None
+    lifeline: _LifelinePanel | None
     is_pinned: bool
 
     @property
@@ -113,11 +109,11 @@ class WherePanel:
         return f"{wording.counted(len(self.candidates), 'document')} found." if self.find else ""
 
 
-def lifeline_panel(line: Lifeline) -> LifelinePanel:
+def lifeline_panel(line: Lifeline) -> _LifelinePanel:
     """Return the panel of a document's path."""
     lost = line.lost_at
     total = sum(way.chunks for way in line.ways)
-    return LifelinePanel(
+    return _LifelinePanel(
         document_id=line.document_id,
         title=line.title or "A document",
         has_page=bool(line.title) and line.steps[0].state is not StepState.DROPPED,
@@ -150,8 +146,8 @@ def _lost_at(name: str) -> str:
     return _PLACES.get(name) or name.replace("_", " ")
 
 
-def _row(step: Step, line: Lifeline, *, is_loss: bool) -> StepRow:
-    return StepRow(
+def _row(step: Step, line: Lifeline, *, is_loss: bool) -> _StepRow:
+    return _StepRow(
         name=step.name,
         label=step_label(step.name),
         state=step.state.value,
@@ -164,7 +160,6 @@ def _row(step: Step, line: Lifeline, *, is_loss: bool) -> StepRow:
 
 
 def _grant_page(excluded: ExcludedConnection) -> str:
-    """Return the page on which an admin gives access to a connection."""
     if excluded.reason is Exclusion.DISABLED:
         return reverse("explorer:connection", args=[excluded.connection.slug])
     return reverse("explorer:clearances")

@@ -43,9 +43,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """Something that needs attention."""
-
+class _Problem:
     #: bad or warn.
     tone: str
     text: str
@@ -91,36 +89,36 @@ def store_figures(rows: Sequence[ConnectionRow]) -> tuple[Figure, ...]:
 
 def problems(
     rows: Iterable[ConnectionRow], keys: Iterable[ApiKey], parts: Iterable[HealthRow], now: datetime
-) -> tuple[Problem, ...]:
+) -> tuple[_Problem, ...]:
     """Return the problems, errors first."""
     unwell = (part for part in parts if not part.is_well)
     health = reverse("explorer:health")
     found = [
-        *(Problem(it.tone, it.label, it.detail, f"{health}#part-{it.key}") for it in unwell),
+        *(_Problem(it.tone, it.label, it.detail, f"{health}#part-{it.key}") for it in unwell),
         *_of_connections(rows),
         *(_expiring(key, now) for key in keys),
     ]
     return tuple(sorted(found, key=lambda it: it.tone != "bad"))
 
 
-def _of_connections(rows: Iterable[ConnectionRow]) -> Iterator[Problem]:
+def _of_connections(rows: Iterable[ConnectionRow]) -> Iterator[_Problem]:
     for row in rows:
         if not row.enabled:
             continue
         address = reverse("explorer:connection", args=[row.slug])
         if row.sync is None:
             if row.kind != "push":
-                yield Problem("warn", f"{row.name} was never synced", "Its documents cannot be found yet.", address)
+                yield _Problem("warn", f"{row.name} was never synced", "Its documents cannot be found yet.", address)
         elif row.sync.status in _LAST_SYNC:
             tone, text = _LAST_SYNC[row.sync.status]
-            yield Problem(tone, text.format(row.name), row.sync.message or row.sync.since, address)
+            yield _Problem(tone, text.format(row.name), row.sync.message or row.sync.since, address)
         if row.problems:
             count = wording.counted(row.problems, "document")
-            yield Problem("warn", f"{count} of {row.name} could not be indexed", "", f"{address}#problems")
+            yield _Problem("warn", f"{count} of {row.name} could not be indexed", "", f"{address}#problems")
 
 
-def _expiring(key: ApiKey, now: datetime) -> Problem:
+def _expiring(key: ApiKey, now: datetime) -> _Problem:
     ended = key.expires_at is not None and key.expires_at <= now
     days = max(0, (key.expires_at - now).days) if key.expires_at else 0
     state = "has expired" if ended else f"expires in {wording.counted(days, 'day')}" if days else "expires today"
-    return Problem("warn", f"The API key {key.name} of {key.user.username} {state}", "", reverse("explorer:keys"))
+    return _Problem("warn", f"The API key {key.name} of {key.user.username} {state}", "", reverse("explorer:keys"))

@@ -66,9 +66,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class LoadPanel:
-    """The load on the health page."""
-
+class _LoadPanel:
     #: Connections in use in percent, and the tone of the bar.
     share: float
     tone: str
@@ -79,11 +77,11 @@ class LoadPanel:
     refusals: tuple[Figure, ...]
 
 
-def load_panel(load: Load, ingest: IngestLoad, *, refused_early: int = 0) -> LoadPanel:
+def load_panel(load: Load, ingest: IngestLoad, *, refused_early: int = 0) -> _LoadPanel:
     """Return the panel of these figures; `refused_early` counts API requests that were refused unread."""
     by_reason = [(it.value, _REASONS[it], load.refused.get(it, 0)) for it in Refusal]
     by_reason.append(("door", "too many open requests", refused_early))
-    return LoadPanel(
+    return _LoadPanel(
         share=round(percent(load.active, load.connections), 2),
         tone=load_tone(load),
         summary=f"{load.active} of {wording.counted(load.connections, 'connection')} in use: {_RUNGS[load.rung]}.",
@@ -104,11 +102,11 @@ def load_words(load: Load) -> str:
     """Return the load as text."""
     pool = f"{load.active} of {load.connections} connections in use, {_RUNGS[load.rung]}"
     slots = f"{load.held} of {load.slots} search slots in use, {load.waiting} waiting."
-    cut = f" The server supports fewer than the configured {load.wished} connections." if is_pool_cut(load) else ""
+    cut = f" The server supports fewer than the configured {load.wished} connections." if _is_pool_cut(load) else ""
     return f"{pool}; {slots}{cut}"
 
 
-def is_pool_cut(load: Load) -> bool:
+def _is_pool_cut(load: Load) -> bool:
     """Return whether the server supports fewer connections than configured."""
     return load.connections < load.wished
 
@@ -178,6 +176,7 @@ class HealthRow:
 
 def health_rows(found: Installation, now: datetime) -> tuple[HealthRow, ...]:
     """Return all parts of the installation, each after those it depends on."""
+    tone = "warn" if is_memory_tight(found.ingest) else "good"
     return (
         _database(found),
         _part("model", "Embedding model", found.parts["model"], f"{found.model} is available."),
@@ -186,7 +185,7 @@ def health_rows(found: Installation, now: datetime) -> tuple[HealthRow, ...]:
         _part("bm25", "BM25 index", found.parts["bm25"], _bm25(found.bm25)),
         _part("language_model", "Language models", found.parts["language_model"], found.language_models),
         _load(found),
-        _ingest(found),
+        HealthRow("ingest", "Ingestion memory", tone, ingest_words(found.ingest)),
         _workers(found.workers, now),
         _queue(found.waiting),
         _disk(found.disk),
@@ -236,7 +235,6 @@ def _index(found: Installation) -> HealthRow:
 
 
 def _bm25(status: Bm25Status | None) -> str:
-    """Return size and lag of a working BM25 index."""
     if status is None or not status.is_kept:
         return "Not used on this machine."
     lag = status.lag
@@ -248,13 +246,8 @@ def _bm25(status: Bm25Status | None) -> str:
 
 def _load(found: Installation) -> HealthRow:
     tone = load_tone(found.load)
-    tone = "warn" if tone == "good" and is_pool_cut(found.load) else tone
+    tone = "warn" if tone == "good" and _is_pool_cut(found.load) else tone
     return HealthRow("load", "Load", tone, load_words(found.load))
-
-
-def _ingest(found: Installation) -> HealthRow:
-    tone = "warn" if is_memory_tight(found.ingest) else "good"
-    return HealthRow("ingest", "Ingestion memory", tone, ingest_words(found.ingest))
 
 
 def _workers(workers: Sequence[Worker], now: datetime) -> HealthRow:
@@ -282,9 +275,7 @@ def _disk(disk: Disk) -> HealthRow:
 
 
 @dataclass(frozen=True, slots=True)
-class SettingRow:
-    """A setting with its value."""
-
+class _SettingRow:
     name: str
     value: str
     #: "environment", "file", "default".
@@ -293,6 +284,6 @@ class SettingRow:
     is_locked: bool
 
 
-def setting_rows(readings: Sequence[Reading]) -> Iterator[SettingRow]:
+def setting_rows(readings: Sequence[Reading]) -> Iterator[_SettingRow]:
     """Yield all settings by name."""
-    return (SettingRow(it.name, it.value, it.origin.value, it.is_locked) for it in readings)
+    return (_SettingRow(it.name, it.value, it.origin.value, it.is_locked) for it in readings)

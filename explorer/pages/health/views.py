@@ -130,12 +130,17 @@ def overview(request: HtmxHttpRequest) -> HttpResponse:
     now = timezone.now()
     requested = request.GET.get("range", "")
     chosen = requested if requested in RANGES else next(iter(RANGES))
+    rows = connection_rows(list(Connection.objects.select_related("compartment")))
+    ending = ApiKey.objects.filter(revoked_at__isnull=True, expires_at__lt=now + KEY_ENDS_SOON)
+    recently = ending.filter(expires_at__gt=now - KEY_ENDS_SOON).select_related("user").order_by("expires_at")
+    parts = health_rows(installation(), now)
     context = {
         "section": "overview",
         "ranges": [(name, label) for name, (label, *_) in RANGES.items()],
         "range": chosen,
         **_searches(chosen, now),
-        **_store(now),
+        "store": store_figures(rows),
+        "problems": problems(rows, recently[:_MAX_KEYS], parts, now),
         **_jobs(now),
         "guide": _guide(viewer_of(request), is_requested="guide" in request.GET),
     }
@@ -179,14 +184,6 @@ def _searches(chosen: str, now: datetime) -> dict[str, Any]:
     last = with_facts(SearchRecord.objects.filter(pk__in=ids)).defer("trace").order_by("-at", "-id")
     rows: list[LogRow] = [log_row(record, now) for record in last]
     return {"figures": search_figures(found.total, since), "charts": traffic_charts(found), "searches": rows}
-
-
-def _store(now: datetime) -> dict[str, Any]:
-    rows = connection_rows(list(Connection.objects.select_related("compartment")))
-    ending = ApiKey.objects.filter(revoked_at__isnull=True, expires_at__lt=now + KEY_ENDS_SOON)
-    recently = ending.filter(expires_at__gt=now - KEY_ENDS_SOON).select_related("user").order_by("expires_at")
-    parts = health_rows(installation(), now)
-    return {"store": store_figures(rows), "problems": problems(rows, recently[:_MAX_KEYS], parts, now)}
 
 
 def _jobs(now: datetime) -> dict[str, Any]:

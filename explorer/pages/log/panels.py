@@ -41,9 +41,7 @@ _SURFACES: Final[Mapping[str, str]] = {"api": "API"}
 
 
 @dataclass(frozen=True, slots=True)
-class LogBadge:
-    """A label about a search, with its explanation."""
-
+class _LogBadge:
     text: str
     #: good, warn, bad, or empty.
     tone: str
@@ -68,16 +66,14 @@ class LogRow:
     version: str
     hits: int
     milliseconds: str
-    verdict: LogBadge | None
+    verdict: _LogBadge | None
     #: "0.86"; empty without a verdict.
     confidence: str
-    badges: tuple[LogBadge, ...]
+    badges: tuple[_LogBadge, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class LogCount:
-    """A number of searches."""
-
+class _LogCount:
     number: int
     #: Whether there are more than the maximum count.
     more: bool = False
@@ -87,22 +83,18 @@ class LogCount:
 
 
 @dataclass(frozen=True, slots=True)
-class LogFlag:
-    """A filter that is on or off, and the number of its searches."""
-
+class _LogFlag:
     name: str
     label: str
     help: str
     is_on: bool
     #: The flags of the address after it is switched.
     switched: tuple[str, ...]
-    count: LogCount
+    count: _LogCount
 
 
 @dataclass(frozen=True, slots=True)
-class LogPage:
-    """The searches of one page, newest first."""
-
+class _LogPage:
     rows: tuple[LogRow, ...]
     #: The positions of the next pages; empty at an end.
     older: str
@@ -121,18 +113,18 @@ class _Found:
 
 
 @dataclass(frozen=True, slots=True)
-class LogMatches:
+class _LogMatches:
     """The records that match a filter, and their counts by flag; "all" counts all of them."""
 
     records: QuerySet[SearchRecord]
-    counts: Mapping[str, LogCount]
+    counts: Mapping[str, _LogCount]
     #: An additional condition of the query text.
     text: Q = field(default_factory=Q)
     #: The newest ones, if they were read for the counts.
     newest: _Found | None = None
 
 
-def log_matches(records: QuerySet[SearchRecord], wanted: LogFilter, now: datetime) -> LogMatches:
+def log_matches(records: QuerySet[SearchRecord], wanted: LogFilter, now: datetime) -> _LogMatches:
     """Return the records that match the filter, with their counts.
 
     A text search reads every record. It runs once over the newest records; the counts then cover the newest thousand
@@ -142,16 +134,18 @@ def log_matches(records: QuerySet[SearchRecord], wanted: LogFilter, now: datetim
     names = (*FLAGS, "slow")
     if not wanted.text:
         flags = {name: found.filter(wanted.flag(name)) for name in names}
-        return LogMatches(found, {name: _counted(matching) for name, matching in {"all": found, **flags}.items()})
+        return _LogMatches(found, {name: _counted(matching) for name, matching in {"all": found, **flags}.items()})
     newest = _find(found, wanted.text_condition, MAX_COUNTED + 1)
     more = len(newest.ids) > MAX_COUNTED or newest.end is not None
     counted = records.filter(pk__in=newest.ids[:MAX_COUNTED])
     flagged = counted.aggregate(**{name: Count("pk", filter=wanted.flag(name)) for name in names})
     counts = {
-        name: LogCount(number, more) for name, number in {"all": min(len(newest.ids), MAX_COUNTED), **flagged}.items()
+        name: _LogCount(number, more) for name, number in {"all": min(len(newest.ids), MAX_COUNTED), **flagged}.items()
     }
     return (
-        LogMatches(found, counts, wanted.text_condition, newest) if more else LogMatches(counted, counts, newest=newest)
+        _LogMatches(found, counts, wanted.text_condition, newest)
+        if more
+        else _LogMatches(counted, counts, newest=newest)
     )
 
 
@@ -167,20 +161,20 @@ def _find(records: QuerySet[SearchRecord], text: Q, limit: int, *, newest_first:
     return _Found(list(records.filter(text).values_list("pk", flat=True)[:limit]), last)
 
 
-def _counted(records: QuerySet[SearchRecord]) -> LogCount:
+def _counted(records: QuerySet[SearchRecord]) -> _LogCount:
     number = records.order_by()[: MAX_COUNTED + 1].count()
-    return LogCount(min(number, MAX_COUNTED), number > MAX_COUNTED)
+    return _LogCount(min(number, MAX_COUNTED), number > MAX_COUNTED)
 
 
-def log_flags(wanted: LogFilter, counts: Mapping[str, LogCount]) -> Iterator[LogFlag]:
+def log_flags(wanted: LogFilter, counts: Mapping[str, _LogCount]) -> Iterator[_LogFlag]:
     """Yield the flags."""
     for name, label in FLAG_LABELS.items():
         is_on = name in wanted.flags
         others = tuple(flag for flag in wanted.flags if flag != name)
-        yield LogFlag(name, label, FLAG_HELP[name], is_on, others if is_on else (*others, name), counts[name])
+        yield _LogFlag(name, label, FLAG_HELP[name], is_on, others if is_on else (*others, name), counts[name])
 
 
-def log_page(matches: LogMatches, *, before: Place | None, after: Place | None, now: datetime) -> LogPage:
+def log_page(matches: _LogMatches, *, before: Place | None, after: Place | None, now: datetime) -> _LogPage:
     """Return a page of records: older than `before`, or newer than `after`, or else the newest."""
     records, limit = matches.records, PAGE_SIZE + 1
     if before is None and after is not None:
@@ -206,11 +200,11 @@ def with_facts(records: QuerySet[SearchRecord]) -> QuerySet[SearchRecord]:
     return found.annotate(version=F("trace__version"), is_draft=F("trace__is_draft"), mode=F("trace__mode"))
 
 
-def _page(ids: Sequence[UUID], *, newer: Place | bool, older: Place | bool, now: datetime) -> LogPage:
+def _page(ids: Sequence[UUID], *, newer: Place | bool, older: Place | bool, now: datetime) -> _LogPage:
     found = {record.pk: record for record in with_facts(SearchRecord.objects.filter(pk__in=ids)).defer("trace")}
     # One may have been deleted since.
     records = [found[it] for it in ids if it in found]
-    return LogPage(
+    return _LogPage(
         rows=tuple(log_row(record, now) for record in records),
         older=_place(records[-1:], rest=older),
         newer=_place(records[:1], rest=newer),
@@ -241,7 +235,7 @@ def log_row(record: SearchRecord, now: datetime) -> LogRow:
         version=version_label(getattr(record, "version", 0) or 0),
         hits=record.hit_count,
         milliseconds=f"{record.milliseconds:,.0f}",
-        verdict=LogBadge(VERDICTS[verdict], TONES[verdict]) if verdict else None,
+        verdict=_LogBadge(VERDICTS[verdict], TONES[verdict]) if verdict else None,
         confidence="" if record.confidence is None else f"{record.confidence:.2f}",
         badges=tuple(badges_of(record)),
     )
@@ -252,15 +246,15 @@ def surface_label(surface: str) -> str:
     return _SURFACES.get(surface, surface.capitalize())
 
 
-def badges_of(record: SearchRecord) -> Iterable[LogBadge]:
+def badges_of(record: SearchRecord) -> Iterable[_LogBadge]:
     """Yield the badges of a search."""
     if record.is_refused:
-        yield LogBadge("refused", "bad", FLAG_HELP["refused"])
+        yield _LogBadge("refused", "bad", FLAG_HELP["refused"])
     if record.feedback is not None:
-        yield LogBadge("thumbs up", "good") if record.feedback > 0 else LogBadge("thumbs down", "bad")
+        yield _LogBadge("thumbs up", "good") if record.feedback > 0 else _LogBadge("thumbs down", "bad")
     if getattr(record, "is_draft", False):
-        yield LogBadge("draft", "warn", "Ran with the preset's draft.")
+        yield _LogBadge("draft", "warn", "Ran with the preset's draft.")
     if (mode := getattr(record, "mode", "")) in wording.MODE_LABELS and mode != "hybrid":
-        yield LogBadge(wording.MODE_LABELS[mode].lower(), "", "Only one leg searched.")
+        yield _LogBadge(wording.MODE_LABELS[mode].lower(), "", "Only one leg searched.")
     for code in record.degraded:
-        yield LogBadge(wording.note_label(code), "warn", FLAG_HELP["degraded"])
+        yield _LogBadge(wording.note_label(code), "warn", FLAG_HELP["degraded"])

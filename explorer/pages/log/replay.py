@@ -32,9 +32,7 @@ _EXPLORER_TOP_K: Final = SearchRequest(text="").top_k
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
-    """How to run a record again."""
-
+class _Replay:
     #: Empty if it cannot run again.
     address: str
     #: Why it cannot, in a sentence.
@@ -54,7 +52,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class SinceThen:
+class _SinceThen:
     """The differences between a logged search and the same search now, without running it."""
 
     differences: tuple[Difference, ...]
@@ -62,17 +60,17 @@ class SinceThen:
     changes: tuple[ChangeRow, ...] | None
 
 
-def replay(record: SearchRecord, viewer: User) -> Replay:
+def replay(record: SearchRecord, viewer: User) -> _Replay:
     """Return how a viewer, who may read the record, runs it again in the Explorer."""
     if not record.query:
-        return Replay("", "The query text was not stored, so the search cannot be run again.")
+        return _Replay("", "The query text was not stored, so the search cannot be run again.")
     if record.user is None or not record.user.is_active:
-        return Replay("", "The user account was deleted or is inactive.")
+        return _Replay("", "The user account was deleted or is inactive.")
     if record.preset not in PRESETS:
-        return Replay("", "Its preset no longer exists.")
+        return _Replay("", "Its preset no longer exists.")
     section = record.trace.get("section", "")
     if section and not is_section(section):
-        return Replay("", "Its section no longer exists.")
+        return _Replay("", "Its section no longer exists.")
     text = record.trace.get("subject", "") if section else record.query
     pairs = [("q", text), ("preset", record.preset), *([("section", section)] if section else [])]
     if record.user != viewer:
@@ -85,7 +83,7 @@ def replay(record: SearchRecord, viewer: User) -> Replay:
     pairs += [("without", slug) for slug in sorted(visible - _slugs(_asked_scope(record, record.user)))]
     if limits := filter_of(record.trace.get("filter", {})).text:
         pairs.append(("filter", limits))
-    return Replay(f"{reverse('explorer:search')}?{urlencode(pairs)}", "", tuple(_left_out(record)))
+    return _Replay(f"{reverse('explorer:search')}?{urlencode(pairs)}", "", tuple(_left_out(record)))
 
 
 def _asked_scope(record: SearchRecord, user: User) -> AccessScope:
@@ -127,7 +125,7 @@ def config_then(record: SearchRecord) -> PresetConfig:
     return config
 
 
-def since_then(record: SearchRecord, viewer_scope: AccessScope) -> SinceThen:
+def since_then(record: SearchRecord, viewer_scope: AccessScope) -> _SinceThen:
     """Return what changed since a search; documents are counted within `viewer_scope`."""
     now = _configuration_now(record)
     differences = [_version(record, now), _index(record), *_documents(record, viewer_scope)]
@@ -136,7 +134,7 @@ def since_then(record: SearchRecord, viewer_scope: AccessScope) -> SinceThen:
         changes = change_rows(config_then(record), now.config)
         numbers = wording.counted(len(changes), "change") if changes else "unchanged"
         differences.insert(1, Difference("Settings", "", numbers, not changes))
-    return SinceThen(tuple(differences), changes)
+    return _SinceThen(tuple(differences), changes)
 
 
 def _configuration_now(record: SearchRecord) -> Configuration | None:

@@ -59,9 +59,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredHit:
-    """A logged hit, with the current label of its chunk."""
-
+class _StoredHit:
     rank: int
     chunk_id: ChunkId
     #: Empty for a deleted chunk.
@@ -99,9 +97,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecordPanels:
-    """The panels of a record's page."""
-
+class _RecordPanels:
     trace_id: UUID
     preset: str
     preset_version: str
@@ -112,7 +108,7 @@ class RecordPanels:
     funnel: Funnel
     trace: tuple[TraceRow, ...]
     waterfall: Chart | None
-    hits: tuple[StoredHit, ...]
+    hits: tuple[_StoredHit, ...]
     #: Hits that the reader may not see now.
     hidden: int
     #: The answerability signals.
@@ -120,7 +116,7 @@ class RecordPanels:
     presences: Mapping[str, int]
 
 
-def find_chunks(record: SearchRecord, scope: AccessScope, *, tells_gone: bool) -> Found:
+def _find_chunks(record: SearchRecord, scope: AccessScope, *, tells_gone: bool) -> Found:
     """Return the chunks of a record that exist now, within the reader's `scope`."""
     spans = spans_of(record.trace)
     named = {hit.chunk_id for hit in hits_of(record.trace)} | {drop.chunk_id for span in spans for drop in span.drops}
@@ -140,19 +136,18 @@ def find_chunks(record: SearchRecord, scope: AccessScope, *, tells_gone: bool) -
     return Found(labels, hashes, {ChunkId(*it) for it in others}, tells_gone, scope)
 
 
-def record_panels(record: SearchRecord, found: Found, config: PresetConfig) -> RecordPanels:
-    """Return the panels of a record; `config` has its settings."""
+def _record_panels(record: SearchRecord, found: Found, config: PresetConfig) -> _RecordPanels:
     spans = spans_of(record.trace)
     hits = tuple(_hits(record, found, config))
     listed = tuple(hit for hit in hits if hit.presence is not Presence.HIDDEN)
     signals = (record.trace.get("answerability") or {}).get("signals", {})
-    return RecordPanels(
+    return _RecordPanels(
         trace_id=record.pk,
         preset=record.preset,
         preset_version=record.preset_version,
         version=version_label(record.trace.get("version", 0)),
         is_draft=record.trace.get("is_draft", False),
-        principal=principal_label(record),
+        principal=_principal_label(record),
         funnel=stored_funnel(spans, config, found.labels, found.scope),
         trace=span_rows(spans, found.scope),
         waterfall=waterfall(
@@ -165,19 +160,19 @@ def record_panels(record: SearchRecord, found: Found, config: PresetConfig) -> R
     )
 
 
-def principal_label(record: SearchRecord) -> str:
+def _principal_label(record: SearchRecord) -> str:
     """Return the user and API key of a search; empty if the account was deleted."""
     name = record.user.username if record.user else ""
     return f"{name} via key {record.key.prefix}…" if record.key else name
 
 
-def _hits(record: SearchRecord, found: Found, config: PresetConfig) -> Iterator[StoredHit]:
+def _hits(record: SearchRecord, found: Found, config: PresetConfig) -> Iterator[_StoredHit]:
     trace = record.trace
     hashes = dict(ranking_of(trace))
     legs = frozenset(span.stage for span in spans_of(trace) if span.parent)
     citations = {passage["chunk"]: passage["number"] for passage in trace.get("passages", ())}
     for rank, hit in enumerate(hits_of(trace), start=1):
-        yield StoredHit(
+        yield _StoredHit(
             rank=rank,
             chunk_id=hit.chunk_id,
             label=found.labels.get(hit.chunk_id, ""),
@@ -233,7 +228,7 @@ def record(request: HtmxHttpRequest, record_id: UUID) -> HttpResponse:
     viewer, now = viewer_of(request), timezone.now()
     found = get_object_or_404(with_facts(SearchRecord.objects.visible_to(viewer)), pk=record_id)
     scope = scope_for(Principal(viewer))
-    chunks = find_chunks(found, scope, tells_gone=viewer.is_admin)
+    chunks = _find_chunks(found, scope, tells_gone=viewer.is_admin)
     context = {
         "section": "log",
         "record": found,
@@ -241,7 +236,7 @@ def record(request: HtmxHttpRequest, record_id: UUID) -> HttpResponse:
         "badges": list(badges_of(found)),
         "section_named": section_label(named) if (named := found.trace.get("section", "")) else "",
         "asked": {"stage": request.GET.get("stage", "")},
-        "panels": record_panels(found, chunks, config_then(found)),
+        "panels": _record_panels(found, chunks, config_then(found)),
         "since": since_then(found, scope),
         "replay": (again := replay(found, viewer)),
         "compare": f"{reverse('explorer:compare')}?a=log:{found.pk}" if again.address else "",

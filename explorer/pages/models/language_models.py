@@ -46,9 +46,7 @@ _TONES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class ModelRow:
-    """A language model in the list."""
-
+class _ModelRow:
     slug: str
     name: str
     model: str
@@ -68,9 +66,7 @@ class ModelRow:
 
 
 @dataclass(frozen=True, slots=True)
-class RuleRow:
-    """A routing rule with its effect."""
-
+class _RuleRow:
     id: int
     #: "compartment" or "user".
     kind: str
@@ -80,35 +76,26 @@ class RuleRow:
 
 
 @dataclass(frozen=True, slots=True)
-class TrialSummary:
-    """The result of a test."""
-
+class _TrialSummary:
     ok: bool
     heading: str
     rows: tuple[tuple[str, str], ...]
     models: tuple[str, ...]
 
 
-def model_rows(models: Sequence[LanguageModel], default: LanguageModel | None, now: datetime) -> list[ModelRow]:
-    """Return the rows of the list, the default first."""
-    ordered = by_rank(models, default)
-    return [_row(model, now, is_default=default is not None and model.pk == default.pk) for model in ordered]
-
-
-def by_rank(models: Sequence[LanguageModel], default: LanguageModel | None) -> list[LanguageModel]:
+def _by_rank(models: Sequence[LanguageModel], default: LanguageModel | None) -> list[LanguageModel]:
     """Return the models, the default first and disabled ones last."""
     return sorted(models, key=lambda model: (default is None or model.pk != default.pk, not model.is_enabled))
 
 
-def rule_rows(rules: Iterable[RoutingRule]) -> list[RuleRow]:
+def _rule_rows(rules: Iterable[RoutingRule]) -> list[_RuleRow]:
     """Return the rows of rules, whose users, compartments and models must be loaded."""
     return [_rule(rule) for rule in rules]
 
 
-def trial_summary(trial: Trial) -> TrialSummary:
-    """Return the result of a test as text."""
+def _trial_summary(trial: Trial) -> _TrialSummary:
     if not trial.ok:
-        return TrialSummary(ok=False, heading="No answer", rows=(("Reason", trial.problem),), models=trial.models)
+        return _TrialSummary(ok=False, heading="No answer", rows=(("Reason", trial.problem),), models=trial.models)
     usage = f"{trial.usage.prompt} input, {trial.usage.completion} output" if trial.usage else "not reported"
     rows = (
         ("Answer", trial.answer),
@@ -116,7 +103,7 @@ def trial_summary(trial: Trial) -> TrialSummary:
         ("Total time", _seconds(trial.seconds)),
         ("Tokens", usage),
     )
-    return TrialSummary(ok=True, heading="The model answers", rows=rows, models=trial.models)
+    return _TrialSummary(ok=True, heading="The model answers", rows=rows, models=trial.models)
 
 
 def money(amount: Decimal) -> str:
@@ -126,15 +113,17 @@ def money(amount: Decimal) -> str:
     return f"{amount:,.2f}" if amount >= 1 else f"{amount:.4f}"
 
 
-def _row(model: LanguageModel, now: datetime, *, is_default: bool) -> ModelRow:
+def _row(model: LanguageModel, now: datetime, *, is_default: bool) -> _ModelRow:
     status = status_of(model)
-    return ModelRow(
+    label, age = _LABELS[status.state], wording.ago(status.since or now, now)
+    is_failing = status.state is ModelState.FAILING
+    return _ModelRow(
         slug=model.slug,
         name=model.name,
         model=model.model,
         host=urlsplit(model.base_url).netloc,
         state=status.state,
-        label=_label(status, now),
+        label=f"{label} for {age.removesuffix(' ago')}" if is_failing and "ago" in age else label,
         tone=_TONES[status.state],
         detail=_detail(status, now),
         fallback=model.fallback.name if model.fallback else "",
@@ -146,13 +135,7 @@ def _row(model: LanguageModel, now: datetime, *, is_default: bool) -> ModelRow:
     )
 
 
-def _label(status: ModelStatus, now: datetime) -> str:
-    label, age = _LABELS[status.state], wording.ago(status.since or now, now)
-    return f"{label} for {age.removesuffix(' ago')}" if status.state is ModelState.FAILING and "ago" in age else label
-
-
 def _detail(status: ModelStatus, now: datetime) -> str:
-    """Return the error of a model, or the time of its last answer."""
     if status.state is ModelState.READY and status.since:
         return f"answered {wording.ago(status.since, now)}"
     return status.problem
@@ -164,13 +147,13 @@ def _price(model: LanguageModel) -> str:
     return f"{money(model.prompt_price)} / {money(model.completion_price)}"
 
 
-def _rule(rule: RoutingRule) -> RuleRow:
+def _rule(rule: RoutingRule) -> _RuleRow:
     model = rule.language_model.name if rule.language_model else ""
     if rule.compartment is not None:
         effect = f"passages go only to {model}" if model else "passages go to no language model"
-        return RuleRow(rule.pk, "compartment", rule.compartment.name, effect, model)
+        return _RuleRow(rule.pk, "compartment", rule.compartment.name, effect, model)
     name = rule.user.get_username() if rule.user else ""
-    return RuleRow(rule.pk, "user", name, f"answered by {model}" if model else "answered with quotes only", model)
+    return _RuleRow(rule.pk, "user", name, f"answered by {model}" if model else "answered with quotes only", model)
 
 
 def _seconds(value: float | None) -> str:
@@ -214,7 +197,7 @@ def delete_language_model(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     context = {
         "section": "language_models",
         "model": model,
-        "rules": rule_rows(_rules().filter(language_model=model)),
+        "rules": _rule_rows(_rules().filter(language_model=model)),
         "followed": LanguageModel.objects.filter(fallback=model).order_by("name"),
         "is_locked": model.is_locked and is_configured(),
     }
@@ -248,11 +231,13 @@ def remove_rule(request: HtmxHttpRequest, number: int) -> HttpResponse:
 def _page(request: HtmxHttpRequest, form: RuleForm | None, status: int) -> HttpResponse:
     models = stored_models()
     default = default_of(models)
+    now = timezone.now()
+    ordered = _by_rank(models, default)
     context = {
         "section": "language_models",
-        "rows": model_rows(models, default, timezone.now()),
-        "rules": rule_rows(_rules()),
-        "form": form or RuleForm(models=by_rank(models, default)),
+        "rows": [_row(model, now, is_default=default is not None and model.pk == default.pk) for model in ordered],
+        "rules": _rule_rows(_rules()),
+        "form": form or RuleForm(models=_by_rank(models, default)),
     }
     return render(request, "explorer/models/language_models.html", context, status=status)
 
@@ -282,7 +267,7 @@ def _edited(request: HtmxHttpRequest, model: LanguageModel, models: Sequence[Lan
         "model": stored,
         "is_locked": model.is_locked,
         "action": reverse(url_name, args=[stored.slug] if stored else []),
-        "trial": trial_summary(trial) if trial else None,
+        "trial": _trial_summary(trial) if trial else None,
         "is_test": is_test,
         "is_refused": bool(form.errors),
     }

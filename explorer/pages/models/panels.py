@@ -129,9 +129,7 @@ def _reranker_facts(reranker: Reranker, candidates: int) -> Iterator[Fact]:
 
 
 @dataclass(frozen=True, slots=True)
-class ListedModel:
-    """A row of the table of embedding models."""
-
+class _ListedModel:
     name: str
     tier: str
     state: str
@@ -150,14 +148,14 @@ class ListedModel:
     repository: str
 
 
-def listed_models(local: Iterable[LocalModel]) -> list[ListedModel]:
+def listed_models(local: Iterable[LocalModel]) -> list[_ListedModel]:
     """Return the table of embedding models, with the state of the installed ones."""
     states = {model.name: model.state for model in local}
     return [_listed(model, states.get(model.name, "")) for model in MODEL_TABLE.values()]
 
 
-def _listed(model: TableModel, state: str) -> ListedModel:
-    return ListedModel(
+def _listed(model: TableModel, state: str) -> _ListedModel:
+    return _ListedModel(
         name=model.name,
         tier=model.tier.value,
         state=state or ("available" if model.can_be_fetched else "not installed"),

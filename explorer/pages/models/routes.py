@@ -31,24 +31,20 @@ _PURPOSES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class AddedExample:
-    """An added example, which can be deleted."""
-
+class _AddedExample:
     number: int
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class RoutePanel:
-    """A route with its examples."""
-
+class _RoutePanel:
     name: str
     label: str
     purpose: str
     #: The first built-in examples, and the others.
     shown: tuple[str, ...]
     more: tuple[str, ...]
-    added: tuple[AddedExample, ...]
+    added: tuple[_AddedExample, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,24 +58,21 @@ class Similarity:
 
 
 @dataclass(frozen=True, slots=True)
-class TrialPanel:
-    """The routing of a question."""
-
+class _TrialPanel:
     #: One sentence.
     verdict: str
     similarities: tuple[Similarity, ...] = ()
 
 
-def route_panels() -> tuple[RoutePanel, ...]:
-    """Return all routes with their examples."""
-    added: dict[str, list[AddedExample]] = {}
+def _route_panels() -> tuple[_RoutePanel, ...]:
+    added: dict[str, list[_AddedExample]] = {}
     for example in RouteExample.objects.order_by("pk"):
-        added.setdefault(example.route, []).append(AddedExample(example.pk, example.text))
+        added.setdefault(example.route, []).append(_AddedExample(example.pk, example.text))
     shipped = shipped_examples()
     return tuple(
-        RoutePanel(
+        _RoutePanel(
             route,
-            route_label(route),
+            _route_label(route),
             _PURPOSES.get(route, "Search with the ranking weights of the route"),
             tuple(shipped.get(route, ())[:_EXAMPLES_SHOWN]),
             tuple(shipped.get(route, ())[_EXAMPLES_SHOWN:]),
@@ -89,34 +82,33 @@ def route_panels() -> tuple[RoutePanel, ...]:
     )
 
 
-def route_label(route: str) -> str:
-    """Return the label of a route."""
+def _route_label(route: str) -> str:
     return "Other skips" if route == "skip" else route.capitalize()
 
 
-def trial_panel(question: str) -> TrialPanel:
+def _trial_panel(question: str) -> _TrialPanel:
     """Return the routing of a question with the live settings."""
     try:
         tools = runtime.resources()
         router, encoder = local_router(tools)(), tools.local_encoder
         vector = encoder.encode_query(question) if encoder else None
     except (ModelMissingError, EncoderError) as error:
-        return TrialPanel(str(error))
+        return _TrialPanel(str(error))
     if router is None or vector is None:
-        return TrialPanel("The routes are not trained yet. Until then, every question is searched.")
+        return _TrialPanel("The routes are not trained yet. Until then, every question is searched.")
     found = router.likeness(vector)
     bars = tuple(
-        Similarity(route_label(route), f"{cosine:.2f}", round(percent(cosine, 1.0), 1))
+        Similarity(_route_label(route), f"{cosine:.2f}", round(percent(cosine, 1.0), 1))
         for route, cosine in found.by_route.items()
     )
     config = configuration_of(preset_named("helix")).config
     if not isinstance(config, HelixConfig):
-        return TrialPanel("", bars)
+        return _TrialPanel("", bars)
     if skip := found.skip(minimum=config.route.skip_from, margin=config.route.skip_margin):
-        return TrialPanel(f"No search: the question matches the route {skip}.", bars)
+        return _TrialPanel(f"No search: the question matches the route {skip}.", bars)
     memory_type = found.memory_type(minimum=config.route.type_from)
     weights = f"for {memory_type} items" if memory_type else "of each hit's type"
-    return TrialPanel(f"Search with the ranking weights {weights}.", bars)
+    return _TrialPanel(f"Search with the ranking weights {weights}.", bars)
 
 
 @admin_page("GET", "POST")
@@ -131,9 +123,9 @@ def routes(request: HtmxHttpRequest) -> HttpResponse:
     question = storable(request.GET.get("q", "")).strip()[:MAX_CHARACTERS]
     context = {
         "section": "routes",
-        "routes": route_panels(),
+        "routes": _route_panels(),
         "question": question,
-        "trial": trial_panel(question) if question else None,
+        "trial": _trial_panel(question) if question else None,
         "max_characters": MAX_CHARACTERS,
     }
     return render(request, "explorer/models/routes.html", context)

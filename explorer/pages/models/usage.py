@@ -50,8 +50,7 @@ class Table:
     more: int
 
 
-def usage_figures(sums: Sums) -> list[Figure]:
-    """Return the totals."""
+def _usage_figures(sums: Sums) -> list[Figure]:
     return [
         Figure("Answers", f"{sums.answers:,}"),
         Figure("Input tokens", f"{sums.prompt_tokens:,}"),
@@ -60,8 +59,7 @@ def usage_figures(sums: Sums) -> list[Figure]:
     ]
 
 
-def usage_table(group: str, lines: Iterable[Line]) -> Table:
-    """Return the table of one group."""
+def _usage_table(group: str, lines: Iterable[Line]) -> Table:
     rows = [
         Row(_name(group, line), it.answers, it.prompt_tokens, it.completion_tokens, money(it.cost), it.estimated)
         for line in lines
@@ -92,12 +90,12 @@ def usage(request: HtmxHttpRequest) -> HttpResponse:
     last: date = timezone.now().date()
     first = last - timedelta(days=int(days) - 1)
     found = used_between(first, last)
-    tables: list[Table] = [usage_table(group, by_group(found, group)) for group in _TABLES]
+    tables: list[Table] = [_usage_table(group, by_group(found, group)) for group in _TABLES]
     context = {
         "section": "language_models",
         "ranges": list(_RANGES.items()),
         "days": days,
-        "figures": usage_figures(total(found)),
+        "figures": _usage_figures(total(found)),
         "chart": usage_chart(by_day(found), first=first, last=last),
         "tables": tables,
     }

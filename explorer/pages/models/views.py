@@ -54,9 +54,7 @@ _SCANS: Final = (
 _NEXT: Final = "next"
 
 
-class NewIndexForm(forms.Form):
-    """Model and options of a new index."""
-
+class _NewIndexForm(forms.Form):
     model = forms.ChoiceField(widget=forms.Select(attrs={"class": "input"}))
     dimensions = forms.IntegerField(
         required=False,
@@ -112,14 +110,14 @@ def models(request: HtmxHttpRequest) -> HttpResponse:
     """Show the models and indexes; the page polls while an index is being built."""
     if wants_fragment(request):
         return render(request, "explorer/models/_indexes_fragment.html", _indexes())
-    return _page(request, NewIndexForm(**_choices()), 200)
+    return _page(request, _NewIndexForm(**_choices()), 200)
 
 
 @require_POST
 @admins_only
 def start_index(request: HtmxHttpRequest) -> HttpResponse:
     """Create a second index, which a worker builds."""
-    form = NewIndexForm(request.POST, **_choices())
+    form = _NewIndexForm(request.POST, **_choices())
     if not form.is_valid():
         return _page(request, form, 422)
     values = form.cleaned_data
@@ -190,7 +188,7 @@ def _confirm(request: HtmxHttpRequest, row: EmbeddingIndex, *, action: str) -> H
     return render(request, "explorer/models/index_confirm.html", context)
 
 
-def _page(request: HtmxHttpRequest, form: NewIndexForm, status: int) -> HttpResponse:
+def _page(request: HtmxHttpRequest, form: _NewIndexForm, status: int) -> HttpResponse:
     found = list(local_models(settings.CORECUBE_MODELS_DIR))
     context = {
         "section": "models",
@@ -236,7 +234,6 @@ def _cards() -> list[ModelCard]:
 
 
 def _choices() -> dict[str, Any]:
-    """Return the models to choose from: installed ones, the next service, and ones not installed."""
     local = [it.name for it in local_models(settings.CORECUBE_MODELS_DIR) if it.makes_embeddings]
     following = settings.CORECUBE_NEXT_EMBEDDER
     service = [(_NEXT, f"{following['model']} at {following['kind']} (next)")] if following else []

@@ -95,9 +95,7 @@ class Elsewhere:
 
 
 @dataclass(frozen=True, slots=True)
-class SharedHit:
-    """A hit of one preset, and its ranks with the others."""
-
+class _SharedHit:
     card: Card
     #: How many presets returned it.
     found: int
@@ -119,7 +117,7 @@ class Found:
     #: The stored trace.
     trace: str
     version: str
-    hits: tuple[SharedHit, ...]
+    hits: tuple[_SharedHit, ...]
     badges: tuple[Badge, ...]
     answerability: AnswerabilityPanel | None
     #: Why nothing was searched; empty otherwise.
@@ -151,9 +149,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class OverlapRow:
-    """The overlap of a preset's top hits with those of the others."""
-
+class _OverlapRow:
     preset: str
     #: In preset order; None for itself.
     cells: tuple[Overlap | None, ...]
@@ -169,7 +165,7 @@ class SideBySidePanel:
     #: The presets whose search succeeded, in order.
     names: tuple[str, ...]
     groups: tuple[GroupTime, ...]
-    overlaps: tuple[OverlapRow, ...]
+    overlaps: tuple[_OverlapRow, ...]
     chart: Chart | None
     depth: int
     #: Distinct chunks, and those that every preset returned.
@@ -227,13 +223,12 @@ def _each_found(
     *,
     costs: Mapping[str, Decimal] | None,
 ) -> dict[str, Found]:
-    """Return what each preset found, by its name."""
     full_seconds = max((outcome.seconds for outcome in done.values()), default=0.0)
     # Each chunk's card is made once: choosing a snippet is slow.
     faces: dict[ChunkId, Card] = {}
     found: dict[str, Found] = {}
     for name, outcome in done.items():
-        shared: list[SharedHit] = []
+        shared: list[_SharedHit] = []
         for hit in hits[name]:
             if hit.chunk_id not in faces:
                 faces[hit.chunk_id] = face(hit, outcome.state.scope)
@@ -243,13 +238,13 @@ def _each_found(
     return found
 
 
-def _shared(hit: Hit, shown: Card, preset: str, ranks: Mapping[str, int | None]) -> SharedHit:
+def _shared(hit: Hit, shown: Card, preset: str, ranks: Mapping[str, int | None]) -> _SharedHit:
     card = replace(shown, rank=ranks[preset] or 0, score=f"{hit.score:.3f}")
     elsewhere = tuple(Elsewhere(name, rank) for name, rank in ranks.items() if name != preset)
-    return SharedHit(card, sum(rank is not None for rank in ranks.values()), elsewhere)
+    return _SharedHit(card, sum(rank is not None for rank in ranks.values()), elsewhere)
 
 
-def _found(outcome: SearchOutcome, hits: tuple[SharedHit, ...], full_seconds: float, cost: Decimal | None) -> Found:
+def _found(outcome: SearchOutcome, hits: tuple[_SharedHit, ...], full_seconds: float, cost: Decimal | None) -> Found:
     return Found(
         trace=str(outcome.id),
         version=version_label(outcome.version_number),
@@ -273,9 +268,9 @@ def _failure(error: CoreCubeError | None) -> Failure | None:
 
 def _overlaps(
     presets: Sequence[str], rankings: Sequence[Sequence[ChunkId]], names: Mapping[ChunkId, str]
-) -> tuple[OverlapRow, ...]:
+) -> tuple[_OverlapRow, ...]:
     return tuple(
-        OverlapRow(
+        _OverlapRow(
             preset,
             tuple(None if other is ranking else overlap_at(DEPTH, ranking, other) for other in rankings),
             tuple((chunk_id, names[chunk_id]) for chunk_id in lone),
