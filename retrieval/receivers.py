@@ -8,7 +8,7 @@ from django.dispatch import receiver
 
 from corecube.models import Connection, User
 from corecube.startup import serving
-from retrieval.index.deleting import delete_all_documents
+from retrieval.index.writer import delete_all_documents
 from retrieval.models import Memory
 
 

@@ -16,7 +16,7 @@ from retrieval.encoders import Encoder
 from retrieval.encoders.embedders import choices
 from retrieval.encoders.protocol import PassageEncoder
 from retrieval.errors import IndexStateError
-from retrieval.index.compiled import CompiledQuery, instance_of
+from retrieval.index.reading import CompiledQuery, changed, instance_of, rows
 from retrieval.index.scans import ScanChoice
 from retrieval.index.statements import statement
 from retrieval.index.store import VectorIndex
@@ -87,7 +87,8 @@ def start_index(encoder: Encoder, *, source: str, mode: str, scan: ScanChoice = 
             raise IndexStateError(
                 f"There is already another embedding index: {other.pk} ({other.status}). Drop it first."
             )
-        if is_made_by(active, encoder) and active.mode == mode and _is_walked_by(active, scan):
+        walk = (active.scan, active.scan_dim, active.oversample)
+        if is_made_by(active, encoder) and active.mode == mode and walk == (scan.scan, scan.dim, scan.oversample):
             raise IndexStateError("The active embedding index has this model's vectors already.")
         return _made(encoder, source=source, mode=mode, status=_Status.BUILDING, scan=scan)
 
@@ -126,7 +127,7 @@ def clear_dropped() -> None:
     for number in _stored_indexes() - existing:
         with connection.cursor() as cursor:
             cursor.execute(statement("upkeep/drop_hnsw") % {"index": int(number)})
-        while _deleted_some(number):
+        while changed(statement("upkeep/delete_vectors"), {"index": number, "limit": _DROPPED_AT_ONCE}):
             pass
 
 
@@ -151,23 +152,18 @@ def _active() -> CompiledQuery:
 
 def all_indexes() -> list[EmbeddingIndex]:
     """Return all indexes, the active one first: vectors are stored in all of them."""
-    rows = EmbeddingIndex.objects.order_by("pk")
-    return sorted(rows, key=lambda row: row.status != _Status.ACTIVE)
+    return sorted(EmbeddingIndex.objects.order_by("pk"), key=lambda row: row.status != _Status.ACTIVE)
 
 
 def progress(row: EmbeddingIndex) -> Progress:
     """Return how far an index is, counted from the tables."""
-    with connection.cursor() as cursor:
-        cursor.execute(_MISSING, {"index": row.pk})
-        chunks, missing = cursor.fetchone()
+    ((chunks, missing),) = rows(_MISSING, {"index": row.pk})
     return Progress(chunks, missing, row.built / row.build_seconds if row.build_seconds else 0.0)
 
 
-def hnsw_bytes(rows: Sequence[EmbeddingIndex]) -> dict[int, int]:
+def hnsw_bytes(indexes: Sequence[EmbeddingIndex]) -> dict[int, int]:
     """Return the size of the HNSW index of each embedding index, by its key."""
-    with connection.cursor() as cursor:
-        cursor.execute(_BYTES, {"numbers": [row.pk for row in rows]})
-        return dict(cursor.fetchall())
+    return dict(rows(_BYTES, {"numbers": [row.pk for row in indexes]}))
 
 
 def is_made_by(row: EmbeddingIndex, encoder: Encoder) -> bool:
@@ -234,23 +230,13 @@ def only_builder(row: EmbeddingIndex) -> Iterator[bool]:
                 cursor.execute("SELECT pg_advisory_unlock(%s, %s)", keys)
 
 
-def require_mode(encoder: Encoder, mode: str) -> None:
-    """Raise ConfigError unless the model can make vectors in this mode."""
-    if mode != _Mode.LATE:
-        return
-    problem = encoder.passages_problem if isinstance(encoder, PassageEncoder) else "It gives no tokens' states."
-    if problem:
-        raise ConfigError(f"The model {encoder.name!r} is not for late chunking. {problem}")
-
-
-def _is_walked_by(row: EmbeddingIndex, scan: ScanChoice) -> bool:
-    return (row.scan, row.scan_dim, row.oversample) == (scan.scan, scan.dim, scan.oversample)
-
-
 def _made(
     encoder: Encoder, *, source: str, mode: str, status: EmbeddingIndex.Status, scan: ScanChoice
 ) -> EmbeddingIndex:
-    require_mode(encoder, mode)
+    if mode == _Mode.LATE:
+        problem = encoder.passages_problem if isinstance(encoder, PassageEncoder) else "It gives no tokens' states."
+        if problem:
+            raise ConfigError(f"The model {encoder.name!r} is not for late chunking. {problem}")
     scan = scan.of(encoder)
     row = EmbeddingIndex.objects.create(
         model=encoder.name,
@@ -272,15 +258,8 @@ def _made(
 def _stored_indexes() -> set[int]:
     """Return the keys of the indexes that vectors are stored of: a few steps over the index, not a scan."""
     found: set[int] = set()
-    rows = Embedding.objects.order_by()
-    while (highest := rows.aggregate(highest=Max("index_id"))["highest"]) is not None:
+    remaining = Embedding.objects.order_by()
+    while (highest := remaining.aggregate(highest=Max("index_id"))["highest"]) is not None:
         found.add(highest)
-        rows = rows.filter(index_id__lt=highest)
+        remaining = remaining.filter(index_id__lt=highest)
     return found
-
-
-def _deleted_some(number: int) -> bool:
-    """Delete a part of an index's vectors and return whether there was one."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement("upkeep/delete_vectors"), {"index": number, "limit": _DROPPED_AT_ONCE})
-        return bool(cursor.rowcount)

@@ -10,6 +10,7 @@ from django.db import connection, transaction
 
 from retrieval.encoders.late_interaction import TokenVectors
 from retrieval.encoders.sparse_encoder import SparseVector
+from retrieval.index.reading import changed, rows
 from retrieval.index.statements import statement
 
 _UNENCODED: Final = statement("upkeep/unencoded")
@@ -24,7 +25,6 @@ _OTHER_INDEXES: Final = (
     " AND relnamespace = current_schema()::regnamespace"
 )
 _SPARSE_INDEX: Final = "retrieval_sparse_hnsw_"
-_FIRST: Final = UUID(int=0)
 
 
 class Encodings(StrEnum):
@@ -54,18 +54,10 @@ class Unencoded:
 def unencoded(kind: Encodings, *, connection_id: int, model_key: int, at_once: int) -> Iterator[list[Unencoded]]:
     """Yield a connection's chunks without an encoding by the model in batches; each chunk is in one batch."""
     sql = _UNENCODED.replace("{table}", kind.table)
-    document, ordinal = _FIRST, -1
+    document, ordinal = UUID(int=0), -1
     while True:
-        parameters: dict[str, Any] = {
-            "connection": connection_id,
-            "model": model_key,
-            "document": document,
-            "ordinal": ordinal,
-            "limit": at_once,
-        }
-        with connection.cursor() as cursor:
-            cursor.execute(sql, parameters)
-            found = [Unencoded(*row) for row in cursor.fetchall()]
+        place = {"connection": connection_id, "model": model_key, "document": document, "ordinal": ordinal}
+        found = [Unencoded(*row) for row in rows(sql, place | {"limit": at_once})]
         if not found:
             return
         yield found
@@ -76,7 +68,7 @@ def store_encodings(
     kind: Encodings, chunks: Sequence[Unencoded], made: Sequence[SparseVector | TokenVectors], *, model_key: int
 ) -> int:
     """Store encodings in one transaction and return how many; chunks that changed or went meanwhile are left out."""
-    rows: list[dict[str, Any]] = [
+    encoded: list[dict[str, Any]] = [
         {"document": it.document_id, "ordinal": it.ordinal, "content_hash": it.content_hash, "model": model_key}
         | _columns(encoding)
         for it, encoding in zip(chunks, made, strict=True)
@@ -84,7 +76,7 @@ def store_encodings(
     ids = sorted({it.document_id for it in chunks})
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT FROM retrieval_document WHERE id = ANY(%s) ORDER BY id FOR SHARE", [ids])
-        cursor.executemany(_INSERT[kind], rows)
+        cursor.executemany(_INSERT[kind], encoded)
         return int(cursor.rowcount)
 
 
@@ -109,9 +101,7 @@ def drop_other_sparse_indexes(*, model_key: int) -> int:
 
 def drop_other_encodings(kind: Encodings, connection_id: int, *, model_key: int) -> int:
     """Delete a connection's encodings by any model but this one and return how many there were."""
-    with connection.cursor() as cursor:
-        cursor.execute(_DROP_OTHERS.replace("{table}", kind.table), [connection_id, model_key])
-        return int(cursor.rowcount)
+    return changed(_DROP_OTHERS.replace("{table}", kind.table), [connection_id, model_key])
 
 
 def remove_encodings(cursor: Any, ids: Sequence[UUID]) -> None:  # noqa: ANN401 -- Django's cursor wrapper has no public type
@@ -122,16 +112,13 @@ def remove_encodings(cursor: Any, ids: Sequence[UUID]) -> None:  # noqa: ANN401 
 
 def drop_encodings(kind: Encodings, connection_id: int) -> int:
     """Delete a connection's encodings of a kind and return how many there were."""
-    with connection.cursor() as cursor:
-        cursor.execute(_DROP.replace("{table}", kind.table), [connection_id])
-        return int(cursor.rowcount)
+    return changed(_DROP.replace("{table}", kind.table), [connection_id])
 
 
 def count_encodings(kind: Encodings, connection_id: int, *, model_key: int) -> int:
     """Return how many chunks of a connection have an encoding by the model."""
-    with connection.cursor() as cursor:
-        cursor.execute(_COUNT.replace("{table}", kind.table), [connection_id, model_key])
-        return int(cursor.fetchone()[0])
+    ((count,),) = rows(_COUNT.replace("{table}", kind.table), [connection_id, model_key])
+    return int(count)
 
 
 def _columns(encoding: SparseVector | TokenVectors) -> dict[str, Any]:

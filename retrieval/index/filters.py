@@ -1,15 +1,16 @@
-"""Adds a request's filter to the scope of a search statement."""
+"""Adds a request's filter to the scope of a search statement, with what its conditions on metadata leave."""
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from corecube.errors import InvalidRequestError
 from corecube.scope import AccessScope
-from retrieval.engine.state import RequestFilter
-from retrieval.index.metadata_filter import metadata_parameters
+from retrieval.engine.metadata_conditions import Conditions
+from retrieval.engine.state import MetadataFilter, RequestFilter
 from retrieval.index.reading import read
-from retrieval.index.scope_condition import CONDITION
-from retrieval.index.statements import metadata_clause, prepared, statement
+from retrieval.index.statements import CONDITION, fact_values, metadata_clause, prepared, statement
 
 _FILTERED: Final = statement("parts/filtered")
 _BY_DOCUMENT: Final = statement("parts/filtered_documents")
@@ -27,6 +28,10 @@ _CHUNKS: Final = "retrieval_chunk"
 _WALK: Final = "%(candidates)s"
 #: Projects that a question is compared with.
 _MAX_PROJECTS: Final = 1000
+#: Maximum number of filter fields; a PostgreSQL function has at most 100 arguments.
+_MAX_NAMES: Final = 20
+#: Different combinations of facts that are looked at.
+_LIMIT: Final = 50_000
 
 
 def filtered(
@@ -40,7 +45,8 @@ def filtered(
     """
     if not request_filter:
         return sql, parameters
-    named = document or f"{_first_table(sql)}.document_id"
+    table = _TABLE.search(sql)
+    named = document or f"{table[1] if table else ''}.document_id"
     clause = "\n".join((*_by_document(request_filter, is_walk=_WALK in sql), *_by_chunk(request_filter, sql)))
     clause = clause.replace("{document}", named).replace("{ordinal}", f"{named.rpartition('.')[0]}.ordinal")
     limited = CONDITION.sub(lambda found: f"{found[0]}\n{clause}", sql, count=1 if document else 0)
@@ -60,25 +66,11 @@ def known_projects(scope: AccessScope, *, timeout_seconds: float) -> list[str]:
     return [row["project"] for row in rows]
 
 
-def _first_table(sql: str) -> str:
-    """Return the table that a statement reads first."""
-    found = _TABLE.search(sql)
-    return found[1] if found else ""
-
-
-def _chunk_table(sql: str) -> str:
-    """Return what a statement calls the table of chunks; empty where it does not read it."""
-    if "retrieval_chunk AS chunk" in sql:
-        return "chunk"
-    return _CHUNKS if _CHUNKS in sql else ""
-
-
 def _by_document(request_filter: RequestFilter, *, is_walk: bool) -> Iterator[str]:
-    """Yield the conditions on what a chunk's document is."""
     if request_filter.since or request_filter.until or request_filter.project or request_filter.memory_types:
         yield _FILTERED
     if request_filter.metadata is not None:
-        yield metadata_clause(request_filter.metadata)
+        yield metadata_clause(request_filter.metadata.names)
     if request_filter.documents:
         yield _BY_DOCUMENT
     if request_filter.source_types:
@@ -86,10 +78,10 @@ def _by_document(request_filter: RequestFilter, *, is_walk: bool) -> Iterator[st
 
 
 def _by_chunk(request_filter: RequestFilter, sql: str) -> Iterator[str]:
-    """Yield the conditions on what a chunk itself is."""
     if not request_filter.hint and not request_filter.min_quality:
         return
-    if chunk := _chunk_table(sql):
+    if _CHUNKS in sql:
+        chunk = "chunk" if f"{_CHUNKS} AS chunk" in sql else _CHUNKS
         yield _BY_CHUNK.replace("{chunk}", chunk)
     elif _WALK in sql:
         yield _WALKED_BY_CHUNK
@@ -99,7 +91,9 @@ def _by_chunk(request_filter: RequestFilter, sql: str) -> Iterator[str]:
 
 
 def _parameters(request_filter: RequestFilter) -> dict[str, Any]:
-    return metadata_parameters(request_filter.metadata) | {
+    metadata = request_filter.metadata
+    named = {} if metadata is None else {"metadata": list(metadata.facts), **_name_parameters(metadata.names)}
+    return named | {
         "filter_since": request_filter.since,
         "filter_until": request_filter.until,
         "filter_project": request_filter.project,
@@ -109,3 +103,27 @@ def _parameters(request_filter: RequestFilter) -> dict[str, Any]:
         "filter_hint": request_filter.hint,
         "filter_quality": request_filter.min_quality,
     }
+
+
+def metadata_prefilter(conditions: Conditions, *, scope: AccessScope, timeout_seconds: float) -> MetadataFilter:
+    """Return what conditions leave of the scope's documents.
+
+    Raises InvalidRequestError for too many facts, or ones of which the scope holds too many different values, and
+    SearchTimeoutError.
+    """
+    names = conditions.names
+    if len(names) > _MAX_NAMES:
+        raise InvalidRequestError(f"Filters can name at most {_MAX_NAMES} fields.")
+    parameters = {"scope": scope.connection_ids, "limit": _LIMIT, **_name_parameters(names)}
+    rows = read(fact_values(names), parameters, timeout_seconds=timeout_seconds)
+    if len(rows) > _LIMIT:
+        listed = ", ".join(names)
+        raise InvalidRequestError(f"Too many different values to filter by: {listed}. Narrow the scope.")
+    found = (row["facts"] for row in rows)
+    return MetadataFilter(
+        names, tuple(it for it in found if conditions.met_by(dict(zip(names, json.loads(it), strict=True))))
+    )
+
+
+def _name_parameters(names: tuple[str, ...]) -> dict[str, str]:
+    return {f"fact_{number}": name for number, name in enumerate(names, start=1)}

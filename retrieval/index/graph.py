@@ -13,10 +13,9 @@ from retrieval.graph.mentions import Mentions
 from retrieval.graph.question import KnownName
 from retrieval.graph.spans import number_of
 from retrieval.graph.stated import Meeting, Stated, StatedKind
-from retrieval.index.reading import read
+from retrieval.index.reading import read, vector_text
 from retrieval.index.statements import prepared
 from retrieval.index.store import VectorIndex
-from retrieval.index.vector_text import vector_text
 
 _NAMES: Final = prepared("graph_names")
 _HUBS: Final = prepared("graph_hubs")
@@ -130,7 +129,10 @@ def subgraph(
     for row in rows[:limit]:
         kinds[row["kind"]].append(row)
     return Subgraph(
-        tuple(map(_seed, kinds["seed"])),
+        tuple(
+            SeedText(_chunk(row), row["text"], Mentions(tuple(row["keys"]), row["phrases"]), tuple(row["section"]))
+            for row in kinds["seed"]
+        ),
         tuple(_known(row) for row in kinds["name"]),
         tuple(Holder(_chunk(row), frozenset(row["keys"])) for row in kinds["holder"]),
         tuple(_meeting(row) for kind in StatedKind for row in kinds[kind]),
@@ -163,9 +165,8 @@ def likeness(  # noqa: PLR0913 -- keyword-only but for two, each a plain fact
         "scope": scope.connection_ids,
     }
     rows = read(_LIKENESS, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)
-    mean, deviation = next(
-        ((row["relation"], row["cosine"]) for row in rows if row["document_id"] is None), (None, None)
-    )
+    scale = ((row["relation"], row["cosine"]) for row in rows if row["document_id"] is None)
+    mean, deviation = next(scale, (None, None))
     if not deviation:
         mean, deviation = 0.0, 1.0
     return [
@@ -179,10 +180,6 @@ def _known(row: Mapping[str, Any]) -> KnownName:
     return KnownName(row["document_id"], row["name"], row["quality"])
 
 
-def _seed(row: Mapping[str, Any]) -> SeedText:
-    return SeedText(_chunk(row), row["text"], Mentions(tuple(row["keys"]), row["phrases"]), tuple(row["section"]))
-
-
 def _meeting(row: Mapping[str, Any]) -> Meeting:
     stated = Stated(StatedKind(row["kind"]), row["keys"][0], row["name"], row["text"])
     return Meeting(ChunkId(row["source"], row["ordinal"]), row["document_id"], stated, row["quality"])
@@ -193,7 +190,7 @@ def _chunk(row: Mapping[str, Any]) -> ChunkId:
 
 
 def _chunk_parameters(chunks: Iterable[ChunkId]) -> dict[str, Any]:
-    given = list(chunks)
+    given = tuple(chunks)
     return {
         "chunk_documents": [chunk.document_id for chunk in given],
         "chunk_ordinals": [chunk.ordinal for chunk in given],

@@ -1,4 +1,4 @@
-"""Keeping the graph of names: what documents are called and what their texts may speak of."""
+"""Keeping the graph of names: what documents are called, what their texts may speak of, and which keys are common."""
 
 import json
 from collections.abc import Sequence
@@ -8,6 +8,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection, transaction
+from django.db.models import Sum
+from django.db.models.functions import Abs
 
 from retrieval.engine.types import ChunkId
 from retrieval.graph.addresses import Place
@@ -15,8 +17,9 @@ from retrieval.graph.document import ChunkWords, DocumentGraph, DocumentWords, G
 from retrieval.graph.names import QUALITY, NameKind
 from retrieval.graph.spans import number_of
 from retrieval.graph.stated import Stated, stated_by_triples
+from retrieval.index.reading import changed, rows
 from retrieval.index.statements import statement
-from retrieval.models import Document
+from retrieval.models import Document, MentionCount, TermFrequency
 from retrieval.text.document import ChunkDraft
 
 _INSERT_NAME: Final = statement("upkeep/insert_name")
@@ -28,8 +31,13 @@ _DELETE_TRIPLES: Final = (
 _TEXTS: Final = statement("upkeep/graph_texts")
 _WITHOUT: Final = statement("upkeep/without_mentions")
 _STATUS: Final = statement("upkeep/graph_status")
+_TABLES: Final = ("retrieval_documentname", "retrieval_chunkmentions", "retrieval_chunklink")
 _BATCH_DOCUMENTS: Final = 200
-_FIRST: Final = UUID(int=0)
+_COUNT_COMMON: Final = statement("upkeep/count_common_mentions")
+#: Chunks of a connection from which on a key is counted as common: below it the sum over a scope rarely matters.
+_MIN_COMMON: Final = 200
+#: Share of added and deleted chunks of a connection, in percent, after which its keys are counted again.
+_DUE_PERCENT: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +57,12 @@ def write_graph(cursor: Any, documents: Sequence[GraphDocument]) -> None:  # noq
     """Add the names and mentions of documents that have none, in the caller's transaction."""
     cursor.executemany(_INSERT_NAME, [row for document in documents for row in _names(document)])
     cursor.executemany(_INSERT_MENTIONS, [row for document in documents for row in _mentions(document)])
-    cursor.executemany(_INSERT_LINK, [row for document in documents for row in _links(document)])
+    links: list[dict[str, Any]] = []
+    for document in documents:
+        for (ordinal, triples), chunk in zip(document.chunks, document.graph.chunks, strict=True):
+            stated = (*chunk.stated, *stated_by_triples(triples))
+            links += _links(ChunkId(document.id, ordinal), document.place.connection_id, stated)
+    cursor.executemany(_INSERT_LINK, links)
 
 
 def graph_document(row: Document, drafts: Sequence[ChunkDraft], graph: DocumentGraph | None) -> GraphDocument:
@@ -63,9 +76,8 @@ def graph_document(row: Document, drafts: Sequence[ChunkDraft], graph: DocumentG
 
 def remove_graph(cursor: Any, ids: Sequence[UUID]) -> None:  # noqa: ANN401 -- as above
     """Forget the names and mentions of documents, in the caller's transaction."""
-    cursor.execute("DELETE FROM retrieval_documentname WHERE document_id = ANY(%s)", [list(ids)])
-    cursor.execute("DELETE FROM retrieval_chunkmentions WHERE document_id = ANY(%s)", [list(ids)])
-    cursor.execute("DELETE FROM retrieval_chunklink WHERE document_id = ANY(%s)", [list(ids)])
+    for table in _TABLES:
+        cursor.execute("DELETE FROM {table} WHERE document_id = ANY(%s)".replace("{table}", table), [list(ids)])
 
 
 def rewrite_triples(
@@ -76,7 +88,7 @@ def rewrite_triples(
 ) -> None:
     """Replace the links that a model read in a chunk, in the caller's transaction, which has locked its document."""
     cursor.execute(_DELETE_TRIPLES, {"document": chunk.document_id, "ordinal": chunk.ordinal})
-    cursor.executemany(_INSERT_LINK, _rows(chunk, connection_id, stated_by_triples(triples)))
+    cursor.executemany(_INSERT_LINK, _links(chunk, connection_id, stated_by_triples(triples)))
 
 
 def fill_graph(connection_id: int) -> int:
@@ -85,9 +97,14 @@ def fill_graph(connection_id: int) -> int:
     Syncs write the graph with the documents; this is for those that were stored before there was one. Common keys are
     to be counted behind it.
     """
-    filled, after = 0, _FIRST
-    while batch := _next(connection_id, after):
-        _rewrite(batch)
+    filled, after = 0, UUID(int=0)
+    while found := rows(_WITHOUT, {"connection": connection_id, "after": after, "limit": _BATCH_DOCUMENTS}):
+        batch = [document for (document,) in found]
+        with transaction.atomic(), connection.cursor() as cursor:
+            # Nobody replaces their chunks meanwhile.
+            cursor.execute("SELECT FROM retrieval_document WHERE id = ANY(%s) ORDER BY id FOR UPDATE", [batch])
+            remove_graph(cursor, batch)
+            write_graph(cursor, _read(cursor, batch))
         filled += len(batch)
         after = batch[-1]
     return filled
@@ -96,40 +113,23 @@ def fill_graph(connection_id: int) -> int:
 def forget_graph(connection_id: int) -> None:
     """Forget the graph of a connection; `fill_graph` makes it anew."""
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("DELETE FROM retrieval_documentname WHERE connection_id = %s", [connection_id])
-        cursor.execute("DELETE FROM retrieval_chunkmentions WHERE connection_id = %s", [connection_id])
-        cursor.execute("DELETE FROM retrieval_chunklink WHERE connection_id = %s", [connection_id])
-        cursor.execute("DELETE FROM retrieval_commonmention WHERE connection_id = %s", [connection_id])
+        for table in (*_TABLES, "retrieval_commonmention"):
+            cursor.execute("DELETE FROM {table} WHERE connection_id = %s".replace("{table}", table), [connection_id])
 
 
 def graph_status(connection_id: int) -> GraphStatus:
     """Return how much of a connection is in the graph."""
-    with connection.cursor() as cursor:
-        cursor.execute(_STATUS, {"connection": connection_id})
-        return GraphStatus(*map(int, cursor.fetchone()))
-
-
-def _next(connection_id: int, after: UUID) -> list[UUID]:
-    with connection.cursor() as cursor:
-        cursor.execute(_WITHOUT, {"connection": connection_id, "after": after, "limit": _BATCH_DOCUMENTS})
-        return [document for (document,) in cursor.fetchall()]
-
-
-def _rewrite(ids: Sequence[UUID]) -> None:
-    with transaction.atomic(), connection.cursor() as cursor:
-        # Nobody replaces their chunks meanwhile.
-        cursor.execute("SELECT FROM retrieval_document WHERE id = ANY(%s) ORDER BY id FOR UPDATE", [list(ids)])
-        remove_graph(cursor, ids)
-        write_graph(cursor, _read(cursor, ids))
+    (counts,) = rows(_STATUS, {"connection": connection_id})
+    return GraphStatus(*map(int, counts))
 
 
 def _read(cursor: Any, ids: Sequence[UUID]) -> list[GraphDocument]:  # noqa: ANN401 -- as above
     cursor.execute(_TEXTS, {"documents": list(ids)})
     documents = []
-    for (identity, source, title, source_type, external_id, uri), rows in groupby(
+    for (identity, source, title, source_type, external_id, uri), group in groupby(
         cursor.fetchall(), key=lambda row: (row[0], row[1], row[2], row[4], row[9], row[10])
     ):
-        chunk_rows = list(rows)
+        chunk_rows = list(group)
         place = Place(source, external_id, uri)
         chunks = tuple(
             ChunkWords(row[5], row[6], tuple(row[7]), _json(row[8]) or [], _json(row[11]) or []) for row in chunk_rows
@@ -145,7 +145,7 @@ def _json(value: Any) -> Any:  # noqa: ANN401 -- the driver returns JSON as text
 
 
 def _names(document: GraphDocument) -> list[dict[str, Any]]:
-    names = [(name.key, name.text, name.kind) for name in document.graph.names]
+    names = ((name.key, name.text, name.kind) for name in document.graph.names)
     addresses = [(address, address, NameKind.ADDRESS) for address in document.place.addresses]
     return [
         {
@@ -160,15 +160,7 @@ def _names(document: GraphDocument) -> list[dict[str, Any]]:
     ]
 
 
-def _links(document: GraphDocument) -> list[dict[str, Any]]:
-    rows = []
-    for (ordinal, triples), chunk in zip(document.chunks, document.graph.chunks, strict=True):
-        stated = (*chunk.stated, *stated_by_triples(triples))
-        rows += _rows(ChunkId(document.id, ordinal), document.place.connection_id, stated)
-    return rows
-
-
-def _rows(chunk: ChunkId, connection_id: int, stated: Sequence[Stated]) -> list[dict[str, Any]]:
+def _links(chunk: ChunkId, connection_id: int, stated: Sequence[Stated]) -> list[dict[str, Any]]:
     return [
         {
             "document": chunk.document_id,
@@ -194,3 +186,34 @@ def _mentions(document: GraphDocument) -> list[dict[str, Any]]:
         }
         for (ordinal, _), chunk in zip(document.chunks, document.graph.chunks, strict=True)
     ]
+
+
+def count_common(connection_id: int) -> None:
+    """Count the chunks of a connection per key again, for keys of many chunks."""
+    changed(_COUNT_COMMON, {"connection": connection_id, "minimum": _MIN_COMMON})
+    chunks, _ = _moved(connection_id)
+    MentionCount.objects.update_or_create(connection_id=connection_id, defaults={"chunks": chunks, "changed": 0})
+
+
+def note_changes(connection_id: int) -> None:
+    """Note how many chunks of a connection came or went; to be called before its term counts are folded."""
+    known, _ = MentionCount.objects.get_or_create(connection_id=connection_id)
+    chunks, moved = _moved(connection_id)
+    # What was folded before is one addition among the others.
+    known.changed += max(0, moved - known.chunks)
+    known.chunks = chunks
+    known.save()
+
+
+def count_common_when_due(connection_id: int) -> None:
+    """Count as `count_common` does where 5 % of the connection's chunks came or went since that was done."""
+    known = MentionCount.objects.filter(connection_id=connection_id).first()
+    if known is not None and known.changed and known.changed * 100 >= known.chunks * _DUE_PERCENT:
+        count_common(connection_id)
+
+
+def _moved(connection_id: int) -> tuple[int, int]:
+    """Return a connection's chunks, and those that came and those that went together, by its unfolded additions."""
+    counted = TermFrequency.objects.filter(connection_id=connection_id, lexeme="")
+    sums = counted.aggregate(total=Sum("chunks", default=0), moved=Sum(Abs("chunks"), default=0))
+    return sums["total"], sums["moved"]

@@ -21,7 +21,10 @@ def query_terms(rows: Sequence[Mapping[str, Any]], *, operators: str) -> QueryTe
     by_language: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for row in found:
         by_language[row["language"]].append(row)
-    rarest = {_all(rows): min(row["chunks"] for row in rows) for rows in by_language.values()}
+    rarest = {
+        " & ".join(quoted(row["lexeme"]) for row in rows): min(row["chunks"] for row in rows)
+        for rows in by_language.values()
+    }
     at_most = min(sum(rarest.values()), size)
     if not operators:
         return QueryTerms(terms, size, _any(rarest), at_most=at_most)
@@ -68,21 +71,14 @@ def _terms(rows: Iterable[Mapping[str, Any]], size: int) -> tuple[Term, ...]:
     readings: dict[int, list[str]] = defaultdict(list)
     for lexeme, place in places.items():
         readings[place].append(lexeme)
-    known = (lexeme for lexemes in readings.values() for lexeme in _known(lexemes, counts))
+    known = []
+    for lexemes in readings.values():
+        # Of the readings of one word those that occur in scope; if none does, the first.
+        known += [it for it in lexemes if counts[it]] or [min(lexemes)]
     terms = (Term(lexeme, counts[lexeme], idf(counts[lexeme], size), places[lexeme]) for lexeme in known)
     return tuple(sorted(terms, key=lambda term: (term.document_frequency, term.lexeme)))
 
 
-def _known(lexemes: Sequence[str], counts: Mapping[str, int]) -> list[str]:
-    """Return the readings of one word that occur in scope; if none does, the first."""
-    return [lexeme for lexeme in lexemes if counts[lexeme]] or [min(lexemes)]
-
-
-def _all(rows: Iterable[Mapping[str, Any]]) -> str:
-    return " & ".join(quoted(row["lexeme"]) for row in rows)
-
-
 def _any(tsqueries: Iterable[str]) -> str:
-    """Return the tsquery that is met by any of several."""
     alternatives = sorted(tsqueries)
     return alternatives[0] if len(alternatives) == 1 else " | ".join(f"({it})" for it in alternatives)

@@ -1,6 +1,5 @@
 """Reads the neighbours of hits, in scope, in one statement."""
 
-from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 from corecube.scope import AccessScope
@@ -22,17 +21,14 @@ class Reach(Protocol):
     @property
     def parents(self) -> int:
         """1 for the rest of its section, 0 for none of it."""
-        ...
 
     @property
     def same_page(self) -> int:
         """Chunks on either side, on the hit's page."""
-        ...
 
     @property
     def cross_page(self) -> int:
         """Chunks of the pages before and after, of both together."""
-        ...
 
 
 def neighbours_of(
@@ -44,7 +40,12 @@ def neighbours_of(
     signals. Boilerplate is left out. Raises SearchTimeoutError.
     """
     parameters = neighbour_parameters(hits, config, scope, min_quality)
-    return tuple(map(_neighbour, read(NEIGHBOURS, parameters, timeout_seconds=timeout_seconds)))
+    neighbours = []
+    for row in read(NEIGHBOURS, parameters, timeout_seconds=timeout_seconds):
+        facts = ChunkFacts(**{name: row[name] for name in _FACTS}, heading_path=tuple(row["heading_path"]))
+        hit = Hit(ChunkId(row["document_id"], row["ordinal"]), 0.0, ScoreType.RUBRIC, facts=facts)
+        neighbours.append(Neighbour(hit, Relation(row["relation"]), ChunkId(row["document_id"], row["hit"])))
+    return tuple(neighbours)
 
 
 def neighbour_parameters(hits: Ranking, config: Reach, scope: AccessScope, min_quality: float) -> dict[str, Any]:
@@ -58,9 +59,3 @@ def neighbour_parameters(hits: Ranking, config: Reach, scope: AccessScope, min_q
         "min_quality": min_quality,
         "scope": scope.connection_ids,
     }
-
-
-def _neighbour(row: Mapping[str, Any]) -> Neighbour:
-    facts = ChunkFacts(**{name: row[name] for name in _FACTS}, heading_path=tuple(row["heading_path"]))
-    hit = Hit(ChunkId(row["document_id"], row["ordinal"]), 0.0, ScoreType.RUBRIC, facts=facts)
-    return Neighbour(hit, Relation(row["relation"]), ChunkId(row["document_id"], row["hit"]))

@@ -10,8 +10,9 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
-from retrieval.index.chunk_texts import ChunkTexts
+from retrieval.index.reading import rows
 from retrieval.index.statements import statement
+from retrieval.index.types import ChunkTexts
 from retrieval.models import Document, ReadModel, SearchRecord
 
 _ENTRIES: Final = statement("upkeep/outbox_entries")
@@ -70,9 +71,8 @@ def mark(connection_ids: Sequence[int], *, since: Mark | None = None) -> Mark:
 
     A transaction that had written before the earlier mark, and ends after it, counts as a change.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_MARK, {"before": since.before if since else None, "connections": list(connection_ids)})
-        before, changes = cursor.fetchone()
+    given = {"before": since.before if since else None, "connections": list(connection_ids)}
+    ((before, changes),) = rows(_MARK, given)
     return Mark(int(before), int(changes))
 
 
@@ -93,24 +93,18 @@ def history() -> str:
 
 def entries(*, after: int, before: int, limit: int) -> list[Entry]:
     """Return the next changes after a transaction and before another, about `most`: all those of each transaction."""
-    with connection.cursor() as cursor:
-        cursor.execute(_ENTRIES, {"after": after, "before": before, "limit": limit})
-        return [Entry(document, number) for document, number in cursor.fetchall()]
+    return [Entry(*row) for row in rows(_ENTRIES, {"after": after, "before": before, "limit": limit})]
 
 
 def lag(position: int) -> Lag:
     """Return what came after a transaction."""
-    with connection.cursor() as cursor:
-        cursor.execute(_WAITING, {"after": position, "limit": MAX_COUNTED})
-        transactions, seconds = cursor.fetchone()
+    ((transactions, seconds),) = rows(_WAITING, {"after": position, "limit": MAX_COUNTED})
     return Lag(int(transactions), max(0.0, float(seconds)))
 
 
 def chunk_texts(documents: Sequence[UUID], *, languages: Mapping[int, str], default: str) -> list[ChunkTexts]:
     """Return the chunks that documents have now; `languages` by connection, `default` where one is not named there."""
-    with connection.cursor() as cursor:
-        cursor.execute(_TEXTS, {"documents": list(documents)})
-        return [_chunk_texts(row, languages.get(row[2]) or default) for row in cursor]
+    return [_chunk_texts(row, languages.get(row[2]) or default) for row in rows(_TEXTS, {"documents": list(documents)})]
 
 
 def documents_after(after: UUID, *, limit: int) -> list[UUID]:
@@ -137,8 +131,7 @@ def prune(limit: int = _MAX_PRUNED) -> int:
     Where searches are kept for ever, one older than 90 days is compared no more: changes cannot be kept for ever.
     """
     with transaction.atomic(), connection.cursor() as cursor:
-        silent = ReadModel.objects.filter(name__startswith=BM25, at__lt=timezone.now() - _SILENT)
-        silent.delete()
+        ReadModel.objects.filter(name__startswith=BM25, at__lt=timezone.now() - _SILENT).delete()
         until = min(_needed_from(), horizon()) - 1
         cursor.execute(_PRUNE, {"until": until, "limit": limit})
         count, newest_gone = cursor.fetchone()
@@ -160,10 +153,7 @@ def _needed_from() -> int:
 
 
 def _chunk_texts(row: Sequence[Any], language: str) -> ChunkTexts:
-    """Return what a row of `chunk_texts.sql` says."""
-    document, ordinal, source, title, headings, text, questions, modified_at, kind, project, of_type, hints, quality = (
-        row
-    )
+    document, ordinal, source, title, headings, text, questions, changed, kind, project, of_type, hints, quality = row
     return ChunkTexts(
         document_id=document,
         ordinal=ordinal,
@@ -173,7 +163,7 @@ def _chunk_texts(row: Sequence[Any], language: str) -> ChunkTexts:
         heading_path=tuple(headings),
         text=text,
         questions=tuple(questions),
-        modified_at=modified_at,
+        modified_at=changed,
         memory_kind=kind,
         memory_project=project,
         source_type=of_type,
@@ -183,6 +173,5 @@ def _chunk_texts(row: Sequence[Any], language: str) -> ChunkTexts:
 
 
 def _value(sql: str) -> str:
-    with connection.cursor() as cursor:
-        cursor.execute(sql)
-        return str(cursor.fetchone()[0])
+    ((value,),) = rows(sql)
+    return str(value)

@@ -13,9 +13,8 @@ from pgvector import HalfVector
 from corecube.scope import AccessScope
 from retrieval.engine.types import ChunkId, Term, Vector
 from retrieval.index import statements
-from retrieval.index.lexemes import quoted
 from retrieval.index.reading import read
-from retrieval.index.store import TextSearch, VectorIndex
+from retrieval.index.store import TextSearch, VectorIndex, fulltext_parameters
 from retrieval.index.types import ChunkProbe, DocumentProbe, Place
 
 
@@ -39,9 +38,14 @@ def document(
     The cosine is compared, not looked up in the HNSW index; the full-text score is the leg's own formula. `match` is
     the tsquery that the full-text leg asked for; empty matches nothing. A document out of scope has no chunks.
     """
-    parameters = _parameters(probed, match) | {"document": document_id, "ordinals": list(ordinals)}
+    parameters = _parameters(probed, match, ChunkId(document_id, 0)) | {"ordinals": list(ordinals)}
     rows = read(statements.probe(len(probed.terms)), parameters, timeout_seconds=timeout_seconds)
-    chunks = {ChunkId(row["document_id"], row["ordinal"]): _chunk(row) for row in rows}
+    chunks = {
+        ChunkId(row["document_id"], row["ordinal"]): ChunkProbe(
+            row["cosine"], float(row["fulltext"]), bool(row["is_match"])
+        )
+        for row in rows
+    }
     return DocumentProbe(
         chunks=chunks,
         count=rows[0]["chunks"] if rows else 0,
@@ -55,36 +59,23 @@ def place_dense(probed: Probed, chunk_id: ChunkId, *, timeout_seconds: float) ->
     """Return a chunk's exact place by cosine among the chunks in scope, ties by chunk id; None without a vector."""
     if probed.vector is None:
         return None
-    parameters = _parameters(probed, "") | _chunk_parameters(chunk_id)
+    parameters = _parameters(probed, "", chunk_id)
     return _place(read(statements.PLACE_DENSE, parameters, timeout_seconds=timeout_seconds))
 
 
 def place_fulltext(probed: Probed, chunk_id: ChunkId, *, match: str, timeout_seconds: float) -> Place | None:
     """Return a chunk's exact place by full-text score among those in scope that match; None when it does not."""
-    parameters = _parameters(probed, match) | _chunk_parameters(chunk_id)
+    parameters = _parameters(probed, match, chunk_id)
     return _place(read(statements.place_fulltext(len(probed.terms)), parameters, timeout_seconds=timeout_seconds))
 
 
-def _chunk_parameters(chunk_id: ChunkId) -> dict[str, Any]:
-    return {"document": chunk_id.document_id, "ordinal": chunk_id.ordinal}
-
-
-def _parameters(probed: Probed, match: str) -> dict[str, Any]:
-    parameters: dict[str, Any] = {
-        "scope": probed.scope.connection_ids,
+def _parameters(probed: Probed, match: str, chunk_id: ChunkId) -> dict[str, Any]:
+    return fulltext_parameters(match, probed.terms, probed.scope, probed.search) | {
+        "document": chunk_id.document_id,
+        "ordinal": chunk_id.ordinal,
         "index": probed.index.id,
         "vector": None if probed.vector is None else HalfVector(probed.vector).to_text(),
-        "match": match,
-        "weights": list(probed.search.weights),
-        "saturation": probed.search.saturation,
     }
-    for number, term in enumerate(probed.terms, start=1):
-        parameters |= {f"term_{number}": quoted(term.lexeme), f"idf_{number}": term.idf}
-    return parameters
-
-
-def _chunk(row: Mapping[str, Any]) -> ChunkProbe:
-    return ChunkProbe(cosine=row["cosine"], fulltext=float(row["fulltext"]), is_match=bool(row["is_match"]))
 
 
 def _first(rows: Iterable[Mapping[str, Any]]) -> ChunkId | None:

@@ -1,17 +1,21 @@
-"""Running a search's statements: their time limit, their settings, and what a failure means."""
+"""Running statements: the time limit and settings of a search's, what a failure means, and parameters as texts."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import lru_cache
 from typing import Any, Final
 from uuid import UUID
 
+import numpy as np
 from django.db import connection, transaction
+from django.db.models import Model, QuerySet
 from django.db.utils import InterfaceError, OperationalError
 from psycopg.errors import QueryCanceled
 
 from corecube.database import Prepared, execution
 from corecube.errors import DatabaseUnavailableError
 from retrieval.engine.deadline import Deadline
+from retrieval.engine.types import Vector
 from retrieval.errors import SearchTimeoutError
 
 #: Minimum time limit of a statement without a separate limit.
@@ -21,6 +25,10 @@ _LIMIT: Final = "SELECT set_config('statement_timeout', '{milliseconds}ms', true
 _SET: Final = "/* for one read */ SELECT"
 
 _Execute = Callable[[str, Any, bool, dict[str, Any]], Any]
+#: Significant digits that tell one half float from every other.
+_DIGITS: Final = "%.5g"
+#: A search sends the vector of its question three times.
+_KEPT: Final = 64
 
 
 def read(
@@ -38,18 +46,16 @@ def read(
     if timeout_seconds is not None:
         local["statement_timeout"] = f"{max(1, int(timeout_seconds * 1000))}ms"
     given = {name: _sent(it) for name, it in parameters.items()} | local
-    with translated(), _savepoint(), connection.cursor() as cursor:
+    calls = (f"set_config('{name}', %({name})s, true)" for name in local)
+    # A transaction must outlive a failed read. Elsewhere no savepoint is needed: statements that are sent together are
+    # one transaction anyway, at a quarter of the round trips.
+    savepoint = transaction.atomic() if connection.in_atomic_block else nullcontext()
+    with translated(), savepoint, connection.cursor() as cursor:
         run = execution(cursor, sql) if isinstance(sql, Prepared) else sql
-        cursor.execute(f"{_settings(local)};\n{run}", given)
+        cursor.execute(f"{_SET} {', '.join(calls)};\n{run}", given)
         cursor.nextset()
         names = [column.name for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-
-
-def _settings(local: Iterable[str]) -> str:
-    """Return the statement that sets settings, from parameters of the same names, until the transaction ends."""
-    calls = (f"set_config('{name}', %({name})s, true)" for name in local)
-    return f"{_SET} {', '.join(calls)}"
 
 
 def _sent(value: Any) -> Any:  # noqa: ANN401 -- whatever the driver takes
@@ -62,12 +68,18 @@ def _sent(value: Any) -> Any:  # noqa: ANN401 -- whatever the driver takes
     return value
 
 
-def _savepoint() -> AbstractContextManager[None]:
-    """Return a savepoint inside a transaction, which must outlive a failed read.
+def rows(sql: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
+    """Return all rows of a statement of workers and commands, which has no time limit."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        return list(cursor.fetchall())
 
-    Elsewhere nothing: statements that are sent together are one transaction anyway, at a quarter of the round trips.
-    """
-    return transaction.atomic() if connection.in_atomic_block else nullcontext()
+
+def changed(sql: str, parameters: Mapping[str, Any] | Sequence[Any]) -> int:
+    """Run a statement that writes and return the number of rows that it changed."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        return int(cursor.rowcount)
 
 
 @contextmanager
@@ -101,3 +113,38 @@ def translated() -> Iterator[None]:
         raise DatabaseUnavailableError from error
     except InterfaceError as error:
         raise DatabaseUnavailableError from error
+
+
+def vector_text(vector: Vector) -> str:
+    """Return a vector as the text of a halfvec: each component as the nearest half float, in few digits."""
+    return _text(vector.astype(np.float16).tobytes())
+
+
+@lru_cache(maxsize=_KEPT)
+def _text(halves: bytes) -> str:
+    return f"[{','.join(_DIGITS % it for it in np.frombuffer(halves, np.float16).tolist())}]"
+
+
+class CompiledQuery:
+    """The first row of a queryset, as written when this was made."""
+
+    def __init__(self, rows: QuerySet[Any, Any]) -> None:
+        sql, parameters = rows[:1].query.sql_with_params()
+        self._parameters = {f"parameter_{place}": it for place, it in enumerate(parameters)}
+        self._sql = Prepared(sql % tuple(f"%({name})s" for name in self._parameters))
+
+    def first(self) -> tuple[Any, ...] | None:
+        """Return the first row that there is now, JSON as its text; None without one."""
+        with connection.cursor() as cursor:
+            cursor.execute(execution(cursor, self._sql), self._parameters)
+            row: tuple[Any, ...] | None = cursor.fetchone()
+        return row
+
+
+def instance_of(model: type[Model], row: tuple[Any, ...]) -> Any:  # noqa: ANN401 -- an instance of `model`
+    """Return a row of all of a model's columns as an instance; raise TypeError where Django would convert one."""
+    fields = model._meta.concrete_fields  # noqa: SLF001 -- Django's documented way to the fields
+    if any(hasattr(field, "from_db_value") for field in fields):
+        message = f"Django converts columns of {model.__name__}."
+        raise TypeError(message)
+    return model.from_db(connection.alias, [field.attname for field in fields], row)

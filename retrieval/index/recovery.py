@@ -1,4 +1,4 @@
-"""What recovery reads: chunks of a source type, parts of documents, and the embedding indexes that are not searched."""
+"""What recovery reads: chunks of a source type, parts of documents, also by their headings, and other indexes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,18 +8,22 @@ from corecube.scope import AccessScope
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType, Term, Vector
 from retrieval.index.filters import filtered
-from retrieval.index.lexemes import any_of
-from retrieval.index.reading import read
+from retrieval.index.lexemes import any_of, quoted
+from retrieval.index.reading import read, vector_text
 from retrieval.index.statements import statement
 from retrieval.index.store import VectorIndex
 from retrieval.index.types import RoutedRange
-from retrieval.index.vector_text import vector_text
 from retrieval.models import EmbeddingIndex
 
 _SOURCE_PROBE: Final = statement("source_probe")
 _ROUTED: Final = statement("routed_chunks")
 _PASSING: Final = statement("passing_chunks")
 _INDEXES: Final = statement("indexes_in_scope")
+_HEADINGS: Final = statement("headings")
+#: The weight of a heading path's lexemes in a chunk's search vector.
+_WEIGHT: Final = "B"
+#: Chunks under matching headings that are looked at; of more than that, any.
+_MAX_CHUNKS: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +111,43 @@ def _vector_parameters(vector: Vector | None, index: VectorIndex, scope: AccessS
 
 
 def _ranking(rows: Sequence[Mapping[str, Any]]) -> Ranking:
-    return tuple(_hit(row) for row in rows)
+    hits = []
+    for row in rows:
+        chunk_id, cosine = ChunkId(row["document_id"], row["ordinal"]), row["cosine"]
+        if cosine is None:
+            hits.append(Hit(chunk_id, float(row["rank"] or 0.0), ScoreType.FULLTEXT))
+        else:
+            hits.append(Hit(chunk_id, cosine, ScoreType.COSINE, signals={"cosine": cosine}))
+    return tuple(hits)
 
 
-def _hit(row: Mapping[str, Any]) -> Hit:
-    chunk_id = ChunkId(row["document_id"], row["ordinal"])
-    if row["cosine"] is None:
-        return Hit(chunk_id, float(row["rank"] or 0.0), ScoreType.FULLTEXT)
-    return Hit(chunk_id, row["cosine"], ScoreType.COSINE, signals={"cosine": row["cosine"]})
+def headings_for(
+    terms: Sequence[Term], *, scope: AccessScope, request_filter: RequestFilter, depth: int, timeout_seconds: float
+) -> tuple[RoutedRange, ...]:
+    """Return the `depth` parts of documents in scope whose headings contain most of the terms, best first.
+
+    A part is a run of chunks under the same headings, its score the sum of the idf of the terms that these hold. Raises
+    SearchTimeoutError.
+    """
+    weighed = [f"{quoted(term.lexeme)}:{_WEIGHT}" for term in terms if term.idf > 0]
+    if not weighed:
+        return ()
+    parameters: dict[str, Any] = {
+        "match": " | ".join(weighed),
+        "terms": weighed,
+        "idfs": [term.idf for term in terms if term.idf > 0],
+        "scope": scope.connection_ids,
+        "limit": _MAX_CHUNKS,
+        "depth": depth,
+    }
+    sql, parameters = filtered(_HEADINGS, parameters, request_filter)
+    return tuple(
+        RoutedRange(
+            document_id=row["document_id"],
+            heading_path=tuple(row["heading_path"]),
+            start=row["first"],
+            end=row["last"],
+            score=float(row["score"]),
+        )
+        for row in read(sql, parameters, timeout_seconds=timeout_seconds)
+    )

@@ -1,21 +1,117 @@
 """The installation's reranker, as its settings name it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from time import perf_counter
 from typing import Final
 
 from django.conf import settings
 
+from corecube.errors import DatabaseUnavailableError
+from corecube.scope import AccessScope
 from retrieval.encoders import Encoder, OnnxEncoder
 from retrieval.encoders.cross_encoder import CrossEncoder, load_cross_encoder
-from retrieval.encoders.encodings import token_encoder
-from retrieval.encoders.late_interaction import LateInteraction
+from retrieval.encoders.encodings import key_of, token_encoder
+from retrieval.encoders.late_encoder import LateEncoder
+from retrieval.encoders.late_interaction import LateInteraction, TokenVectors
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
-from retrieval.encoders.reranker import Reranker, UnavailableReranker
-from retrieval.engine.types import ScoreType
-from retrieval.errors import EncoderError, ModelMissingError
-from retrieval.index.stored_interaction import StoredInteraction
+from retrieval.encoders.reranker import Reranker, TimeBox, UnavailableReranker
+from retrieval.engine.types import ChunkId, Ranking, ScoreType
+from retrieval.errors import EncoderError, ModelMissingError, RerankError, RerankTimeoutError, SearchTimeoutError
+from retrieval.index.reading import read
+from retrieval.index.statements import statement
+from retrieval.text.context_line import in_context
+
+#: Beside a blend that reaches 1.
+_WEIGHT: Final = 0.5
+_TOKENS: Final = statement("pool_tokens")
+
+
+class StoredInteraction:
+    """Adds to a ranking how well each token of the query is met by some token of the text, as it was stored.
+
+    A text without stored vectors is encoded during the search, within its time limit.
+    """
+
+    score_type = ScoreType.MAXSIM
+    blend_weight: float | None = _WEIGHT
+    problem = ""
+
+    def __init__(self, encoder: LateEncoder) -> None:
+        self._encoder = encoder
+        self._key = key_of(encoder)
+
+    @property
+    def name(self) -> str:
+        """The model's name, and what is done with it."""
+        return f"stored late interaction of {self._encoder.name}"
+
+    def score_hits(self, query: str, hits: Ranking, *, scope: AccessScope, timeout_seconds: float) -> list[float]:
+        """Return the mean best cosine of the query's tokens with each hit's, -1 to 1, in order.
+
+        Raises RerankTimeoutError when it would end too late, RerankError if the model fails.
+        """
+        until = perf_counter() + timeout_seconds
+        try:
+            query_vectors = self._encoder.query_vectors(query)
+            stored = token_vectors_of(
+                hits,
+                model_key=self._key,
+                dim=self._encoder.dim,
+                scope=scope,
+                timeout_seconds=max(0.001, until - perf_counter()),
+            )
+            missing = tuple(hit for hit in hits if hit.chunk_id not in stored)
+            stored |= self._made(missing, TimeBox(until - perf_counter()))
+        except SearchTimeoutError as error:
+            raise RerankTimeoutError from error
+        except (EncoderError, DatabaseUnavailableError, ValueError) as error:
+            raise RerankError(f"The token vectors of {self._encoder.name!r} cannot be had.") from error
+        return [stored[hit.chunk_id].max_sim(query_vectors) for hit in hits]
+
+    def score(self, query: str, texts: Sequence[str], *, timeout_seconds: float) -> list[float]:
+        """Return the same for texts that are not stored."""
+        box = TimeBox(timeout_seconds)
+        try:
+            query_vectors = self._encoder.query_vectors(query)
+            return [vectors.max_sim(query_vectors) for vectors in self._encoded(texts, box)]
+        except EncoderError as error:
+            raise RerankError(f"The model {self._encoder.name!r} failed.") from error
+
+    def _made(self, hits: Ranking, box: TimeBox) -> dict[ChunkId, TokenVectors]:
+        texts = [in_context(it.chunk.title, it.chunk.heading_path, it.chunk.text) for it in hits]
+        return {hit.chunk_id: made for hit, made in zip(hits, self._encoded(texts, box), strict=True)}
+
+    def _encoded(self, texts: Sequence[str], box: TimeBox) -> list[TokenVectors]:
+        step = self._encoder.threads
+        made: list[TokenVectors] = []
+        for start in range(0, len(texts), step):
+            some = texts[start : start + step]
+            vectors = box.run(lambda some=some: self._encoder.document_vectors(some))  # type: ignore[misc]  # a default binds the loop's variable
+            made += map(TokenVectors.of, vectors)
+        return made
+
+
+def token_vectors_of(
+    hits: Ranking, *, model_key: int, dim: int, scope: AccessScope, timeout_seconds: float
+) -> dict[ChunkId, TokenVectors]:
+    """Return the token vectors of hits in scope that a model made; a hit without any is left out.
+
+    Raises SearchTimeoutError.
+    """
+    parameters = {
+        "documents": [hit.chunk_id.document_id for hit in hits],
+        "ordinals": [hit.chunk_id.ordinal for hit in hits],
+        "model": model_key,
+        "scope": scope.connection_ids,
+    }
+    rows = read(_TOKENS, parameters, timeout_seconds=timeout_seconds)
+    return {
+        ChunkId(row["document_id"], row["ordinal"]): TokenVectors.read(bytes(row["steps"]), bytes(row["scales"]), dim)
+        for row in rows
+    }
+
 
 _LATE_INTERACTION: Final = "late-interaction"
 _STORED_INTERACTION: Final = "stored-late-interaction"
@@ -77,7 +173,6 @@ def _late_interaction(encoder: Encoder) -> Reranker:
 
 
 def _stored_interaction() -> Reranker:
-    """Return late interaction with stored token vectors; one that says so where no model is chosen or to be had."""
     try:
         encoder = token_encoder()
     except EncoderError:

@@ -63,7 +63,17 @@ class ScanChoice:
         if self.scan not in _DENSE:
             raise ConfigError(f"There is no scan {self.scan!r}; there are: {', '.join(_DENSE)}.")
         if self.scan == _Scan.PREFIX:
-            _require_prefix(encoder, self.dim)
+            smallest = encoder.min_dim if isinstance(encoder, HasPrefixes) else 0
+            if not smallest:
+                raise ConfigError(
+                    f"The first components of the vectors of {encoder.name!r} do not stand for the whole: it was"
+                    " not trained so."
+                )
+            if not smallest <= self.dim < encoder.dim:
+                raise ConfigError(
+                    f"A scan by a prefix of {encoder.name!r} takes {smallest} to {encoder.dim - 1} components,"
+                    f" not {self.dim}."
+                )
         elif self.dim:
             raise ConfigError(f"Only the scan {_Scan.PREFIX.value} takes a number of components.")
         oversample = self.oversample or USUAL_OVERSAMPLE[self.scan]
@@ -96,16 +106,3 @@ def _levels(vector: str, dim: int) -> str:
         for threshold in _THRESHOLDS
     )
     return f"({' || '.join(bits)})::bit({len(_THRESHOLDS) * dim})"
-
-
-def _require_prefix(encoder: Encoder, dim: int) -> None:
-    smallest = encoder.min_dim if isinstance(encoder, HasPrefixes) else 0
-    if not smallest:
-        raise ConfigError(
-            f"The first components of the vectors of {encoder.name!r} do not stand for the whole: it was"
-            " not trained so."
-        )
-    if not smallest <= dim < encoder.dim:
-        raise ConfigError(
-            f"A scan by a prefix of {encoder.name!r} takes {smallest} to {encoder.dim - 1} components, not {dim}."
-        )

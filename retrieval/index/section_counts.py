@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -82,21 +82,13 @@ def failing_compartments(scope: AccessScope, *, now: datetime, timeout_seconds: 
     parameters = {"compartments": compartments, "since": now - _PERIOD, "limit": _MAX_SEARCHES}
     failed: list[list[bool]] = [[] for _ in own]
     for row in read(_LAST, parameters, timeout_seconds=timeout_seconds):
-        failed[row["place"] - 1].append(has_failed(_list(row["degraded"])))
+        # Django's cursor hands binary JSON over as text.
+        codes = json.loads(row["degraded"]) if isinstance(row["degraded"], str) else row["degraded"]
+        listed = codes if isinstance(codes, list) else []
+        failed[row["place"] - 1].append(any(it in _FAILED or it.startswith(_TIMED_OUT) for it in listed))
     return frozenset(name for name, outcomes in zip(own, failed, strict=True) if is_failing(outcomes))
-
-
-def has_failed(degraded: Iterable[str]) -> bool:
-    """Return whether a search with these codes ran out of time, or found nothing although everything was tried."""
-    return any(code in _FAILED or code.startswith(_TIMED_OUT) for code in degraded)
 
 
 def is_failing(outcomes: Sequence[bool]) -> bool:
     """Return whether so many of a compartment's searches failed that it is to be asked for more."""
     return len(outcomes) >= MIN_SEARCHES and sum(outcomes) >= FAILING_SHARE * len(outcomes)
-
-
-def _list(stored: object) -> list[Any]:
-    """Return a stored list; Django's cursor hands binary JSON over as text."""
-    found = json.loads(stored) if isinstance(stored, str) else stored
-    return found if isinstance(found, list) else []

@@ -1,22 +1,19 @@
 """The sparse leg's reads: chunks by the inner product of learned sparse vectors, always in scope."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from corecube.scope import AccessScope
 from retrieval.encoders.sparse_encoder import SparseVector
 from retrieval.engine.state import RequestFilter
-from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
+from retrieval.engine.types import Ranking, ScoreType
 from retrieval.index.filters import filtered
 from retrieval.index.reading import read
 from retrieval.index.statements import statement
-from retrieval.index.store import ONLY_THE_HNSW_INDEX
+from retrieval.index.store import MAX_EF_SEARCH, ONLY_THE_HNSW_INDEX, ranking
 
 _EXACT: Final = statement("sparse_exact")
 _HNSW: Final = statement("sparse_hnsw")
-#: The longest search list that pgvector takes.
-_MAX_EF_SEARCH: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,30 +43,18 @@ class SparseLook:
 def sparse_exact(look: SparseLook) -> Ranking:
     """Return the chunks in scope with the highest inner product above 0, found by comparing all of them."""
     sql, parameters = filtered(_EXACT, look.parameters, look.request_filter)
-    return _ranking(read(sql, parameters, timeout_seconds=look.timeout_seconds))
+    return ranking(read(sql, parameters, timeout_seconds=look.timeout_seconds), ScoreType.SPARSE)
 
 
 def sparse_hnsw(look: SparseLook, *, ef_search: int) -> Ranking:
     """Return about the chunks in scope with the highest inner product above 0, by the HNSW index (iterative scan)."""
-    candidates = min(2 * look.depth, _MAX_EF_SEARCH)
+    candidates = min(2 * look.depth, MAX_EF_SEARCH)
     settings = {
-        "hnsw.ef_search": str(min(max(ef_search, candidates), _MAX_EF_SEARCH)),
+        "hnsw.ef_search": str(min(max(ef_search, candidates), MAX_EF_SEARCH)),
         "hnsw.iterative_scan": "relaxed_order",
         **ONLY_THE_HNSW_INDEX,
     }
     sql, parameters = filtered(_HNSW, {**look.parameters, "candidates": candidates}, look.request_filter)
     rows = read(sql, parameters, timeout_seconds=look.timeout_seconds, settings=settings)
-    found = (hit for hit in _ranking(rows) if hit.score > 0)
+    found = (hit for hit in ranking(rows, ScoreType.SPARSE) if hit.score > 0)
     return tuple(sorted(found, key=lambda hit: (-hit.score, hit.chunk_id)))[: look.depth]
-
-
-def _ranking(rows: Sequence[Mapping[str, Any]]) -> Ranking:
-    return tuple(
-        Hit(
-            ChunkId(row["document_id"], row["ordinal"]),
-            float(row["score"]),
-            ScoreType.SPARSE,
-            signals={ScoreType.SPARSE.value: float(row["score"])},
-        )
-        for row in rows
-    )

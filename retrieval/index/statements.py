@@ -6,21 +6,56 @@ and commands run over everything, and shows nobody a document.
 
 import re
 from collections.abc import Sequence
+from enum import StrEnum
 from importlib.resources import files
 from typing import Final
 
 from corecube.database import Prepared
-from retrieval.engine.state import MetadataFilter
-from retrieval.index.reach import Reach
-from retrieval.index.scope_condition import with_scope
 
+#: What it takes to fetch a chunk and look into it, in units of what it takes to mark one that an index lists.
+_FETCH: Final = 30
+_FETCH_NEIGHBOUR: Final = 20
+_PLACE: Final = re.compile(r"\{in scope: ([\w.]+)\}")
+#: What `statement` writes, also where a planner is kept from an index over the column.
+CONDITION: Final = re.compile(r"connection_id(?: \+ 0)? = ANY\(%\(scope\)s\)")
 _FOLDER: Final = files("retrieval.index") / "sql"
 _PART: Final = re.compile(r"\{vectors\}\n|\{\w+\}")
 
 
+class Reach(StrEnum):
+    """How the chunks are reached that match and are in scope."""
+
+    #: By whichever indexes the planner chooses: few are in scope, or few match.
+    BOTH = "both"
+    #: By the matches, each looked at for its connection: the scope is too large to be marked.
+    MATCHES = "matches"
+    #: By the scope, each chunk looked into for the terms: they are too common outside it.
+    SCOPE = "scope"
+
+
+def cheapest_reach(*, chunks: int, matches: int, everything: float) -> Reach:
+    """Return how to reach `matches` chunks in a scope of `chunks`, of `everything` in the store.
+
+    The terms are taken to be as common outside the scope as in it. Both indexes together cost a mark for each chunk in
+    scope and for each match anywhere, and a fetch for each match in scope.
+    """
+    anywhere = matches * max(1.0, everything / max(chunks, 1))
+    costs = {
+        Reach.BOTH: chunks + anywhere + matches * _FETCH,
+        Reach.MATCHES: anywhere * (1 + _FETCH),
+        Reach.SCOPE: float(chunks * _FETCH_NEIGHBOUR),
+    }
+    return min(costs, key=lambda reach: costs[reach])
+
+
 def statement(name: str) -> str:
-    """Return the text of `sql/<name>.sql`, limited to a scope where it says so."""
-    return with_scope((_FOLDER / f"{name}.sql").read_text(encoding="utf-8"))
+    """Return the text of `sql/<name>.sql`, limited to a scope where it says so.
+
+    A statement names the column of a table's connection, `{in scope: chunk.connection_id}`. This is the only condition
+    that limits a statement to what its principal may see, and nothing else writes it. Its parameter `scope` holds the
+    connections of an AccessScope. Deny by default: no connection, no rows.
+    """
+    return _PLACE.sub(r"\1 = ANY(%(scope)s)", (_FOLDER / f"{name}.sql").read_text(encoding="utf-8"))
 
 
 def prepared(name: str) -> Prepared:
@@ -77,9 +112,9 @@ def fact_values(names: Sequence[str]) -> str:
     return _FACT_VALUES.replace("{facts}", _facts(names))
 
 
-def metadata_clause(metadata: MetadataFilter) -> str:
+def metadata_clause(names: Sequence[str]) -> str:
     """Return what stands beside the scope so that only documents with the kept facts are read."""
-    return _METADATA.replace("{facts}", _facts(metadata.names))
+    return _METADATA.replace("{facts}", _facts(names))
 
 
 def _facts(names: Sequence[str]) -> str:

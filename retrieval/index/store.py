@@ -12,16 +12,15 @@ from retrieval.engine.types import ChunkFacts, ChunkId, Hit, QueryTerms, Ranking
 from retrieval.index import statements
 from retrieval.index.filters import filtered
 from retrieval.index.lexemes import query_terms, quoted
-from retrieval.index.reach import Reach, cheapest_reach
-from retrieval.index.reading import read
+from retrieval.index.reading import read, vector_text
 from retrieval.index.scans import dense_statement
-from retrieval.index.vector_text import vector_text
+from retrieval.index.statements import Reach, cheapest_reach
 
 #: Without a sort the vectors' order can come from the index alone; the planner, left free, at times compares them all.
 ONLY_THE_HNSW_INDEX: Final = {"enable_seqscan": "off", "enable_sort": "off"}
 
 #: The longest search list that pgvector takes.
-_MAX_EF_SEARCH: Final = 1000
+MAX_EF_SEARCH: Final = 1000
 _PLAIN_FACTS: Final = tuple(ChunkFacts.__dataclass_fields__.keys() - {"heading_path", "quality_parts", "vector"})
 #: Bytes before the components of a vector in PostgreSQL's binary form.
 _VECTOR_HEADER: Final = 4
@@ -53,6 +52,12 @@ class TextSearch:
     weights: tuple[float, ...]
     #: Rank at which a term gives half of its idf.
     saturation: float
+
+
+#: No embedding belongs to it: what is read has no cosine.
+_NO_INDEX: Final = VectorIndex(0, 0)
+#: Weighs nothing: for hits that are read without terms.
+_UNWEIGHTED: Final = TextSearch((1.0, 1.0, 1.0, 1.0), 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,7 @@ def dense_exact(
 ) -> Ranking:
     """Return the `depth` chunks in scope with the highest cosine, found by comparing all of them."""
     sql, parameters = filtered(statements.DENSE_EXACT, _vector_parameters(vector, scope, index, depth), request_filter)
-    return _ranking(read(sql, parameters, timeout_seconds=timeout_seconds), ScoreType.COSINE)
+    return ranking(read(sql, parameters, timeout_seconds=timeout_seconds), ScoreType.COSINE)
 
 
 def dense_hnsw(  # noqa: PLR0913 -- keyword-only, each a plain fact
@@ -114,15 +119,14 @@ def dense_hnsw(  # noqa: PLR0913 -- keyword-only, each a plain fact
     """
     candidates = round(depth * max(oversample, index.oversample))
     settings = {
-        "hnsw.ef_search": str(min(max(ef_search, candidates), _MAX_EF_SEARCH)),
+        "hnsw.ef_search": str(min(max(ef_search, candidates), MAX_EF_SEARCH)),
         "hnsw.iterative_scan": "relaxed_order",
         **ONLY_THE_HNSW_INDEX,
     }
     parameters = {**_vector_parameters(vector, scope, index, depth), "candidates": candidates}
     sql, parameters = filtered(dense_statement(index.scan, index.dim), parameters, request_filter)
     rows = read(sql, parameters, timeout_seconds=timeout_seconds, settings=settings)
-    ordered = sorted(_ranking(rows, ScoreType.COSINE), key=lambda hit: (-hit.score, hit.chunk_id))
-    return tuple(ordered[:depth])
+    return tuple(sorted(ranking(rows, ScoreType.COSINE), key=lambda hit: (-hit.score, hit.chunk_id))[:depth])
 
 
 def fulltext(  # noqa: PLR0913 -- keyword-only, each a plain fact
@@ -142,7 +146,7 @@ def fulltext(  # noqa: PLR0913 -- keyword-only, each a plain fact
     Past `most` matches the rest is not looked at, and the ranking is one of an arbitrary part. `reach` changes the time
     that it takes, not what is found.
     """
-    parameters = _fulltext_parameters(match, terms, scope, search) | {"depth": depth, "limit": limit}
+    parameters = fulltext_parameters(match, terms, scope, search) | {"depth": depth, "limit": limit}
     sql, parameters = filtered(statements.fulltext(len(terms), reach), parameters, request_filter)
     return _matches_in(read(sql, parameters, timeout_seconds=timeout_seconds))
 
@@ -176,7 +180,7 @@ def fulltext_capped(  # noqa: PLR0913 -- keyword-only, each a plain fact
     the others: the documents with the lowest ids. Ids are hashes, so these are any documents, and always the same.
     """
     until = UUID(int=min(int(share * 2**128), 2**128 - 1))
-    parameters = _fulltext_parameters(match, terms, scope, search) | {"depth": depth, "limit": limit, "until": until}
+    parameters = fulltext_parameters(match, terms, scope, search) | {"depth": depth, "limit": limit, "until": until}
     sql, parameters = filtered(statements.fulltext_capped(len(terms)), parameters, request_filter)
     return _matches_in(read(sql, parameters, timeout_seconds=timeout_seconds))
 
@@ -221,7 +225,10 @@ def complete(  # noqa: PLR0913 -- keyword-only, each a plain fact
 
 
 def _completed(hit: Hit, row: Mapping[str, Any], terms: Sequence[Term]) -> Hit:
-    matches = _term_matches(row["matches"] or (), terms)
+    """Return a hit with a row's facts; a match in the row has its place in `terms`, from 1, its share and its field."""
+    given = ((terms[place - 1], share, field) for place, share, field in row["matches"] or ())
+    found = (TermMatch(term.lexeme, term.idf, float(share), field) for term, share, field in given)
+    matches = tuple(sorted(found, key=lambda match: (-match.idf, match.lexeme)))
     signals = {**hit.signals, "fulltext": sum(match.share for match in matches)}
     if row["cosine"] is not None:
         signals["cosine"] = row["cosine"]
@@ -229,38 +236,24 @@ def _completed(hit: Hit, row: Mapping[str, Any], terms: Sequence[Term]) -> Hit:
 
 
 def _facts(row: Mapping[str, Any]) -> ChunkFacts:
-    plain = {name: row[name] for name in _PLAIN_FACTS}
     # Django's cursor hands binary JSON over as text; most chunks have nothing in it.
     parts = row["quality_parts"]
     return ChunkFacts(
-        **plain,
+        **{name: row[name] for name in _PLAIN_FACTS},
         heading_path=tuple(row["heading_path"]),
         quality_parts={} if parts == "{}" else json.loads(parts),
         vector=(row["vector"] or b"")[_VECTOR_HEADER:],
     )
 
 
-def _term_matches(rows: Sequence[Sequence[Any]], terms: Sequence[Term]) -> tuple[TermMatch, ...]:
-    """Return what a chunk's terms added, rarest first; a row has the place in `terms`, from 1, share and field."""
-    given = ((terms[place - 1], share, field) for place, share, field in rows)
-    matches = (TermMatch(term.lexeme, term.idf, float(share), field) for term, share, field in given)
-    return tuple(sorted(matches, key=lambda match: (-match.idf, match.lexeme)))
-
-
 def _matches_in(rows: Sequence[Mapping[str, Any]]) -> Matches:
-    return Matches(_ranking(rows, ScoreType.FULLTEXT), rows[0]["matched"] if rows else 0)
+    return Matches(ranking(rows, ScoreType.FULLTEXT), rows[0]["matched"] if rows else 0)
 
 
-def _ranking(rows: Sequence[Mapping[str, Any]], score_type: ScoreType) -> Ranking:
-    return tuple(
-        Hit(
-            ChunkId(row["document_id"], row["ordinal"]),
-            float(row["score"]),
-            score_type,
-            signals={score_type.value: float(row["score"])},
-        )
-        for row in rows
-    )
+def ranking(rows: Sequence[Mapping[str, Any]], score_type: ScoreType) -> Ranking:
+    """Return rows of chunks with a score as hits, in their order."""
+    scored = ((ChunkId(row["document_id"], row["ordinal"]), float(row["score"])) for row in rows)
+    return tuple(Hit(it, score, score_type, signals={score_type.value: score}) for it, score in scored)
 
 
 def _vector_parameters(vector: Vector, scope: AccessScope, index: VectorIndex, depth: int) -> dict[str, Any]:
@@ -274,7 +267,8 @@ def _vector_parameters(vector: Vector, scope: AccessScope, index: VectorIndex, d
     }
 
 
-def _fulltext_parameters(match: str, terms: Sequence[Term], scope: AccessScope, search: TextSearch) -> dict[str, Any]:
+def fulltext_parameters(match: str, terms: Sequence[Term], scope: AccessScope, search: TextSearch) -> dict[str, Any]:
+    """Return a query's parameters of a statement with `parts/score.sql`."""
     parameters: dict[str, Any] = {
         "match": match,
         "scope": scope.connection_ids,
@@ -284,3 +278,16 @@ def _fulltext_parameters(match: str, terms: Sequence[Term], scope: AccessScope, 
     for number, term in enumerate(terms, start=1):
         parameters |= {f"term_{number}": quoted(term.lexeme), f"idf_{number}": term.idf}
     return parameters
+
+
+def read_facts(
+    hits: Ranking, *, scope: AccessScope, terms: Sequence[Term] = (), search: TextSearch = _UNWEIGHTED
+) -> Ranking:
+    """Return the hits with their facts and what they match of the terms, in the same order, in one statement.
+
+    Those that are gone from the store, or out of scope, are left out.
+    """
+    if not hits:
+        return ()
+    found = complete(hits, vector=None, index=_NO_INDEX, terms=terms, scope=scope, search=search)
+    return tuple(hit for hit in found if scope.allows(hit.chunk.connection_id))

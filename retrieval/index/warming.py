@@ -4,16 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.db import connection
-
 from corecube.scope import AccessScope
-from retrieval.index.reading import read
+from retrieval.index.reading import read, rows
 from retrieval.index.statements import statement
 from retrieval.index.store import VectorIndex, dense_hnsw
 from retrieval.models import Embedding
 
 _MEANS: Final = statement("upkeep/warm_means")
 _RELATIONS: Final = statement("upkeep/warm_relations")
+_READ_PIECE: Final = "SELECT coalesce(length(pg_read_binary_file(%s, %s, %s, true)), 0)"
 #: After the HNSW index; what a search looks a chunk up by, the rows, and what words and names are found by.
 _NAMES: Final = (
     "retrieval_embedding_pkey",
@@ -56,7 +55,7 @@ def warm_relations(index: VectorIndex) -> Warmed:
     if means["prewarms"]:
         return Warmed("pg_prewarm", _prewarm(relations, limit=min(means["buffers"] // 2, _MAX_BYTES)))
     if means["reads"]:
-        return Warmed("read", _read_through(relations, limit=_MAX_BYTES))
+        return Warmed("read", _read_through(relations))
     return Warmed("walked", 0)
 
 
@@ -70,31 +69,21 @@ def walk(index: VectorIndex, *, scope: AccessScope) -> int:
 
 
 def _prewarm(relations: Sequence[Mapping[str, Any]], *, limit: int) -> int:
-    """Load complete relations into the server's buffers while they fit."""
     done = 0
     for relation in relations:
         if done + relation["bytes"] <= limit:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_prewarm(%s::regclass)", [relation["name"]])
+            rows("SELECT pg_prewarm(%s::regclass)", [relation["name"]])
             done += relation["bytes"]
     return done
 
 
-def _read_through(relations: Sequence[Mapping[str, Any]], *, limit: int) -> int:
-    """Let the server read relations' files, a piece at a time, so that the system keeps them."""
+def _read_through(relations: Sequence[Mapping[str, Any]]) -> int:
+    """Let the server read relations' files, which are of 1 GiB, a piece at a time, so that the system keeps them."""
     done = 0
     for relation in relations:
-        for start in range(0, min(relation["bytes"], limit - done), _PIECE_BYTES):
-            done += _read_piece(relation["path"], start)
+        for start in range(0, min(relation["bytes"], _MAX_BYTES - done), _PIECE_BYTES):
+            number, offset = divmod(start, _SEGMENT_BYTES)
+            path = f"{relation['path']}.{number}" if number else relation["path"]
+            ((size,),) = rows(_READ_PIECE, [path, offset, _PIECE_BYTES])
+            done += size
     return done
-
-
-def _read_piece(path: str, start: int) -> int:
-    """Let the server read a piece of a relation, which lies in files of 1 GiB, and return its bytes."""
-    number, offset = divmod(start, _SEGMENT_BYTES)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT coalesce(length(pg_read_binary_file(%s, %s, %s, true)), 0)",
-            [f"{path}.{number}" if number else path, offset, _PIECE_BYTES],
-        )
-        return int(cursor.fetchone()[0])

@@ -12,10 +12,12 @@ from django.db.models import Model
 from django.db.models.sql import InsertQuery
 from pgvector import HalfVector
 
+from corecube.models import Connection
 from retrieval.engine.types import Vector
 from retrieval.graph.document import DocumentGraph
 from retrieval.index.encodings import remove_encodings
-from retrieval.index.graph_writer import graph_document, remove_graph, write_graph
+from retrieval.index.graph_writer import count_common, graph_document, remove_graph, write_graph
+from retrieval.index.reading import changed, rows
 from retrieval.index.scans import create_statement
 from retrieval.index.statements import statement
 from retrieval.index.store import VectorIndex
@@ -108,10 +110,10 @@ def store_documents(
         cursor.execute(_OUTBOX, {"documents": ids, "deleted": False})
 
 
-def _insert(cursor: Any, statement: str, rows: list[dict[str, Any]], progress: Callable[[], None]) -> None:  # noqa: ANN401 -- Django's cursor wrapper has no public type
-    for start in range(0, len(rows), _ROWS_AT_ONCE):
+def _insert(cursor: Any, statement: str, new: list[dict[str, Any]], progress: Callable[[], None]) -> None:  # noqa: ANN401 -- Django's cursor wrapper has no public type
+    for start in range(0, len(new), _ROWS_AT_ONCE):
         progress()
-        cursor.executemany(statement, rows[start : start + _ROWS_AT_ONCE])
+        cursor.executemany(statement, new[start : start + _ROWS_AT_ONCE])
 
 
 def hold_connection(connection_id: int) -> bool:
@@ -119,9 +121,7 @@ def hold_connection(connection_id: int) -> bool:
 
     Two of these do not wait for each other; deleting the connection waits for both.
     """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT FROM corecube_connection WHERE id = %s FOR KEY SHARE", [connection_id])
-        return cursor.fetchone() is not None
+    return bool(rows("SELECT FROM corecube_connection WHERE id = %s FOR KEY SHARE", [connection_id]))
 
 
 def delete_documents(ids: Sequence[UUID]) -> None:
@@ -137,8 +137,7 @@ def delete_documents(ids: Sequence[UUID]) -> None:
 
 def fold_term_counts(connection_id: int) -> None:
     """Sum a connection's term counts into one row per lexeme."""
-    with connection.cursor() as cursor:
-        cursor.execute(_FOLD_TERMS, {"connection": connection_id})
+    changed(_FOLD_TERMS, {"connection": connection_id})
 
 
 def mark_repeated(connection_id: int) -> int:
@@ -150,9 +149,9 @@ def mark_repeated(connection_id: int) -> int:
     parameters = {"connection": connection_id, "minimum": MIN_REPEATING, "penalty": REPEATED_PENALTY}
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_MARK_REPEATED, parameters)
-        changed = [document for (document,) in cursor.fetchall()]
-        cursor.execute(_OUTBOX, {"documents": sorted(set(changed)), "deleted": False})
-        return len(changed)
+        documents = [document for (document,) in cursor.fetchall()]
+        cursor.execute(_OUTBOX, {"documents": sorted(set(documents)), "deleted": False})
+        return len(documents)
 
 
 @contextmanager
@@ -172,9 +171,8 @@ def add_later(row: Model) -> None:
     query = InsertQuery(type(row))
     query.insert_values(row._meta.local_concrete_fields, [row])  # noqa: SLF001 -- Django's documented way to the fields
     ((sql, parameters),) = query.get_compiler(connection=connection).as_sql()
-    with connection.cursor() as cursor:
-        # Statements that are sent together are one transaction.
-        cursor.execute(f"SELECT set_config('synchronous_commit', 'off', true);\n{sql}", parameters)
+    # Statements that are sent together are one transaction.
+    changed(f"SELECT set_config('synchronous_commit', 'off', true);\n{sql}", parameters)
 
 
 def refresh_statistics() -> None:
@@ -265,7 +263,7 @@ class MissingVector:
 
 def fill_index(index: VectorIndex, vectors: Sequence[MissingVector]) -> None:
     """Add vectors to an index, in one transaction; those of documents that changed or went meanwhile are left out."""
-    rows = [
+    missing = [
         {
             "index": index.id,
             "document": it.document_id,
@@ -279,7 +277,7 @@ def fill_index(index: VectorIndex, vectors: Sequence[MissingVector]) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         documents = [it.document_id for it in vectors]
         cursor.execute("SELECT FROM retrieval_document WHERE id = ANY(%s) ORDER BY id FOR SHARE", [documents])
-        cursor.executemany(_FILL_EMBEDDING, rows)
+        cursor.executemany(_FILL_EMBEDDING, missing)
 
 
 def copy_vectors(*, source: int, target: int, documents: Sequence[UUID]) -> int:
@@ -292,6 +290,12 @@ def copy_vectors(*, source: int, target: int, documents: Sequence[UUID]) -> int:
 
 def lacking_documents(index: VectorIndex, *, after: UUID, limit: int) -> list[tuple[UUID, int]]:
     """Return the next documents by id, at most `most`, that lack vectors in an index, with how many they lack."""
-    with connection.cursor() as cursor:
-        cursor.execute(_LACKING_DOCUMENTS, {"index": index.id, "after": after, "limit": limit})
-        return [(document, count) for document, count in cursor.fetchall()]
+    found = rows(_LACKING_DOCUMENTS, {"index": index.id, "after": after, "limit": limit})
+    return [(document, count) for document, count in found]
+
+
+def delete_all_documents(connection: Connection) -> None:
+    """Delete every document of a connection, with all that they own."""
+    delete_documents(list(Document.objects.filter(connection=connection).values_list("pk", flat=True)))
+    fold_term_counts(connection.pk)
+    count_common(connection.pk)

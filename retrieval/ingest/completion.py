@@ -11,8 +11,7 @@ from django.utils import timezone
 from corecube.models import Connection
 from retrieval.errors import SyncRunningError
 from retrieval.index.bm25.follower import keep_up
-from retrieval.index.common_mentions import count_common, count_common_when_due, note_changes
-from retrieval.index.graph_writer import fill_graph
+from retrieval.index.graph_writer import count_common, count_common_when_due, fill_graph, note_changes
 from retrieval.index.salience import fill_salience
 from retrieval.index.writer import delete_documents, fold_term_counts, mark_repeated, refresh_statistics
 from retrieval.ingest import claims

@@ -18,7 +18,7 @@ from corecube.errors import InvalidRequestError
 from corecube.models import AuditEvent, Compartment, Connection, Grant, User
 from corecube.people import ADMINISTRATORS, NewAccount, draw_password
 from corecube.scope import FreshnessBasis, Sensitivity, TrustLevel
-from retrieval.index.deleting import delete_all_documents
+from retrieval.index.writer import delete_all_documents
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Sync
 

@@ -15,7 +15,7 @@ from corecube.bounded import BoundedCheck
 from corecube.health import require_database
 from retrieval.encoders.breaker import BreakerState
 from retrieval.index import active
-from retrieval.index.bm25.status import bm25_status
+from retrieval.index.bm25.follower import bm25_status
 from retrieval.llm.environment import stored_models
 from retrieval.llm.reachability import ModelState, status_of, status_words
 from retrieval.search import runtime

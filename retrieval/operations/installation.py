@@ -15,7 +15,7 @@ from corecube.version import VERSION
 from retrieval.encoders.admission import IngestLoad, ingest_load
 from retrieval.engine.admission import Load
 from retrieval.index import active
-from retrieval.index.bm25.status import Bm25Status, bm25_status
+from retrieval.index.bm25.follower import Bm25Status, bm25_status
 from retrieval.index.embedding_index import active_row
 from retrieval.ingest.workers import messages_waiting
 from retrieval.llm.environment import stored_models

@@ -9,7 +9,7 @@ from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import SearchState
 from retrieval.engine.types import Answerability, Verdict
-from retrieval.index.facts import read_facts
+from retrieval.index.store import read_facts
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import preset_named
 from retrieval.records.stored_passages import stored_passages

@@ -5,7 +5,7 @@ from typing import Any
 
 from corecube.scope import AccessScope
 from retrieval.engine.types import Passage
-from retrieval.index.facts import read_facts
+from retrieval.index.store import read_facts
 from retrieval.records.stored_trace import chunk_id_of, packed_hits
 from retrieval.stages.assemble import header
 

@@ -11,7 +11,7 @@ from retrieval.engine.about import About, StageGroup
 from retrieval.engine.pipeline import HYBRID
 from retrieval.engine.state import Note, Span
 from retrieval.errors import UnknownVersionError
-from retrieval.index.compiled import CompiledQuery
+from retrieval.index.reading import CompiledQuery
 from retrieval.models import PresetVersion
 from retrieval.presets.preset import Preset, PresetConfig
 

@@ -14,7 +14,7 @@ from retrieval.engine.deadline import Deadline
 from retrieval.engine.pipeline import HYBRID, Pipeline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import Note, RequestFilter, SearchState
-from retrieval.index.metadata_filter import metadata_prefilter
+from retrieval.index.filters import metadata_prefilter
 from retrieval.index.reading import bounded
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.consolidated.evidence.section_state import SectionState

@@ -26,8 +26,7 @@ from explorer.components.snippets import Segment
 from explorer.components.timeline import TraceRow, span_rows
 from explorer.pages.explorer.ledger import Ledger, LedgerSource, ledger, leg_rank
 from retrieval.engine.types import ChunkFacts, ChunkId, Hit, QueryTerms, ScoreType
-from retrieval.index.facts import read_facts
-from retrieval.index.store import TextSearch
+from retrieval.index.store import TextSearch, read_facts
 from retrieval.presets.consolidated.evidence.fairness import MERIT
 from retrieval.presets.consolidated.evidence.precedence import PRECEDENCE
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider

@@ -11,7 +11,7 @@ from explorer.components.bars import percent
 from retrieval.encoders.admission import IngestLoad
 from retrieval.engine.admission import Load
 from retrieval.engine.admission_ladder import Ladder, LadderConfig, PoolConfig, Refusal, Rung
-from retrieval.index.bm25.status import Bm25Status
+from retrieval.index.bm25.follower import Bm25Status
 from retrieval.ingest.workers import lost_workers
 from retrieval.models import Worker
 from retrieval.operations.health import Part, State

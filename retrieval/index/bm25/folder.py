@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -92,7 +92,11 @@ class Folder:
     def size(self) -> int:
         """Return the bytes of the build that is searched."""
         build = self.current
-        return sum(_bytes(it) for it in build.iterdir()) if build else 0
+        total = 0
+        for file in build.iterdir() if build else ():
+            with suppress(OSError):  # merged away meanwhile
+                total += file.stat().st_size
+        return total
 
     def clear(self) -> None:
         """Remove all inactive builds; open readers continue to work. The caller must have the lock."""
@@ -103,13 +107,6 @@ class Folder:
 
     def _numbers(self) -> list[int]:
         return [int(it.name) for it in self.path.iterdir() if it.name.isdigit()]
-
-
-def _bytes(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:  # merged away meanwhile
-        return 0
 
 
 def _write(file: Path, text: str) -> None:

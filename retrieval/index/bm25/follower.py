@@ -1,4 +1,4 @@
-"""Keeping the BM25 index of this machine as the database is: following the outbox, and building anew.
+"""Keeping the BM25 index of this machine as the database is: following the outbox, building anew, and its status.
 
 An index follows by transaction id, and its own commit says how far it is, so that the two cannot disagree. What is
 taken over twice is the same as once: all of a document's chunks are taken out, and those that it has now are put in.
@@ -7,8 +7,7 @@ So it may be killed at any moment.
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
@@ -21,7 +20,7 @@ from retrieval.index.bm25 import schema
 from retrieval.index.bm25.folder import About, Folder
 from retrieval.index.bm25.reader import Reader, readable
 from retrieval.index.bm25.writer import Writer
-from retrieval.index.chunk_texts import ChunkTexts
+from retrieval.index.types import ChunkTexts
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +30,8 @@ Progress = Callable[[int], None]
 _CHANGES_AT_ONCE: Final = 2_000
 _DOCUMENTS_AT_ONCE: Final = 200
 _BUILD_THREADS: Final = 2
+#: Seconds behind from which somebody should look.
+LATE_SECONDS: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +115,15 @@ def _followed(where: Folder, position: int) -> tuple[int, int]:
     """Take over all that is settled by now; return the new position, and how many changes that took."""
     before = outbox.horizon()
     build, changes = where.current, 0
+    if build is None:
+        raise Bm25UnavailableError
     try:
         while entries := outbox.entries(after=position, before=before, limit=_CHANGES_AT_ONCE):
-            with readable(), Writer(_existing(build), settings.CORECUBE_TEXT_SEARCH_CONFIG) as writer:
-                _replace(writer, sorted({entry.document_id for entry in entries}))
+            with readable(), Writer(build, settings.CORECUBE_TEXT_SEARCH_CONFIG) as writer:
+                documents, languages = sorted({entry.document_id for entry in entries}), _languages()
+                for first in range(0, len(documents), _DOCUMENTS_AT_ONCE):
+                    some = documents[first : first + _DOCUMENTS_AT_ONCE]
+                    writer.replace(some, _texts(some, languages))
                 writer.commit(entries[-1].transaction_id)
             position, changes = entries[-1].transaction_id, changes + len(entries)
     finally:
@@ -127,33 +133,21 @@ def _followed(where: Folder, position: int) -> tuple[int, int]:
     return position, changes
 
 
-def _replace(writer: Writer, documents: list[UUID]) -> None:
-    languages = _languages()
-    for first in range(0, len(documents), _DOCUMENTS_AT_ONCE):
-        some = documents[first : first + _DOCUMENTS_AT_ONCE]
-        writer.replace(some, _texts(some, languages))
-
-
 def _rebuilt(where: Folder, progress: Progress) -> Followed:
     """Build from the current documents; changes during the build have a later transaction."""
     position = outbox.horizon() - 1
     outbox.follows(follower_name(where), min(position, _position(where) or position))
     build = where.begin(wanted_about())
     with readable(), Writer(build, settings.CORECUBE_TEXT_SEARCH_CONFIG, threads=_BUILD_THREADS) as writer:
-        chunks = _add_all(writer, progress)
+        languages, after, chunks = _languages(), UUID(int=0), 0
+        while documents := outbox.documents_after(after, limit=_DOCUMENTS_AT_ONCE):
+            chunks += writer.add(_texts(documents, languages))
+            after = documents[-1]
+            progress(chunks)
         writer.commit(position)
     where.switch(build)
     logger.info("bm25.rebuilt build=%s chunks=%d position=%d", build.name, chunks, position)
     return Followed(*_followed(where, position), is_rebuilt=True)
-
-
-def _add_all(writer: Writer, progress: Progress) -> int:
-    languages, after, chunks = _languages(), UUID(int=0), 0
-    while documents := outbox.documents_after(after, limit=_DOCUMENTS_AT_ONCE):
-        chunks += writer.add(_texts(documents, languages))
-        after = documents[-1]
-        progress(chunks)
-    return chunks
 
 
 def _texts(documents: list[UUID], languages: dict[int, str]) -> list[ChunkTexts]:
@@ -164,7 +158,50 @@ def _languages() -> dict[int, str]:
     return dict(Connection.objects.exclude(language="").values_list("pk", "language"))
 
 
-def _existing(build: Path | None) -> Path:
-    if build is None:
-        raise Bm25UnavailableError
-    return build
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bm25Status:
+    """The index as it is now."""
+
+    is_kept: bool
+    #: Whether searches can read it.
+    is_readable: bool = False
+    #: Whether it was made from this database and with these settings; another one is about to be built anew.
+    is_current: bool = False
+    chunks: int = 0
+    bytes: int = 0
+    #: Transactions up to this one are in it.
+    position: int = 0
+    lag: outbox.Lag = field(default_factory=lambda: outbox.Lag(0, 0.0))
+
+    @property
+    def problem(self) -> str:
+        """What is to be said of it; empty when nothing is."""
+        if not self.is_kept:
+            return ""
+        if not self.is_readable:
+            return "There is no BM25 index yet that can be read; a worker or `manage.py bm25 follow` builds it."
+        if not self.is_current:
+            return "It was made from another database or with other settings, and is to be built anew."
+        late = self.lag.seconds >= LATE_SECONDS
+        return f"It is {self.lag.seconds:.0f} seconds behind: is a worker running on this machine?" if late else ""
+
+
+def bm25_status() -> Bm25Status:
+    """Look at the index and the outbox; a machine that keeps no index has neither looked at."""
+    if not settings.CORECUBE_BM25:
+        return Bm25Status(is_kept=False)
+    where = folder()
+    build = where.current
+    try:
+        view = Reader(where).view()
+    except Bm25UnavailableError:
+        return Bm25Status(is_kept=True)
+    return Bm25Status(
+        is_kept=True,
+        is_readable=True,
+        is_current=build is not None and where.about(build) == wanted_about(),
+        chunks=view.chunks,
+        bytes=where.size(),
+        position=view.position,
+        lag=outbox.lag(view.position),
+    )

@@ -78,12 +78,20 @@ class Composer:
 
     @cached_property
     def _groups(self) -> list[list[Clause]]:
-        """The clauses, with those together that an OR joins."""
-        return _joined(self.question.clauses)
+        groups: list[list[Clause]] = []
+        joins = False
+        for clause in self.question.clauses:
+            if clause.is_or:
+                joins = True
+            elif joins and groups:
+                groups[-1].append(clause)
+                joins = False
+            else:
+                groups.append([clause])
+        return groups
 
     @cached_property
     def _terms(self) -> list[Query]:
-        """What scores: the terms of all that is not to be absent."""
         wanted = [clause.text for group in self._groups for clause in group if not clause.is_excluded]
         return list(self._scored(wanted))
 
@@ -101,7 +109,6 @@ class Composer:
 
     @cached_property
     def _excluded(self) -> list[Query]:
-        """What must not be there."""
         clauses = (group[0] for group in self._groups if len(group) == 1 and group[0].is_excluded)
         return [held for clause in clauses if (held := self._holds(clause.text))]
 
@@ -133,17 +140,14 @@ class Composer:
         if not held:
             return
         if frequency is None:
-            frequency = self._count(next(iter(held)), term)
+            holding = Query.term_query(schema.schema(), next(iter(held)), term, index_option="basic")
+            in_scope = Query.boolean_query([(Occur.Must, holding), (Occur.Must, self._in_scope)])
+            frequency = self.view.count(in_scope)
         rarity = idf(frequency, self.question.corpus_size)
         for name, count in held.items():
             if weight := self.question.weights.get(name, 0.0):
                 query = Query.term_query(schema.schema(), name, term, index_option="freq")
                 yield Query.boost_query(query, weight * rarity / idf(count, self.view.entries))
-
-    def _count(self, name: str, term: str) -> int:
-        """Return how many chunks in scope hold a term in a field."""
-        held = Query.term_query(schema.schema(), name, term, index_option="basic")
-        return self.view.count(Query.boolean_query([(Occur.Must, held), (Occur.Must, self._in_scope)]))
 
     @property
     def _reads_stems(self) -> bool:
@@ -165,23 +169,10 @@ class Composer:
         if not self.question.request_filter:
             return self._in_scope
         request_filter = self.question.request_filter
-        parts = [self._in_scope, *_since(request_filter), *_remembered(request_filter), *_held(request_filter)]
+        parts = [self._in_scope, *_remembered(request_filter), *_held(request_filter)]
+        if request_filter.since:  # what changed from then on, and documents of which no moment is known
+            parts.append(_between(microseconds(request_filter.since), schema.ALWAYS))
         return _unscored(Query.boolean_query([(Occur.Must, it) for it in parts]))
-
-
-def _joined(clauses: Sequence[Clause]) -> list[list[Clause]]:
-    """Return the clauses with those together that an OR joins."""
-    groups: list[list[Clause]] = []
-    joins = False
-    for clause in clauses:
-        if clause.is_or:
-            joins = True
-        elif joins and groups:
-            groups[-1].append(clause)
-            joins = False
-        else:
-            groups.append([clause])
-    return groups
 
 
 def _in_order(name: str, terms: Sequence[str]) -> Query | None:
@@ -190,14 +181,7 @@ def _in_order(name: str, terms: Sequence[str]) -> Query | None:
     return Query.term_query(schema.schema(), name, terms[0], index_option="basic") if terms else None
 
 
-def _since(request_filter: RequestFilter) -> Iterator[Query]:
-    """Yield what keeps documents that changed from a moment on, and those of which no moment is known."""
-    if request_filter.since:
-        yield _between(microseconds(request_filter.since), schema.ALWAYS)
-
-
 def _remembered(request_filter: RequestFilter) -> Iterator[Query]:
-    """Yield the queries that select memories by time, project and type, and all other documents."""
     conditions = []
     if request_filter.until:
         conditions.append(
@@ -213,7 +197,6 @@ def _remembered(request_filter: RequestFilter) -> Iterator[Query]:
 
 
 def _held(request_filter: RequestFilter) -> Iterator[Query]:
-    """Yield the queries that select the requested documents, source types, content types and quality."""
     if request_filter.documents:
         yield Query.term_set_query(schema.schema(), schema.DOCUMENT, sorted(it.hex for it in request_filter.documents))
     if request_filter.source_types:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from tantivy import DocAddress, Index, Query, Searcher
@@ -17,6 +17,7 @@ from retrieval.index.bm25 import schema
 from retrieval.index.bm25.folder import About, Folder
 
 _HALF: Final = 2**64
+_ENTRIES: Final = "N, total number of docs"
 #: What a file looks like when it is another one: (inode, time of the last change, size).
 _Look = tuple[int, int, int]
 
@@ -123,16 +124,11 @@ def _view(index: Index, about: About) -> View:
         raise Bm25UnavailableError
     address = found[0][1]
     (position,) = searcher.fast_field_values(schema.POSITION, [address])
-    told = json.loads(query.explain(searcher, address).to_json())
-    return View(searcher, about.language, int(position or 0), int(_told(told, "N, total number of docs")))
-
-
-def _told(explanation: dict[str, Any], what: str) -> float:
-    """Return a number of tantivy's explanation of a score; raise KeyError where it is not there."""
-    waiting = [explanation]
-    while waiting:
-        node = waiting.pop()
-        if node["description"] == what:
-            return float(node["value"])
-        waiting += node.get("details") or []
-    raise KeyError(what)
+    # Only tantivy's explanation of a score states the number of entries that its idf counts.
+    parts = [json.loads(query.explain(searcher, address).to_json())]
+    while parts:
+        part = parts.pop()
+        if part["description"] == _ENTRIES:
+            return View(searcher, about.language, int(position or 0), int(part["value"]))
+        parts += part.get("details") or []
+    raise KeyError(_ENTRIES)

@@ -6,12 +6,16 @@ is in `plain`. `exact` has the names of both as they are written (`retrieval.ind
 """
 
 from functools import cache
+from importlib.resources import files
 from typing import Final
 
 from tantivy import Filter, Index, Schema, SchemaBuilder, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 from retrieval.index.bm25.spelling import MAX_NAME_LENGTH
-from retrieval.index.bm25.stop_words import ENGLISH
+
+#: Those that PostgreSQL's English leaves out.
+ENGLISH: Final = tuple((files("retrieval.index.bm25") / "english_stop_words.txt").read_text(encoding="utf-8").split())
+
 
 #: Raised by one whenever the same chunks would make another index: then it is built again.
 SCHEMA_VERSION: Final = 2

@@ -49,7 +49,6 @@ def humps(text: str) -> list[str]:
 
 
 def _forms(name: str) -> Iterator[str]:
-    """Return a name and the parts of it that may be written alone, each once."""
     if len(name) > MAX_NAME_LENGTH:
         return iter(())
     # The end of a version is none: nobody means 2.3 by 1.2.3.

@@ -12,7 +12,7 @@ from tantivy import Document, Index, IndexWriter
 
 from retrieval.index.bm25 import schema
 from retrieval.index.bm25.spelling import humps, spellings
-from retrieval.index.chunk_texts import ChunkTexts
+from retrieval.index.types import ChunkTexts
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _HALF: Final = 2**64

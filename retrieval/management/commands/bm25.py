@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 from corecube.commands import DatabaseCommand
 from corecube.errors import CoreCubeError
 from retrieval.index.bm25 import follower
-from retrieval.index.bm25.status import bm25_status
+from retrieval.index.bm25.follower import bm25_status
 
 _MIB = 2**20
 

@@ -5,8 +5,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from corecube.commands import DatabaseCommand, connections_named
-from retrieval.index.common_mentions import count_common
-from retrieval.index.graph_writer import fill_graph, forget_graph, graph_status
+from retrieval.index.graph_writer import count_common, fill_graph, forget_graph, graph_status
 
 
 class Command(DatabaseCommand):

@@ -5,7 +5,7 @@ import json
 import pytest
 from asgiref.sync import async_to_sync
 
-from retrieval.index.deleting import delete_all_documents
+from retrieval.index.writer import delete_all_documents
 
 pytestmark = pytest.mark.usefixtures("unhurried")
 

@@ -7,7 +7,7 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from corecube.models import ApiKey, Compartment, Connection, Grant
-from retrieval.index.deleting import delete_all_documents
+from retrieval.index.writer import delete_all_documents
 from retrieval.models import Document, SearchRecord
 
 SEARCH = "/api/v1/search"

@@ -8,11 +8,9 @@ from django.test.utils import CaptureQueriesContext
 
 from corecube.access import scope_for
 from retrieval.graph.spans import key_of, number_of
-from retrieval.index import common_mentions, graph
-from retrieval.index.common_mentions import count_common
-from retrieval.index.deleting import delete_all_documents
-from retrieval.index.graph_writer import fill_graph, forget_graph
-from retrieval.index.writer import delete_documents, refresh_statistics
+from retrieval.index import graph, graph_writer
+from retrieval.index.graph_writer import count_common, fill_graph, forget_graph
+from retrieval.index.writer import delete_all_documents, delete_documents, refresh_statistics
 from retrieval.ingest.completion import update_derived
 from retrieval.ingest.services import stored_counts
 from retrieval.ingest.sync import sync_connection
@@ -41,7 +39,7 @@ def speak_of_it(connection, count):
 @pytest.fixture(autouse=True)
 def from_three_on(monkeypatch):
     """Count what stands in three chunks of a connection, instead of 200."""
-    monkeypatch.setattr(common_mentions, "_MIN_COMMON", 3)
+    monkeypatch.setattr(graph_writer, "_MIN_COMMON", 3)
 
 
 @pytest.fixture

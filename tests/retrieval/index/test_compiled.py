@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from retrieval.index.compiled import CompiledQuery, instance_of
 from retrieval.index.embedding_index import active_row
+from retrieval.index.reading import CompiledQuery, instance_of
 from retrieval.models import EmbeddingIndex, PresetVersion
 
 

@@ -1,6 +1,6 @@
 from corecube.access import ScopeRequest, scope_for
 from retrieval.engine.types import ChunkId, Hit, ScoreType, Term
-from retrieval.index.facts import read_facts
+from retrieval.index.store import read_facts
 from retrieval.models import Chunk
 
 

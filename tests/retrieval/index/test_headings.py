@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import Term
-from retrieval.index.headings import headings_for
+from retrieval.index.recovery import headings_for
 from retrieval.models import Document
 
 DEBT, RENT = Term("debt", 5, 2.0), Term("rent", 9, 1.0)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from retrieval.engine.types import Term
 from retrieval.index import store
 from retrieval.index.lexemes import any_of
-from retrieval.index.reach import Reach, cheapest_reach
+from retrieval.index.statements import Reach, cheapest_reach
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_nothing_else_writes_the_condition():
     written = re.compile(r"ANY\(%\(scope\)s")
     paths = [path for app in ("corecube", "retrieval", "explorer") for path in (ROOT / app).rglob("*")]
     found = {path.name for path in paths if path.suffix in {".py", ".sql"} and written.search(path.read_text())}
-    assert found == {"scope_condition.py"}
+    assert found == {"statements.py"}
 
 
 @pytest.mark.parametrize("path", UPKEEP, ids=name)

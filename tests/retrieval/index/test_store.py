@@ -9,10 +9,10 @@ from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import ChunkId, Term
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import store
+from retrieval.index.filters import metadata_prefilter
 from retrieval.index.lexemes import any_of, quoted
-from retrieval.index.metadata_filter import metadata_prefilter
-from retrieval.index.reach import Reach
 from retrieval.index.reading import read
+from retrieval.index.statements import Reach
 from retrieval.index.store import TextSearch, VectorIndex
 from retrieval.models import Chunk, Document, Embedding
 from retrieval.ranking.blend import idf
@@ -133,7 +133,7 @@ def test_conditions_on_too_much_are_refused(world, alice, monkeypatch):
     many = Condition(tuple(f"name {number}" for number in range(21)), "not empty")
     with pytest.raises(InvalidRequestError, match="at most 20 fields"):
         metadata_prefilter(Conditions((many,)), scope=alice, timeout_seconds=5)
-    monkeypatch.setattr("retrieval.index.metadata_filter._LIMIT", 1)
+    monkeypatch.setattr("retrieval.index.filters._LIMIT", 1)
     with pytest.raises(InvalidRequestError, match="Too many different values to filter by: title"):
         metadata_prefilter(Conditions((Condition(("title",), "is", "x"),)), scope=alice, timeout_seconds=5)
 

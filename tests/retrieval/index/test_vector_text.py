@@ -5,7 +5,7 @@ import pytest
 from django.db import connection
 from pgvector import HalfVector
 
-from retrieval.index.vector_text import vector_text
+from retrieval.index.reading import vector_text
 
 
 def test_every_half_float_is_told_from_every_other():

@@ -7,8 +7,8 @@ from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.errors import SearchTimeoutError
-from retrieval.index.headings import headings_for
 from retrieval.index.lexemes import rarest
+from retrieval.index.recovery import headings_for
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 
 #: Limit of the summed document frequency of the terms that are searched in headings.

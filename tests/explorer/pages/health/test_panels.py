@@ -11,7 +11,7 @@ from corecube.health import DatabaseFacts
 from explorer.pages.health.panels import health_rows, overall, setting_rows, size
 from retrieval.encoders.admission import IngestLoad, Memory
 from retrieval.engine.admission import Admission
-from retrieval.index.bm25.status import Bm25Status
+from retrieval.index.bm25.follower import Bm25Status
 from retrieval.index.outbox import Lag
 from retrieval.models import EmbeddingIndex, Worker
 from retrieval.operations.health import Part, State

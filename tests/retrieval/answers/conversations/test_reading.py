@@ -7,7 +7,7 @@ from corecube.models import Connection, Grant
 from corecube.scope import Sensitivity
 from retrieval.answers.conversations.asking import ask, start
 from retrieval.answers.conversations.reading import ReferenceState, earlier_questions, exchanges_of, turns_of
-from retrieval.index.deleting import delete_all_documents
+from retrieval.index.writer import delete_all_documents
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Message
 

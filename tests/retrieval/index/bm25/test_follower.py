@@ -19,8 +19,8 @@ from tantivy import Occur, Query
 from corecube.models import Connection
 from retrieval.index import outbox
 from retrieval.index.bm25 import follower, schema
+from retrieval.index.bm25.follower import LATE_SECONDS, bm25_status
 from retrieval.index.bm25.reader import Reader
-from retrieval.index.bm25.status import LATE_SECONDS, bm25_status
 from retrieval.index.writer import delete_documents
 from retrieval.ingest.services import delete_connection
 from retrieval.ingest.sync import sync_connection
