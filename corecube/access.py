@@ -135,8 +135,6 @@ def scope_for(
 
 
 class _Grant(NamedTuple):
-    """A grant with its holder."""
-
     compartment_id: int
     clearance: int
     username: str | None
@@ -149,8 +147,6 @@ class _Grant(NamedTuple):
 
 
 class _Connection(NamedTuple):
-    """A connection as the access rule and the engine need it."""
-
     id: int
     slug: str
     name: str
@@ -187,7 +183,6 @@ def _best_grants(user: User) -> dict[int, _Grant]:
 
 
 def _requested_slugs(request: ScopeRequest | None) -> tuple[str, ...]:
-    """Return the slugs of the only connections to read; empty for all."""
     return (*request.include, *request.exclude) if request and request.include else ()
 
 
@@ -236,7 +231,6 @@ def _excluded(connection: _Connection, reason: Exclusion, grant: _Grant | None) 
 
 
 def _key_allows(key: ApiKey, connection: _Connection) -> bool:
-    """Return whether the limits of a key allow a connection."""
     # `for_secret` prefetches the compartments, so there is no query per connection.
     compartments = {compartment.pk for compartment in key.compartments.all()}
     in_compartment = not compartments or connection.compartment_id in compartments
@@ -244,7 +238,6 @@ def _key_allows(key: ApiKey, connection: _Connection) -> bool:
 
 
 def _narrow(scope: AccessScope, request: ScopeRequest, *, reveal: bool) -> AccessScope:
-    """Apply a request's include and exclude lists to a scope."""
     ids = {inclusion.connection.slug: inclusion.connection.id for inclusion in scope.included}
     if not ids.keys() >= {*request.include, *request.exclude}:
         raise UnknownConnectionError

@@ -224,7 +224,6 @@ def _invalid_json(request: HttpRequest, error: HttpError) -> HttpResponse:  # no
 
 
 def _status_response(status: int) -> JsonResponse:
-    """Return the error response for a status without details."""
     if status >= 500:  # noqa: PLR2004 -- HTTP
         message, code = str(CoreCubeError()), CoreCubeError.code
     else:

@@ -51,6 +51,5 @@ class BoundedCheck(Generic[_Result]):
 
 
 def _close_connections() -> None:
-    """Close the database connections of this thread."""
     for connection in connections.all(initialized_only=True):
         connection.close()

@@ -57,7 +57,6 @@ def server_problem(facts: ServerFacts) -> Error | None:
 
 
 def _version_problem(facts: ServerFacts) -> Error | None:
-    """Return the problem with the version of PostgreSQL or pgvector, or None."""
     if facts.major < _MIN_POSTGRESQL:
         return Error(
             f"The server is PostgreSQL {facts.major}; CoreCube requires {_MIN_POSTGRESQL} or newer.", id="corecube.E002"
@@ -76,7 +75,6 @@ def _version_problem(facts: ServerFacts) -> Error | None:
 
 
 def _version(text: str) -> tuple[int, ...]:
-    """Return a version's first two numbers."""
     return tuple(int(part) for part in text.split(".")[:2])
 
 
@@ -109,7 +107,6 @@ def require_server() -> None:
 
 
 def _check(alias: str) -> Error | None:
-    """Return the first problem of a server."""
     try:
         return server_problem(server_facts(alias))
     except psycopg.Error as error:

@@ -8,9 +8,8 @@ from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from corecube import audit
-from corecube.connectors.check import check_source
+from corecube.connectors.check import check_source, config_problems, normal_config
 from corecube.connectors.kinds import KINDS, Secret
-from corecube.connectors.problems import config_problems, normal_config
 from corecube.connectors.types import Capability
 from corecube.database import atomic_change
 from corecube.errors import ConfigError, ConflictError, InvalidRequestError
@@ -181,7 +180,6 @@ def _require_valid(connection: Connection, secrets: Mapping[str, str]) -> None:
 
 
 def _row_problems(connection: Connection) -> dict[str, str]:
-    """Return the problems of all fields but the config."""
     problems = {}
     if connection.slug in RESERVED_SLUGS:
         problems["slug"] = "This slug is reserved."

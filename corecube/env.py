@@ -64,7 +64,6 @@ def files_named() -> frozenset[Path]:
 
 
 def _recorded(name: str, value: _T, *, secret: bool = False) -> _T:
-    """Record the value of a variable and return it."""
     shown = ("set" if value else "not set") if secret else _shown(value)
     if os.environ.get(f"{name}_FILE"):
         origin = Origin.FILE

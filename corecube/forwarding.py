@@ -90,7 +90,6 @@ def forwarded_user(key: ApiKey, token: str) -> User:
 
 
 def _claims(key: ApiKey, token: str) -> dict[str, Any]:
-    """Return the claims of a token with a valid signature, audience and lifetime."""
     try:
         secret = unseal(key.sealed_forwarding_secret, Purpose.FORWARDING)[_NAME]
         claims: dict[str, Any] = jwt.decode(

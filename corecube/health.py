@@ -66,5 +66,4 @@ def pool_figures() -> Mapping[str, int]:
 
 @cache
 def _latest_migrations() -> frozenset[tuple[str, str]]:
-    """Return the app and name of the last migration of each app."""
     return frozenset(MigrationLoader(None).graph.leaf_nodes())

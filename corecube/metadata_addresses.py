@@ -70,7 +70,6 @@ def _on_audit(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _resolves_to_refused(host: str) -> bool:
-    """Return whether a host is, or resolves to, a blocked address."""
     if (address := _parsed(host)) is not None:
         return is_refused(address)
     try:
@@ -94,7 +93,6 @@ def _parsed(host: str) -> Address | None:
 
 
 def _embedded(address: Address) -> Iterator[Address]:
-    """Yield an address and its embedded IPv4 addresses."""
     yield address
     if not isinstance(address, ipaddress.IPv6Address):
         return

@@ -9,7 +9,7 @@ from django.dispatch import receiver
 from django.utils import timezone
 
 from corecube import audit
-from corecube.connectors.folders import remove_folder, state_folder, upload_folder
+from corecube.connectors.setup import remove_folder, state_folder, upload_folder
 from corecube.models import ApiKey, Compartment, Connection, OidcMembership, User
 
 

@@ -58,7 +58,6 @@ _LOG_LEVELS: Final = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
 
 
 def _database() -> dict[str, Any]:
-    """Return the settings of the server in DATABASE_URL, or of the embedded one."""
     url = env_secret("DATABASE_URL")
     settings = _database_at(url) if url else {"ENGINE": "corecube.embedded", "NAME": "corecube"}
     options = {

@@ -6,19 +6,10 @@ from typing import Any, Final
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from corecube.connectors.folders import state_folder, upload_folder
 from corecube.connectors.kinds import KINDS, kind_named
 from corecube.connectors.local_files import command_files, local_files
-from corecube.connectors.setup import SourceSetup
-from corecube.connectors.types import (
-    Capability,
-    Connector,
-    IncrementalConnector,
-    ItemError,
-    ItemProblem,
-    ProbedConnector,
-    SourceItem,
-)
+from corecube.connectors.setup import SourceSetup, state_folder, upload_folder
+from corecube.connectors.types import IncrementalConnector, ProbedConnector
 from corecube.errors import ConfigError
 from corecube.models import Connection
 from corecube.secrets import unseal
@@ -69,18 +60,3 @@ def checked_config(
     """
     unsaved = Connection(kind=kind, slug="unsaved", config=dict(config), command_path=command_path)
     connector_for(unsaved, secrets).check()
-
-
-__all__ = [
-    "CONNECTORS",
-    "Capability",
-    "Connector",
-    "ItemError",
-    "ItemProblem",
-    "ProbedConnector",
-    "SourceItem",
-    "checked_config",
-    "connector_for",
-    "is_incremental",
-    "setup_of",
-]

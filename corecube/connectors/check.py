@@ -1,13 +1,17 @@
-"""Interactive checks of a source, with a time limit and a limit on concurrent checks."""
+"""Checks of a connection: of its source, with limits on time and concurrent checks, and of its config by field."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from threading import BoundedSemaphore, Event, Lock, Thread
-from typing import Final
+from typing import Any, Final
+
+from pydantic import ValidationError
 
 from corecube.connectors import connector_for
+from corecube.connectors.kinds import kind_named
+from corecube.connectors.setup import FieldError
 from corecube.connectors.types import Capability, ProbedConnector
-from corecube.errors import CoreCubeError
+from corecube.errors import ConfigError, CoreCubeError
 from corecube.models import Connection
 
 logger = logging.getLogger(__name__)
@@ -17,6 +21,31 @@ CHECK_SECONDS: Final = 20.0
 STEPS: Final = ("reach", "authenticate", "list", "read")
 _MAX_AT_ONCE: Final = 4
 _slots = BoundedSemaphore(_MAX_AT_ONCE)
+#: Messages by pydantic's type of error; other types use pydantic's message.
+_MESSAGES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
+    "missing": lambda _: "This field is required.",
+    "extra_forbidden": lambda _: "This field does not exist.",
+    "greater_than_equal": lambda limit: f"It must be at least {_figure(limit['ge'])}.",
+    "greater_than": lambda limit: f"It must be more than {_figure(limit['gt'])}.",
+    "less_than_equal": lambda limit: f"It must be at most {_figure(limit['le'])}.",
+    "less_than": lambda limit: f"It must be less than {_figure(limit['lt'])}.",
+    "string_too_short": lambda limit: f"It needs at least {limit['min_length']} characters.",
+    "string_too_long": lambda limit: f"It has more than {limit['max_length']} characters.",
+    "string_pattern_mismatch": lambda _: "It contains an invalid character.",
+    "too_short": lambda limit: f"It needs at least {limit['min_length']} line.",
+    "too_long": lambda limit: f"It has more than {limit['max_length']} lines.",
+    "literal_error": lambda limit: f"It must be {limit['expected']}.",
+    "int_type": lambda _: "It must be a whole number.",
+    "int_parsing": lambda _: "It must be a whole number.",
+    "int_from_float": lambda _: "It must be a whole number.",
+    "float_type": lambda _: "It must be a number.",
+    "float_parsing": lambda _: "It must be a number.",
+    "bool_type": lambda _: "It must be true or false.",
+    "bool_parsing": lambda _: "It must be true or false.",
+    "tuple_type": lambda _: "It must be a list.",
+    "string_type": lambda _: "It must be text.",
+    "ip_any_network": lambda _: "It is not a network. Write it as 10.20.0.0/16.",
+}
 
 
 def check_source(
@@ -78,3 +107,37 @@ class _Check:
     def _next(self) -> str:
         checked = {capability.name for capability in self._found}
         return next((step for step in STEPS if step not in checked), STEPS[-1])
+
+
+def config_problems(connection: Connection, secrets: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the problems of a connection's kind, config and secrets by field, without contacting the source.
+
+    The key of a problem without a field is empty. No message contains a secret. `secrets` replace the stored ones.
+    """
+    try:
+        kind_named(connection.kind).model().model_validate(connection.config)
+        connector_for(connection, secrets)
+    except ValidationError as error:
+        found: dict[str, str] = {}
+        for detail in error.errors(include_input=False, include_url=False):
+            place = detail["loc"]
+            field = str(place[0]) if place else ""
+            lines = [f"Line {part + 1}: " for part in place[1:2] if isinstance(part, int)]
+            message = _MESSAGES.get(detail["type"])
+            text = message(detail.get("ctx", {})) if message else f"{detail['msg']}."
+            found.setdefault(field, "".join(lines) + text)
+        return found
+    except FieldError as error:
+        return {error.field: str(error)}
+    except ConfigError as error:
+        return {"": str(error)}
+    return {}
+
+
+def normal_config(kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a valid config in its stored form: JSON without default values."""
+    return kind_named(kind).model().model_validate(dict(config)).model_dump(mode="json", exclude_defaults=True)
+
+
+def _figure(number: float) -> str:
+    return f"{int(number):,}" if number == int(number) else str(number)

@@ -20,8 +20,6 @@ from corecube.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """An entry of a listed folder."""
-
     path: Path
     is_folder: bool
     is_link: bool
@@ -179,7 +177,6 @@ class FolderConnector:
                 yield result
 
     def _folder(self, folder: Path) -> "list[_Found]":
-        """Return a folder's entries, last first, or the problem of a folder that cannot be listed."""
         try:
             return self._contents(folder, os.O_DIRECTORY | os.O_NOFOLLOW) or []
         except OSError as error:
@@ -262,7 +259,6 @@ def _open_no_link(path: str, flags: int) -> int:
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Return whether an entry is a folder; False if that is unknown."""
     try:
         return entry.is_dir(follow_symlinks=False)
     except OSError:

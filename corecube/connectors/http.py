@@ -15,10 +15,9 @@ from urllib.parse import urljoin, urlsplit
 
 import httpcore2
 
-from corecube.connectors.network import AddressGuard, Deadline, GuardedBackend
+from corecube.connectors.network import AddressGuard, Deadline, GuardedBackend, checked_url, origin
 from corecube.connectors.setup import too_large
 from corecube.connectors.types import ItemError
-from corecube.connectors.urls import checked_url, origin
 from corecube.version import VERSION
 
 USER_AGENT: Final = f"CoreCube/{VERSION}"
@@ -61,11 +60,6 @@ class Response:
     def media_type(self) -> str:
         """The content type without its parameters, in lower case."""
         return media_type_of(self.headers)
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether a retry may help."""
-        return self.status in _BUSY
 
     @property
     def is_redirect(self) -> bool:
@@ -151,7 +145,7 @@ class HttpClient(AbstractContextManager["HttpClient"]):
             requested = retry_after(response.headers) if response else None
             jitter = self.uniform(0, self.limits.backoff_seconds * 2 ** (attempt - 1))
             wait = jitter if requested is None else requested + jitter / 4
-            if (response and not response.is_busy) or self.clock() + wait >= ends:
+            if (response and response.status not in _BUSY) or self.clock() + wait >= ends:
                 return response or self._get_once(url, options)
             self.sleep(wait)
         return self._get_once(url, options)
@@ -166,7 +160,6 @@ class HttpClient(AbstractContextManager["HttpClient"]):
             return None
 
     def _get_once(self, url: str, options: RequestOptions) -> Response:
-        """Send a request and follow its redirects."""
         self._deadline.start(self.limits.request_seconds)
         for _ in range(self.limits.redirects + 1):
             response = self._send(url, options)

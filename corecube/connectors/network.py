@@ -1,4 +1,4 @@
-"""Network connections to checked addresses, with a deadline for each request.
+"""Strict parsing of URLs, and network connections to checked addresses, with a deadline for each request.
 
 A name is resolved once, each of its addresses is checked, and the connection is made to a checked address. A name
 therefore cannot resolve to one machine during the check and to another one afterwards (DNS rebinding).
@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
+from urllib.parse import urlsplit, urlunsplit
 
 import httpcore2
 
@@ -22,6 +23,7 @@ Resolve: TypeAlias = Callable[[str, int], Sequence[str]]
 
 #: IPv6 addresses that contain an IPv4 address behind a translator (RFC 6052).
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
 def resolve(host: str, port: int) -> list[str]:
@@ -154,3 +156,40 @@ class _Stream(httpcore2.NetworkStream):
 
     def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 -- httpcore's signature
         return self.inner.get_extra_info(info)
+
+
+def checked_url(url: str) -> str:
+    """Return an http or https address without its fragment and with its host in ASCII.
+
+    Raises ItemError "bad_address" for anything else and for an address with a user or a password,
+    "private_address" for a link-local or metadata address.
+    """
+    try:
+        parts = urlsplit(url)
+        is_ipv6 = ":" in (parts.hostname or "")
+        host = f"[{parts.hostname}]" if is_ipv6 else (parts.hostname or "").encode("idna").decode()
+        port = parts.port
+    except (ValueError, UnicodeError) as error:
+        raise ItemError("bad_address", "The address is invalid.") from error
+    if parts.scheme not in _DEFAULT_PORTS or not host:
+        raise ItemError("bad_address", "The address must begin with http:// or https://.")
+    if parts.username is not None or parts.password is not None:
+        raise ItemError("bad_address", "The address must not contain a user or a password.")
+    if names_refused(host):
+        raise ItemError("private_address", REFUSAL)
+    place = host if port in {None, _DEFAULT_PORTS[parts.scheme]} else f"{host}:{port}"
+    return urlunsplit((parts.scheme, place, _printable(parts.path or "/"), _printable(parts.query), ""))
+
+
+def origin(url: str) -> str:
+    """Return scheme, host and port of an address."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _printable(text: str) -> str:
+    """Return a path or query with all characters outside printable ASCII percent-encoded."""
+    return "".join(
+        char if "!" <= char <= "~" else "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "replace"))
+        for char in text
+    )

@@ -2,7 +2,7 @@
 
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,9 +18,9 @@ from pydantic import Field
 
 from corecube.connectors.globs import Globs
 from corecube.connectors.http import USER_AGENT
+from corecube.connectors.network import checked_url
 from corecube.connectors.setup import FieldError, SourceConfig, SourceSetup, too_large
 from corecube.connectors.types import Capability, ItemError, ItemProblem, SourceItem, require
-from corecube.connectors.urls import checked_url
 from corecube.errors import UnavailableError
 
 #: Storage classes whose objects must be restored before they can be read.
@@ -111,20 +111,17 @@ class S3Connector:
         try:
             answer = self._client.get_object(Bucket=self.config.bucket, Key=item.locator)
             with closing(answer["Body"]) as body:
-                return self._read(body.iter_chunks(_BLOCK))
+                content, ends = bytearray(), time.monotonic() + _READ_SECONDS
+                for block in body.iter_chunks(_BLOCK):
+                    content += block
+                    if len(content) > self.max_bytes:
+                        raise too_large(len(content), self.max_bytes)
+                    if time.monotonic() > ends:
+                        raise ItemError("timeout", f"The object took longer than {_READ_SECONDS} seconds.")
+                return bytes(content)
         except (ClientError, BotoCoreError) as error:
             reason = "unavailable" if _is_temporary(error) else "unreadable"
             raise ItemError(reason, f"The object cannot be read: {_label(error)}.") from error
-
-    def _read(self, blocks: Iterable[bytes]) -> bytes:
-        content, ends = bytearray(), time.monotonic() + _READ_SECONDS
-        for block in blocks:
-            content += block
-            if len(content) > self.max_bytes:
-                raise too_large(len(content), self.max_bytes)
-            if time.monotonic() > ends:
-                raise ItemError("timeout", f"The object took longer than {_READ_SECONDS} seconds.")
-        return bytes(content)
 
     @cached_property
     def _client(self) -> Any:  # noqa: ANN401 -- botocore makes its clients' classes at run time
@@ -197,7 +194,6 @@ def _failed_listing(error: Exception) -> Iterator[Capability]:
 
 
 def _code(error: Exception) -> str:
-    """Return the service's error code, empty if the service did not answer."""
     return str(error.response.get("Error", {}).get("Code", "")) if isinstance(error, ClientError) else ""
 
 

@@ -1,16 +1,25 @@
-"""Inputs of a connector: its validated config, its secrets and its limits."""
+"""Inputs of a connector: its validated config, its secrets and its limits, and the connection's folders on disk.
 
+A folder's name is the connection's number: no later connection gets it, unlike the slug.
+"""
+
+import logging
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from django.conf import settings
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from corecube.connectors.globs import Globs
 from corecube.connectors.local_files import NO_FILES, LocalFiles
 from corecube.connectors.types import ItemError
 from corecube.errors import ConfigError
+from corecube.models import Connection
+
+logger = logging.getLogger(__name__)
 
 
 class FieldError(ConfigError):
@@ -86,3 +95,25 @@ class SourceSetup:
 def too_large(size: int, limit: int) -> ItemError:
     """Return the error of an item that exceeds the limit; both in bytes."""
     return ItemError("too_large", f"The file has {size / 2**20:.1f} MB; the maximum is {limit / 2**20:.1f} MB.")
+
+
+def upload_folder(connection: Connection) -> Path:
+    """Return the folder of a connection's uploads; it is created with the first upload."""
+    folder: Path = settings.CORECUBE_UPLOADS_DIR / str(connection.pk)
+    return folder
+
+
+def state_folder(connection: Connection) -> Path:
+    """Return the folder of a connector's stored state (repository copy, crawled pages); the connector creates it."""
+    folder: Path = settings.CORECUBE_SOURCES_DIR / str(connection.pk)
+    return folder
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a connection's folder. If that fails, it is logged; no other connection reads the folder."""
+    try:
+        shutil.rmtree(folder)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        logger.warning("connection_folder.removal_failed folder=%s error=%s", folder, error.strerror)

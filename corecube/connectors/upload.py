@@ -10,8 +10,7 @@ from django.conf import settings
 from pydantic import ConfigDict
 
 from corecube.connectors.folder import FolderConnector
-from corecube.connectors.folders import upload_folder
-from corecube.connectors.setup import SourceConfig, SourceSetup
+from corecube.connectors.setup import SourceConfig, SourceSetup, upload_folder
 from corecube.connectors.types import ItemError, ItemProblem, SourceItem
 from corecube.errors import ConfigError
 from corecube.models import Connection

@@ -62,7 +62,6 @@ def drop_reused_pid(data_dir: Path) -> None:
 
 
 def _is_alive(pid: int) -> bool:
-    """Return whether any process has this PID."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -130,7 +130,6 @@ def log_path(data_dir: Path) -> Path:
 
 
 def _use(data_dir: Path) -> EmbeddedServer:
-    """Become a user of the server, and return it."""
     try:
         users = open_lock(_lock_path(data_dir, "users"))
     except OSError as error:
@@ -176,7 +175,6 @@ def _find_or_start(data_dir: Path, users: int, account: pwd.struct_passwd) -> Em
 
 
 def _accepting(data_dir: Path) -> Postmaster | None:
-    """Return the server if it accepts connections."""
     found = read_postmaster(data_dir)
     return found if found and found.accepts() else None
 

@@ -44,7 +44,6 @@ def _watch(is_over: Event) -> None:
 
 
 def _is_available(*, was_available: bool) -> bool:
-    """Return whether the database is available; log the first failure."""
     try:
         connection.ensure_connection()
     except Error as error:

@@ -12,7 +12,7 @@ import numpy as np
 from django.utils.text import slugify
 
 from corecube.access import Principal
-from corecube.connectors import ItemProblem, SourceItem
+from corecube.connectors.types import ItemProblem, SourceItem
 from corecube.models import Compartment, Connection, Grant, User
 from corecube.sanitise import storable
 from corecube.scope import Sensitivity

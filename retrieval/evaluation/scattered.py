@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Final
 
 from corecube.access import ScopeRequest
-from corecube.connectors import ItemProblem, SourceItem
+from corecube.connectors.types import ItemProblem, SourceItem
 from corecube.models import Connection
 from corecube.sanitise import storable
 from retrieval.evaluation.corpus import EVALUATION, prepare_document, synced

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import Error
 
-from corecube.connectors import ItemProblem, SourceItem
+from corecube.connectors.types import ItemProblem, SourceItem
 from corecube.errors import UnknownConnectionError
 from retrieval.ingest.prepared_document import fingerprint, version_mark
 from retrieval.ingest.problems import reason_of

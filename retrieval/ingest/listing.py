@@ -15,8 +15,7 @@ from django.db import transaction
 from django.db.models import F, Sum
 from django.utils import timezone
 
-from corecube.connectors import ItemProblem, SourceItem
-from corecube.connectors.types import IncrementalConnector, ItemGone
+from corecube.connectors.types import IncrementalConnector, ItemGone, ItemProblem, SourceItem
 from corecube.connectors.upload import UploadConnector
 from corecube.models import AuditEvent, Connection
 from corecube.sanitise import storable

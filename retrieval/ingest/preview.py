@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
 
-from corecube.connectors import ItemError, ItemProblem
-from corecube.connectors.types import Connector
+from corecube.connectors.types import Connector, ItemError, ItemProblem
 from retrieval.errors import IngestError
 from retrieval.ingest.parsing import prepare_limited
 from retrieval.ingest.preparation import Preparation, PreparedText

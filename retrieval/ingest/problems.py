@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from django.db.models import QuerySet
 
-from corecube.connectors import ItemError
+from corecube.connectors.types import ItemError
 from retrieval.errors import EncoderError, IngestError
 from retrieval.ingest.reasons import PERMANENT
 from retrieval.ingest.sandbox.process import ParserStartError

@@ -10,8 +10,8 @@ from typing import Any, Final
 from django.conf import settings
 from django.utils import timezone
 
-from corecube.connectors import SourceItem, connector_for
-from corecube.connectors.types import Connector
+from corecube.connectors import connector_for
+from corecube.connectors.types import Connector, SourceItem
 from corecube.models import Connection
 from retrieval.graph.addresses import Place
 from retrieval.index import active

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db import DatabaseError, Error, transaction
 
-from corecube.connectors import SourceItem
+from corecube.connectors.types import SourceItem
 from corecube.errors import UnknownConnectionError
 from retrieval.errors import EncoderError, ModelMissingError
 from retrieval.ingest import claims

@@ -13,11 +13,10 @@ from django.core.exceptions import ImproperlyConfigured
 
 from corecube.connectors.git.clients import GuardedGitClient, Meter
 from corecube.connectors.http import HttpClient, HttpLimits
-from corecube.connectors.network import AddressGuard
+from corecube.connectors.network import AddressGuard, checked_url
 from corecube.connectors.s3 import S3Connector
 from corecube.connectors.setup import SourceSetup
 from corecube.connectors.types import ItemError
-from corecube.connectors.urls import checked_url
 from corecube.env import env_url
 from corecube.metadata_addresses import is_refused, names_refused
 from corecube.oidc.fetch import get_json, post_form

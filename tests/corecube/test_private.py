@@ -20,7 +20,7 @@ _USE = """
 import io, django
 django.setup()
 from django.core.management import call_command
-from corecube.connectors.folders import state_folder
+from corecube.connectors.setup import state_folder
 from corecube.connectors.upload import save_upload
 from corecube.models import Compartment, Connection
 from retrieval.index.bm25.follower import follow

@@ -12,12 +12,11 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from corecube.connectors.confluence.api import ConfluenceApi, credentials
-from corecube.connectors.confluence.responses import Content, ContentWithBody
+from corecube.connectors.confluence.api import ConfluenceApi, Content, ContentWithBody, credentials
 from corecube.connectors.globs import Globs
+from corecube.connectors.network import checked_url
 from corecube.connectors.setup import FieldError, SourceConfig, SourceSetup, too_large
 from corecube.connectors.types import Capability, ItemError, ItemGone, ItemProblem, SourceItem, require
-from corecube.connectors.urls import checked_url
 from corecube.errors import ConfigError, UnavailableError
 
 #: CQL compares minutes in the user's time zone, which the API does not return: up to 12 hours behind UTC.
@@ -152,7 +151,12 @@ class ConfluenceConnector:
             texts = [text for text in self.api.search(f"{self._texts(key)}{only}") if text.type in _TEXTS]
             query = f'space = "{key}" and type = "attachment"{only}'
             files = list(self.api.search(query)) if self.config.attachments else []
-            parents = self._other_parents(files, texts)
+            listed = {text.id for text in texts}
+            ids = sorted({file.container.id for file in files if file.container} - listed)
+            parents: list[Content] = []
+            for start in range(0, len(ids), _IDS_PER_QUERY):
+                numbers = ", ".join(number for number in ids[start : start + _IDS_PER_QUERY] if number.isdigit())
+                parents += self.api.search(f"id in ({numbers})") if numbers else ()
             self._restricted.update({text.id: text.is_restricted for text in (*texts, *parents)})
             return list(self._space(key, texts, files, parents)), [it.id for it in (*texts, *files)]
 
@@ -165,16 +169,6 @@ class ConfluenceConnector:
     def _texts(self, key: str) -> str:
         kinds = 'type in ("page", "blogpost")' if self.config.blog_posts else 'type = "page"'
         return f'space = "{key}" and {kinds}'
-
-    def _other_parents(self, files: Sequence[Content], texts: Sequence[Content]) -> list[Content]:
-        """Return the pages of attachments that are not among the listed pages."""
-        listed = {text.id for text in texts}
-        ids = sorted({file.container.id for file in files if file.container} - listed)
-        found: list[Content] = []
-        for start in range(0, len(ids), _IDS_PER_QUERY):
-            numbers = ", ".join(number for number in ids[start : start + _IDS_PER_QUERY] if number.isdigit())
-            found += self.api.search(f"id in ({numbers})") if numbers else ()
-        return found
 
     def _space(
         self, key: str, texts: Sequence[Content], files: Sequence[Content], parents: Sequence[Content]
@@ -235,12 +229,10 @@ class ConfluenceConnector:
         )
 
     def _link(self, content: Content) -> str:
-        """Return a content's address for users, empty without one."""
         return f"{self.api.base}/{content.links.webui.lstrip('/')}" if content.links.webui else ""
 
 
 def _excluded_id(key: str) -> str:
-    """Return the id of the problem that counts a space's excluded contents."""
     return f"restricted/{key}"
 
 

@@ -17,10 +17,9 @@ from dulwich.repo import Repo
 
 from corecube.connectors.http import USER_AGENT
 from corecube.connectors.local_files import LocalFiles
-from corecube.connectors.network import AddressGuard, Deadline, GuardedBackend
+from corecube.connectors.network import AddressGuard, Deadline, GuardedBackend, checked_url, origin
 from corecube.connectors.setup import too_large
 from corecube.connectors.types import ItemError
-from corecube.connectors.urls import checked_url, origin
 from corecube.errors import ConfigError
 
 _TIMEOUT: Final = "Fetching the repository exceeded the time limit."

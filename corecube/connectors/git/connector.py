@@ -6,7 +6,6 @@ import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Final, Self
 from urllib.parse import quote, unquote, urlsplit
@@ -18,12 +17,11 @@ from dulwich.repo import Repo
 from pydantic import Field
 
 from corecube.connectors.git.clients import CONTROL, GuardedGitClient, GuardedLocalClient, Meter
-from corecube.connectors.git.dates import Dates
-from corecube.connectors.git.mirror import Mirror, Remote
+from corecube.connectors.git.mirror import Dates, Mirror, Remote
 from corecube.connectors.globs import Globs
+from corecube.connectors.network import checked_url
 from corecube.connectors.setup import FieldError, SourceConfig, SourceSetup, too_large
 from corecube.connectors.types import Capability, ItemError, ItemProblem, SourceItem, require
-from corecube.connectors.urls import checked_url
 from corecube.errors import ConfigError, CoreCubeError, UnavailableError
 
 _LFS: Final = b"version https://git-lfs.github.com/spec/"
@@ -116,8 +114,10 @@ class GitConnector:
                 path = entry.path.decode("utf-8", "backslashreplace")
                 is_hidden = any(part.startswith(".") for part in path.split("/"))
                 if not is_hidden and self.globs.includes(path):
-                    link = self._address(path, branch, commit)
-                    yield _problem(entry, path) or _item(entry, path, link, dates.get(entry.path))
+                    link, blob = self._address(path, branch, commit), entry.sha.decode()
+                    yield _problem(entry, path) or SourceItem(
+                        path, path, link, blob, dates.get(entry.path), version=blob
+                    )
 
     def read(self, item: SourceItem) -> bytes:
         """Return a file's bytes; raise ItemError if it is too large, in Git LFS or deleted."""
@@ -158,7 +158,6 @@ class GitConnector:
 
 
 def _is_branch_name(text: str) -> bool:
-    """Return whether git accepts a text as a branch name."""
     is_allowed = _BRANCH.fullmatch(text) is not None and not text.endswith(".lock")
     return is_allowed and not any(part in text for part in _NOT_IN_BRANCHES)
 
@@ -193,14 +192,8 @@ def _link(config: GitConfig) -> str:
 
 
 def _problem(entry: TreeEntry, path: str) -> ItemProblem | None:
-    """Return the problem of an entry that is not a file, None for a file."""
     if S_ISGITLINK(entry.mode):
         return ItemProblem(path, "submodule", "A submodule is another repository. Add a separate connection for it.")
     if stat.S_ISLNK(entry.mode):
         return ItemProblem(path, "symlink", "Links are not followed.")
     return None
-
-
-def _item(entry: TreeEntry, path: str, link: str, modified_at: datetime | None) -> SourceItem:
-    blob = entry.sha.decode()
-    return SourceItem(path, path, link, blob, modified_at, version=blob)

@@ -9,9 +9,8 @@ from corecube.connectors.globs import Globs
 from corecube.connectors.http import HttpClient, RequestOptions, Response, media_type_of
 from corecube.connectors.types import ItemError, ItemProblem
 from corecube.connectors.web.links import CrawlBounds, normalised, path_of
-from corecube.connectors.web.page import HTML_TYPES, facts_of
+from corecube.connectors.web.page import HTML_TYPES, MAX_BYTES, addresses, facts_of, read_sitemap
 from corecube.connectors.web.robots import Robots
-from corecube.connectors.web.sitemap import MAX_BYTES, read_sitemap
 from corecube.connectors.web.store import CrawlStore, Page, digest_of
 from corecube.errors import ConfigError, UnavailableError
 
@@ -109,7 +108,10 @@ class Crawl:
     def _visit(self, url: str, depth: int) -> Iterator[Page | ItemProblem]:
         known = self.store.page(url)
         try:
-            response = self._fetch(url, known)
+            self.client.sleep(max(self.plan.delay_seconds, self.robots.delay_seconds(url)) if self._visits > 1 else 0)
+            validators = {"If-None-Match": known.etag, "If-Modified-Since": known.last_modified} if known else {}
+            headers = {name: it for name, it in validators.items() if it}
+            response = self.client.get(url, RequestOptions(headers=headers, follow=False, wants_body=self._wants_body))
         except ItemError as error:
             yield self._failed(url, error.reason, str(error), known)
             return
@@ -130,18 +132,10 @@ class Crawl:
             reason = "refused" if status in _REFUSED else "unavailable"
             yield self._failed(url, reason, f"The server answers with status {status}.", known)
 
-    def _fetch(self, url: str, known: Page | None) -> Response:
-        """Return the response for an address, after the crawl delay."""
-        self.client.sleep(max(self.plan.delay_seconds, self.robots.delay_seconds(url)) if self._visits > 1 else 0)
-        validators = {"If-None-Match": known.etag, "If-Modified-Since": known.last_modified} if known else {}
-        headers = {name: it for name, it in validators.items() if it}
-        return self.client.get(url, RequestOptions(headers=headers, follow=False, wants_body=self._wants_body))
-
     def _wants_body(self, status: int, headers: Mapping[str, str]) -> bool:
         return status == _OK and media_type_of(headers) in self.plan.media_types
 
     def _store_page(self, response: Response, known: Page | None) -> Page:
-        """Store a response as a page and return the page."""
         is_html = response.media_type in HTML_TYPES
         facts = facts_of(response.url, response.body, response.headers, is_html=is_html)
         page = Page(
@@ -188,7 +182,6 @@ class Crawl:
             self._first_problem = self._first_problem or f"{url} redirects to another site: {target}."
 
     def _may_visit(self, url: str) -> bool:
-        """Return whether an address is within the crawl and allowed by robots.txt."""
         is_excluded = not self.bounds.contains(url) or self.globs.excludes(path_of(url))
         if is_excluded or not self.bounds.may_be_document(url):
             return False
@@ -214,7 +207,7 @@ class Crawl:
         """Queue the pages of the sitemaps after the start pages."""
         waiting = deque(self.plan.sitemaps)
         if self.plan.use_sitemaps:
-            waiting.extend(_valid(it for url in self.plan.start for it in self.robots.sitemaps(url)))
+            waiting.extend(addresses(it for url in self.plan.start for it in self.robots.sitemaps(url)))
         read: set[str] = set()
         while waiting and len(read) < _MAX_SITEMAPS:
             url = waiting.popleft()
@@ -237,11 +230,3 @@ class Crawl:
             reason = "gone" if response.status in _GONE else "unavailable"
             raise ItemError(reason, f"The server answers with status {response.status}.")
         return response.body
-
-
-def _valid(addresses: Iterator[str]) -> Iterator[str]:
-    for address in addresses:
-        try:
-            yield normalised(address)
-        except ItemError:
-            continue

@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 from typing import Final
 from urllib.parse import parse_qsl, quote, unquote_to_bytes, urlencode, urljoin, urlsplit, urlunsplit
 
+from corecube.connectors.network import checked_url
 from corecube.connectors.types import ItemError
-from corecube.connectors.urls import checked_url
 
 #: Parameters that track a visitor or a session and do not change the page.
 _TRACKING: Final = re.compile(

@@ -7,8 +7,8 @@ from typing import Final
 from protego import Protego
 
 from corecube.connectors.http import USER_AGENT, Response
+from corecube.connectors.network import origin
 from corecube.connectors.types import ItemError
-from corecube.connectors.urls import origin
 
 #: The rest of a larger robots.txt is ignored.
 _MAX_BYTES: Final = 500 * 1024

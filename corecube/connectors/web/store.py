@@ -69,7 +69,11 @@ class CrawlStore:
     def page(self, url: str) -> Page | None:
         """Return a stored page, None for an unknown one."""
         row = self._run("SELECT facts FROM page WHERE url = ?", url).fetchone()
-        return _loaded(row[0]) if row else None
+        if not row:
+            return None
+        facts = json.loads(row[0])
+        when, links = facts.pop("modified_at"), tuple(facts.pop("links"))
+        return Page(**facts, modified_at=datetime.fromisoformat(when) if when else None, links=links)
 
     def add(self, page: Page, content: bytes) -> None:
         """Store a page; its body stays on disk until the next crawl starts."""
@@ -119,10 +123,3 @@ class CrawlStore:
 def digest_of(content: bytes) -> str:
     """Return the SHA-256 of a body as hexadecimal digits."""
     return hashlib.sha256(content).hexdigest()
-
-
-def _loaded(text: str) -> Page:
-    facts = json.loads(text)
-    when = facts.pop("modified_at")
-    links = tuple(facts.pop("links"))
-    return Page(**facts, modified_at=datetime.fromisoformat(when) if when else None, links=links)

@@ -8,8 +8,8 @@ from django.conf import settings
 from tqdm import tqdm
 
 from corecube.commands import DatabaseCommand
-from corecube.connectors import ItemProblem
 from corecube.connectors.folder import FolderConnector
+from corecube.connectors.types import ItemProblem
 from retrieval.index import active
 from retrieval.ingest.preparation import Preparation
 from retrieval.ingest.preview import PreviewedFile, preview, summaries

@@ -10,10 +10,9 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
-from corecube.connectors import ItemError, ItemProblem, SourceItem
-from corecube.connectors.confluence import ConfluenceConnector
+from corecube.connectors.confluence.connector import ConfluenceConnector
 from corecube.connectors.setup import SourceSetup
-from corecube.connectors.types import ItemGone
+from corecube.connectors.types import ItemError, ItemGone, ItemProblem, SourceItem
 from corecube.errors import ConfigError, UnavailableError
 
 TOKEN = "s3cr3t-token"

@@ -5,10 +5,9 @@ import json
 import pytest
 from dulwich.repo import Repo
 
-from corecube.connectors import CONNECTORS, Capability, checked_config, connector_for
-from corecube.connectors.folders import remove_folder, state_folder
-from corecube.connectors.setup import SourceConfig, SourceSetup
-from corecube.connectors.types import require
+from corecube.connectors import CONNECTORS, checked_config, connector_for
+from corecube.connectors.setup import SourceConfig, SourceSetup, remove_folder, state_folder
+from corecube.connectors.types import Capability, require
 from corecube.errors import ConfigError
 from corecube.models import Compartment, Connection
 from corecube.secrets import seal

@@ -3,9 +3,10 @@ import subprocess
 
 import pytest
 
-from corecube.connectors import ItemError, ItemProblem, SourceItem, checked_config, connector_for
+from corecube.connectors import checked_config, connector_for
 from corecube.connectors.folder import FolderConnector
 from corecube.connectors.globs import Globs
+from corecube.connectors.types import ItemError, ItemProblem, SourceItem
 from corecube.errors import ConfigError
 from corecube.models import Connection
 

@@ -15,10 +15,10 @@ from dulwich.repo import Repo
 from dulwich.server import DictBackend
 from dulwich.web import make_wsgi_chain
 
-from corecube.connectors import ItemError, ItemProblem, SourceItem
-from corecube.connectors.git import GitConnector
+from corecube.connectors.git.connector import GitConnector
 from corecube.connectors.local_files import NO_FILES, LocalFiles
 from corecube.connectors.setup import SourceSetup
+from corecube.connectors.types import ItemError, ItemProblem, SourceItem
 from corecube.errors import ConfigError, UnavailableError
 
 TOKEN = "hush-hush"

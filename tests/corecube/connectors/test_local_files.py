@@ -11,9 +11,9 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from corecube import env
-from corecube.connectors import SourceItem, connector_for
+from corecube.connectors import connector_for
 from corecube.connectors.local_files import command_files
-from corecube.connectors.types import ItemError
+from corecube.connectors.types import ItemError, SourceItem
 from corecube.defaults import folder_roots
 from corecube.env import env_folders
 from corecube.errors import ConfigError

@@ -9,9 +9,9 @@ from moto.core import DEFAULT_ACCOUNT_ID
 from moto.s3.models import s3_backends
 from moto.server import ThreadedMotoServer
 
-from corecube.connectors import ItemError, ItemProblem, SourceItem
 from corecube.connectors.s3 import S3Connector
 from corecube.connectors.setup import SourceSetup
+from corecube.connectors.types import ItemError, ItemProblem, SourceItem
 from corecube.errors import ConfigError, UnavailableError
 
 KEYS = {"access_key": "AKIATESTTEST", "secret_key": "not-so-secret"}

@@ -2,8 +2,9 @@ import io
 
 import pytest
 
-from corecube.connectors import ItemError, checked_config, connector_for
-from corecube.connectors.folders import remove_folder, upload_folder
+from corecube.connectors import checked_config, connector_for
+from corecube.connectors.setup import remove_folder, upload_folder
+from corecube.connectors.types import ItemError
 from corecube.connectors.upload import save_upload
 from corecube.models import Compartment, Connection
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from corecube.connectors import ItemError, ItemProblem, SourceItem
 from corecube.connectors.setup import SourceSetup
-from corecube.connectors.web import WebConnector
+from corecube.connectors.types import ItemError, ItemProblem, SourceItem
+from corecube.connectors.web.connector import WebConnector
 from corecube.errors import ConfigError, UnavailableError
 
 HTML = "text/html; charset=utf-8"

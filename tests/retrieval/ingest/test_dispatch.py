@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
-from corecube.connectors import ItemError, SourceItem
+from corecube.connectors.types import ItemError, SourceItem
 from corecube.models import Compartment, Connection
 from corecube.secrets import seal
 from retrieval.encoders.protocol import Batching

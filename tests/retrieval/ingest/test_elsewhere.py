@@ -5,8 +5,9 @@ import shutil
 
 import pytest
 
-from corecube.connectors import ItemError, connector_for
-from corecube.connectors.folders import upload_folder
+from corecube.connectors import connector_for
+from corecube.connectors.setup import upload_folder
+from corecube.connectors.types import ItemError
 from corecube.errors import ConfigError
 from corecube.models import Connection
 from retrieval.ingest.dispatch import work_until_idle

@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from corecube.connectors import SourceItem
+from corecube.connectors.types import SourceItem
 from retrieval.ingest.preparation import Preparation, prepare_text
 from retrieval.ingest.prepared_document import PreparedDocument, modified_at
 from retrieval.text.document import Block, BlockKind, Hyperlink, ParsedDocument

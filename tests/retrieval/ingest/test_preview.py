@@ -1,8 +1,8 @@
 import pytest
 from django.core.management import CommandError, call_command
 
-from corecube.connectors import ItemProblem
 from corecube.connectors.folder import FolderConnector
+from corecube.connectors.types import ItemProblem
 from retrieval.ingest.preparation import Preparation, prepare_raw
 from retrieval.ingest.preview import PreviewedFile, preview, summaries
 from retrieval.models import Document

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
-from corecube.connectors import ItemError, ItemProblem, SourceItem
+from corecube.connectors.types import ItemError, ItemProblem, SourceItem
 from explorer.pages.connections.panels import connection_rows
 from retrieval.errors import EncoderError
 from retrieval.ingest import tasks

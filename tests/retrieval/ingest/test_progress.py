@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
-from corecube.connectors import SourceItem
+from corecube.connectors.types import SourceItem
 from corecube.models import Compartment, Connection
 from explorer.pages.connections.jobs import sync_row
 from retrieval.encoders.protocol import Batching

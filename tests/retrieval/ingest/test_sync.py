@@ -8,7 +8,7 @@ from django.db import connection as database
 from django.db import connections
 from django.utils import timezone
 
-from corecube.connectors import ItemProblem, SourceItem
+from corecube.connectors.types import ItemProblem, SourceItem
 from corecube.errors import ConfigError, UnknownConnectionError
 from corecube.models import Compartment, Connection
 from retrieval.errors import ConnectionDisabledError, SyncRunningError

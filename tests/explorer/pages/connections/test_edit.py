@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from corecube.connectors.folders import upload_folder
+from corecube.connectors.setup import upload_folder
 from corecube.models import AuditEvent, Compartment, Connection, PushedItem
 from corecube.secrets import seal, unseal
 from retrieval.ingest import tasks

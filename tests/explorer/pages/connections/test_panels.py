@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from corecube.connectors import Capability
+from corecube.connectors.types import Capability
 from corecube.models import Connection
 from corecube.reach import ConnectionAccess
 from explorer.pages.connections.panels import _next_sync as next_sync

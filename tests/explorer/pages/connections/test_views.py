@@ -3,7 +3,7 @@
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from corecube.connectors.folders import upload_folder
+from corecube.connectors.setup import upload_folder
 from corecube.models import AuditEvent, Connection
 from retrieval.models import Sync, SyncProblem
 
