@@ -34,9 +34,7 @@ class Survey:
     """The options of a survey."""
 
     preset: str
-    #: Maximum number of answerable questions, and of unanswerable ones.
     max_questions: int
-    #: Called after every document and every search.
     progress: Callable[[], None]
 
 
@@ -76,8 +74,6 @@ def questions_of(dataset: Dataset) -> tuple[Question, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Asker:
-    """Runs the searches of a survey."""
-
     corpus: ScatteredCorpus
     principal: Principal
     how: Survey
@@ -100,7 +96,6 @@ class _Asker:
             yield _measured(Condition.ADVERSARIAL, self._topic(question), outcome)
 
     def foreign(self, dataset: Dataset) -> Iterator[Measured]:
-        """Yield another collection's questions."""
         for number, query in enumerate(dataset.queries):
             outcome = self._search(query.text, self.corpus.without(()))
             yield _measured(Condition.OTHER_DOMAIN, f"{dataset.name} {number}", outcome)

@@ -23,7 +23,6 @@ class Condition(StrEnum):
     PASSAGE_REMOVED = "passage_removed"
     #: All passages with the title of the judged ones are removed.
     ARTICLE_REMOVED = "article_removed"
-    #: The question belongs to another collection.
     OTHER_DOMAIN = "other_domain"
 
 
@@ -137,7 +136,6 @@ def _row(measured: Sequence[Measured], confidences: Floats, condition: Condition
 
 
 def _confidence(model: AnswerabilityModel, question: Measured, *, quick: bool) -> float:
-    """Return a question's confidence; 0 without hits."""
     if not question.signals:
         return 0.0
     fit = model.without_sentences if quick else model.for_signals(question.signals)

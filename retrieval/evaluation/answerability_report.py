@@ -21,7 +21,6 @@ from retrieval.ranking.answerability.model import fitted_from_nothing, shipped
 
 Json = dict[str, Any]
 
-#: The parts of the report, in the order of the table.
 _PARTS: Final = {
     "unseen_topics": "fitted on other topics",
     "same_topics": "fitted on other questions of the same topics",
@@ -74,7 +73,13 @@ def table(report: Mapping[str, Any]) -> str:
     ]
     for name, title in _PARTS.items():
         if name in report:
-            lines += ["", f"  {title}", *_rows(report[name])]
+            part = report[name]
+            rows = [
+                f"  {row['condition'].replace('_', ' '):<24}{row['questions']:>10}  {_interval(row['auroc'])}"
+                for row in part["rows"]
+            ]
+            error = [f"  {'calibration error':<24}{'':>10}  {_interval(part['error'])}"] if "error" in part else []
+            lines += ["", f"  {title}", *(rows + error)]
     lines += ["", "  confidence   answerable   questions", *map(_bin, report["unseen_topics"]["bins"])]
     return "\n".join(lines)
 
@@ -96,25 +101,6 @@ def calibration(figures: Mapping[str, Any], *, stored: bool) -> str:
         "Stored: searches use it from now on." if stored else "Nothing was stored.",
     ]
     return "\n".join(lines)
-
-
-def stored_calibration(facts: Mapping[str, Any], *, in_use: bool) -> str:
-    """Return a stored calibration as text."""
-    use = "in use" if in_use else "not in use: it was fitted with another embedding model"
-    return (
-        f"Calibrated on {facts['source']} at {facts['at']}, {facts['encoder']}: {use}\n"
-        f"{facts['answerable']} answerable and {facts['not_answerable']} not answerable questions,"
-        f" AUROC {facts['auroc']:.3f}, ECE {facts['ece']:.3f}"
-    )
-
-
-def _rows(part: Mapping[str, Any]) -> list[str]:
-    rows = [
-        f"  {row['condition'].replace('_', ' '):<24}{row['questions']:>10}  {_interval(row['auroc'])}"
-        for row in part["rows"]
-    ]
-    error = [f"  {'calibration error':<24}{'':>10}  {_interval(part['error'])}"] if "error" in part else []
-    return rows + error
 
 
 def _interval(value: Mapping[str, float]) -> str:

@@ -18,7 +18,6 @@ from retrieval.ranking.answerability.model import AnswerabilityModel, fitted, sh
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 
-#: Minimum number of questions of each kind.
 MIN_OF_EACH: Final = 30
 _FOLDS: Final = 5
 #: Regularization towards the shipped weights: as strong as about four times as many questions, since the information of

@@ -24,10 +24,8 @@ from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, Embedding, Sync
 from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
 
-#: Name of the user and the compartment.
 EVALUATION: Final = "evaluation"
 _MAX_NAME: Final = 120
-#: Maximum length of the folder's name in a slug.
 _MAX_FOLDER: Final = 30
 
 
@@ -70,7 +68,14 @@ def evaluation_principal() -> Principal:
 def ingested(dataset: Dataset, progress: Callable[[Sync], None]) -> Connection:
     """Return the synced connection of the collection; existing documents are not embedded again."""
     source = Source(CorpusConnector(dataset), prepare_document)
-    return synced(_slug(dataset), f"Evaluation {dataset.name}", source, progress)
+    folder = os.fsencode(dataset.directory.resolve()) + (b"\0added" if dataset.added else b"")
+    readable = slugify(dataset.directory.resolve().name)[:_MAX_FOLDER].strip("-_")
+    return synced(
+        "-".join(filter(None, (EVALUATION, readable, hashlib.sha256(folder).hexdigest()[:8]))),
+        f"Evaluation {dataset.name}",
+        source,
+        progress,
+    )
 
 
 def synced(slug: str, name: str, source: Source, progress: Callable[[Sync], None] = lambda _: None) -> Connection:
@@ -102,13 +107,3 @@ def first_vectors(connection: Connection, *, index: int) -> dict[str, Vector]:
     rows = Embedding.objects.filter(index_id=index, connection_id=connection.pk, ordinal=0)
     found = rows.values_list("document_id", "vector").iterator()
     return {names[document]: vector.to_numpy().astype(np.float32) for document, vector in found if document in names}
-
-
-def _slug(dataset: Dataset) -> str:
-    """Return the connection's slug: the folder's name and a hash of its path.
-
-    A collection with added text has another connection.
-    """
-    folder = os.fsencode(dataset.directory.resolve()) + (b"\0added" if dataset.added else b"")
-    readable = slugify(dataset.directory.resolve().name)[:_MAX_FOLDER].strip("-_")
-    return "-".join(filter(None, (EVALUATION, readable, hashlib.sha256(folder).hexdigest()[:8])))

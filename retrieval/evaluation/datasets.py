@@ -29,9 +29,7 @@ class Dataset:
     directory: Path
     name: str
     queries: tuple[JudgedQuery, ...]
-    #: Grade by query id, then document id.
     qrels: dict[str, dict[str, int]]
-    #: Text to append to documents, by document id.
     added: Mapping[str, str] = field(default_factory=dict)
 
     def documents(self) -> Iterator[dict[str, str]]:

@@ -17,7 +17,6 @@ from retrieval.records.judgments import GRADES, PassageId, grades_of, normalised
 _Row = TypeVar("_Row")
 
 CSV_HEADER: Final = ("query", "answerable", "document", "passage", "grade", "title")
-#: Limits of an import.
 MAX_CHARACTERS: Final = 2_000_000
 MAX_LINES: Final = 5000
 _QRELS_COLUMNS: Final = 4

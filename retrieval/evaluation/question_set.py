@@ -9,7 +9,6 @@ from retrieval.engine.types import Verdict
 from retrieval.models import Case, SearchRecord
 from retrieval.ranking.measures import Measures, mean, measure
 from retrieval.records.judgments import grades_of, ranked_passages
-from retrieval.search.outcome import SearchOutcome
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 from retrieval.stages.resources import Resources
@@ -76,14 +75,12 @@ def measure_cases(
     for case in cases:
         outcome = search(SearchRequest(text=case.query, preset=preset), principal=principal, resources=resources)
         SearchRecord.objects.filter(pk=outcome.id).delete()
-        results.append(_result(case, outcome, principal))
+        judged = outcome.state.answerability
+        measures = None
+        if case.is_answerable:
+            grades = grades_of(case.query, viewer=principal.user, scope=outcome.state.scope)
+            measures = measure(ranked_passages(outcome), {passage: it.grade for passage, it in grades.items()})
+        results.append(
+            CaseResult(case.pk, case.query, case.is_answerable, measures, judged.verdict if judged else None)
+        )
     return SetResult(preset, tuple(results))
-
-
-def _result(case: Case, outcome: SearchOutcome, principal: Principal) -> CaseResult:
-    judged = outcome.state.answerability
-    measures = None
-    if case.is_answerable:
-        grades = grades_of(case.query, viewer=principal.user, scope=outcome.state.scope)
-        measures = measure(ranked_passages(outcome), {passage: it.grade for passage, it in grades.items()})
-    return CaseResult(case.pk, case.query, case.is_answerable, measures, judged.verdict if judged else None)

@@ -12,7 +12,6 @@ from corecube.sanitise import storable
 from retrieval.models import Case, QuestionSet, SearchRecord
 from retrieval.records.judgments import MAX_QUERY_LENGTH
 
-#: Maximum number of cases of a set.
 MAX_CASES: Final = 5000
 _MAX_NAME_LENGTH: Final = 120
 _MAX_SLUG_LENGTH: Final = 50

@@ -30,7 +30,6 @@ from retrieval.stages.resources import Resources
 #: Number of hits: enough for measures with the cutoff 100.
 DEPTH: Final = 100
 _WARM_UP: Final = 5
-#: Name of the fused ranking among the search legs.
 _FUSED: Final = "fused"
 _MODEL: Final = "model"
 _RERANKER: Final = "reranker"
@@ -74,7 +73,6 @@ class Evaluation:
     #: it beats all legs, later stages if they beat the fusion.
     legs: dict[str, dict[str, float]]
     latency_ms: dict[str, dict[str, float]]
-    #: Mean tokens of the packed context.
     packed_tokens: float = 0.0
     #: Searches with a fallback or an early stop, such as a deadline missed on a busy machine: not the preset's fault.
     degraded: int = 0

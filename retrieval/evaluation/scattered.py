@@ -28,9 +28,7 @@ _HASH_LENGTH: Final = 12
 class ScatteredCorpus:
     """An ingested collection with one connection per document."""
 
-    #: Slug by document id.
     slugs: dict[str, str]
-    #: Title by document id.
     titles: dict[str, str]
 
     def without(self, documents: Iterable[str]) -> ScopeRequest:
@@ -47,20 +45,16 @@ class ScatteredCorpus:
 
 @dataclass(frozen=True, slots=True)
 class _OneDocument:
-    """The connector of one document."""
-
     row: dict[str, str]
 
     def check(self) -> None:
         """Do nothing: the document is already read."""
 
     def items(self) -> Iterator[SourceItem | ItemProblem]:
-        """Yield the document."""
         name = storable(self.row["_id"])
         yield SourceItem(name, name, uri="", locator=json.dumps(self.row), modified_at=None)
 
     def read(self, item: SourceItem) -> bytes:
-        """Return the document as JSON."""
         return item.locator.encode()
 
 
@@ -72,7 +66,9 @@ def scattered(dataset: Dataset, progress: Callable[[], None]) -> ScatteredCorpus
     slugs, titles = dict[str, str](), dict[str, str]()
     distractors = dataset.directory / _DISTRACTORS
     for row in chain(dataset.documents(), read_lines(distractors) if distractors.is_file() else ()):
-        slugs[row["_id"]] = slug = _slug(dataset, row["_id"])
+        folder = os.fsencode(dataset.directory.resolve())
+        parts = (hashlib.sha256(text).hexdigest()[:_HASH_LENGTH] for text in (folder, json.dumps(row["_id"]).encode()))
+        slugs[row["_id"]] = slug = "-".join((EVALUATION, *parts))
         titles[row["_id"]] = row.get("title") or ""
         synced(slug, slug, Source(_OneDocument(row), prepare_document))
         progress()
@@ -83,10 +79,3 @@ def remove(corpus: ScatteredCorpus) -> None:
     """Delete the collection's connections with their documents."""
     for connection in Connection.objects.filter(slug__in=corpus.slugs.values(), kind=EVALUATION):
         connection.delete()
-
-
-def _slug(dataset: Dataset, document: str) -> str:
-    """Return a document's slug: a hash of the folder and one of the document's id."""
-    folder = os.fsencode(dataset.directory.resolve())
-    parts = (hashlib.sha256(text).hexdigest()[:_HASH_LENGTH] for text in (folder, json.dumps(document).encode()))
-    return "-".join((EVALUATION, *parts))

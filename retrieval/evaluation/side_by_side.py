@@ -15,7 +15,6 @@ from retrieval.evaluation.runner import Evaluation, JudgedCollection, measured
 from retrieval.models import Sync
 from retrieval.presets.catalog import PRESETS
 
-#: Hits per question.
 _DEPTH: Final = 10
 _MIXED: Final = "raw files"
 _MAX_KNOWN_ITEMS: Final = 200
@@ -59,7 +58,6 @@ def collections(
 
 
 def _sampled(dataset: Dataset) -> Dataset:
-    """Return the collection with up to 1,000 of its questions, the same in every run."""
     if len(dataset.queries) <= _MAX_QUESTIONS:
         return dataset
     queries = tuple(Random(_SEED).sample(dataset.queries, _MAX_QUESTIONS))  # noqa: S311 -- a sample, no secret

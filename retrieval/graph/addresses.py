@@ -7,9 +7,7 @@ from typing import Final
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
 _WEB: Final = frozenset({"http", "https"})
-#: Suffixes of a page in its source and as published.
 _PAGE_SUFFIXES: Final = frozenset({".md", ".markdown", ".mdx", ".html", ".htm", ".xhtml", ".rst"})
-#: Index pages of a folder.
 _FOLDER_PAGES: Final = frozenset({"index", "readme", "default"})
 _MAX_CHARACTERS: Final = 1000
 
@@ -21,7 +19,6 @@ class Place:
     connection_id: int
     #: Its identifier in the source: a path where the source has paths.
     path: str
-    #: Empty without one.
     uri: str
 
     @property

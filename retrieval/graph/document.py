@@ -10,7 +10,6 @@ from retrieval.graph.mentions import Mentions, mentions_of
 from retrieval.graph.names import Name, names_of
 from retrieval.graph.stated import Stated, stated_by_links
 
-#: Metadata fields with aliases.
 _ALIAS_KEYS: Final = ("aliases", "alias", "also_known_as", "redirect_from")
 #: Characters at the beginning of a text that may contain its name.
 _LEAD_CHARACTERS: Final = 200

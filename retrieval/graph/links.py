@@ -46,13 +46,11 @@ class Edge:
     source: ChunkId
     target: UUID
     kind: str
-    #: As written in the text.
     name: str
     #: Its certainty: quality / sqrt(documents with that name); for a shared name 0.5 / log2(n + 1).
     weight: float
     #: The sentence of the seed with the name.
     sentence: str = ""
-    #: The chunk of the target with the shared name.
     target_chunk: ChunkId | None = None
 
 
@@ -114,7 +112,6 @@ def shared_name_links(seeds: Sequence[SeedText], holders: Sequence[Holder]) -> l
 
 
 def _spelled(edges: Iterable[Edge], texts: Mapping[ChunkId, str]) -> list[Edge]:
-    """Return shared-name links with the name and its sentence instead of the key's number."""
     places: dict[ChunkId, dict[str, Occurrence]] = {}
     found = []
     for edge in edges:

@@ -12,12 +12,10 @@ MAX_KEYS: Final = 160
 _MAX_PHRASES: Final = 48
 _MIN_LETTERS: Final = 2
 _SENTENCE_SIGNS: Final = frozenset(".!?:;\n\N{IDEOGRAPHIC FULL STOP}")
-#: Words of an identifier that is one key: a/path/of/five/parts.
 _IDENTIFIER_WORDS: Final = 6
 #: Characters behind a word that can show it to be part of an identifier.
 _LOOK_AHEAD_CHARACTERS: Final = 32
 
-#: What joins the words of an identifier.
 _JOINTS: Final = frozenset({".", "/", "-", "::", "->", ":", "#"})
 
 
@@ -113,7 +111,6 @@ def _identifiers(text: str, words: Sequence[Word]) -> Iterator[tuple[int, int]]:
 
 
 def _around(text: str, word: Word) -> str:
-    """Return a word with the words joined to it."""
     start, end = word.start, word.end
     max_length = min(len(text), end + _LOOK_AHEAD_CHARACTERS)
     while end < max_length and not text[end].isspace() and text[end] not in ",;()\"'":

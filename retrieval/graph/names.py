@@ -125,7 +125,6 @@ def _short_forms(bare: str, lead: str) -> Iterator[tuple[NameKind, str]]:
 
 
 def _can_name(text: str, words: Sequence[Word]) -> bool:
-    """Return whether a text is a usable name: not too long, and more than a letter or a number."""
     letters = sum(word.end - word.start for word in words)
     if not words or len(words) > MAX_WORDS or len(text) > MAX_CHARACTERS:
         return False

@@ -135,7 +135,6 @@ def within_one_letter(one: str, other: str) -> bool:
 
 
 def _has_capitals(words: Sequence[Word]) -> bool:
-    """Return whether any word is capitalised, the first included."""
     return any(word.is_capitalised and not word.form.isdigit() for word in words)
 
 
@@ -149,7 +148,6 @@ def _is_only_a_beginning(place: Occurrence, question: str, stems: Collection[str
 
 
 def _near(words: Sequence[Word], forms: Sequence[str], *, has_capitals: bool) -> Iterator[int]:
-    """Yield the first index of a name's words, each with at most one wrong letter."""
     if not forms or sum(map(len, forms)) < _LETTERS_TO_REPAIR + 1:
         return
     for first in range(len(words) - len(forms) + 1):

@@ -26,9 +26,7 @@ _CACHED_TEXTS: Final = 64
 _AROUND_CHARACTERS: Final = 500
 #: Letters of an initial or a short title.
 _INITIAL_LETTERS: Final = 2
-#: Characters between two words of one phrase.
 _MAX_GAP: Final = 3
-#: Words of the longest name.
 MAX_WORDS: Final = 10
 
 
@@ -74,7 +72,6 @@ def sentence_around(text: str, start: int, end: int) -> str:
 
 @lru_cache(maxsize=_CACHED_TEXTS)
 def _sentence_ends(text: str) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the start and end offsets of sentence ends, in order."""
     stops, ends = array("I"), array("I")
     for match in _SENTENCE_END.finditer(text):
         point = match.start()

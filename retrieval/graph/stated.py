@@ -32,7 +32,6 @@ class Stated:
     kind: StatedKind
     #: Stored key of the target's address or name.
     key: int
-    #: Its visible text.
     name: str
     #: Its statement; empty for the text around it.
     sentence: str = ""
@@ -88,7 +87,6 @@ def stated_links(meetings: Sequence[Meeting], texts: Mapping[ChunkId, str]) -> l
 
 
 def _first(stated: Iterable[Stated]) -> tuple[Stated, ...]:
-    """Return the first of each key, up to the maximum."""
     found: dict[int, Stated] = {}
     for it in stated:
         found.setdefault(it.key, it)

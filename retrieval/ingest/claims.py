@@ -21,7 +21,6 @@ from retrieval.ingest.problems import clear_problems, record_problems
 from retrieval.ingest.reasons import TRANSIENT
 from retrieval.models import Sync, SyncItem
 
-#: Items that are claimed at once.
 CLAIMED_AT_ONCE: Final = 64
 #: Tries of an item, for a source that is down for a while and for workers that die on it.
 MAX_ATTEMPTS: Final = 5
@@ -92,11 +91,6 @@ def claim(sync: Sync, worker: UUID, *, limit: int = CLAIMED_AT_ONCE) -> list[Syn
     for item in items:
         item.attempts += 1
     return items
-
-
-def set_embedding(item: int, worker: UUID, *, chunks: int) -> None:
-    """Record that a claimed item is parsed, and its number of chunks."""
-    claimed_by(worker, [item]).update(stage=SyncItem.Stage.EMBEDDING, chunks=chunks)
 
 
 def set_storing(items: Sequence[int], worker: UUID) -> None:
@@ -204,8 +198,3 @@ def delete_claimed(sync: Sync, worker: UUID) -> None:
 def active_claims(sync: Sync) -> QuerySet[SyncItem]:
     """Return the claimed items of a sync whose workers sent a recent heartbeat."""
     return SyncItem.objects.filter(sync=sync, state=_STATE.RUNNING, heartbeat_at__gte=alive_since())
-
-
-def add_encode_seconds(sync: Sync, seconds: float) -> None:
-    """Add to the seconds that a sync spent in the encoder."""
-    Sync.objects.filter(pk=sync.pk).update(encode_seconds=F("encode_seconds") + seconds)

@@ -18,13 +18,11 @@ from retrieval.ingest import claims
 from retrieval.ingest.encodings import fill_encodings_or_log
 from retrieval.ingest.enrich.tasks import queue_enrichment
 from retrieval.ingest.locks import sync_lock
-from retrieval.ingest.problems import clear_solved_problems
 from retrieval.ingest.run import Steps, SyncEndedError, reload
-from retrieval.models import Document, Sync, SyncItem, TermFrequency
+from retrieval.models import Document, Sync, SyncItem, SyncProblem, TermFrequency
 
 #: Chunks after which the planner's statistics are worth refreshing.
 _MANY_CHUNKS: Final = 1000
-#: Documents that one transaction deletes.
 _DELETED_AT_ONCE: Final = 1000
 _STATE = SyncItem.State
 
@@ -45,7 +43,9 @@ def complete(sync: Sync, steps: Steps) -> None:
         end(sync, Sync.Status.DONE, sync.message)
         return
     if sync.kind == Sync.Kind.FULL:
-        clear_solved_problems(sync)
+        # Items that did not fail in a full sync are indexed by now, or gone.
+        failed = sync.items.filter(state=_STATE.FAILED).values("external_id")
+        SyncProblem.objects.filter(connection=sync.connection).exclude(external_id__in=failed).delete()
     if refusal := _deletion_refusal(sync):
         update_derived(sync.connection, steps.require_wanted)
         end(sync, Sync.Status.STOPPED, refusal)
@@ -119,7 +119,6 @@ def update_search_data(connection: Connection) -> None:
 
 
 def _deletion_refusal(sync: Sync) -> str:
-    """Return why nothing may be deleted; empty when deletion is allowed."""
     gone = sync.items.filter(state=_STATE.GONE).count() + sync.deleted
     known = Document.objects.filter(connection=sync.connection).count() - sync.added + sync.deleted
     if gone and not sync.seen and not sync.allow_deletions:

@@ -27,7 +27,6 @@ from retrieval.models import Sync, SyncItem
 
 logger = logging.getLogger(__name__)
 
-#: Messages that a listing sends.
 _MAX_WAKES: Final = 8
 
 Wake = Callable[[], None]
@@ -127,7 +126,6 @@ def complete_next() -> bool:
 
 
 def _finished() -> QuerySet[Sync]:
-    """Return the shared syncs that are listed and have no open items."""
     left = SyncItem.objects.filter(sync_id=OuterRef("pk"), state__in=(SyncItem.State.QUEUED, SyncItem.State.RUNNING))
     return claims.shared_syncs().filter(~Exists(left), listed_at__isnull=False)
 

@@ -30,7 +30,6 @@ class DryRun:
 
     job: Job
     steps: Steps
-    #: Documents whose bytes are stored already.
     unchanged: set[UUID] = field(default_factory=set)
     _opened: int = 0
     _unopened: int = 0

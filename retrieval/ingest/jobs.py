@@ -15,7 +15,6 @@ from retrieval.ingest.pace import Rest, seconds_left
 from retrieval.ingest.problems import retryable
 from retrieval.models import Sync, SyncItem
 
-#: State of a running sync that no process works on.
 STALLED: Final = "stalled"
 #: A running worker checks every open sync more often than this.
 _CHECK_INTERVAL: Final = timedelta(seconds=60)
@@ -24,13 +23,9 @@ _CHECK_INTERVAL: Final = timedelta(seconds=60)
 class WaitReason(StrEnum):
     """Why a sync has not started."""
 
-    #: Its connection is disabled.
     DISABLED = "disabled"
-    #: Another sync of its connection comes first.
     SAME_CONNECTION = "same_connection"
-    #: Workers are running and will start it.
     WORKER = "worker"
-    #: No worker has checked it recently.
     NO_WORKER = "no_worker"
 
 
@@ -39,7 +34,6 @@ class Wait:
     """What a queued sync waits for."""
 
     reason: WaitReason
-    #: Queued syncs before it.
     ahead: int = 0
 
 
@@ -55,7 +49,6 @@ class JobState:
     #: Documents and chunks per second; 0 before there are any.
     documents_per_second: float
     chunks_per_second: float
-    #: Failed items for which another try can help.
     retryable: int
     #: What it waits for; None once it has started.
     wait: Wait | None = None
@@ -73,8 +66,6 @@ class JobState:
 
 @dataclass(slots=True)
 class _Items:
-    """The items of a sync that are not done."""
-
     counts: dict[str, int] = field(default_factory=dict)
     #: Chunks of the parsed items, and how many of them have vectors.
     chunks: int = 0

@@ -32,14 +32,12 @@ logger = logging.getLogger(__name__)
 
 #: The audit action of an upload; its details have the connection's id.
 FILE_UPLOADED: Final = "connection.file_uploaded"
-#: Entries that one transaction stores; fewer in a dry run, which opens files.
 _PAGE: Final = 500
 _DRY_PAGE: Final = 20
 _STATE = SyncItem.State
 _Entry = TypeVar("_Entry")
 #: Maximum items that a dry run lists by name, of each kind: to add, to change, to delete.
 MAX_NAMES: Final = 10
-#: Counts that are reset when a listing starts again.
 _COUNTS: Final = ("seen", "added", "changed", "unchanged", "failed", "deleted")
 
 
@@ -54,9 +52,7 @@ class Listing:
     _seen: set[bytes] = field(default_factory=set)
     #: Folders that could not be listed; documents below them do not count as missing.
     _unlisted: list[str] = field(default_factory=list)
-    #: Documents that a dry run found unchanged.
     _unchanged: set[UUID] = field(default_factory=set)
-    #: Number of further items with the same id, by that id.
     _duplicates: Counter[str] = field(default_factory=Counter)
 
     def run(self) -> None:
@@ -108,7 +104,6 @@ class Listing:
         self._note_missing()
 
     def _until_cancelled(self, entries: Iterable[_Entry]) -> Iterator[_Entry]:
-        """Yield the entries until the sync is cancelled, and raise SyncEndedError then."""
         for entry in entries:
             self.steps.require_wanted()
             yield entry
@@ -133,7 +128,6 @@ class Listing:
             self._update(seen=F("seen") + count)
 
     def _reset_counts(self) -> None:
-        """Reset the counts to the items that are done or failed after an earlier pass."""
         sync = self.job.sync
         done = sync.items.filter(state=_STATE.DONE)
         counts = dict.fromkeys(_COUNTS, 0) | {
@@ -144,7 +138,6 @@ class Listing:
         self._update(**counts, stage=Sync.Stage.LISTING)
 
     def _note(self, page: Sequence[SourceItem | ItemProblem]) -> None:
-        """Store the items and problems of a page of entries."""
         new: list[SyncItem] = []
         items: dict[UUID, SourceItem] = {}
         for entry in page:
@@ -163,7 +156,6 @@ class Listing:
         self._store(len(page), new, items)
 
     def _duplicate(self, external_id: str) -> SyncItem:
-        """Return the problem of an item with the id of another one, under a different name."""
         self._duplicates[external_id] += 1
         name = f"{external_id} (duplicate {self._duplicates[external_id]})"
         problem = ItemProblem(name, "duplicate", "Another item has the same id. Only the first one is indexed.")
@@ -196,7 +188,6 @@ class Listing:
         self._update(**{name: F(name) + count for name, count in counts.items()})
 
     def _store_names(self, items: dict[UUID, SourceItem], unchanged: list[UUID]) -> None:
-        """Store the names of the first items that a dry run would add and change."""
         new = [identity for identity in items if identity not in set(unchanged)]
         known = set(Document.objects.filter(pk__in=new).values_list("pk", flat=True))
         for outcome, ids in (
@@ -215,7 +206,6 @@ class Listing:
             )
 
     def _room(self, **kind: str) -> int:
-        """Return how many more items of a kind a dry run may list by name."""
         return max(MAX_NAMES - self.job.sync.items.filter(**kind).count(), 0)
 
     def _sort(self, items: dict[UUID, SourceItem]) -> tuple[list[UUID], dict[str, int]]:
@@ -266,7 +256,6 @@ class Listing:
                 yield pk, external_id
 
     def _update(self, **values: object) -> None:
-        """Update the sync's row; raise SyncEndedError when it no longer runs."""
         if not Sync.objects.filter(pk=self.job.sync.pk, status=Sync.Status.RUNNING).update(**values):
             raise SyncEndedError
 

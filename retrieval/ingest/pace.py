@@ -27,11 +27,9 @@ class Effort:
     embedding_seconds: float = 0.0
 
     def __add__(self, other: "Effort") -> "Effort":
-        """Return the sum."""
         return Effort(*(mine + its for mine, its in zip(astuple(self), astuple(other), strict=True)))
 
     def __sub__(self, other: "Effort") -> "Effort":
-        """Return the difference."""
         return Effort(*(mine - its for mine, its in zip(astuple(self), astuple(other), strict=True)))
 
     @property
@@ -44,11 +42,8 @@ class Effort:
 class Rest:
     """The remaining work of a sync."""
 
-    #: Items that are not parsed yet.
     items: int
-    #: Chunks of parsed items that have no vector yet.
     chunks: int
-    #: Mean number of chunks of an item so far.
     chunks_per_item: float
 
 

@@ -23,7 +23,6 @@ class Children:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._idle: list[tuple[ParseLimits, LimitedParser]] = []
-        #: By thread.
         self._busy: dict[int, LimitedParser] = {}
 
     @contextmanager
@@ -38,7 +37,15 @@ class Children:
         try:
             yield parser
         finally:
-            self._put_back(limits, parser)
+            with self._lock:
+                self._busy.pop(threading.get_ident(), None)
+                self._idle.append((limits, parser))
+                # Parsers with other limits than the current ones are not used again.
+                idle = [it for it in self._idle if it[0] == limits and not it[1].is_interrupted][-_MAX_IDLE:]
+                surplus = [it for it in self._idle if it not in idle]
+                self._idle = idle
+            for _, other in surplus:
+                other.close()
 
     def interrupt(self, thread: int) -> None:
         """Kill the child that works for a thread, if there is one."""
@@ -60,17 +67,6 @@ class Children:
             idle, self._idle = self._idle, []
         for _, parser in idle:
             parser.close()
-
-    def _put_back(self, limits: ParseLimits, parser: LimitedParser) -> None:
-        with self._lock:
-            self._busy.pop(threading.get_ident(), None)
-            self._idle.append((limits, parser))
-            # Parsers with other limits than the current ones are not used again.
-            idle = [it for it in self._idle if it[0] == limits and not it[1].is_interrupted][-_MAX_IDLE:]
-            surplus = [it for it in self._idle if it not in idle]
-            self._idle = idle
-        for _, other in surplus:
-            other.close()
 
 
 children: Final = Children()

@@ -31,7 +31,6 @@ class Preparation:
     limits: ChunkLimits = field(default_factory=ChunkLimits)
     #: The path of the tokenizer's file; if empty, words and punctuation marks are counted.
     tokenizer: str = ""
-    #: Metadata from the source. Its title replaces the file's.
     facts: Mapping[str, str] = field(default_factory=dict)
     #: The canonical source type that its connection sets; empty for the parser's.
     source_type: str = ""

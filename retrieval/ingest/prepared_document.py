@@ -11,7 +11,6 @@ from retrieval.ingest.preparation import PreparedText
 
 #: Increased by one when parsing, chunking or quality scoring changes its result for the same bytes.
 INGEST_VERSION: Final = 6
-#: Size of the database column.
 _RAW_TYPE_CHARACTERS: Final = 120
 #: Metadata keys that give the time of the last change, most reliable first.
 _DATE_KEYS: Final = ("modified", "updated", "last_reviewed", "date", "created")

@@ -19,9 +19,7 @@ class PreviewedFile:
 
     external_id: str
     source_type: str
-    #: Tokens of each of its chunks.
     tokens: tuple[int, ...]
-    #: Time for reading, parsing and preparing.
     seconds: float
 
 

@@ -52,14 +52,6 @@ def clear_problems(connection_id: int, external_ids: Iterable[str]) -> None:
     SyncProblem.objects.filter(connection_id=connection_id, external_id__in=external_ids).delete()
 
 
-def clear_solved_problems(sync: Sync) -> None:
-    """Delete the problems of items that did not fail in this full sync: they are indexed by now, or gone."""
-    failed = sync.items.filter(state=SyncItem.State.FAILED)
-    SyncProblem.objects.filter(connection=sync.connection).exclude(
-        external_id__in=failed.values("external_id")
-    ).delete()
-
-
 def retryable(items: QuerySet[SyncItem]) -> QuerySet[SyncItem]:
     """Return those items of ended syncs for which another try can help: they were listed, and the reason can change."""
     return items.filter(state=SyncItem.State.FAILED).exclude(item={}).exclude(reason__in=PERMANENT)

@@ -13,7 +13,6 @@ from retrieval.ingest import claims
 from retrieval.ingest.pace import Effort, with_work
 from retrieval.models import Sync
 
-#: Seconds between two writes.
 _EVERY_SECONDS: Final = 1.0
 
 
@@ -56,7 +55,6 @@ class EmbeddingProgress:
 
     pace: PaceRecorder
     worker: UUID
-    #: Chunks by claimed item.
     chunks: Mapping[int, int]
     _share: float = 0.0
     _updated_at: float = field(default_factory=time.monotonic)

@@ -31,7 +31,6 @@ from retrieval.ingest.sync import require_enabled
 from retrieval.models import Document, Sync, SyncProblem, TermFrequency
 from retrieval.models.document import document_id
 
-#: The size and formats of documents that are parsed during the request.
 _MAX_BYTES_AT_ONCE: Final = 64 * 1024
 _FORMATS_AT_ONCE: Final = frozenset({MARKDOWN, HTML, TEXT, JSON, DELIMITED})
 #: How long a request waits for its document to be prepared; after that the next sync does it.
@@ -158,7 +157,6 @@ def _index(connection: Connection, connector: PushConnector, pushed: Pushed, act
 
 
 def _prepared(job: Job, pushed: Pushed) -> PreparedDocument:
-    """Return the document prepared as in a sync; raise IngestError."""
     item = item_of(
         PushedItem(
             external_id=pushed.external_id,

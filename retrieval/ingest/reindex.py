@@ -27,7 +27,6 @@ Report = Callable[[EmbeddingIndex], None]
 #: Minimum of chunks that are embedded together, and maximum of documents read for them.
 _BATCH_CHUNKS: Final = 256
 _BATCH_DOCUMENTS: Final = 64
-#: Documents whose vectors are copied together.
 _COPIED_DOCUMENTS: Final = 500
 _FIRST: Final = UUID(int=0)
 
@@ -55,7 +54,6 @@ def unfinished_indexes() -> list[EmbeddingIndex]:
 
 
 def _fill(row: EmbeddingIndex, encoder: Encoder, report: Report) -> None:
-    """Process the documents until no vector is missing, or until the index is dropped."""
     _copy(row, report)
     while _rows(row).exists():
         after: UUID | None = _FIRST
@@ -69,7 +67,6 @@ def _fill(row: EmbeddingIndex, encoder: Encoder, report: Report) -> None:
 
 
 def _copy(row: EmbeddingIndex, report: Report) -> None:
-    """Copy the vectors of another index with the same model, which needs no embedding."""
     twin = twin_of(row)
     after = _FIRST
     while twin and (lacking := lacking_documents(searched(row), after=after, limit=_COPIED_DOCUMENTS)):
@@ -106,7 +103,6 @@ def _fill_some(row: EmbeddingIndex, encoder: Encoder, after: UUID) -> UUID | Non
 
 
 def _record(row: EmbeddingIndex, vectors: int, seconds: float) -> None:
-    """Add to the number of vectors and the build time, and store a heartbeat."""
     total = F("build_seconds") + seconds
     _rows(row).update(built=F("built") + vectors, build_seconds=total, heartbeat_at=timezone.now(), problem="")
 

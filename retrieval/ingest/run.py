@@ -37,7 +37,6 @@ class Step:
     """One operation on claimed items, with a time limit for progress."""
 
     doing: Doing
-    #: Ids of the claimed items.
     claims: tuple[int, ...]
     seconds: float
     #: When it last made progress, by the monotonic clock.
@@ -50,7 +49,6 @@ class Steps:
 
     #: How long one step may take without progress.
     seconds: float
-    #: Set once, to stop the worker.
     is_ended: bool = False
     _step: Step | None = field(default=None)
 
@@ -81,7 +79,6 @@ class Steps:
         return step if step is not None and monotonic() - step.since > step.seconds else None
 
 
-#: Fields that change while a sync runs.
 _PROGRESS_FIELDS: Final = (
     *("status", "stage", "message", "listed_at", "started_at", "finished_at", "heartbeat_at", "is_private"),
     *("kind", "seen", "added", "changed", "unchanged", "failed", "deleted", "chunks", "encode_seconds", "pace"),

@@ -132,7 +132,6 @@ def _add_connection(row: dict[str, Any], path: str, compartment: Compartment) ->
 
 @transaction.atomic
 def _open_accounts(company: Company) -> list[NewAccount]:
-    """Set a password for each sample user who never had one, and record that the samples are complete."""
     accounts = []
     names = [row["username"] for row in company.users]
     for user in User.objects.filter(username__in=names, last_login=None, is_active=True):

@@ -72,7 +72,14 @@ def start(sync: Sync, *, is_private: bool) -> None:
     for other in sync.connection.syncs.filter(status=Sync.Status.RUNNING).exclude(pk=sync.pk):
         if is_alive(other):
             raise SyncRunningError
-        _close_interrupted(other)
+        with transaction.atomic():
+            # The process may be alive after all, so the items are locked before their sync.
+            running = SyncItem.objects.filter(sync=other, state=SyncItem.State.RUNNING)
+            lock_items(running).update(state=SyncItem.State.QUEUED)
+            delete_items(other)
+            Sync.objects.filter(pk=other.pk, status=Sync.Status.RUNNING).update(
+                status=Sync.Status.FAILED, stage="", finished_at=timezone.now(), message="It was interrupted."
+            )
     if sync.status == Sync.Status.RUNNING and sync.is_private:
         # Its process ended while it held claims, and no other process can hold any.
         claims.release_lost(sync)
@@ -161,15 +168,3 @@ def require_enabled(connection: Connection) -> None:
     """Raise ConnectionDisabledError for a disabled connection."""
     if not connection.enabled:
         raise ConnectionDisabledError
-
-
-def _close_interrupted(sync: Sync) -> None:
-    """Close a sync that was running when its process died."""
-    with transaction.atomic():
-        # The process may be alive after all, so the items are locked before their sync.
-        running = SyncItem.objects.filter(sync=sync, state=SyncItem.State.RUNNING)
-        lock_items(running).update(state=SyncItem.State.QUEUED)
-        delete_items(sync)
-        Sync.objects.filter(pk=sync.pk, status=Sync.Status.RUNNING).update(
-            status=Sync.Status.FAILED, stage="", finished_at=timezone.now(), message="It was interrupted."
-        )

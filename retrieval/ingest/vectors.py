@@ -44,7 +44,6 @@ class ChunkText:
 
     heading_path: tuple[str, ...]
     text: str
-    #: Its context line; empty for none.
     context: str = ""
 
 
@@ -124,14 +123,10 @@ logger = logging.getLogger(__name__)
 class DocumentVectors:
     """The vectors of some documents' chunks, by index; stored texts are not embedded again."""
 
-    #: By document id.
     texts: dict[UUID, DocumentText]
-    #: The caller's index and its model.
     index: VectorIndex
     encoder: Encoder
-    #: Gets the progress over all indexes.
     listener: Listener = NO_LISTENER
-    #: Seconds in encoders so far.
     seconds: float = 0.0
     _by_index: dict[int, dict[UUID, list[Vector]]] = field(default_factory=dict)
 

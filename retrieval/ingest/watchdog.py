@@ -34,7 +34,6 @@ _GRACE_SECONDS: Final = 5.0
 #: The worker that has to end may hold a row lock in its transaction.
 _SHORT_TIMEOUTS: Final = "SET LOCAL lock_timeout = '3s'; SET LOCAL statement_timeout = '5s'"
 _CANCELLED: Final = frozenset({Sync.Status.CANCELLING, Sync.Status.CANCELLED})
-#: Exit code of a process that its watchdog ended.
 EXIT_CODE: Final = 75
 
 
@@ -70,19 +69,16 @@ class Watchdog:
     def _run(self) -> None:
         try:
             while not self._over.wait(_CHECK_SECONDS):
-                self._check_safely()
+                try:
+                    self._check()
+                    if monotonic() - self._heartbeat_at >= settings.CORECUBE_LOST_SECONDS / _HEARTBEATS:
+                        with _short_transaction():
+                            self._send_heartbeat()
+                except Error as error:
+                    # The worker meets the same error and handles it.
+                    logger.info("watchdog.failed error=%s", type(error).__name__)
+                    connection.close()
         finally:
-            connection.close()
-
-    def _check_safely(self) -> None:
-        try:
-            self._check()
-            if monotonic() - self._heartbeat_at >= settings.CORECUBE_LOST_SECONDS / _HEARTBEATS:
-                with _short_transaction():
-                    self._send_heartbeat()
-        except Error as error:
-            # The worker meets the same error and handles it.
-            logger.info("watchdog.failed error=%s", type(error).__name__)
             connection.close()
 
     def _send_heartbeat(self) -> None:
@@ -91,7 +87,11 @@ class Watchdog:
 
     def _check(self) -> None:
         if step := self._steps.overdue():
-            self._end_overdue(step)
+            message = f"{step.doing} made no progress for {step.seconds:.0f} seconds (CORECUBE_STEP_SECONDS)."
+            logger.error("watchdog.ends_process doing=%s items=%d", step.doing.name.lower(), len(step.claims))
+            with _release_attempt():
+                release_overdue(self._sync_id, self._worker, step, message)
+            end_process()
         # A missing sync may not be committed yet.
         status = Sync.objects.filter(pk=self._sync_id).values_list("status", flat=True).first()
         if status in {None, Sync.Status.RUNNING}:
@@ -105,13 +105,6 @@ class Watchdog:
             with _release_attempt():
                 claims.delete_claimed(Sync(pk=self._sync_id), self._worker)
             end_process()
-
-    def _end_overdue(self, step: Step) -> NoReturn:
-        message = f"{step.doing} made no progress for {step.seconds:.0f} seconds (CORECUBE_STEP_SECONDS)."
-        logger.error("watchdog.ends_process doing=%s items=%d", step.doing.name.lower(), len(step.claims))
-        with _release_attempt():
-            release_overdue(self._sync_id, self._worker, step, message)
-        end_process()
 
 
 def release_overdue(sync_id: UUID, worker: UUID, step: Step, message: str) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 from uuid import UUID
 
 from django.db import DatabaseError, Error, transaction
+from django.db.models import F
 
 from corecube.connectors.types import SourceItem
 from corecube.errors import UnknownConnectionError
@@ -24,14 +25,11 @@ from retrieval.models import Document, Sync, SyncItem
 
 logger = logging.getLogger(__name__)
 
-#: How often a worker checks whether the sync was cancelled.
 _CHECK_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """A document that is ready to be embedded, and its claimed item."""
-
     claim: SyncItem
     document: PreparedDocument
     outcome: SyncItem.Outcome
@@ -84,7 +82,12 @@ class Work:
             with self._pace.reading():
                 version = self._prepare(claim, item, recipe, known.get(claim.document_id))
             if version is not None:
-                self._add_unchanged(claim, version)
+                # Finished together with others, but without a long wait when the source is slow.
+                if not self._unchanged:
+                    self._unchanged_since = time.monotonic()
+                self._unchanged.append((claim, version))
+                if time.monotonic() - self._unchanged_since >= _CHECK_SECONDS:
+                    self._finish_unchanged()
             if self._chunks >= BATCH_CHUNKS:
                 self._store()
                 was_full = True
@@ -110,21 +113,12 @@ class Work:
             return None
         outcome = SyncItem.Outcome.CHANGED if known else SyncItem.Outcome.ADDED
         document = PreparedDocument(item, mark, len(content), text, version)
-        claims.set_embedding(claim.pk, self.worker, chunks=len(text.chunks))
+        claims.claimed_by(self.worker, [claim.pk]).update(stage=SyncItem.Stage.EMBEDDING, chunks=len(text.chunks))
         self._prepared.append(_Prepared(claim, document, outcome))
         self._chunks += len(text.chunks)
         return None
 
-    def _add_unchanged(self, claim: SyncItem, version: str) -> None:
-        """Finish an item together with others, but without a long wait when the source is slow."""
-        if not self._unchanged:
-            self._unchanged_since = time.monotonic()
-        self._unchanged.append((claim, version))
-        if time.monotonic() - self._unchanged_since >= _CHECK_SECONDS:
-            self._finish_unchanged()
-
     def _finish_unchanged(self) -> None:
-        """Mark documents with the same bytes as synced, and store their new versions."""
         unchanged, self._unchanged = self._unchanged, []
         if not unchanged:
             return
@@ -139,7 +133,6 @@ class Work:
         self._report()
 
     def _store(self) -> None:
-        """Embed and store the prepared documents."""
         if not self._prepared:
             return
         prepared, self._prepared, self._chunks = self._prepared, [], 0
@@ -156,7 +149,7 @@ class Work:
             for it in prepared:
                 self.fail_or_retry(it.claim, error)
             return
-        claims.add_encode_seconds(self.job.sync, seconds)
+        Sync.objects.filter(pk=self.job.sync.pk).update(encode_seconds=F("encode_seconds") + seconds)
         self._report()
 
     def fail_or_retry(self, claim: SyncItem, error: Exception) -> None:
@@ -166,7 +159,6 @@ class Work:
         logger.info("ingest.problem connection=%s reason=%s", self.job.target.connection.slug, reason)
 
     def _require_running(self) -> None:
-        """Raise SyncEndedError when the sync no longer runs, checked once a second."""
         if time.monotonic() - self._checked_at < _CHECK_SECONDS:
             return
         self._checked_at = time.monotonic()
@@ -180,8 +172,6 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class _Listener(StoreListener):
-    """Updates the claims, the step and the progress of one batch."""
-
     work: Work
     prepared: Mapping[str, _Prepared]
     progress: EmbeddingProgress

@@ -18,7 +18,6 @@ logger = logging.getLogger(__name__)
 
 #: Pages do not wait longer for a queue that does not answer.
 _SHORT_TIMEOUTS: Final = {"socket_connect_timeout": 1, "socket_timeout": 1, "max_retries": 0}
-#: Age of the last heartbeat after which a worker's row is deleted.
 _MAX_AGE: Final = timedelta(hours=1)
 
 

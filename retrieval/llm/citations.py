@@ -21,9 +21,7 @@ class Draft:
     """
 
     def __init__(self, passage_count: int) -> None:
-        #: The returned text.
         self.text = ""
-        #: How many numbers were removed.
         self.removed = 0
         self._passage_count = passage_count
         self._scanner = Scanner()
@@ -93,7 +91,6 @@ def find_citations(text: str, passage_count: int) -> tuple[Citation, ...]:
 
 
 def _placed(text: str) -> Iterator[tuple[int, Token]]:
-    """Yield every token with its start, without its blanks."""
     place = 0
     for token in Scanner().feed(text, is_last=True):
         place += len(token.blanks)

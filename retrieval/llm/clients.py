@@ -15,7 +15,6 @@ from retrieval.models import LanguageModel
 
 logger = logging.getLogger(__name__)
 
-#: The name of a language model's secret.
 KEY: Final = "api_key"
 
 _clients: Final[dict[int, ModelClient]] = {}

@@ -17,7 +17,6 @@ from retrieval.errors import AnswerGarbageError, NoLanguageModelError
 from retrieval.llm.model_provider import ModelProvider, generate_text
 from retrieval.llm.neutral import plain
 from retrieval.llm.routes import models_over
-from retrieval.text.json_text import object_in
 
 _SECONDS: Final = 45.0
 _MAX_QUESTIONS: Final = 3
@@ -74,8 +73,8 @@ def variants_in(answer: str, question: str) -> tuple[str, ...]:
 
 
 def _parsed(answer: str) -> dict[str, Any]:
-    """Return the JSON object in an answer, also with text around it; empty without one."""
-    found = object_in(answer)
+    start, end = answer.find("{"), answer.rfind("}")
+    found = answer[start : end + 1] if 0 <= start < end else ""
     try:
         content = json.loads(found) if found else {}
     except (ValueError, RecursionError):

@@ -104,7 +104,6 @@ class ModelClient:
     async def _limited(
         self, messages: Sequence[Message], response_format: Mapping[str, Any] | None
     ) -> AsyncGenerator[Piece, None]:
-        """Yield the pieces within the time limits; every error is an AnswerError."""
         service, loop = self.service, asyncio.get_running_loop()
         try:
             async with asyncio.timeout(service.timeout_seconds), asyncio.timeout(None) as silence:
@@ -170,8 +169,6 @@ class ModelClient:
 
 @dataclass
 class _Reading:
-    """The state of reading an answer; chunks may be invalid."""
-
     name: str
     has_text: bool = False
     finish: str = ""
@@ -195,11 +192,9 @@ class _Reading:
 
     @property
     def cut(self) -> Cut | None:
-        """Why the answer is incomplete; None for a complete one."""
         return Cut(self.finish) if self.finish in set(Cut) else None
 
     def require_complete(self) -> None:
-        """Raise AnswerError unless the answer has text and reached its end."""
         if self.cut is Cut.CONTENT_FILTER and not self.has_text:
             raise AnswerRejectedError(f"{self.name}'s content filter blocked its answer.")
         if not self.has_text:
@@ -219,7 +214,6 @@ def _usage(given: object) -> TokenUsage | None:
 
 
 def _sdk_client(service: ModelService) -> openai.AsyncOpenAI:
-    """Return the SDK's client, which ignores the environment."""
     shared: dict[str, Any] = {
         # The SDK requires a key; without one the header is removed.
         "api_key": service.api_key or "none",

@@ -82,7 +82,6 @@ class ModelProvider:
         await self.record_usage(await self._usage(generation), perf_counter() - generation.started)
 
     async def _usage(self, generation: "_Generation") -> TokenUsage:
-        """Return the usage that the service reported, or else an estimate by the local counter."""
         if generation.usage is None:
             texts = [*(message["content"] for message in generation.messages), "".join(generation.text)]
             *prompt_tokens, completion = await asyncio.to_thread(self.count, texts)
@@ -91,8 +90,6 @@ class ModelProvider:
 
 
 class _Generation:
-    """An answer in progress, with its usage."""
-
     def __init__(self, messages: Sequence[Message]) -> None:
         self.messages = messages
         self.started = perf_counter()

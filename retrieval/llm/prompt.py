@@ -85,7 +85,6 @@ def messages(task: Task, *, fence: str = "") -> tuple[Message, ...]:
 
 
 def _texts(task: Task) -> Iterator[str]:
-    """Yield every text of a task that users or documents wrote."""
     yield task.question
     for turn in task.history:
         yield from (turn.question, turn.answer)
@@ -136,7 +135,6 @@ def fitted(task: Task, window: Window | None, count: CountTokens) -> Fitted:
 
 
 def _limit(tokens: Sequence[int], room: int) -> int:
-    """Return how many texts fit, from the first on."""
     for place, needed in enumerate(tokens):
         room -= needed
         if room < 0:

@@ -49,12 +49,10 @@ class ModelState(StrEnum):
     """The status of a language model."""
 
     READY = "ready"
-    #: Not used since it was set up.
     UNTRIED = "untried"
     #: The last request failed: no connection, a refused key, no such model.
     FAILING = "failing"
     OFF = "off"
-    #: The stored key cannot be decrypted.
     KEY_LOST = "key_lost"
 
 
@@ -65,7 +63,6 @@ class ModelStatus:
     state: ModelState
     #: The time of the last answer, or of the first failure; None if unknown.
     since: datetime | None = None
-    #: The time of the last request or check.
     checked_at: datetime | None = None
     #: The reason of the failure, without anything that was sent or received.
     problem: str = ""
@@ -159,7 +156,6 @@ def check_due() -> int:
 
 
 def _checked(model: LanguageModel, before: datetime) -> bool:
-    """Check a model unless another process does; return whether it was checked."""
     due = LanguageModel.objects.filter(Q(checked_at=None) | Q(checked_at__lt=before), pk=model.pk)
     if not due.update(checked_at=Now()):
         return False

@@ -31,10 +31,7 @@ _MESSAGES: Final[Mapping[Reason, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """The rules for one request."""
-
     bindings: Bindings
-    #: Whether the user has a rule, and its model.
     has_user_rule: bool = False
     user_model: int | None = None
 

@@ -16,13 +16,11 @@ Id = int
 class Reason(StrEnum):
     """Why another model than the chosen one answers."""
 
-    #: The chosen one answers, or none is configured.
     NONE = ""
     #: The passages are bound to one model, which is not the chosen one.
     BOUND = "bound_to_model"
     #: The passages are bound to different models, or to none.
     MAY_NOT_READ = "no_model_may_read"
-    #: The model that may read them is switched off.
     SWITCHED_OFF = "model_switched_off"
 
 
@@ -67,7 +65,6 @@ class Bindings:
         return self._of_unknown_origin() <= {model}
 
     def _of_unknown_origin(self) -> frozenset[Id | None]:
-        """Return the models that a text of unknown origin may be bound to."""
         return frozenset(owner for it, owner in self.bound.items() if self.reachable is None or it in self.reachable)
 
 
@@ -106,7 +103,6 @@ def plan(
 
 
 def _chain(models: Mapping[Id, Candidate], first: Id | None) -> Iterator[Id]:
-    """Yield a model and its fallbacks, each once."""
     seen: set[Id] = set()
     while first is not None and first in models and first not in seen:
         seen.add(first)

@@ -17,7 +17,6 @@ from retrieval.models import LanguageModel, Usage
 
 logger = logging.getLogger(__name__)
 
-#: Number of tokens that a price is for.
 _PRICE_UNIT: Final = 1_000_000
 _PLACES: Final = Decimal("0.000001")
 
@@ -29,7 +28,6 @@ class Account:
     user_id: int
     key_id: uuid.UUID | None = None
     record_id: uuid.UUID | None = None
-    #: Keys of the stored records.
     usage_ids: list[int] = field(default_factory=list, compare=False)
 
     def recorder_for(self, model: LanguageModel) -> RecordUsage:
@@ -49,6 +47,7 @@ class Account:
 
     def write(self, model: LanguageModel, usage: TokenUsage, seconds: float) -> Usage:
         """Store the usage of an answer and return the record; raise DatabaseError."""
+        total = usage.prompt * Decimal(model.prompt_price) + usage.completion * Decimal(model.completion_price)
         used = Usage.objects.create(
             user_id=self.user_id,
             key_id=self.key_id,
@@ -58,14 +57,8 @@ class Account:
             prompt_tokens=usage.prompt,
             completion_tokens=usage.completion,
             is_estimated=usage.is_estimated,
-            cost=cost_of(model, usage),
+            cost=(total / _PRICE_UNIT).quantize(_PLACES),
             seconds=seconds,
         )
         self.usage_ids.append(used.pk)
         return used
-
-
-def cost_of(model: LanguageModel, usage: TokenUsage) -> Decimal:
-    """Return the cost of tokens by a model's prices, to a millionth of the installation's currency."""
-    total = usage.prompt * Decimal(model.prompt_price) + usage.completion * Decimal(model.completion_price)
-    return (total / _PRICE_UNIT).quantize(_PLACES)

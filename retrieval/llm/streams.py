@@ -59,14 +59,11 @@ class BackgroundLoop:
 
 
 class _Failure:
-    """The error of an iterator."""
-
     def __init__(self, error: Exception) -> None:
         self.error = error
 
 
 async def _pump(items: Callable[[], AsyncGenerator[_T, None]], pass_on: Callable[[object], None]) -> None:
-    """Pass on every item, and then the end or the error."""
     try:
         # Closes it at once when cancelled, not at garbage collection.
         async with contextlib.aclosing(items()) as iterator:

@@ -35,7 +35,6 @@ class TimeLimits:
     silence_seconds: float
 
 
-#: The limits of the current request.
 time_limits: Final[ContextVar[TimeLimits]] = ContextVar("time_limits")
 
 
@@ -84,8 +83,6 @@ async def _received(response: httpx2.Response) -> None:
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A body that raises an error beyond the size limit."""
-
     def __init__(self, inner: object) -> None:
         if not isinstance(inner, httpx2.AsyncByteStream):
             raise TypeError

@@ -90,7 +90,6 @@ async def _answer(client: ModelClient) -> Trial:
 
 
 async def _models(client: ModelClient) -> tuple[str, ...]:
-    """Return the names of the models; empty for a service that does not list them."""
     try:
         return (await client.models())[:_MAX_MODELS]
     except AnswerError:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from retrieval.engine.token_counter import TokenCounter
 from retrieval.engine.types import Passage, QueryTerms, Vector
 
-#: A message to a language model: its role and its content.
 Message = Mapping[str, str]
 #: Returns the unit vectors of texts, shape (len(texts), dim), in input order.
 EncodeTexts = Callable[[Sequence[str]], NDArray[np.float32]]
@@ -32,9 +31,7 @@ class Answer:
 
     text: str
     citations: tuple[Citation, ...]
-    #: Whether it only quotes.
     extractive: bool
-    #: Whether it says that the documents do not answer the question.
     refused: bool = False
     #: Whether its sentences were selected by words only, because the server was busy.
     hurried: bool = False
@@ -83,7 +80,6 @@ class Task:
     """The input of a provider."""
 
     question: str
-    #: The numbered context.
     passages: tuple[Passage, ...]
     terms: QueryTerms
     #: The question's unit vector from the search, by the model that compares sentences; None without one.
@@ -100,7 +96,6 @@ class Window:
 
     #: Maximum number of tokens of prompt and answer.
     context_tokens: int
-    #: The part that is reserved for the answer.
     answer_tokens: int
     #: Its token counter; None if its tokenizer is not on this machine: then the embedding model's is used.
     counter: TokenCounter | None = None

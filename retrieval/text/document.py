@@ -20,7 +20,6 @@ class BlockKind(StrEnum):
 class Hyperlink(NamedTuple):
     """A link that an author set."""
 
-    #: The visible text.
     text: str
     #: The target as written: an address, or a path relative to the document.
     target: str
@@ -75,7 +74,6 @@ class Parser(Protocol):
 
     def __call__(self, raw: RawDocument, /) -> ParsedDocument:
         """Return the document; raise IngestError for bytes that it cannot read."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +125,6 @@ class ChunkLimits:
     target: int = 512
     limit: int = 1024
     overlap: int = 50
-    #: Maximum size of a parent section.
     section: int = 2048
 
     @property
@@ -136,7 +133,6 @@ class ChunkLimits:
         return self.limit * (MAX_TOKEN_CHARACTERS + _BLANK_LINE_CHARACTERS) + _INDENTATION_CHARACTERS
 
 
-#: The sizes that a connection can choose from.
 CHUNK_PROFILES: Final[Mapping[str, ChunkLimits]] = MappingProxyType(
     {
         "default": ChunkLimits(),

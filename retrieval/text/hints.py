@@ -70,5 +70,4 @@ _RULES: Final[Mapping[str, Callable[[str], bool]]] = {
     "steps": lambda text: len(_NUMBERED.findall(text)) >= _MIN_ITEMS,
     "table": lambda text: len(_TABLE_ROW.findall(text)) >= _MIN_ROWS,
 }
-#: All kinds of content.
 HINTS: Final = frozenset(_RULES)

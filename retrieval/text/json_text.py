@@ -11,9 +11,3 @@ def unfenced(answer: str) -> str:
     if len(bare) < 2 * len(_FENCE) or not (bare.startswith(_FENCE) and bare.endswith(_FENCE)):
         return answer
     return bare[len(_FENCE) : -len(_FENCE)].removeprefix("json").strip()
-
-
-def object_in(answer: str) -> str:
-    """Return the text from the first opening brace to the last closing one; empty if there is none."""
-    start, end = answer.find("{"), answer.rfind("}")
-    return answer[start : end + 1] if 0 <= start < end else ""

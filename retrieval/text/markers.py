@@ -51,11 +51,9 @@ _FENCE_BEGUN: Final = re.compile(rf"{_QUOTED}(?:`{{1,2}}|`{{3,}}+[^`\n]*+|~{{1,2
 class Token:
     """A piece of an answer's text."""
 
-    #: The text as written.
     raw: str
     #: The numbers of a marker, in order; None for other text.
     numbers: tuple[int, ...] | None = None
-    #: The blanks before a marker.
     blanks: str = ""
     #: Whether it is in a fenced code block, including its fences.
     is_fenced: bool = False
@@ -73,7 +71,6 @@ class Scanner:
         self._is_line_start = True
         #: The end of the current line, once it was searched for.
         self._end = -1
-        #: The open code fence, such as "```".
         self._fence = ""
 
     def feed(self, piece: str, *, is_last: bool = False) -> Iterator[Token]:
@@ -89,7 +86,6 @@ class Scanner:
             yield token
 
     def _next(self, *, is_last: bool) -> Token | None:
-        """Return the next token; None if more text is needed."""
         if self._fence:
             return self._in_fence(is_last=is_last)
         if self._is_line_start:
@@ -103,7 +99,6 @@ class Scanner:
         return self._in_line(is_last=is_last)
 
     def _in_fence(self, *, is_last: bool) -> Token | None:
-        """Return the rest of a line of code, or the line that ends it."""
         if self._is_line_start:
             sign, minimum = re.escape(self._fence[0]), len(self._fence)
             end = re.compile(rf"{_QUOTED}{sign}{{{minimum},}}[ \t]*(?=\n|\Z)").match(self._text, self._place)
@@ -131,7 +126,6 @@ class Scanner:
         return Token(self._match(_PLAIN))
 
     def _code(self, *, is_last: bool) -> Token | None:
-        """Return inline code, which ends with its line, or backticks without code."""
         ticks = self._match(_TICKS)
         inside, line_end = self._place + len(ticks), self._line_end()
         close = re.compile(rf"(?<!`){ticks}(?!`)").search(self._text, inside, line_end)
@@ -161,7 +155,6 @@ class Scanner:
         return found[0] if found else ""
 
     def _line_end(self) -> int:
-        """Return the end of the current line: its line break, or the end of the text."""
         if self._end < self._place:
             end = self._text.find("\n", self._place)
             self._end = len(self._text) if end < 0 else end

@@ -26,7 +26,6 @@ _TRAILS: Final = re.compile("\\s[>\u00bb\u203a/\u2192]\\s|[\u00bb\u203a]")
 _ENTRY_TRIM: Final = " \t\u00ab\u00bb\u2039\u203a\u2190\u2192\u2191\u2193<>|\u00b7\u2022*_[](){}.:-\u2013\u2014"
 _MAX_ENTRY_WORDS: Final = 4
 _MIN_ENTRIES: Final = 3
-#: Minimum lines of a menu with one entry per line.
 _MIN_LINES: Final = 4
 #: Minimum share of known menu words among a menu's entries.
 _KNOWN_SHARE: Final = 1 / 3
@@ -37,7 +36,6 @@ _ADDRESS: Final = re.compile(
 )
 #: Fewer addresses are content.
 _MIN_ADDRESSES: Final = 5
-#: Weight of an address on a line that describes it.
 _DESCRIBED_SHARE: Final = 0.5
 
 _WORD: Final = re.compile(r"\S+")
@@ -108,7 +106,7 @@ def is_navigation(line: str) -> bool:
     is_contents = len(line) <= boilerplate.MAX_CONTENTS_CHARACTERS and boilerplate.CONTENTS_END.search(line)
     if is_contents or line.casefold() in boilerplate.FRAME_LINES:
         return True
-    entries = _entries(line)
+    entries = [entry for part in _SEPARATORS.split(line) if (entry := _entry(part))]
     known = sum(map(_is_known, entries))
     if _TRAILS.search(line) and len(entries) > 1 and _is_known(entries[0]) and _are_short(entries):
         return entries[0].casefold() in boilerplate.TRAIL_STARTS
@@ -127,10 +125,6 @@ def _menus(lines: Sequence[str]) -> Iterator[set[int]]:
         enough = len(places) >= _MIN_LINES and known >= _MIN_ENTRIES
         if is_entry and enough and known >= _KNOWN_SHARE * len(places):
             yield set(places)
-
-
-def _entries(line: str) -> list[str]:
-    return [entry for part in _SEPARATORS.split(line) if (entry := _entry(part))]
 
 
 def _entry(text: str) -> str:

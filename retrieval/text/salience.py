@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-#: Maximum number of distinctive terms of a document.
 MAX_DISTINCTIVE: Final = 20
 _WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(
     {"terms": 0.5, "position": 0.2, "title": 0.15, "headings": 0.15}

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 Shingles = NDArray[np.uint64]
 
 BITS: Final = 64
-#: Consecutive words of one feature.
 _SHINGLE_WORDS: Final = 3
 #: A shorter text has too few features for a meaningful distance.
 _MIN_WORDS: Final = 8

@@ -39,5 +39,4 @@ def against_budget(totals: Sequence[float], traces: Iterable[Sequence[Span]]) ->
 
 
 def _sums(searches: Iterable[Sequence[Span]], stages: frozenset[str]) -> list[float]:
-    """Return the milliseconds that each search spent in the stages."""
     return [sum(span.seconds for span in trace if span.stage in stages) * 1000 for trace in searches]

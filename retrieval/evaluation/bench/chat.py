@@ -54,9 +54,7 @@ class ChatPhase:
     total_ms: Percentiles
     #: CPU time of the server's process per answer, in milliseconds of one core.
     cpu_ms: float
-    #: Failed answers, by error.
     errors: Mapping[str, int]
-    #: Degraded answers, by code.
     degraded: Mapping[str, int]
 
 
@@ -129,8 +127,6 @@ def open_connections() -> tuple[int, int]:
 
 
 class _Crowd:
-    """Readers of one server."""
-
     def __init__(self, server: WebServer, secret: str, questions: Sequence[str], progress: Progress) -> None:
         self._server, self._secret, self._questions, self._progress = server, secret, questions, progress
         self.points: list[ChatPoint] = []

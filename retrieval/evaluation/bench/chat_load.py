@@ -24,7 +24,6 @@ class Reading:
     total_ms: float = 0.0
     #: Empty for a complete answer.
     error: str = ""
-    #: Codes of fallbacks and early stops.
     degraded: tuple[str, ...] = ()
     #: Whether it is its reader's first, which all readers request at the same time.
     is_joining: bool = False
@@ -99,7 +98,6 @@ async def _read(client: httpx2.AsyncClient, question: str) -> Reading:
 
 
 def _chunk(line: str) -> dict[str, Any]:
-    """Return the data of an event; empty for a comment or a blank line."""
     data: dict[str, Any] = json.loads(line.removeprefix(_DATA)) if line.startswith(_DATA) else {}
     return data
 

@@ -166,7 +166,6 @@ def document_key(connection: int, place: int) -> UUID:
 
 
 def _load(plan: Plan, index: VectorIndex, seconds: dict[str, float], progress: Progress) -> None:
-    """Load the connections, each in one transaction as a sync would."""
     shared = synthesis(chunks=plan.chunks, seed=plan.seed, nested=plan.nested)
     now = timezone.now()
     for number, connection in enumerate(_connections()):
@@ -206,7 +205,6 @@ def _connections() -> list[Connection]:
 def _rows(
     connection: Connection, ids: Sequence[UUID], documents: Sequence[SyntheticDocument], now: datetime
 ) -> Iterator[Document]:
-    """Yield the documents' rows, with sync times within two years."""
     for place, (pk, document) in enumerate(zip(ids, documents, strict=True)):
         age = timedelta(days=_OLDEST_DAYS * place / len(ids))
         yield Document(
@@ -269,7 +267,6 @@ def _memory_for(chunks: int) -> Iterator[None]:
 
 @contextmanager
 def _timed(seconds: dict[str, float], step: str) -> Iterator[None]:
-    """Add the time of the block to a step's."""
     started = perf_counter()
     yield
     seconds[step] = seconds.get(step, 0.0) + perf_counter() - started

@@ -20,12 +20,10 @@ _SECONDS: Final = 600.0
 class FirstSearch:
     """The duration of the first search of a new process."""
 
-    #: Whether it ran after a warm-up.
     is_warmed: bool
     milliseconds: float
     #: Duration of the warm-up, without the start of the process; 0 for none.
     warm_up_seconds: float
-    #: Whether the database server was restarted before.
     is_restarted: bool = False
 
 

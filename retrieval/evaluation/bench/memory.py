@@ -46,7 +46,6 @@ def _name(pid: int) -> str:
 
 
 def _field(file: Path, name: str, *, unit: int = _UNIT) -> int:
-    """Return a number from a file of the kernel, 0 if it is missing."""
     with suppress(OSError, ValueError, IndexError):
         for line in file.read_text(encoding="utf-8").splitlines():
             if line.startswith(name):

@@ -39,15 +39,12 @@ class OverloadReport:
     """The figures of a run."""
 
     connections: int
-    #: Concurrent requests of a round.
     at_once: int
     rounds: int
     seconds: float
-    #: Number of requests by status or error.
     outcomes: Mapping[str, int]
     #: Milliseconds from a request to its response, by outcome.
     milliseconds: Mapping[str, Percentiles]
-    #: The server's metrics afterwards, by name.
     metrics: Mapping[str, float]
     #: The server's database connections afterwards, and the busy ones.
     opened: int
@@ -69,7 +66,10 @@ def bench_overload(factor: int, *, rounds: int, progress: Progress) -> OverloadR
                 sent += asyncio.run(_send(server.url, secret, questions, count=at_once, at_once=at_once))
                 progress("send", number + 1, rounds)
             seconds = perf_counter() - started
-            metrics = _metrics(server.url, secret)
+            answer = httpx2.get(f"{server.url}/metrics", headers={"Authorization": f"Bearer {secret}"}, trust_env=False)
+            families = (it for it in text_string_to_metric_families(answer.text) if it.type in {"counter", "gauge"})
+            samples = (sample for family in families for sample in family.samples)
+            metrics = {" ".join((it.name, *it.labels.values())): it.value for it in samples}
             opened, at_work = open_connections()
     outcomes = Counter(it.outcome for it in sent)
     times = {name: percentiles([it.milliseconds for it in sent if it.outcome == name]) for name in outcomes}
@@ -91,10 +91,3 @@ async def _send(url: str, secret: str, questions: Sequence[str], *, count: int, 
         return Sent(outcome, (perf_counter() - started) * 1000)
 
     return await run_concurrently(url, secret, send, count=count, at_once=at_once, timeout_seconds=_TIMEOUT_SECONDS)
-
-
-def _metrics(url: str, secret: str) -> Mapping[str, float]:
-    answer = httpx2.get(f"{url}/metrics", headers={"Authorization": f"Bearer {secret}"}, trust_env=False)
-    families = (it for it in text_string_to_metric_families(answer.text) if it.type in {"counter", "gauge"})
-    samples = (sample for family in families for sample in family.samples)
-    return {" ".join((it.name, *it.labels.values())): it.value for it in samples}

@@ -27,12 +27,10 @@ class Plan:
     chunks: int
     #: Percent of the chunks in scope, 1 to 100, with a series of searches for each.
     scopes: tuple[int, ...]
-    #: Timed searches in each scope.
     queries: int
     seed: int
     #: Searches per query, 1 to 100, in passes over all queries.
     passes: int = 1
-    #: The scan of the HNSW index.
     scan: ScanChoice = field(default_factory=ScanChoice)
 
     @classmethod
@@ -47,7 +45,6 @@ class Plan:
         return self.scan.scan == "prefix"
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         _require("the number of chunks", self.chunks, _MIN_CHUNKS, _MAX_CHUNKS)
         _require("the number of queries", self.queries, 1, _MAX_QUERIES)
         _require("the number of passes", self.passes, 1, _MAX_PASSES)

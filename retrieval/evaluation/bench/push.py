@@ -28,7 +28,6 @@ from retrieval.models import Document, Sync
 _NAME: Final = "bench-push"
 _LIMIT: Final = 1_000_000
 _MINIMUM: Final = 100
-#: Measuring points of each phase.
 _POINTS: Final = 10
 _AT_ONCE_SHARE: Final = 10
 #: The words of a text: a few plain ones, and numbers below this; smaller numbers are more frequent.
@@ -89,10 +88,15 @@ def bench_push(documents: int, *, seed: int, progress: Progress) -> PushReport:
         texts = enumerate(_texts(seed))
         at_once = documents // _AT_ONCE_SHARE
         push = partial(_push, WSGIHandler(), secret)
+        clock = _Clock("indexed by a sync", documents - at_once, progress)
+        worker = uuid4()
+        syncs = Sync.objects.filter(connection=connection)
+        while list_next(worker) or process_next(worker) or complete_next():
+            clock.note(sum(syncs.values_list("added", flat=True)))
         phases = (
             _pushed("pushed at once", islice(texts, at_once), at_once, partial(push, wait=True), progress),
             _pushed("pushed for later", islice(texts, documents - at_once), documents - at_once, push, progress),
-            _indexed(connection, documents - at_once, progress),
+            clock.phase(),
         )
         sync = Sync.objects.filter(connection=connection).first()
         stored = Document.objects.filter(connection=connection)
@@ -105,7 +109,6 @@ def bench_push(documents: int, *, seed: int, progress: Progress) -> PushReport:
 
 
 def _texts(seed: int) -> Iterator[str]:
-    """Yield texts of 10 to 40 alternating words and numbers."""
     random = np.random.default_rng(seed)
     shares = 1 / np.arange(10, _NUMBERS + 10)
     shares /= shares.sum()
@@ -142,18 +145,7 @@ def _pushed(
     return clock.phase()
 
 
-def _indexed(connection: Connection, total: int, progress: Progress) -> PushPhase:
-    clock = _Clock("indexed by a sync", total, progress)
-    worker = uuid4()
-    syncs = Sync.objects.filter(connection=connection)
-    while list_next(worker) or process_next(worker) or complete_next():
-        clock.note(sum(syncs.values_list("added", flat=True)))
-    return clock.phase()
-
-
 class _Clock:
-    """Adds a measuring point after each tenth of a phase."""
-
     def __init__(self, name: str, total: int, progress: Progress) -> None:
         self._name, self._total, self._progress = name, total, progress
         self._started = self._last = perf_counter()

@@ -4,7 +4,7 @@ import resource
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from time import perf_counter
@@ -31,7 +31,7 @@ from retrieval.evaluation.bench.corpus import (
 from retrieval.evaluation.bench.first import FirstSearch, first_search
 from retrieval.evaluation.bench.memory import own_bytes, server_bytes
 from retrieval.evaluation.bench.plan import Plan
-from retrieval.evaluation.bench.recall import ObservedSearch, RecallFigures, recall_figures
+from retrieval.evaluation.bench.recall import ObservedSearch, recall_figures
 from retrieval.evaluation.bench.scratch import Scratch, restart_server, scratch_database
 from retrieval.evaluation.bench.synthesis import DIM, SYNTHESIS_VERSION
 from retrieval.evaluation.bench.workload import KnownQueries, installed_model, request_for, sample_queries
@@ -40,7 +40,6 @@ from retrieval.index import active
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import preset_named
 from retrieval.search import runtime, warm_up
-from retrieval.search.outcome import SearchOutcome
 from retrieval.search.service import search
 
 #: Searches before the timed ones, unless fewer are timed: they fill the buffers of the database server.
@@ -48,7 +47,6 @@ _WARM_UP: Final = 100
 _RECALL_QUERIES: Final = 50
 _DENSE: Final = "dense"
 _BM25: Final = "bm25"
-#: The preset with latency budgets.
 _WITH_BUDGETS: Final = "helix"
 
 
@@ -99,7 +97,6 @@ class BenchReport:
     #: for one on another machine. Shared memory is counted once.
     own_bytes: int
     server_bytes: int | None
-    #: The scan of the HNSW index.
     scan: Mapping[str, Any]
     #: The model that embedded queries and sentences in the timed searches; empty if none is on this machine.
     embedded_by: str
@@ -109,8 +106,6 @@ class BenchReport:
 
 @dataclass(frozen=True, slots=True)
 class _Observation:
-    """The stored part of a search."""
-
     milliseconds: float
     #: The following fields are empty for a search that timed out.
     trace: tuple[Span, ...] = ()
@@ -141,7 +136,6 @@ def bench(plan: Plan, *, keep: bool, progress: Progress, first: bool = True) -> 
 
 
 def _filled(plan: Plan, scratch: Scratch, progress: Progress) -> Mapping[str, float]:
-    """Fill the database and the text index with the plan's chunks, and return the seconds by step."""
     if scratch.reused is None:
         seconds = build(plan, progress)
         scratch.remember(seconds)
@@ -154,7 +148,6 @@ def _filled(plan: Plan, scratch: Scratch, progress: Progress) -> Mapping[str, fl
 
 @contextmanager
 def _separate_text_index(*, keep: bool) -> Iterator[None]:
-    """Use a separate folder for the benchmark's BM25 index, which is deleted with its database."""
     before = settings.CORECUBE_BM25_DIR
     settings.CORECUBE_BM25_DIR = folder = before.with_name(f"{before.name}-bench")
     try:
@@ -219,7 +212,11 @@ def _scope_figures(plan: Plan, percent: int, progress: Progress) -> ScopeFigures
     notes = Counter(note.code for it in observed for span in it.trace for note in span.notes)
     if late := sum(not it.trace for it in observed):
         notes["out_of_time"] = late
-    recall = _recall(observed, plan)
+    first = observed[:_RECALL_QUERIES]
+    searches = [
+        ObservedSearch(it.vector, it.scope, it.dense) for it in first if it.vector is not None and it.scope is not None
+    ]
+    recall = recall_figures(searches, active.active_index(KnownQueries({})), preset_named(plan.preset).defaults.dense)
     totals = [it.milliseconds for it in observed]
     has_budget = plan.preset == _WITH_BUDGETS
     budget = against_budget(totals, [it.trace for it in observed if it.trace]) if has_budget else ()
@@ -238,7 +235,6 @@ def _scope_figures(plan: Plan, percent: int, progress: Progress) -> ScopeFigures
 
 
 def _observe(plan: Plan, percent: int, principal: Principal, progress: Progress) -> list[_Observation]:
-    """Search for every query of a scope, one after the other, and for the timed ones once per pass."""
     sampled = sample_queries(plan, percent, _warm_up(plan) + plan.queries)
     queries = [*sampled, *sampled[_warm_up(plan) :] * (plan.passes - 1)]
     encoder = KnownQueries({query.text: query.vector for query in queries}, installed_model())
@@ -257,27 +253,17 @@ def _observe(plan: Plan, percent: int, principal: Principal, progress: Progress)
         except SearchTimeoutError:
             observed.append(_Observation((perf_counter() - started) * 1000))
         else:
-            observed.append(_observation(outcome, (perf_counter() - started) * 1000))
+            state = outcome.state
+            ranking = state.rankings.get(_DENSE)
+            dense = None if ranking is None else tuple(hit.chunk_id for hit in ranking)
+            observed.append(
+                _Observation((perf_counter() - started) * 1000, times_of(state.trace), state.scope, state.vector, dense)
+            )
     return observed
 
 
 def _warm_up(plan: Plan) -> int:
     return min(_WARM_UP, plan.queries)
-
-
-def _observation(outcome: SearchOutcome, milliseconds: float) -> _Observation:
-    state = outcome.state
-    ranking = state.rankings.get(_DENSE)
-    dense = None if ranking is None else tuple(hit.chunk_id for hit in ranking)
-    return _Observation(milliseconds, times_of(state.trace), state.scope, state.vector, dense)
-
-
-def _recall(observed: Sequence[_Observation], plan: Plan) -> RecallFigures:
-    first = observed[:_RECALL_QUERIES]
-    searches = [
-        ObservedSearch(it.vector, it.scope, it.dense) for it in first if it.vector is not None and it.scope is not None
-    ]
-    return recall_figures(searches, active.active_index(KnownQueries({})), preset_named(plan.preset).defaults.dense)
 
 
 def peak_rss_bytes() -> int:

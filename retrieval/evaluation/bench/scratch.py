@@ -20,7 +20,6 @@ from corecube.embedded.postmaster import read_postmaster
 from corecube.embedded.server import release
 from corecube.errors import InvalidRequestError
 
-#: Key of the advisory lock that prevents concurrent runs.
 _LOCK: Final = 7_302
 _MADE_BY: Final = "corecube bench"
 _EMBEDDED: Final = "corecube.embedded"

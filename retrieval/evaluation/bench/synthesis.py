@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from retrieval.engine.types import Vector
 from retrieval.evaluation.bench.plan import CONNECTIONS, chunks_in
 
-#: The dimension of the default model.
 DIM: Final = 384
 CHUNKS_PER_DOCUMENT: Final = 4
 #: Increased whenever the same seed would give other documents.
@@ -140,7 +139,6 @@ class Synthesis:
         return tuple(texts), tuple(links)
 
     def _target(self, rng: np.random.Generator, topic: int) -> tuple[int, int]:
-        """Return the connection and position of a document to mention."""
         if rng.random() >= _SAME_TOPIC_SHARE:
             topic = int(rng.integers(len(self.topic_words)))
         first, end = self.topic_starts[topic], self.topic_starts[topic + 1]
@@ -152,7 +150,6 @@ class Synthesis:
         return connection, place
 
     def _words(self, rng: np.random.Generator, topic: int, count: int) -> list[str]:
-        """Return the words of a text: some of the topic, the others of the entire vocabulary."""
         common = _zipf(rng, self.cumulative, count)
         own = self.topic_words[topic, rng.integers(_TOPIC_WORDS, size=count)]
         words: list[str] = self.vocabulary[np.where(rng.random(count) < _TOPIC_SHARE, own, common)].tolist()
@@ -168,7 +165,11 @@ def synthesis(*, chunks: int, seed: int, nested: bool = False) -> Synthesis:
     counts = np.array([-(-chunks_in(number, chunks) // CHUNKS_PER_DOCUMENT) for number in range(CONNECTIONS)])
     shape = (CONNECTIONS, int(counts.max()))
     of_documents = rng.integers(topics, size=shape)
-    by_topic, starts = _by_topic(of_documents, counts, topics)
+    there = np.arange(of_documents.shape[1]) < counts[:, np.newaxis]
+    documents = np.argwhere(there)
+    found = of_documents[there]
+    order = np.argsort(found, kind="stable")
+    by_topic, starts = documents[order], np.searchsorted(found[order], np.arange(topics + 1))
     return Synthesis(
         seed=seed,
         vocabulary=np.array([word(place) for place in range(_VOCABULARY)], dtype=np.object_),
@@ -184,7 +185,6 @@ def synthesis(*, chunks: int, seed: int, nested: bool = False) -> Synthesis:
 
 
 def _sentences(rng: np.random.Generator, words: list[str]) -> list[str]:
-    """Return the words as sentences: the first of each with a capital, the last with a full stop."""
     written = list(words)
     first = 0
     while first < len(written):
@@ -193,17 +193,6 @@ def _sentences(rng: np.random.Generator, words: list[str]) -> list[str]:
         written[last] += "."
         first = last + 1
     return written
-
-
-def _by_topic(
-    of_documents: NDArray[np.int64], counts: NDArray[np.int64], topics: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return (connection, position) of every document, sorted by topic, and the bounds of the topics."""
-    there = np.arange(of_documents.shape[1]) < counts[:, np.newaxis]
-    documents = np.argwhere(there)
-    found = of_documents[there]
-    order = np.argsort(found, kind="stable")
-    return documents[order], np.searchsorted(found[order], np.arange(topics + 1))
 
 
 @cache
@@ -242,6 +231,5 @@ def unit(vectors: NDArray[np.float32]) -> Vector:
 
 
 def _zipf(rng: np.random.Generator, cumulative: NDArray[np.float64], shape: int | tuple[int, int]) -> NDArray[np.int64]:
-    """Return random indices of the vocabulary by word frequency."""
     places = np.searchsorted(cumulative, rng.random(shape))
     return np.minimum(places, len(cumulative) - 1)

@@ -76,7 +76,12 @@ def web_server() -> Iterator[WebServer]:
         _wait(process, port)
         yield WebServer(f"http://{_HOST}:{port}", process.pid)
     finally:
-        _stop(process)
+        process.terminate()
+        try:
+            process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def database_url() -> str:
@@ -92,19 +97,9 @@ def database_url() -> str:
 
 
 def _wait(process: "subprocess.Popen[bytes]", port: int) -> None:
-    """Wait until the server accepts connections, which it does after loading everything."""
     ends = time.monotonic() + _START_SECONDS
     while process.poll() is None and time.monotonic() < ends:
         with suppress(OSError), socket.create_connection((_HOST, port), timeout=1):
             return
         time.sleep(0.1)
     raise UnavailableError("The web server did not start.")
-
-
-def _stop(process: "subprocess.Popen[bytes]") -> None:
-    process.terminate()
-    try:
-        process.wait(_STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

@@ -31,8 +31,6 @@ def chunk_by_code(document: ParsedDocument, counter: TokenCounter, room: Room) -
 
 @dataclass(slots=True)
 class _Scope:
-    """A class or function: its own pieces and the scopes in it, in order."""
-
     path: tuple[str, ...]
     members: list["Piece | _Scope"] = field(default_factory=list)
 
@@ -46,14 +44,11 @@ class _Scope:
 
 @dataclass(frozen=True, slots=True)
 class _Headers:
-    """The opening lines of scopes, each tokenised once."""
-
     counter: TokenCounter
     room: Room
     _known: dict[str, Source] = field(default_factory=dict)
 
     def above(self, piece: Piece) -> Source | None:
-        """Return the lines to repeat above a chunk that starts with the piece."""
         block = piece.source.block
         if not block.header or block.kind is not BlockKind.CODE:
             return None
@@ -79,7 +74,6 @@ def _tree(pieces: Iterator[Piece]) -> _Scope:
 
 
 def _parts(scope: _Scope, room: Room, headers: _Headers) -> Iterator[Sequence[Piece]]:
-    """Yield the pieces of a scope in groups of one chunk each."""
     pieces = list(scope.pieces())
     is_function = scope.path and not any(isinstance(member, _Scope) for member in scope.members)
     if _tokens(pieces, room, headers) <= (room.limit if is_function else room.target):

@@ -83,7 +83,6 @@ def drafts_of(section: Section, path: _Path, room: Room) -> Iterator[Draft]:
 
 
 def _groups(section: Section, room: Room) -> Iterator[list[Section]]:
-    """Yield the section's direct text and its subsections, neighbours joined up to the target."""
     group: list[Section] = []
     tokens = 0
     # The direct text is a section without a heading.

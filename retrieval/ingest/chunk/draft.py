@@ -23,7 +23,6 @@ class Draft:
 
     path: tuple[Piece, ...]
     own: tuple[Piece, ...]
-    #: The end of the previous chunk, repeated.
     repeated: tuple[Piece, ...] = ()
 
     @property
@@ -98,9 +97,11 @@ def _written(draft: Draft, ordinal: int, room: Room, title: str) -> ChunkDraft:
     path = tuple(" ".join(heading.text.split()) for heading in draft.path)
     pages = [piece.source.block.page for piece in draft.pieces if piece.source.block.page is not None]
     rows = [rows for piece in draft.pieces if (rows := piece.rows)]
+    joints = ("" if is_continued(before, after) else "\n\n" for before, after in pairwise(draft.pieces))
+    text = "".join(joint + piece.text for joint, piece in zip(("", *joints), draft.pieces, strict=True))
     return ChunkDraft(
         ordinal=ordinal,
-        text=_text(draft.pieces),
+        text=text.strip("\n").rstrip(),
         heading_path=path[1:] if path and path[0].casefold() == title.casefold() else path,
         token_count=token_cost(draft.pieces, room.separator),
         page_start=min(pages, default=None),
@@ -109,10 +110,3 @@ def _written(draft: Draft, ordinal: int, room: Room, title: str) -> ChunkDraft:
         row_end=max((last for _, last in rows), default=None),
         links=links_of(draft.pieces),
     )
-
-
-def _text(pieces: Sequence[Piece]) -> str:
-    """Return the text of the pieces, with a blank line before each that does not continue the previous one."""
-    joints = ("" if is_continued(before, after) else "\n\n" for before, after in pairwise(pieces))
-    text = "".join(joint + piece.text for joint, piece in zip(("", *joints), pieces, strict=True))
-    return text.strip("\n").rstrip()

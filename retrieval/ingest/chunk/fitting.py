@@ -37,7 +37,6 @@ def _parts(source: Source, counter: TokenCounter, room: Room) -> Iterable[Source
 
 
 def _tables_with_header(source: Source, header: Source, room: Room) -> Iterator[Source]:
-    """Yield parts of a table with at most the target's tokens, each starting with the header row."""
     free = room.target - len(header.starts) - room.separator
     rows = [piece for piece in split(source, free) if piece.end > len(header.starts)]
     group: list[Piece] = []

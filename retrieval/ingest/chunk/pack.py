@@ -35,8 +35,6 @@ class Packed:
 
 @dataclass(frozen=True, slots=True)
 class _Bundle:
-    """Pieces that stay together."""
-
     pieces: tuple[Piece, ...]
     #: Tokens with the blank lines between and before them.
     tokens: int

@@ -25,7 +25,6 @@ def with_parents(drafts: Sequence[ChunkDraft], max_tokens: int) -> tuple[ChunkDr
 
 
 def _sections(run: list[ChunkDraft], depth: int, max_tokens: int) -> Iterator[list[ChunkDraft]]:
-    """Yield the parents of chunks that share the first `depth` headings."""
     if sum(draft.token_count for draft in run) <= max_tokens:
         yield run
     elif all(len(draft.heading_path) <= depth for draft in run):

@@ -17,7 +17,6 @@ Numbers: TypeAlias = tuple[int, int] | None
 #: larger by target / 8.
 _SMALL_SHARE: Final = 4
 _TINY_SHARE: Final = 8
-#: Limits for the names in a heading path.
 _MAX_NAMES: Final = 4
 _MAX_NAME_CHARACTERS: Final = 80
 
@@ -78,10 +77,23 @@ def written(
 
 def _written(run: Run, ordinal: int, room: Room, numbers: Callable[[Piece], Numbers]) -> ChunkDraft:
     rows = [found for piece in run.pieces if (found := numbers(piece))]
+    path = run.path
+    below = [piece.source.block.path[len(path)] for piece in run.pieces if len(piece.source.block.path) > len(path)]
+    names = list(dict.fromkeys(below))
+    joined = ", ".join(names)
+    is_short = 0 < len(names) <= _MAX_NAMES and len(joined) <= _MAX_NAME_CHARACTERS
+    text = f"{run.header.block.text}\n" if run.header else ""
+    text += run.pieces[0].text
+    for before, after in pairwise(run.pieces):
+        if not is_continued(before, after):
+            # A line break, or a blank line where the file has any lines between.
+            ends, starts = lines_of(before), lines_of(after)
+            text += "\n" if ends and starts and starts[0] == ends[1] + 1 else "\n\n"
+        text += after.text
     return ChunkDraft(
         ordinal=ordinal,
-        text=_text(run),
-        heading_path=_heading_path(run),
+        text=text.strip("\n").rstrip(),
+        heading_path=(*path, joined) if is_short else path,
         token_count=run.tokens(room),
         row_start=min((first for first, _ in rows), default=None),
         row_end=max((last for _, last in rows), default=None),
@@ -111,25 +123,3 @@ def _max_merged(size: int, room: Room) -> int:
 
 def _together(one: Run, other: Run) -> Run:
     return Run((*one.pieces, *other.pieces), one.header)
-
-
-def _heading_path(run: Run) -> tuple[str, ...]:
-    """Return the common path, and the names below it if they are few."""
-    path = run.path
-    below = [piece.source.block.path[len(path)] for piece in run.pieces if len(piece.source.block.path) > len(path)]
-    names = list(dict.fromkeys(below))
-    joined = ", ".join(names)
-    is_short = 0 < len(names) <= _MAX_NAMES and len(joined) <= _MAX_NAME_CHARACTERS
-    return (*path, joined) if is_short else path
-
-
-def _text(run: Run) -> str:
-    text = f"{run.header.block.text}\n" if run.header else ""
-    text += run.pieces[0].text
-    for before, after in pairwise(run.pieces):
-        if not is_continued(before, after):
-            # A line break, or a blank line where the file has any lines between.
-            ends, starts = lines_of(before), lines_of(after)
-            text += "\n" if ends and starts and starts[0] == ends[1] + 1 else "\n\n"
-        text += after.text
-    return text.strip("\n").rstrip()

@@ -118,7 +118,6 @@ def tokenised(block: Block, counter: TokenCounter) -> Source:
 
 @lru_cache(maxsize=_CACHED_TEXTS)
 def _breaks(text: str) -> Sequence[int]:
-    """Return the positions of a text's line breaks."""
     return array("I", (found.start() for found in _LINE_BREAK.finditer(text)))
 
 
@@ -172,7 +171,6 @@ def _at_words(source: Source, first: int, end: int, max_length: int) -> Iterator
 
 
 def _windows(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the text in parts that end at white space, each with its position."""
     start = 0
     while len(text) - start > _WINDOW_CHARACTERS:
         end = max(text.rfind(sign, start + 1, start + _WINDOW_CHARACTERS) for sign in " \n")

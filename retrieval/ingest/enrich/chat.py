@@ -25,7 +25,6 @@ _RANDOM: Final = random.SystemRandom()
 class ChatService:
     """The address and name of a model."""
 
-    #: The address of requests, including its path.
     url: str
     model: str
     api_key: str = field(default="", repr=False)
@@ -75,7 +74,6 @@ class ChatModel:
 
 
 def _text(content: bytes) -> str:
-    """Return the text of an answer; raise EnrichError for another shape."""
     try:
         answer: Any = json.loads(content)
         text = answer["choices"][0]["message"]["content"]

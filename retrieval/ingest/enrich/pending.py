@@ -29,7 +29,6 @@ class Pending:
     ordinal: int
     content_hash: str
     place: Place
-    #: Its present enrichment.
     context_line: str
     questions: tuple[str, ...]
     #: None before a model was called for them.

@@ -52,7 +52,6 @@ class Place:
     text: str
     #: The texts of its parent section's chunks, including its own.
     section: str
-    #: How the document begins.
     beginning: str
 
 
@@ -104,7 +103,6 @@ def expansions_in(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def _around(section: str, text: str) -> str:
-    """Return the part of a section with the chunk in its middle; empty if the section is the chunk."""
     if section.strip() == text.strip():
         return ""
     if len(section) <= _AROUND_CHARACTERS:

@@ -32,7 +32,6 @@ logger = logging.getLogger(__name__)
 
 #: Chunks whose new vectors are made and stored together.
 _BATCH_CHUNKS: Final = 32
-#: Consecutive failures after which a pass ends.
 _MAX_FAILURES: Final = 10
 
 Progress = Callable[[int, int], None]
@@ -44,9 +43,7 @@ class Pass:
     """The result of a pass."""
 
     enriched: int = 0
-    #: Chunks that stay unchanged.
     failed: int = 0
-    #: Why the last of them failed.
     message: str = ""
 
 
@@ -77,7 +74,6 @@ def estimate_pass(connection: Connection, *, limit: int | None = None) -> Estima
 
 
 def _tasks(wants: Wants, *, is_local: bool) -> list[str]:
-    """Return the tasks of the language model for a chunk."""
     tasks = (
         (CONTEXT_TASK, wants.context),
         (QUESTIONS_TASK, wants.questions and not is_local),
@@ -185,7 +181,6 @@ def _answers(models: Writers, found: Sequence[Pending]) -> Iterator[Answer]:
 
 
 def _store(connection: Connection, answers: Sequence[Answer]) -> int:
-    """Store what was written; only a chunk with a new context line gets new vectors."""
     texts: list[str] = []
     chunks: list[tuple[EnrichedChunk, int | None]] = []
     for it in answers:
@@ -248,5 +243,4 @@ def _vectors(texts: Sequence[str]) -> dict[int, list[Vector]]:
 
 
 def _at(vectors: Mapping[int, Sequence[Vector]], place: int | None) -> dict[int, Vector]:
-    """Return the vectors at a place, by index, of the indexes that have any."""
     return {} if place is None else {index: made[place] for index, made in vectors.items() if made}

@@ -13,7 +13,6 @@ from retrieval.graph.spans import key_of
 from retrieval.ingest.enrich.prompts import DATA, Place, plain
 from retrieval.text.json_text import unfenced
 
-#: Subject, relation, object.
 Triple: TypeAlias = tuple[str, str, str]
 
 MAX_TRIPLES: Final = 8

@@ -16,7 +16,6 @@ from retrieval.models import LanguageModel, Memory, RoutingRule
 _CONTEXT: Final = frozenset({"context", "both", "all"})
 _QUESTIONS: Final = frozenset({"questions", "both", "all"})
 _TRIPLES: Final = frozenset({"triples", "all"})
-#: What new connections request.
 _DEFAULT: Final = "questions"
 
 
@@ -66,7 +65,6 @@ def may_be_sent(connection: Connection) -> bool:
 
 
 def _is_enricher(model: LanguageModel | None) -> bool:
-    """Return whether a language model is the enriching one: the same name at the same address."""
     if model is None or not model.is_enabled or model.api != LanguageModel.Api.OPENAI:
         return False
     address = f"{model.base_url.rstrip('/')}/chat/completions"

@@ -46,7 +46,6 @@ def parse_code(raw: RawDocument) -> ParsedDocument:
 
 
 def _lines(text: str) -> tuple[list[str], int]:
-    """Return the lines of a text as editors count them, and how many were cut."""
     lines = cleaned(text.replace("\f", " ").replace("\v", " ")).split("\n")
     cut = 0
     for number, line in enumerate(lines):
@@ -95,7 +94,6 @@ def _size(node: Node) -> int:
 
 
 def _title(name: str) -> str:
-    """Return the file's name, with its folder's if it is generic."""
     path = PurePosixPath(name.replace("\\", "/"))
     is_generic = path.stem in _GENERIC_NAMES and path.parent.name
     return f"{path.parent.name}/{path.name}" if is_generic else path.name or "Untitled"

@@ -74,7 +74,6 @@ _CLASSES: Final = frozenset({
     "internal_module", "namespace_definition", "namespace_declaration", "type_spec", "type_alias_declaration",
     "type_definition", "create_table", "create_view", "create_materialized_view", "create_type",
 })  # fmt: skip
-#: Nodes around definitions without a name.
 TRANSPARENT: Final = frozenset({"preproc_ifdef", "preproc_if", "linkage_specification", "companion_object"})
 #: Nodes around one definition: `export`, decorators, templates.
 _WRAPPERS: Final = frozenset({
@@ -146,7 +145,6 @@ def last_row(node: Node) -> int:
 
 
 def _declared(node: Node) -> Node | None:
-    """Return the node with the name of a definition without a name field."""
     found = node.child_by_field_name("type") if node.type == "impl_item" else None
     declarator = node.child_by_field_name("declarator")
     while declarator is not None:

@@ -42,7 +42,6 @@ class CodeBlocks:
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
         self.found: list[Block] = []
-        #: Number of characters before each line.
         self._offsets = [0, *accumulate(len(line) + 1 for line in lines)]
 
     def add(self, first: int, end: int, scope: Scope) -> None:
@@ -123,7 +122,6 @@ def _entries(lines: Sequence[str], first: int, end: int) -> Iterator[tuple[int, 
 
 
 def _with_comments(lines: Sequence[str], key: int, first: int) -> int:
-    """Return the first line of the comments directly above a line."""
     while key > first and lines[key - 1].lstrip().startswith("#"):
         key -= 1
     return key
@@ -138,7 +136,6 @@ def _name(line: str) -> str:
     return found[1].strip("\"'")[:_MAX_NAME_CHARACTERS] if found else ""
 
 
-#: Minimum share of a node's lines for its main part.
 _MAIN_SHARE: Final = 0.8
 
 
@@ -149,8 +146,6 @@ def read_tree(root: Node, blocks: CodeBlocks) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """The lines `first` to before `end` of a node, with the comments and decorators above it."""
-
     node: Node
     first: int
     end: int
@@ -161,7 +156,6 @@ class _TreeReader:
     blocks: CodeBlocks
 
     def read_scope(self, nodes: Sequence[Node], first: int, end: int, scope: Scope, depth: int) -> None:
-        """Add the lines of one scope, whose syntax is `nodes`: simple statements in runs, the rest separately."""
         run = first
         for segment in _segments(nodes, first, end):
             found = definition(segment.node)
@@ -176,7 +170,6 @@ class _TreeReader:
         self.blocks.add(run, end, scope)
 
     def _read_segment(self, segment: _Segment, found: Node | None, scope: Scope, depth: int) -> None:
-        """Add a definition, or a large statement, as one block or by its parts."""
         inner = _inner(found or segment.node)
         if found:
             # The lines of the definition above its parts open the scope of these.

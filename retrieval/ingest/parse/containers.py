@@ -141,7 +141,6 @@ def kind_of_compound(content: bytes) -> str:
 
 
 def _compound_parts(content: bytes) -> frozenset[str]:
-    """Return the top-level names of a compound file; empty if it is damaged."""
     try:
         with olefile.OleFileIO(BytesIO(content)) as container:
             return frozenset(path[0] for path in container.listdir(streams=True, storages=False))

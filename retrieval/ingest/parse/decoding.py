@@ -62,12 +62,10 @@ def decode(content: bytes, declared: str = "") -> str:
 
 
 def _mark(content: bytes) -> tuple[bytes, str]:
-    """Return the byte order mark and its wide encoding; empty if there is none."""
     return next((mark, wide) for mark, wide in _MARKS if content.startswith(mark))
 
 
 def _decoded_wide(written: bytes, encoding: str) -> str:
-    """Return the text with replacement characters; raise IngestError `encoding` for too many of them."""
     text = wide_text(written, encoding)
     if text.count("\ufffd") > _MAX_DAMAGED * len(text) + 1:
         raise IngestError("encoding", "The character encoding of the file was not recognized.")

@@ -18,7 +18,6 @@ _DELIMITERS: Final = (",", ";", "\t", "|")
 _SAMPLED_CHARACTERS: Final = 65536
 _SAMPLED_RECORDS: Final = 100
 _MAX_FIELDS: Final = 2 * MAX_CELLS
-#: The maximum of Excel sheets.
 _MAX_COLUMNS: Final = 16_384
 #: Spreadsheet programs write an unusual delimiter into the first line.
 _STATED: Final = "sep="
@@ -41,7 +40,6 @@ def parse_delimited(raw: RawDocument) -> ParsedDocument:
 
 
 def _delimiter(text: str) -> tuple[str, str]:
-    """Return the delimiter of a text, and the text without the line that states it."""
     first, _, rest = text.partition("\n")
     stated = first.strip().lower()
     if stated.startswith(_STATED) and len(stated) == len(_STATED) + 1:

@@ -130,8 +130,6 @@ def parse_docx(raw: RawDocument) -> ParsedDocument:
 
 
 class _Reader:
-    """Reads the body, including wrappers such as content controls."""
-
     def __init__(self, styles: Styles, notes: Mapping[tuple[str, str], str], targets: Mapping[str, str]) -> None:
         self._builder = BlockBuilder()
         self._styles = styles
@@ -178,7 +176,8 @@ class _Reader:
 
     def _table(self, table: _Element) -> None:
         rows = [list(_cells(row)) for row in table.iterchildren(qn("w:tr"))]
-        if self._is_layout(table, rows):
+        styles = (_attribute(properties, "w:pStyle") for properties in table.iter(qn("w:pPr")))
+        if sum(map(len, rows)) <= 1 or any(map(self._styles.heading_level, styles)):
             self._children(table)
             return
         for above, row in pairwise(rows):
@@ -187,14 +186,8 @@ class _Reader:
             ]
         self._builder.table([[cell or "" for cell in row] for row in rows], has_header=True)
 
-    def _is_layout(self, table: _Element, rows: list[list[str | None]]) -> bool:
-        """Return whether a table is a frame around text: one cell, or headings inside."""
-        styles = (_attribute(properties, "w:pStyle") for properties in table.iter(qn("w:pPr")))
-        return sum(map(len, rows)) <= 1 or any(map(self._styles.heading_level, styles))
-
 
 def _texts(element: _Element) -> Iterator[str]:
-    """Yield the visible text of an element."""
     for child in element:
         if child.tag in _WRITTEN:
             yield child.text or ""
@@ -218,7 +211,6 @@ def _cells(row: _Element) -> Iterator[str | None]:
 
 
 def _notes(document: Document) -> dict[tuple[str, str], str]:
-    """Return the texts of foot and end notes by their element name and id."""
     notes = {}
     for tag, relationship in _NOTE_TYPES:
         for related in document.part.rels.values():
@@ -229,7 +221,6 @@ def _notes(document: Document) -> dict[tuple[str, str], str]:
 
 
 def _targets(document: Document) -> dict[str, str]:
-    """Return the targets of the links by the ids of their relationships."""
     links = (rel for rel in document.part.rels.values() if rel.reltype == RELATIONSHIP_TYPE.HYPERLINK)
     return {rel.rId: rel.target_ref for rel in links if rel.is_external}
 

@@ -44,8 +44,6 @@ def parse_epub(raw: RawDocument) -> ParsedDocument:
 
 
 class _Package:
-    """The list of a book's parts and the order to read them in."""
-
     def __init__(self, part: str) -> None:
         self.part = part
         self._pages: dict[str, str] = {}
@@ -63,7 +61,6 @@ class _Package:
             self._spine.append(attributes.get("idref", ""))
 
     def chapters(self) -> list[str]:
-        """Return the parts of the chapters in reading order, each once."""
         order = dict.fromkeys(self._spine)
         return [self._pages[identity] for identity in order if identity in self._pages.keys() - self._contents]
 
@@ -83,7 +80,6 @@ def _package_part(archive: zipfile.ZipFile) -> str:
 
 
 def _chapter(content: bytes) -> Iterator[Block]:
-    """Yield a chapter's blocks, with headings one level below the book's title."""
     if not content.strip():
         return
     try:

@@ -20,7 +20,6 @@ _LINE_ENDS: Final = re.compile("\r\n?|[\u0085\u2028\u2029\x0b\x0c]")
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _WIDE_SPACES: Final = re.compile("[\u00a0\u2007\u202f]")
 _MANY_BLANK_LINES: Final = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
-#: Default titles of programs.
 _NO_TITLES: Final = frozenset({"untitled", "untitled document", "document", "anonymous", "unspecified", "title"})
 _PROGRAM_PREFIX: Final = re.compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
 #: Generic names, replaced by the folder's name.
@@ -109,7 +108,6 @@ def _title(name: str, blocks: tuple[Block, ...], explicit: str, from_properties:
 
 
 def _without_title_heading(blocks: tuple[Block, ...], title: str) -> tuple[Block, ...]:
-    """Drop the first heading if it equals the title; a document of only one heading keeps it."""
     for position, block in enumerate(blocks):
         if block.kind is BlockKind.HEADING:
             repeats = one_line(block.text).casefold() == title.casefold()

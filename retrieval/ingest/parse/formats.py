@@ -50,7 +50,6 @@ class Format:
     """One format that can be read."""
 
     parse: Parser
-    #: A larger item is refused.
     max_bytes: int
     suffixes: frozenset[str]
     media_types: frozenset[str]

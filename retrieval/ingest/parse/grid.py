@@ -175,7 +175,6 @@ def column_number(reference: str) -> int:
 
 
 def _in_order(rows: list[Row]) -> list[Row]:
-    """Return the rows sorted by number, each number once."""
     by_number: dict[int, Row] = {}
     for row in rows:
         known = by_number.setdefault(row.number, row)

@@ -103,8 +103,6 @@ def _metadata(page: HtmlElement) -> dict[str, str]:
 
 
 class _Reader:
-    """Reads the elements; text is collected in a run up to the next block boundary."""
-
     def __init__(self) -> None:
         self._builder = BlockBuilder()
         self._run: list[str] = []
@@ -218,7 +216,6 @@ class _Reader:
         self._children(element)
 
     def _note_links(self, element: HtmlElement) -> None:
-        """Record the links in an element whose text is read at once."""
         for link in element.iter("a"):
             self._builder.link(_visible(link), link.get("href", ""))
 

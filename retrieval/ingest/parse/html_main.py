@@ -5,13 +5,11 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-#: Elements without visible text.
 _INVISIBLE: Final = (
     "script", "style", "noscript", "template", "svg", "math", "iframe", "object", "embed", "canvas", "audio",
     "video", "map", "input", "select", "button", "textarea", "dialog",
 )  # fmt: skip
 _NAVIGATION_ROLES: Final = frozenset({"navigation", "banner", "contentinfo", "search", "complementary", "doc-toc"})
-#: Common class names and ids of elements that are not content.
 _NAVIGATION_NAMES: Final = re.compile(
     r"""(?: nav | navbar | navigation | navheader | navfooter | nav-.* | .*-nav | .*-navigation | navbox.*
     | sidebar | .*-sidebar | sidebar-.* | sphinxsidebar.* | breadcrumbs? | .*-breadcrumbs? | menu | .*-menu
@@ -75,19 +73,13 @@ def _is_navigation(element: HtmlElement) -> bool:
     if element.tag in ("ul", "ol") and any(ancestor.tag == "header" for ancestor in element.iterancestors()):
         return True
     names = element.get("class", "").split()
-    if not _is_titled_section(element):
+    is_section = element.tag == "section" or "section" in element.get("class", "").split()
+    if not (is_section and any(child.tag in _HEADINGS for child in element)):
         names += element.get("id", "").split()
     return any(map(_NAVIGATION_NAMES.fullmatch, names))
 
 
-def _is_titled_section(element: HtmlElement) -> bool:
-    """Return whether an element is a section of the text, whose id generators make from its heading."""
-    is_section = element.tag == "section" or "section" in element.get("class", "").split()
-    return is_section and any(child.tag in _HEADINGS for child in element)
-
-
 def _landmark(page: HtmlElement) -> HtmlElement:
-    """Return the largest landmark of the first kind with enough of the page's text."""
     everything = _text_length(page)
     for path in _CONTENT_PATHS:
         largest = max(page.xpath(path), key=_text_length, default=None)

@@ -43,7 +43,10 @@ def _cells(row: HtmlElement, open_spans: dict[int, tuple[int, str]]) -> Iterator
         while column in open_spans:
             yield _continued(column, open_spans)
             column += 1
-        text = _text(cell)
+        for block in cell.iter("p", "div", "br", "li", "dd", "dt"):
+            block.text = f" {block.text or ''}"
+            block.tail = f" {block.tail or ''}"
+        text = " ".join("".join(cell.itertext()).split())
         if _span(cell, "rowspan") > 1:
             open_spans[column] = (_span(cell, "rowspan") - 1, text)
         yield text
@@ -52,14 +55,6 @@ def _cells(row: HtmlElement, open_spans: dict[int, tuple[int, str]]) -> Iterator
     while column in open_spans:
         yield _continued(column, open_spans)
         column += 1
-
-
-def _text(cell: HtmlElement) -> str:
-    """Return the cell's text on one line, with a space where a block inside it starts or ends."""
-    for block in cell.iter("p", "div", "br", "li", "dd", "dt"):
-        block.text = f" {block.text or ''}"
-        block.tail = f" {block.tail or ''}"
-    return " ".join("".join(cell.itertext()).split())
 
 
 def _continued(column: int, open_spans: dict[int, tuple[int, str]]) -> str:

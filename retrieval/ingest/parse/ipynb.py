@@ -1,7 +1,7 @@
 """Jupyter notebooks: Markdown cells as Markdown, code cells as code, their output as text within a limit."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from retrieval.errors import IngestError
@@ -10,7 +10,6 @@ from retrieval.ingest.parse.finish import finished, tidy
 from retrieval.ingest.parse.markdown import blocks_of_markdown
 from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
 
-#: Longer output of a cell is cut.
 _MAX_OUTPUT_CHARACTERS: Final = 2_000
 _MAX_CELLS: Final = 20_000
 _CUT: Final = "\n…"
@@ -21,32 +20,22 @@ def parse_notebook(raw: RawDocument) -> ParsedDocument:
 
     Raises IngestError: `corrupt` for other files, `too_large` beyond 20,000 cells.
     """
-    notebook = _notebook(decode(raw.content))
-    cells = _cells(notebook)
-    if len(cells) > _MAX_CELLS:
-        raise IngestError("too_large", f"The notebook has more than {_MAX_CELLS} cells.")
-    blocks = [block for cell in cells if isinstance(cell, dict) for block in _blocks(cell)]
-    return finished(raw, source_type="notebook", blocks=blocks, metadata=_metadata(notebook))
-
-
-def _notebook(text: str) -> Mapping[str, Any]:
     try:
-        notebook = json.loads(text)
+        notebook = json.loads(decode(raw.content))
     except (ValueError, RecursionError) as error:
         raise IngestError("corrupt", "The file is not a notebook.") from error
     if not isinstance(notebook, dict):
         raise IngestError("corrupt", "The file is not a notebook.")
-    return notebook
-
-
-def _cells(notebook: Mapping[str, Any]) -> Sequence[Any]:
-    """Return the cells of a notebook of format 4, or of 3, which has them in worksheets."""
     sheets = notebook.get("worksheets")
     holders = [notebook, *sheets] if isinstance(sheets, list) else [notebook]
     found = [holder.get("cells") for holder in holders if isinstance(holder, dict)]
     if not any(isinstance(cells, list) for cells in found):
         raise IngestError("corrupt", "The file is not a notebook.")
-    return [cell for cells in found if isinstance(cells, list) for cell in cells]
+    cells = [cell for cells in found if isinstance(cells, list) for cell in cells]
+    if len(cells) > _MAX_CELLS:
+        raise IngestError("too_large", f"The notebook has more than {_MAX_CELLS} cells.")
+    blocks = [block for cell in cells if isinstance(cell, dict) for block in _blocks(cell)]
+    return finished(raw, source_type="notebook", blocks=blocks, metadata=_metadata(notebook))
 
 
 def _metadata(notebook: Mapping[str, Any]) -> dict[str, str]:
@@ -66,23 +55,18 @@ def _blocks(cell: Mapping[str, Any]) -> Iterator[Block]:
         yield from blocks_of_markdown(tidy(source))
     elif kind == "code":
         yield Block(BlockKind.CODE, source)
-        yield from _outputs(cell.get("outputs"))
+        outputs = cell.get("outputs")
+        free = _MAX_OUTPUT_CHARACTERS
+        for output in outputs if isinstance(outputs, list) else ():
+            text = tidy(_output(output)) if isinstance(output, dict) else ""
+            if text and free > 0:
+                yield Block(BlockKind.CODE, text if len(text) <= free else text[:free] + _CUT)
+                free -= len(text)
     else:
         yield Block(BlockKind.PARAGRAPH, source)
 
 
-def _outputs(outputs: object) -> Iterator[Block]:
-    """Yield the output of a cell, up to the limit per cell."""
-    free = _MAX_OUTPUT_CHARACTERS
-    for output in outputs if isinstance(outputs, list) else ():
-        text = tidy(_output(output)) if isinstance(output, dict) else ""
-        if text and free > 0:
-            yield Block(BlockKind.CODE, text if len(text) <= free else text[:free] + _CUT)
-            free -= len(text)
-
-
 def _output(output: Mapping[str, Any]) -> str:
-    """Return the text of an output: printed text, a value's plain form, or an error without its trace."""
     if output.get("output_type") in ("error", "pyerr"):
         return f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}"
     data = output.get("data")
@@ -91,7 +75,6 @@ def _output(output: Mapping[str, Any]) -> str:
 
 
 def _text(lines: object) -> str:
-    """Return a text that is stored as one string or as a list of lines."""
     if isinstance(lines, list):
         return "".join(line for line in lines if isinstance(line, str))
     return lines if isinstance(lines, str) else ""

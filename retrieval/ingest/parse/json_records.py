@@ -56,11 +56,6 @@ def name_of(value: Value) -> str:
     return next((text[:_MAX_LABEL_CHARACTERS] for _, text in _present(value, _NAME_KEYS)), "")
 
 
-def label_of(value: Value) -> str:
-    """Return a record's name, or else its identifier; empty if it has neither."""
-    return name_of(value) or next((text[:_MAX_LABEL_CHARACTERS] for _, text in _present(value, _ID_KEYS)), "")
-
-
 def opening_of(value: Value) -> str:
     """Return the lines that identify a record: its id and its name, if present."""
     firsts = (next(_present(value, keys), None) for keys in (_ID_KEYS, _NAME_KEYS))
@@ -68,7 +63,6 @@ def opening_of(value: Value) -> str:
 
 
 def _steps(path: str, value: Value) -> list[tuple[str, Value]]:
-    """Return the members of an object or a list, each with its path."""
     if isinstance(value, dict):
         return [(f"{path}.{key}" if path else str(key), member) for key, member in value.items()]
     items = value if isinstance(value, list) else []
@@ -76,7 +70,6 @@ def _steps(path: str, value: Value) -> list[tuple[str, Value]]:
 
 
 def _present(value: Value, keys: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield those of the keys, as written, that have a plain value in a record."""
     written = {key.lower(): key for key in value} if isinstance(value, dict) else {}
     for key in keys:
         if isinstance(value, dict) and key in written:
@@ -89,7 +82,6 @@ def _present(value: Value, keys: Iterable[str]) -> Iterator[tuple[str, str]]:
 #: Each record is a chunk; embedding more would take hours.
 _MAX_RECORDS: Final = 100_000
 _MAX_KEY_CHARACTERS: Final = 100
-#: Generic keys of an object that only wraps its records.
 _WRAPPING_KEYS: Final = frozenset({"data", "items", "results", "records", "rows", "entries", "values", "list"})
 
 
@@ -158,7 +150,6 @@ def _members(value: dict[str, Value]) -> Iterator[Block]:
 
 
 def _record(value: Value, number: int, path: tuple[str, ...] = ()) -> Block:
-    """Return the item of an array under its name."""
-    label = label_of(value)
+    label = name_of(value) or next((text[:_MAX_LABEL_CHARACTERS] for _, text in _present(value, _ID_KEYS)), "")
     names = (*path, label) if label else path
     return Block(BlockKind.PARAGRAPH, "\n".join(flat_lines(value)), header=opening_of(value), row=number, path=names)

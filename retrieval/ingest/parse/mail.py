@@ -27,7 +27,6 @@ _ATTACHMENT_LEVEL: Final = 2
 _MAX_READ: Final = 20
 _MAX_READ_BYTES: Final = 32 * 1024 * 1024
 _MAX_NAMED: Final = 100
-#: Maximum length of a line of recipients.
 _MAX_LINE_LENGTH: Final = 1000
 
 
@@ -81,7 +80,6 @@ def refuse_attached(_: RawDocument) -> ParsedDocument:
 
 
 def _body(mail: Mail) -> list[Block]:
-    """Return the paragraphs of the text, or the blocks of the HTML page if there is no text."""
     text = tidy(mail.text)
     if text.strip():
         return [Block(BlockKind.PARAGRAPH, paragraph) for paragraph in _BLANK_LINES.split(text)]
@@ -91,7 +89,6 @@ def _body(mail: Mail) -> list[Block]:
 
 
 def _attached(attachments: Sequence[RawDocument], read: Parser) -> Iterator[Block]:
-    """Yield each attachment below a heading with its name; of an unreadable one only the name."""
     left = _MAX_READ_BYTES
     for count, attachment in enumerate(attachments[:_MAX_NAMED]):
         yield Block(BlockKind.HEADING, f"Attachment: {one_line(attachment.name)}", level=_ATTACHMENT_LEVEL)
@@ -151,7 +148,6 @@ def decoded_header(header: str) -> str:
 
 
 def _with_decoded_bytes(header: str) -> str:
-    """Return a header as text, including unencoded bytes outside ASCII."""
     if not any("\udc80" <= character <= "\udcff" for character in header):
         return header
     written = header.encode("utf-8", "surrogateescape")

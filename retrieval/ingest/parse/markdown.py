@@ -64,8 +64,6 @@ def _read_inline(state: StateCore) -> None:
 
 
 class _Reader:
-    """Reads the parser's tokens, with only the open elements as state."""
-
     def __init__(self) -> None:
         self.builder = BlockBuilder()
         #: One entry for each open list: the next number, or None for bullets.
@@ -139,7 +137,6 @@ def _loose_rows(tokens: Sequence[Token]) -> list[list[str]]:
 
 
 def _links(tokens: Sequence[Token]) -> Iterator[Hyperlink]:
-    """Yield the links of a paragraph, including those in HTML."""
     target, first = "", 0
     for place, token in enumerate(tokens):
         if opened := _opened(token):
@@ -150,7 +147,6 @@ def _links(tokens: Sequence[Token]) -> Iterator[Hyperlink]:
 
 
 def _opened(token: Token) -> str:
-    """Return the target of a link that begins with a token; empty if none does."""
     if token.type == "link_open":
         return str(token.attrGet("href") or "")
     found = _ANCHOR.match(token.content) if token.type == "html_inline" else None
@@ -158,7 +154,6 @@ def _opened(token: Token) -> str:
 
 
 def _plain(tokens: Sequence[Token]) -> str:
-    """Return the visible text."""
     return "".join(map(_plain_token, tokens)).strip()
 
 
@@ -166,15 +161,10 @@ def _plain_token(token: Token) -> str:
     if token.type == "image":
         return _plain(token.children or ())
     if token.type == "html_inline":
-        return _tag_text(token.content)
+        name = _TAG_NAME.match(token.content)
+        if name is None:
+            return ""
+        if name[1].lower() in _LINE_BREAK_TAGS:
+            return "\n"
+        return "" if name[1].lower() in defs.tags else token.content
     return _BREAKS.get(token.type, token.content)
-
-
-def _tag_text(tag: str) -> str:
-    """Return the text for an inline tag; a tag that is not HTML is a placeholder such as <index>."""
-    name = _TAG_NAME.match(tag)
-    if name is None:
-        return ""
-    if name[1].lower() in _LINE_BREAK_TAGS:
-        return "\n"
-    return "" if name[1].lower() in defs.tags else tag

@@ -162,7 +162,6 @@ class NumberFormat:
     """One parsed format code."""
 
     sections: tuple[tuple[_Token, ...], ...]
-    #: Whether numbers are shown as dates or times.
     is_date: bool
     #: Whether numbers are shown with all their digits.
     is_plain: bool
@@ -212,7 +211,6 @@ def plain(value: float) -> str:
 
 
 def _number(value: float, section: Sequence[_Token]) -> str:
-    """Return a value of 0 or more by one section of a format."""
     places = [place for place, (kind, _) in enumerate(section) if kind in ("digit", "general")]
     if not places and ("other", "@") in section:
         return plain(value)

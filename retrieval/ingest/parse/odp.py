@@ -17,7 +17,6 @@ _SLIDE_LEVEL: Final = 2
 _CLASS: Final = qualified("presentation", "class")
 _NOTES: Final = qualified("presentation", "notes")
 _PARAGRAPH: Final = qualified("text", "p")
-#: Shapes that are on every slide.
 _RUNNING: Final = frozenset({"date-time", "footer", "header", "page-number"})
 
 
@@ -31,7 +30,10 @@ def parse_odp(raw: RawDocument) -> ParsedDocument:
     slides = list(document.body.iterchildren(qualified("draw", "page")))
     if len(slides) > _MAX_SLIDES:
         raise IngestError("too_large", f"The presentation has more than {_MAX_SLIDES} slides.")
-    hidden = _hidden_styles(document.root)
+    properties = document.root.iter(qualified("style", "drawing-page-properties"))
+    hidden = (it for it in properties if it.get(qualified("presentation", "visibility")) == "hidden")
+    parents = (it.getparent() for it in hidden)
+    hidden = frozenset(parent.get(qualified("style", "name"), "") for parent in parents if parent is not None)
     style = qualified("draw", "style-name")
     title = document.facts.pop("title", "")
     return finished(
@@ -69,11 +71,3 @@ def _slide(slide: _Element, number: int) -> Iterator[Block]:
 
 def _words(shape: _Element) -> str:
     return one_line(" ".join(map(text_of, shape.iter(_PARAGRAPH))))
-
-
-def _hidden_styles(root: _Element) -> frozenset[str]:
-    """Return the names of the styles of hidden slides."""
-    properties = root.iter(qualified("style", "drawing-page-properties"))
-    hidden = (it for it in properties if it.get(qualified("presentation", "visibility")) == "hidden")
-    parents = (it.getparent() for it in hidden)
-    return frozenset(parent.get(qualified("style", "name"), "") for parent in parents if parent is not None)

@@ -17,7 +17,6 @@ from retrieval.text.document import ParsedDocument, RawDocument
 _CELLS: Final = frozenset({"table-cell", "covered-table-cell"})
 _FIGURES: Final = frozenset({"float", "percentage", "currency"})
 _DATES: Final = frozenset({"date", "time"})
-#: Elements with text that a cell does not show.
 _ASIDE: Final = frozenset({"annotation", "shapes", "tracked-changes"})
 _MAX_REPEATED: Final = 1_048_576
 

@@ -15,7 +15,6 @@ _STYLE_NAME: Final = qualified("text", "style-name")
 _HEADING: Final = qualified("text", "h")
 _PARAGRAPH: Final = qualified("text", "p")
 _TITLE_STYLE: Final = "Title"
-#: The style of code, with one paragraph per line.
 _CODE_STYLE: Final = "Preformatted_20_Text"
 _MAX_LEVELS: Final = 6
 #: Repeated text, and elements that are not text of the document.
@@ -43,7 +42,6 @@ def parse_odt(raw: RawDocument) -> ParsedDocument:
 
 
 def _styles_of(root: _Element, parent_name: str) -> frozenset[str]:
-    """Return the names of a style and of the document's styles based on it."""
     parent, name = qualified("style", "parent-style-name"), qualified("style", "name")
     styles = (style for style in root.iter(qualified("style", "style")) if style.get(parent) == parent_name)
     return frozenset({parent_name, *(style.get(name, "") for style in styles)})
@@ -98,7 +96,6 @@ class BodyReader:
         self._attached(paragraph)
 
     def _attached(self, paragraph: _Element) -> None:
-        """Add the text boxes of a paragraph and the notes that it refers to."""
         for element in _outermost(paragraph):
             if name_of(element) == "text-box":
                 self.read(element)
@@ -134,7 +131,6 @@ _ATTACHED: Final = frozenset({"text-box", "note"})
 
 
 def _outermost(element: _Element) -> Iterator[_Element]:
-    """Yield the boxes and notes in an element, except those inside another one."""
     for child in element:
         if name_of(child) in _ATTACHED:
             yield child

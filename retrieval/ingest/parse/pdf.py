@@ -84,14 +84,12 @@ def _lines(text_page: pypdfium2.PdfTextPage, number: int) -> Iterator[Line]:
 
 
 def _line(text_page: pypdfium2.PdfTextPage, text: str, first: int, number: int) -> Line:
-    """Return the line with its position, from the boxes of its first and last character."""
     left, bottom, _, top = _character_box(text_page, first)
     _, _, right, _ = _character_box(text_page, first + len(text) - 1)
     return Line(" ".join(text.split()), number, left=left, right=right, bottom=bottom, height=top - bottom)
 
 
 def _character_box(text_page: pypdfium2.PdfTextPage, text_index: int) -> tuple[float, float, float, float]:
-    """Return left, bottom, right and top of a character's full cell; zeros if it has no position."""
     box = pdfium.FS_RECTF()
     character = pdfium.FPDFText_GetCharIndexFromTextIndex(text_page, text_index)
     if character < 0 or not pdfium.FPDFText_GetLooseCharBox(text_page, character, ctypes.byref(box)):

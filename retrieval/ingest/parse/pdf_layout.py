@@ -95,7 +95,6 @@ def _repetitions(signature: str, pages: set[int], page_count: int) -> set[int]:
 
 
 def _edge_lines(page: Sequence[Line]) -> frozenset[Line]:
-    """Return the lines at the top and at the bottom that a gap separates from the text."""
     downwards = sorted(page, key=lambda line: -line.bottom)
     leading = usual_leading(downwards)
     pairs = list(pairwise(downwards))
@@ -146,7 +145,6 @@ def blocks_of_pages(pages: Sequence[Sequence[Line]]) -> list[Block]:
 
 
 def _groups(pages: Sequence[Sequence[Line]]) -> Iterator[list[Line]]:
-    """Yield the lines of each paragraph, or of each table without gaps."""
     group: list[Line] = []
     for page in pages:
         leading = usual_leading(page)
@@ -167,7 +165,6 @@ def _starts_block(previous: Line, line: Line, leading: float) -> bool:
 
 
 def _continues(previous: Line, line: Line) -> bool:
-    """Return whether a sentence continues after the end of a column or a page."""
     is_open = not _SENTENCE_END.search(previous.text) and not _is_row(previous)
     return is_open and line.text[:1].islower() and not _is_row(line)
 
@@ -195,7 +192,6 @@ def _is_same_row(previous: Line, line: Line) -> bool:
 
 
 def _is_wrapped(previous: Line, line: Line, right: float) -> bool:
-    """Return whether the next line's first word did not fit on the previous one."""
     if previous.page != line.page:
         return True
     if _is_row(previous) or _is_row(line):
@@ -205,7 +201,6 @@ def _is_wrapped(previous: Line, line: Line, right: float) -> bool:
 
 
 def _is_row(line: Line) -> bool:
-    """Return whether a line looks like the row of a table."""
     is_spread = " " in line.text and _character_width(line) > _SPREAD * line.height > 0
     last_words = line.text.rsplit(maxsplit=2)[-2:]
     return is_spread or all(map(_FIGURE.fullmatch, last_words))

@@ -26,7 +26,6 @@ _SLIDE_LEVEL: Final = 2
 _DIAGRAM: Final = "http://schemas.openxmlformats.org/drawingml/2006/diagram"
 _DIAGRAM_POINT: Final = f"{{{_DIAGRAM}}}pt"
 _DIAGRAM_IDS: Final = f"{{{_DIAGRAM}}}relIds"
-#: Placeholders that are on every slide.
 _RUNNING: Final = frozenset(
     {PP_PLACEHOLDER.DATE, PP_PLACEHOLDER.FOOTER, PP_PLACEHOLDER.HEADER, PP_PLACEHOLDER.SLIDE_NUMBER}
 )
@@ -93,7 +92,6 @@ def _is_hidden(slide: Slide) -> bool:
 
 
 def _read(shape: _Shape, builder: BlockBuilder, depth: int) -> None:
-    """Add the content of a shape, including groups, without placeholders that are on every slide."""
     if shape.is_placeholder and shape.placeholder_format.type in _RUNNING:
         return
     if shape.shape_type == MSO_SHAPE_TYPE.GROUP:
@@ -126,7 +124,6 @@ def _read_text(shape: _Shape, builder: BlockBuilder) -> None:
 
 
 def _read_chart(chart: _Shape, builder: BlockBuilder) -> None:
-    """Add the numbers of a chart as a table with a column per series."""
     if chart.has_title and chart.chart_title.has_text_frame:
         builder.paragraph(one_line(chart.chart_title.text_frame.text))
     for plot in chart.plots:

@@ -43,7 +43,6 @@ def columns_of(rows: Sequence[Row]) -> list[int]:
 
 
 def _bands(rows: Sequence[Row]) -> Iterator[list[Row]]:
-    """Yield runs of rows without a blank row between them."""
     band: list[Row] = []
     for row in rows:
         if band and row.number > band[-1].number + 1:
@@ -55,7 +54,6 @@ def _bands(rows: Sequence[Row]) -> Iterator[list[Row]]:
 
 
 def _parts(band: list[Row]) -> list[list[Row]]:
-    """Return the parts of a band that blank columns separate."""
     columns = columns_of(band)
     gaps = [(left, right) for left, right in pairwise(columns) if right > left + 1]
     if not 0 < len(gaps) <= _MAX_GAPS:
@@ -182,7 +180,6 @@ def are_pairs(rows: Sequence[Row]) -> bool:
 
 
 def _may_name(row: Row, columns: Sequence[int]) -> bool:
-    """Return whether a row has names, years or dates, and no other figures."""
     values = [place for place, column in enumerate(row.columns) if column != columns[0]]
     return bool(values) and all(row.kinds[it] != NUMBER or _YEAR.fullmatch(row.texts[it]) for it in values)
 
@@ -210,7 +207,6 @@ def _figure_columns(rows: Sequence[Row]) -> frozenset[int]:
 
 
 def _differs(header: Row, body: Sequence[Row], columns: Sequence[int]) -> bool:
-    """Return whether a row of names differs from the rows below it."""
     if header.is_bold and not all(row.is_bold for row in body):
         return True
     if any(_figures_below(header, body, column) for column in columns[1:]):
@@ -223,7 +219,6 @@ def _differs(header: Row, body: Sequence[Row], columns: Sequence[int]) -> bool:
 
 
 def _figures_below(header: Row, body: Sequence[Row], column: int) -> bool:
-    """Return whether a name is above a column of figures."""
     if not header.text_at(column):
         return False
     kinds = [kind for row in body if (kind := row.kind_at(column))]

@@ -17,7 +17,6 @@ from retrieval.text.document import Block, ParsedDocument, RawDocument
 
 _MAX_LINE_CHARACTERS: Final = 10_000
 _DEEPEST_LEVEL: Final = 6
-#: Maximum nesting of directives that docutils does not know.
 _MAX_NESTING: Final = 5
 #: A role that docutils does not know: the text joined to it, and its text without the target.
 _ROLE: Final = re.compile(
@@ -59,8 +58,6 @@ def _blocks(text: str, nesting: int) -> list[Block]:
 
 
 class _Reader:
-    """Reads the nodes; the content of a list item becomes lines of the list."""
-
     def __init__(self, nesting: int) -> None:
         self._builder = BlockBuilder()
         self._nesting = nesting
@@ -68,7 +65,6 @@ class _Reader:
         #: Nesting depth of lists, and the marker of the next line.
         self._depth = 0
         self._marker = ""
-        #: Targets of named links.
         self._targets: dict[str, str] = {}
         self._handlers: Mapping[type[nodes.Node], Callable[..., None]] = {
             nodes.section: self._section,
@@ -87,24 +83,20 @@ class _Reader:
         }
 
     def read(self, document: nodes.document) -> list[Block]:
-        """Return the blocks of a document."""
         named = (node for node in document.findall(nodes.target) if node.get("refuri"))
         self._targets = {name: node["refuri"] for node in named for name in node["names"]}
         self._children(document)
         return self._builder.blocks()
 
-    def _visit(self, node: nodes.Node) -> None:
-        handler = self._handlers.get(type(node))
-        if handler:
-            handler(node)
-        elif isinstance(node, nodes.TextElement):
-            self._paragraph(node)
-        else:
-            self._children(node)
-
     def _children(self, node: nodes.Node) -> None:
         for child in node.children:
-            self._visit(child)
+            handler = self._handlers.get(type(child))
+            if handler:
+                handler(child)
+            elif isinstance(child, nodes.TextElement):
+                self._paragraph(child)
+            else:
+                self._children(child)
 
     def _section(self, node: nodes.section) -> None:
         self._level += 1
@@ -152,7 +144,6 @@ class _Reader:
         self._depth -= 1
 
     def _field(self, node: nodes.Element) -> None:
-        """Add a line "name: value"; a field without a value is left out."""
         name, value = (" ".join(_text(child).split()) for child in node.children[:2])
         if value:
             self._note_links(node)
@@ -166,7 +157,6 @@ class _Reader:
         self._builder.table(rows, has_header=next(node.findall(nodes.thead), None) is not None)
 
     def _note_links(self, node: nodes.Element) -> None:
-        """Record the links of the next block, including Sphinx's links to pages."""
         for link in node.findall(nodes.reference):
             target = link.get("refuri") or self._targets.get(link.get("refname", ""), "")
             self._builder.link(_text(link), target)
@@ -174,11 +164,12 @@ class _Reader:
             self._builder.link(text, target or text)
 
     def _unknown(self, node: nodes.system_message) -> None:
-        """Read the content of a directive that docutils does not know."""
         for block in node.findall(nodes.literal_block):
             found = _DIRECTIVE.match(block.astext())
             if found and found[1] not in _IGNORED and self._nesting < _MAX_NESTING:
-                content = _OPTION.sub("", _dedented(block.astext()[found.end() :]))
+                lines = block.astext()[found.end() :].split("\n")
+                margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+                content = _OPTION.sub("", "\n".join(line[margin:] for line in lines))
                 self._directive(found[1], found[2], content)
 
     def _directive(self, name: str, argument: str, content: str) -> None:
@@ -194,11 +185,4 @@ def _text(node: nodes.Node) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return the text with unknown roles replaced by their texts."""
     return _ROLE.sub(r"\1\2", text)
-
-
-def _dedented(text: str) -> str:
-    lines = text.split("\n")
-    margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
-    return "\n".join(line[margin:] for line in lines)

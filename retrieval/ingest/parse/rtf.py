@@ -31,7 +31,6 @@ def parse_rtf(raw: RawDocument) -> ParsedDocument:
 
 
 def _code_page(content: bytes) -> str:
-    """Return the code page of the file, Windows-1252 for an unknown one."""
     found = _CODE_PAGE.search(content[:_SNIFFED_BYTES])
     name = f"cp{int(found[1])}" if found else "cp1252"
     try:

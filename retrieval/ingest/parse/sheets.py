@@ -46,8 +46,6 @@ def facts_of_sheets(sheets: Sequence[Sheet]) -> dict[str, str]:
 
 
 class _SheetReader:
-    """Reads the regions of one sheet, which may share the last header."""
-
     def __init__(self, sheet: Sheet) -> None:
         self._sheet = sheet
         self._header: Header | None = None
@@ -91,7 +89,6 @@ class _SheetReader:
 
 
 def _lines(rows: Sequence[Row]) -> Iterator[Block]:
-    """Yield rows of one or two cells as lines: a text, or a label and its value."""
     for start in range(0, len(rows), _MAX_ROWS):
         part = rows[start : start + _MAX_ROWS]
         yield Block(BlockKind.LIST, "\n".join(map(_line, part)), row=part[0].number)

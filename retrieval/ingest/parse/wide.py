@@ -55,24 +55,19 @@ _COMMON: Final = {"gb2312": (0xB0, 0xD7), "euc_jp": (0xB0, 0xCF), "big5": (0xA4,
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """Bytes decoded in one encoding."""
-
     encoding: str
     text: str
 
     @property
     def ascii_share(self) -> float:
-        """The share of ASCII characters."""
         return sum(map(str.isascii, self.text)) / len(self.text)
 
     @property
     def is_possible(self) -> bool:
-        """Whether it can be a text."""
         return "\0" not in self.text and self._count_odd() <= len(self.text) // _CHARACTERS_PER_ODD
 
     @property
     def blocks(self) -> int:
-        """The number of Unicode pages of 256 characters in use."""
         return len({ord(character) >> 8 for character in self.text})
 
     @property
@@ -86,7 +81,6 @@ class _Reading:
 
     @property
     def is_text(self) -> bool:
-        """Whether it looks like text in some language."""
         scripts = [_script(character) for character in self.text]
         counts = Counter(scripts)
         return (
@@ -98,7 +92,6 @@ class _Reading:
         )
 
     def _is_alphabetic(self, counts: Counter[str]) -> bool:
-        """Return whether it has only letters of alphabets and ASCII, and more than one character."""
         signs = sum(not (character.isascii() or character.isalpha()) for character in self.text)
         return len(self.text) > 1 and not (signs or counts[_EAST_ASIAN])
 
@@ -106,7 +99,6 @@ class _Reading:
         return sum(_script(character) == _ODD for character in self.text)
 
     def _is_readable(self, counts: Counter[str]) -> bool:
-        """Return whether it has more than symbols, and enough ASCII compared with Latin letters."""
         letters = sum(count for script, count in counts.items() if script not in {_ODD, _NEUTRAL})
         plain = sum(character.isascii() for character in self.text)
         is_readable = max(letters, plain) >= _MIN_READABLE * len(self.text)
@@ -157,7 +149,6 @@ def _likeliest(readings: Iterable[_Reading]) -> str:
 
 
 def _hinted(declared: str) -> tuple[str, ...]:
-    """Return the wide encodings for a declared charset; none for other charsets."""
     try:
         known = codecs.lookup(declared).name if declared else ""
     except (LookupError, ValueError):
@@ -166,7 +157,6 @@ def _hinted(declared: str) -> tuple[str, ...]:
 
 
 def _readings(sample: bytes, encodings: Sequence[str]) -> Iterator[_Reading]:
-    """Yield the sample decoded in each valid encoding, without an incomplete character at its end."""
     for encoding in encodings:
         decoder = codecs.getincrementaldecoder(encoding)()
         try:
@@ -186,7 +176,6 @@ def _is_utf8(sample: bytes) -> bool:
 
 
 def _stays_in_script(scripts: Iterable[str]) -> bool:
-    """Return whether adjacent letters nearly always have the same script."""
     touching = [pair for pair in pairwise(scripts) if _NEUTRAL not in pair and _ODD not in pair]
     return sum(first != second for first, second in touching) <= len(touching) // _LETTERS_PER_BREAK + 1
 
@@ -221,7 +210,6 @@ def _is_common(character: str) -> bool:
 
 @cache
 def _common_characters() -> tuple[frozenset[str], ...]:
-    """Return the common ideographs and syllables of each old encoding."""
     return tuple(frozenset(_common_in(encoding, *leads)) for encoding, leads in _COMMON.items())
 
 

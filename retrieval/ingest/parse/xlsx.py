@@ -81,20 +81,17 @@ class SheetReader:
         """End a value or a cell."""
         self._is_value = False
         if name == "c":
-            self._finish_cell()
+            written = "".join(self._parts)
+            if not written:
+                self.uncalculated += self._has_formula
+            elif self._row <= _MAX_ROWS and 0 <= self._at < _MAX_COLUMNS:
+                style = self._style()
+                text, kind = self._shown(written, style)
+                self._builder.add(self._row, self._at, text, kind, is_bold=style.is_bold)
 
     def sheet(self) -> Sheet:
         """Return the sheet."""
         return self._builder.built(self._merges)
-
-    def _finish_cell(self) -> None:
-        written = "".join(self._parts)
-        if not written:
-            self.uncalculated += self._has_formula
-        elif self._row <= _MAX_ROWS and 0 <= self._at < _MAX_COLUMNS:
-            style = self._style()
-            text, kind = self._shown(written, style)
-            self._builder.add(self._row, self._at, text, kind, is_bold=style.is_bold)
 
     def _style(self) -> Style:
         written = self._cell.get("s", "")
@@ -102,7 +99,6 @@ class SheetReader:
         return self._styles[number] if 0 <= number < len(self._styles) else PLAIN
 
     def _shown(self, written: str, style: Style) -> tuple[str, str]:
-        """Return the shown text of a cell and its kind."""
         kind = self._cell.get("t", "n")
         if kind == "s":
             number = int(written)
@@ -128,7 +124,6 @@ class SheetReader:
 
 
 def _merges(reference: str) -> list[Merge]:
-    """Return the range of a reference such as A1:C3; empty for other text."""
     first, _, last = reference.partition(":")
     rows = [part.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ") for part in (first, last)]
     if not all(row.isdecimal() and len(row) <= len("1048576") for row in rows):
@@ -194,7 +189,6 @@ class _Reader:
             yield reader.sheet()
 
     def facts(self) -> dict[str, str]:
-        """Return the file's properties, and the number of formulas without a result."""
         facts: dict[str, str] = {}
         part = self._root.by_kind.get("core-properties", "")
         if part in self._names:
@@ -217,7 +211,6 @@ class _Reader:
             return sum(block.count(b"<v>") for block in iter(lambda: stream.read(_BLOCK_BYTES), b""))
 
     def _read(self, part: str, handlers: Handlers) -> None:
-        """Read a part if the file has it."""
         if part in self._names:
             with self._archive.open(part) as stream:
                 read_events(stream, handlers)

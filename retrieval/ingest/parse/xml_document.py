@@ -25,7 +25,6 @@ _MAX_ITEMS: Final = 10_000
 
 
 def _feed(raw: RawDocument, root: etree._Element) -> ParsedDocument:
-    """Return a feed with a heading for each item; raises IngestError `too_large` beyond 10,000 items."""
     items = [element for element in root.iter() if local(element) in _ITEMS]
     if len(items) > _MAX_ITEMS:
         raise IngestError("too_large", f"The feed has more than {_MAX_ITEMS} items.")
@@ -54,7 +53,6 @@ def _item(item: etree._Element) -> Iterator[Block]:
 
 
 def _content(item: etree._Element) -> str:
-    """Return the markup of an item, which may be text or, in Atom, elements."""
     for name in _CONTENTS:
         for child in _children(item, name):
             markup = child.text or ""
@@ -78,13 +76,11 @@ def _text_of(element: etree._Element, names: tuple[str, ...]) -> str:
 
 
 def _link(item: etree._Element) -> str:
-    """Return the address of an item: text in RSS, an attribute of one of several links in Atom."""
     links = [child for child in _children(item, "link") if child.get("rel", "alternate") == "alternate"]
     return next((one_line(link.get("href") or link.text or "") for link in links), "")
 
 
 def _date(written: str) -> str:
-    """Return a date of RSS or Atom in ISO format, and other text unchanged."""
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         try:
             return read(written).isoformat()

@@ -144,12 +144,8 @@ class LimitedParser:
 
 
 class _Child:
-    """One limited process and the pipes to it."""
-
     def __init__(self, function: str, limits: ParseLimits) -> None:
-        #: Number of files so far.
         self.prepared = 0
-        #: Whether it was killed after its time limit.
         self.is_late = False
         self._is_ready = False
         command = (sys.executable, "-m", "retrieval.ingest.sandbox.worker", function)
@@ -163,7 +159,6 @@ class _Child:
         )
 
     def is_ready(self) -> bool:
-        """Return whether the process has started, waiting for it the first time."""
         self._is_ready = self._is_ready or self._exchange(None, START_SECONDS) is not None
         return self._is_ready
 
@@ -173,7 +168,6 @@ class _Child:
         return self._exchange((raw, how), seconds)
 
     def kill(self) -> None:
-        """End the process at once."""
         self._process.kill()
 
     def end(self) -> None:
@@ -188,7 +182,6 @@ class _Child:
         self._output.close()
 
     def _exchange(self, item: tuple[RawDocument, Preparation] | None, seconds: float) -> bytes | None:
-        """Send an item, if any, and return the answer within the time limit."""
         watchdog = Timer(seconds, self._kill_late)
         watchdog.start()
         try:
@@ -220,7 +213,6 @@ def _opened(pipe: IO[bytes] | None) -> IO[bytes]:
 
 
 def _refusal(answer: bytes | None) -> Mapping[str, Any]:
-    """Return the refusal in an answer; empty if there is none."""
     if answer is None or not answer.startswith(REFUSAL):
         return {}
     with suppress(ValueError):

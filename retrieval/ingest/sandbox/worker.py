@@ -73,7 +73,6 @@ def _ending_with_input() -> Iterator[None]:
 
 
 def _answer(prepare: Prepare, raw: RawDocument, how: Preparation) -> bytes:
-    """Return the answer for an item: its text, or the reason for a refusal."""
     try:
         answer = TEXT + written_text(prepare(raw, how))
     except IngestError as error:
@@ -96,7 +95,6 @@ def _send(stream: IO[bytes], answer: bytes) -> None:
 
 
 def _limit(max_bytes: int) -> None:
-    """Forbid this process to write files and core dumps, and limit its memory."""
     for ending in (signal.SIGALRM, signal.SIGIO):
         signal.signal(ending, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -82,7 +82,14 @@ class Command(DatabaseCommand):
             return
         facts = {"source": row.source, "encoder": row.encoder, "at": row.created_at.isoformat(), **row.figures}
         in_use = row.encoder == calibrations.encoder_identity(active.encoder())
-        self._print({**facts, "in_use": in_use}, report.stored_calibration(facts, in_use=in_use), options)
+        use = "in use" if in_use else "not in use: it was fitted with another embedding model"
+        self._print(
+            {**facts, "in_use": in_use},
+            f"Calibrated on {facts['source']} at {facts['at']}, {facts['encoder']}: {use}\n"
+            f"{facts['answerable']} answerable and {facts['not_answerable']} not answerable questions,"
+            f" AUROC {facts['auroc']:.3f}, ECE {facts['ece']:.3f}",
+            options,
+        )
 
     def _reset(self, options: dict[str, Any]) -> None:
         was = calibrations.reset(options["preset"], actor=None)

@@ -6,7 +6,6 @@ from typing import Final
 
 
 def _entries(name: str) -> frozenset[str]:
-    """Return the lines of a word list, without its comments."""
     text = (files("retrieval.text.boilerplate") / f"{name}.txt").read_text(encoding="utf-8")
     return frozenset(line for line in text.splitlines() if line and not line.startswith("#"))
 
@@ -17,7 +16,6 @@ MENU_WORDS: Final = _entries("menu_words")
 FRAME_LINES: Final = _entries("frame_lines")
 #: Words of page navigation in manuals, several on one line: "Prev Up Home Next".
 PAGER_WORDS: Final = _entries("pager_words")
-#: First entries of breadcrumb trails.
 TRAIL_STARTS: Final = frozenset({"home", "homepage", "startseite", "accueil", "inicio"})
 
 #: The end of a line in a printed table of contents: "Accounting ........ 12", "1.2 Scope . . . . . 7".
@@ -26,7 +24,6 @@ CONTENTS_END: Final = re.compile(
     r"(?:(?<!\.)\.{4,}+|(?<!\s\.)(?:\s\.){4,}+|(?<!\u2026)\u2026{2,}+|(?<!_)_{6,}+)|(?<!_)_{7,}+)"
     r"\s*+(?:[A-Z]-)?(?:\d{1,4}|[ivxlc]{1,7})$"
 )
-#: Maximum length of a line of a printed table of contents.
 MAX_CONTENTS_CHARACTERS: Final = 200
 
 #: A line with only a page number, and its maximum length.
@@ -56,7 +53,6 @@ MADE_WITH: Final = re.compile(
     r"doxygen|javadoc|gitbook|hexo|ghost|squarespace|wix|shopify|confluence|mediawiki|blogger|read the docs)\b)",
     re.IGNORECASE,
 )
-#: Maximum length of a line that only names the page's software.
 MAX_MADE_WITH_CHARACTERS: Final = 80
 
 #: A cookie banner states that cookies are used, and requests consent. A page about cookies does only the first.
@@ -76,7 +72,6 @@ COOKIES_ASKED: Final = re.compile(
     re.IGNORECASE,
 )
 
-#: Minimum length of a disclaimer under an e-mail.
 MIN_DISCLAIMER_CHARACTERS: Final = 60
 #: Every match of MAIL_SELF contains one of these; searching for them first is many times faster.
 MAIL_HINTS: Final = (
