@@ -108,13 +108,10 @@ def shared_name_links(seeds: Sequence[SeedText], holders: Sequence[Holder]) -> l
                 pair = (seed.chunk.document_id, document)
                 if document != pair[0] and (pair not in edges or edges[pair].weight < weight):
                     edges[pair] = Edge(seed.chunk, document, SHARED_NAME, str(key), weight, target_chunk=chunk)
-    return _spelled(edges.values(), {seed.chunk: seed.text for seed in seeds})
-
-
-def _spelled(edges: Iterable[Edge], texts: Mapping[ChunkId, str]) -> list[Edge]:
+    texts = {seed.chunk: seed.text for seed in seeds}
     places: dict[ChunkId, dict[str, Occurrence]] = {}
     found = []
-    for edge in edges:
+    for edge in edges.values():
         text = texts[edge.source]
         if edge.source not in places:
             spoken = reversed(list(phrase_places(text)))

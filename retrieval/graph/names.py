@@ -100,28 +100,24 @@ def _candidates(
     yield NameKind.TITLE, title
     yield NameKind.BARE, bare
     if looks_like_a_name(bare):
-        yield from _short_forms(bare, lead)
+        before, comma, _ = bare.partition(",")
+        if comma:
+            yield NameKind.SHORT, before
+        words = words_of(before)
+        capitals = [word for word in words if word.is_capitalised]
+        if len(words) > 2 and words[0].is_capitalised and words[-1].is_capitalised:  # noqa: PLR2004 -- first, middle, last
+            yield NameKind.ENDS, f"{before[words[0].start : words[0].end]} {before[words[-1].start : words[-1].end]}"
+        # The name of two words or more that the text begins with.
+        lead_words = words_of(lead)
+        first, last = next(phrases(lead, lead_words), (1, 0))
+        if first == 0 < last and {word.form for word in lead_words[: last + 1]} & {word.form for word in capitals}:
+            yield NameKind.LEAD, lead[lead_words[0].start : lead_words[last].end]
     yield from ((NameKind.ALIAS, alias) for alias in aliases)
     # A heading can name its document if it is code, or several words that look like a name.
     for heading in headings:
         if is_identifier(heading) or (len(words_of(heading)) > 1 and looks_like_a_name(heading)):
             yield NameKind.HEADING, heading
     yield from ((NameKind.IDENTIFIER, text) for text in identifiers if is_identifier(text))
-
-
-def _short_forms(bare: str, lead: str) -> Iterator[tuple[NameKind, str]]:
-    before, comma, _ = bare.partition(",")
-    if comma:
-        yield NameKind.SHORT, before
-    words = words_of(before)
-    capitals = [word for word in words if word.is_capitalised]
-    if len(words) > 2 and words[0].is_capitalised and words[-1].is_capitalised:  # noqa: PLR2004 -- first, middle, last
-        yield NameKind.ENDS, f"{before[words[0].start : words[0].end]} {before[words[-1].start : words[-1].end]}"
-    # The name of two words or more that the text begins with.
-    lead_words = words_of(lead)
-    first, last = next(phrases(lead, lead_words), (1, 0))
-    if first == 0 < last and {word.form for word in lead_words[: last + 1]} & {word.form for word in capitals}:
-        yield NameKind.LEAD, lead[lead_words[0].start : lead_words[last].end]
 
 
 def _can_name(text: str, words: Sequence[Word]) -> bool:

@@ -87,7 +87,16 @@ class Scanner:
 
     def _next(self, *, is_last: bool) -> Token | None:
         if self._fence:
-            return self._in_fence(is_last=is_last)
+            if self._is_line_start:
+                sign, minimum = re.escape(self._fence[0]), len(self._fence)
+                end = re.compile(rf"{_QUOTED}{sign}{{{minimum},}}[ \t]*(?=\n|\Z)").match(self._text, self._place)
+                may_end = re.compile(rf"{_QUOTED}{sign}*[ \t]*\Z").match(self._text, self._place)
+                if may_end and not is_last:
+                    return None
+                if end:
+                    self._fence = ""
+                    return Token(end[0], is_fenced=True)
+            return Token(self._text[self._place : self._line_end() + 1], is_fenced=True)
         if self._is_line_start:
             begun = _FENCE_BEGUN.match(self._text, self._place)
             found = _FENCE.match(self._text, self._place)
@@ -97,18 +106,6 @@ class Scanner:
                 self._fence = found["fence"]
                 return Token(found[0], is_fenced=True)
         return self._in_line(is_last=is_last)
-
-    def _in_fence(self, *, is_last: bool) -> Token | None:
-        if self._is_line_start:
-            sign, minimum = re.escape(self._fence[0]), len(self._fence)
-            end = re.compile(rf"{_QUOTED}{sign}{{{minimum},}}[ \t]*(?=\n|\Z)").match(self._text, self._place)
-            may_end = re.compile(rf"{_QUOTED}{sign}*[ \t]*\Z").match(self._text, self._place)
-            if may_end and not is_last:
-                return None
-            if end:
-                self._fence = ""
-                return Token(end[0], is_fenced=True)
-        return Token(self._text[self._place : self._line_end() + 1], is_fenced=True)
 
     def _in_line(self, *, is_last: bool) -> Token | None:
         sign = self._text[self._place]

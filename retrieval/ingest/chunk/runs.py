@@ -105,20 +105,18 @@ def _fitting(side: Neighbour, small: Run, neighbour: Run | None, room: Room) -> 
 
     The neighbour that shares more of the path wins, then the smaller result, then the earlier one.
     """
-    limit = _max_merged(small.tokens(room), room)
+    size = small.tokens(room)
+    if size >= room.target // _SMALL_SHARE:
+        limit = 0
+    elif size >= room.target // _TINY_SHARE:
+        limit = room.target
+    else:
+        limit = min(room.limit, room.target + room.target // _TINY_SHARE)
     if not limit or neighbour is None:
         return
     pair = _together(neighbour, small) if side is Neighbour.BEFORE else _together(small, neighbour)
     if (tokens := pair.tokens(room)) <= limit:
         yield -len(pair.path), tokens, side
-
-
-def _max_merged(size: int, room: Room) -> int:
-    if size >= room.target // _SMALL_SHARE:
-        return 0
-    if size >= room.target // _TINY_SHARE:
-        return room.target
-    return min(room.limit, room.target + room.target // _TINY_SHARE)
 
 
 def _together(one: Run, other: Run) -> Run:

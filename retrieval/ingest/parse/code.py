@@ -9,7 +9,7 @@ from tree_sitter import Node
 
 from retrieval.errors import IngestError
 from retrieval.ingest.parse.code_languages import YAML, Language, language_of, parser_of
-from retrieval.ingest.parse.code_scopes import CodeBlocks, read_keys, read_paragraphs, read_tree
+from retrieval.ingest.parse.code_scopes import CodeBlocks, Scope, read_keys, read_tree
 from retrieval.ingest.parse.decoding import charset_of, decode
 from retrieval.ingest.parse.finish import cleaned
 from retrieval.text.document import Block, ParsedDocument, RawDocument
@@ -30,7 +30,12 @@ def parse_code(raw: RawDocument) -> ParsedDocument:
 
     Every block has the number of its first line. Raises IngestError `empty`.
     """
-    lines, cut = _lines(decode(raw.content, charset_of(raw.media_type)))
+    lines = cleaned(decode(raw.content, charset_of(raw.media_type)).replace("\f", " ").replace("\v", " ")).split("\n")
+    cut = 0
+    for number, line in enumerate(lines):
+        if len(line) > _MAX_LINE_CHARACTERS:
+            lines[number] = line[:_MAX_LINE_CHARACTERS] + _CUT
+            cut += 1
     language = language_of(raw.name)
     blocks = _blocks(lines, language)
     if not blocks:
@@ -45,16 +50,6 @@ def parse_code(raw: RawDocument) -> ParsedDocument:
     )
 
 
-def _lines(text: str) -> tuple[list[str], int]:
-    lines = cleaned(text.replace("\f", " ").replace("\v", " ")).split("\n")
-    cut = 0
-    for number, line in enumerate(lines):
-        if len(line) > _MAX_LINE_CHARACTERS:
-            lines[number] = line[:_MAX_LINE_CHARACTERS] + _CUT
-            cut += 1
-    return lines, cut
-
-
 def _blocks(lines: list[str], language: Language | str) -> Sequence[Block]:
     blocks = CodeBlocks(lines)
     root = _tree("\n".join(lines), language) if isinstance(language, Language) else None
@@ -63,7 +58,12 @@ def _blocks(lines: list[str], language: Language | str) -> Sequence[Block]:
     elif language == YAML:
         read_keys(blocks)
     else:
-        read_paragraphs(blocks)
+        first = 0
+        for number, line in enumerate(blocks.lines):
+            if not line.strip():
+                blocks.add(first, number, Scope())
+                first = number
+        blocks.add(first, len(blocks.lines), Scope())
     return blocks.found
 
 

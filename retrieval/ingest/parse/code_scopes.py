@@ -71,16 +71,6 @@ _KEY: Final = re.compile(r"""\s*("[^"]*"|'[^']*'|[^\s#\-"'][^#]*?)(?<=\S)\s*+:(?
 _MAX_NAME_CHARACTERS: Final = 100
 
 
-def read_paragraphs(blocks: CodeBlocks) -> None:
-    """Add the text between blank lines as blocks."""
-    first = 0
-    for number, line in enumerate(blocks.lines):
-        if not line.strip():
-            blocks.add(first, number, Scope())
-            first = number
-    blocks.add(first, len(blocks.lines), Scope())
-
-
 def read_keys(blocks: CodeBlocks) -> None:
     """Add the entries of YAML as blocks, those of a large entry separately under its key."""
     _read(blocks, 0, 0, len(blocks.lines), Scope(), 0)
@@ -90,7 +80,8 @@ def _read(blocks: CodeBlocks, first: int, body: int, end: int, scope: Scope, dep
     """Add the lines from `first` to before `end`, whose entries start at `body`."""
     run = first
     for begin, key, stop in _entries(blocks.lines, body, end):
-        name = _name(blocks.lines[key])
+        found = _KEY.match(blocks.lines[key])
+        name = found[1].strip("\"'")[:_MAX_NAME_CHARACTERS] if found else ""
         inside = blocks.inside(scope, [name], key, key + 1) if name else scope
         is_large = blocks.characters(begin, stop) > MAX_UNIT_CHARACTERS and depth < MAX_DEPTH
         is_long = any(map(str.strip, blocks.lines[key + 1 : stop]))
@@ -129,11 +120,6 @@ def _with_comments(lines: Sequence[str], key: int, first: int) -> int:
 
 def _column(line: str) -> int:
     return len(line) - len(line.lstrip())
-
-
-def _name(line: str) -> str:
-    found = _KEY.match(line)
-    return found[1].strip("\"'")[:_MAX_NAME_CHARACTERS] if found else ""
 
 
 _MAIN_SHARE: Final = 0.8

@@ -43,23 +43,10 @@ _ARCHIVE: Final = "This is an archive. Unpack it and add its files."
 _SOUND: Final = "Sound and video are not supported."
 _PROGRAM: Final = "This is a program, not a document."
 _REFUSED_STARTS: Final[Mapping[bytes, str]] = {
-    b"\xff\xd8\xff": _IMAGE,
-    b"\x89PNG\r\n": _IMAGE,
-    b"GIF8": _IMAGE,
-    b"BM": _IMAGE,
-    b"II*\0": _IMAGE,
-    b"MM\0*": _IMAGE,
-    b"<svg": _IMAGE,
-    b"\x1f\x8b": _ARCHIVE,
-    b"BZh": _ARCHIVE,
-    b"\xfd7zXZ": _ARCHIVE,
-    b"7z\xbc\xaf": _ARCHIVE,
-    b"Rar!": _ARCHIVE,
-    b"PK\x05\x06": _ARCHIVE,
-    b"ID3": _SOUND,
-    b"OggS": _SOUND,
-    b"\x7fELF": _PROGRAM,
-    b"MZ": _PROGRAM,
+    **dict.fromkeys((b"\xff\xd8\xff", b"\x89PNG\r\n", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"<svg"), _IMAGE),
+    **dict.fromkeys((b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!", b"PK\x05\x06"), _ARCHIVE),
+    **dict.fromkeys((b"ID3", b"OggS"), _SOUND),
+    **dict.fromkeys((b"\x7fELF", b"MZ"), _PROGRAM),
 }
 _REFUSED_SUFFIXES: Final[Mapping[str, str]] = {
     **dict.fromkeys((".jpg", ".jpeg", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".heic", ".ico"), _IMAGE),

@@ -1,6 +1,7 @@
 """Decoding of text: byte order marks, wide encodings, UTF-8, declared charsets, then a guess; no binary files."""
 
 import codecs
+from contextlib import suppress
 from typing import Final
 
 from charset_normalizer import CharsetMatches, from_bytes
@@ -10,13 +11,9 @@ from retrieval.ingest.parse.wide import count_controls, wide_encoding, wide_text
 
 #: Each with the wide encoding that it marks. UTF-32 comes first: its little-endian mark begins with UTF-16's.
 _MARKS: Final = (
-    (codecs.BOM_UTF8, ""),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-    (b"", ""),
-)
+    (codecs.BOM_UTF8, ""), (codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"), (b"", ""),
+)  # fmt: skip
 _SNIFFED_BYTES: Final = 8192
 #: Bytes for guessing the encoding; more would not improve the guess.
 _GUESSED_BYTES: Final = 65536
@@ -48,37 +45,25 @@ def decode(content: bytes, declared: str = "") -> str:
     """
     if looks_binary(content, declared):
         raise IngestError("unsupported_type", "The file is binary, not text.")
+    unknown = IngestError("encoding", "The character encoding of the file was not recognized.")
     mark, marked = _mark(content)
     written = content.removeprefix(mark)
     if wide := marked if mark else wide_encoding(content, declared):
-        return _decoded_wide(written, wide)
-    for encoding in ("utf-8", declared):
-        text = _decoded(written, encoding)
-        if text is not None:
-            return text
-    if _is_damaged_utf8(written):
-        return written.decode("utf-8", errors="replace")
-    return _guessed(written)
+        text = wide_text(written, wide)
+        if text.count("\ufffd") > _MAX_DAMAGED * len(text) + 1:
+            raise unknown
+        return text
+    for encoding in filter(None, ("utf-8", declared)):
+        with suppress(ValueError, LookupError):
+            return written.decode(encoding)
+    encoding = "utf-8" if _is_damaged_utf8(written) else _likeliest(from_bytes(written[:_GUESSED_BYTES]))
+    if not encoding:
+        raise unknown
+    return written.decode(encoding, errors="replace")
 
 
 def _mark(content: bytes) -> tuple[bytes, str]:
     return next((mark, wide) for mark, wide in _MARKS if content.startswith(mark))
-
-
-def _decoded_wide(written: bytes, encoding: str) -> str:
-    text = wide_text(written, encoding)
-    if text.count("\ufffd") > _MAX_DAMAGED * len(text) + 1:
-        raise IngestError("encoding", "The character encoding of the file was not recognized.")
-    return text
-
-
-def _decoded(content: bytes, encoding: str) -> str | None:
-    if not encoding:
-        return None
-    try:
-        return content.decode(encoding)
-    except (ValueError, LookupError):
-        return None
 
 
 def _is_damaged_utf8(content: bytes) -> bool:
@@ -87,14 +72,6 @@ def _is_damaged_utf8(content: bytes) -> bool:
     broken = text.count("\ufffd")
     valid = sum(not character.isascii() for character in text) - broken
     return valid > 10 * broken
-
-
-def _guessed(content: bytes) -> str:
-    matches = from_bytes(content[:_GUESSED_BYTES])
-    encoding = _likeliest(matches)
-    if not encoding:
-        raise IngestError("encoding", "The character encoding of the file was not recognized.")
-    return content.decode(encoding, errors="replace")
 
 
 def _likeliest(matches: CharsetMatches) -> str:

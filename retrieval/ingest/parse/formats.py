@@ -125,33 +125,12 @@ _ATTACHED_MAIL: Final[Mapping[Format, Parser]] = {
     MSG: partial(parse_msg, read_attached=refuse_attached),
 }
 _CONTAINED: Final[Mapping[str, Format]] = {
-    "docx": DOCX,
-    "xlsx": XLSX,
-    "pptx": PPTX,
-    "epub": EPUB,
-    "ods": ODS,
-    "odt": ODT,
-    "odp": ODP,
-    "xls": XLS,
-    "msg": MSG,
-}
+    "docx": DOCX, "xlsx": XLSX, "pptx": PPTX, "epub": EPUB, "ods": ODS, "odt": ODT, "odp": ODP, "xls": XLS, "msg": MSG,
+}  # fmt: skip
 TEXT: Final = _format(parse_text, 16, ".txt .text .log", "text/plain")
 FORMATS: Final = (
-    CODE,
-    JSON,
-    NDJSON,
-    NOTEBOOK,
-    RST,
-    XML,
-    MARKDOWN,
-    HTML,
-    PDF,
-    *_CONTAINED.values(),
-    DELIMITED,
-    EML,
-    RTF,
-    TEXT,
-)
+    CODE, JSON, NDJSON, NOTEBOOK, RST, XML, MARKDOWN, HTML, PDF, *_CONTAINED.values(), DELIMITED, EML, RTF, TEXT,
+)  # fmt: skip
 
 
 def format_of(raw: RawDocument) -> Format:

@@ -49,7 +49,11 @@ _META: Final = {
 def parse_html(raw: RawDocument) -> ParsedDocument:
     """Return the document of a web page without its navigation, headers and footers."""
     page = _page(decode(raw.content, charset_of(raw.media_type) or _declared_charset(raw.content)))
-    metadata = _metadata(page)
+    metadata = {"language": page.get("lang", "")}
+    for meta in page.iter("meta"):
+        key = _META.get((meta.get("name") or meta.get("property") or meta.get("http-equiv") or "").lower())
+        if key:
+            metadata.setdefault(key, meta.get("content", ""))
     title = one_line(page.findtext(".//title") or "")
     blocks = _Reader().read(main_content(page))
     return finished(raw, source_type="html", blocks=blocks, metadata=metadata, property_title=title)
@@ -91,15 +95,6 @@ def _page(markup: str) -> HtmlElement:
 def _declared_charset(content: bytes) -> str:
     found = _CHARSET.search(content[:_SNIFFED_BYTES])
     return found[1].decode("ascii") if found else ""
-
-
-def _metadata(page: HtmlElement) -> dict[str, str]:
-    facts = {"language": page.get("lang", "")}
-    for meta in page.iter("meta"):
-        key = _META.get((meta.get("name") or meta.get("property") or meta.get("http-equiv") or "").lower())
-        if key:
-            facts.setdefault(key, meta.get("content", ""))
-    return facts
 
 
 class _Reader:

@@ -132,21 +132,16 @@ def _records(value: Value) -> Iterator[Block]:
     if isinstance(value, list) and not is_plain(value):
         yield from (_record(item, number) for number, item in enumerate(value, start=1))
     elif isinstance(value, dict):
-        yield from _members(value)
+        facts: dict[str, Value] = {key: member for key, member in value.items() if is_plain(member)}
+        yield Block(BlockKind.PARAGRAPH, "\n".join(flat_lines(facts)), header=opening_of(facts))
+        for key, member in value.items():
+            path = () if key.lower() in _WRAPPING_KEYS else (one_line(key)[:_MAX_KEY_CHARACTERS],)
+            if isinstance(member, list) and key not in facts:
+                yield from (_record(item, number, path) for number, item in enumerate(member, start=1))
+            elif key not in facts:
+                yield Block(BlockKind.PARAGRAPH, "\n".join(flat_lines(member, key)), header=key, path=path)
     else:
         yield Block(BlockKind.PARAGRAPH, "\n".join(flat_lines(value)))
-
-
-def _members(value: dict[str, Value]) -> Iterator[Block]:
-    """Yield an object's plain values as one record, and each other member as one or, for arrays, several."""
-    facts: dict[str, Value] = {key: member for key, member in value.items() if is_plain(member)}
-    yield Block(BlockKind.PARAGRAPH, "\n".join(flat_lines(facts)), header=opening_of(facts))
-    for key, member in value.items():
-        path = () if key.lower() in _WRAPPING_KEYS else (one_line(key)[:_MAX_KEY_CHARACTERS],)
-        if isinstance(member, list) and key not in facts:
-            yield from (_record(item, number, path) for number, item in enumerate(member, start=1))
-        elif key not in facts:
-            yield Block(BlockKind.PARAGRAPH, "\n".join(flat_lines(member, key)), header=key, path=path)
 
 
 def _record(value: Value, number: int, path: tuple[str, ...] = ()) -> Block:

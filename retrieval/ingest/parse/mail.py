@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email import message_from_bytes
@@ -55,7 +56,13 @@ def mail_document(raw: RawDocument, mail: Mail, read_attached: Parser) -> Parsed
     shown_date = f"{mail.sent.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if mail.sent else ""
     head = {"From": mail.sender, "To": mail.recipients, "Cc": mail.copied, "Date": shown_date}
     lines = [f"{key}: {one_line(value)[:_MAX_LINE_LENGTH]}" for key, value in head.items() if value.strip()]
-    blocks = [*_body(mail), *_attached(mail.attachments, read_attached)]
+    text = tidy(mail.text)
+    if text.strip():
+        blocks = [Block(BlockKind.PARAGRAPH, paragraph) for paragraph in _BLANK_LINES.split(text)]
+    else:
+        page = blocks_of_page(mail.html, mail.html_charset) if mail.html.strip() else []
+        blocks = [lowered(block, _ATTACHMENT_LEVEL) for block in page]
+    blocks += _attached(mail.attachments, read_attached)
     if not blocks:
         raise IngestError("empty", "There is no text in the mail.")
     return finished(
@@ -77,15 +84,6 @@ def mail_document(raw: RawDocument, mail: Mail, read_attached: Parser) -> Parsed
 def refuse_attached(_: RawDocument) -> ParsedDocument:
     """Refuse a file attached to an attached mail: attachments are read one level deep."""
     raise IngestError("unsupported_type", "It is attached to an attached mail.")
-
-
-def _body(mail: Mail) -> list[Block]:
-    text = tidy(mail.text)
-    if text.strip():
-        return [Block(BlockKind.PARAGRAPH, paragraph) for paragraph in _BLANK_LINES.split(text)]
-    if not mail.html.strip():
-        return []
-    return [lowered(block, _ATTACHMENT_LEVEL) for block in blocks_of_page(mail.html, mail.html_charset)]
 
 
 def _attached(attachments: Sequence[RawDocument], read: Parser) -> Iterator[Block]:
@@ -161,24 +159,20 @@ def _mail(message: EmailMessage) -> Mail:
     plain = message.get_body(("plain",))
     page = message.get_body(("html",))
     headers = {name.lower(): decoded_header(str(value)) for name, value in reversed(list(message.raw_items()))}
+    sent = None
+    with suppress(ValueError):
+        sent = parsedate_to_datetime(headers.get("date", ""))
     return Mail(
         subject=headers.get("subject", ""),
         sender=headers.get("from", ""),
         recipients=headers.get("to", ""),
         copied=headers.get("cc", ""),
-        sent=_date(headers.get("date", "")),
+        sent=sent,
         text=decode(_bytes(plain), plain.get_content_charset() or "") if plain and _bytes(plain) else "",
         html=_bytes(page) if page else b"",
         html_charset=(page.get_content_charset() or "") if page else "",
         attachments=list(_attachments(message)),
     )
-
-
-def _date(header: str) -> datetime | None:
-    try:
-        return parsedate_to_datetime(header)
-    except ValueError:
-        return None
 
 
 def _parts(message: EmailMessage) -> Iterator[object]:
@@ -202,18 +196,14 @@ def _attachments(message: EmailMessage) -> Iterator[RawDocument]:
         name = part.get_filename() or f"part {number}"
         if kind == _MAIL_TYPE and part.is_multipart():
             ending = "" if name.lower().endswith(_MAIL_SUFFIX) else _MAIL_SUFFIX
-            yield RawDocument(name + ending, _attached_mail(part.get_payload(0)), kind)
+            attached, content = part.get_payload(0), b""
+            # It may be nested too deeply or invalid.
+            with suppress(RecursionError, UnicodeError, LookupError, ValueError):
+                content = attached.as_bytes() if isinstance(attached, Message) else b""
+            yield RawDocument(name + ending, content, kind)
         else:
             charset = part.get_content_charset()
             yield RawDocument(name, _bytes(part), f"{kind}; charset={charset}" if charset else kind)
-
-
-def _attached_mail(message: object) -> bytes:
-    """Return a mail as bytes; empty if it is nested too deeply or invalid."""
-    try:
-        return message.as_bytes() if isinstance(message, Message) else b""
-    except (RecursionError, UnicodeError, LookupError, ValueError):
-        return b""
 
 
 def parse_msg(raw: RawDocument, read_attached: Parser) -> ParsedDocument:
@@ -230,12 +220,9 @@ def parse_msg(raw: RawDocument, read_attached: Parser) -> ParsedDocument:
         text=message.body or "",
         html=(message.html_body or "").encode(),
         html_charset="utf-8",
-        attachments=list(_outlook_attachments(message)),
+        attachments=[
+            RawDocument(it.file_name or f"part {number}", it.file_bytes or b"", it.mime_type or "")
+            for number, it in enumerate(message.attachments, start=1)
+        ],
     )
     return mail_document(raw, mail, read_attached)
-
-
-def _outlook_attachments(message: OutlookMessage) -> Iterator[RawDocument]:
-    for number, attached in enumerate(message.attachments, start=1):
-        name = attached.file_name or f"part {number}"
-        yield RawDocument(name, attached.file_bytes or b"", attached.mime_type or "")

@@ -51,23 +51,19 @@ def shown_date(value: float, tokens: Sequence[_Token], clock: Clock) -> str:
         return ""
     letters = [text.lower() for kind, text in tokens if kind in ("date", "elapsed")]
     if any(kind == "elapsed" for kind, _ in tokens):
-        return _elapsed(value, letters)
+        seconds = round(value * 86400)
+        if letters[0].startswith("h"):
+            return f"{seconds // 3600}:{seconds // 60 % 60:02}" + (
+                f":{seconds % 60:02}" if len(letters) > _NAMED - 1 else ""
+            )
+        if letters[0].startswith("m"):
+            return f"{seconds // 60}:{seconds % 60:02}"
+        return str(seconds)
     max_length = {letter: max((len(run) for run in letters if run[0] == letter), default=0) for letter in "ymdhs"}
     if max_length["y"] and max_length["d"] and 0 < max_length["m"] < _NAMED and max_length["d"] < _NAMED:
         time = (" %H:%M:%S" if max_length["s"] else " %H:%M") if max_length["h"] else ""
         return date.strftime(f"%Y-%m-%d{time}")
     return "".join(_parts(date, tokens)).strip(" ,-/")
-
-
-def _elapsed(value: float, letters: Sequence[str]) -> str:
-    seconds = round(value * 86400)
-    if letters[0].startswith("h"):
-        return f"{seconds // 3600}:{seconds // 60 % 60:02}" + (
-            f":{seconds % 60:02}" if len(letters) > _NAMED - 1 else ""
-        )
-    if letters[0].startswith("m"):
-        return f"{seconds // 60}:{seconds % 60:02}"
-    return str(seconds)
 
 
 def _parts(date: datetime, tokens: Sequence[_Token]) -> list[str]:
@@ -110,37 +106,13 @@ _GENERAL: Final = "General"
 _SHORT_DATE: Final = "yyyy-mm-dd"
 #: The codes that files refer to by number. 14 and 27 to 58 depend on the country; here they are ISO dates.
 _BUILT_IN: Final = {
-    0: _GENERAL,
-    1: "0",
-    2: "0.00",
-    3: "#,##0",
-    4: "#,##0.00",
-    9: "0%",
-    10: "0.00%",
-    11: "0.00E+00",
-    14: _SHORT_DATE,
-    15: "d-mmm-yy",
-    16: "d-mmm",
-    17: "mmm-yy",
-    18: "h:mm AM/PM",
-    19: "h:mm:ss AM/PM",
-    20: "h:mm",
-    21: "h:mm:ss",
-    22: "m/d/yy h:mm",
-    37: "#,##0;(#,##0)",
-    38: "#,##0;(#,##0)",
-    39: "#,##0.00;(#,##0.00)",
-    40: "#,##0.00;(#,##0.00)",
-    41: '#,##0;(#,##0);"-"',
-    42: '"$"#,##0;("$"#,##0);"-"',
-    43: '#,##0.00;(#,##0.00);"-"',
-    44: '"$"#,##0.00;("$"#,##0.00);"-"',
-    45: "mm:ss",
-    46: "[h]:mm:ss",
-    47: "mm:ss",
-    48: "##0.0E+0",
-    **dict.fromkeys((*range(27, 37), *range(50, 59)), _SHORT_DATE),
-}
+    0: _GENERAL, 1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 11: "0.00E+00",
+    14: _SHORT_DATE, 15: "d-mmm-yy", 16: "d-mmm", 17: "mmm-yy", 18: "h:mm AM/PM", 19: "h:mm:ss AM/PM", 20: "h:mm",
+    21: "h:mm:ss", 22: "m/d/yy h:mm", 37: "#,##0;(#,##0)", 38: "#,##0;(#,##0)", 39: "#,##0.00;(#,##0.00)",
+    40: "#,##0.00;(#,##0.00)", 41: '#,##0;(#,##0);"-"', 42: '"$"#,##0;("$"#,##0);"-"',
+    43: '#,##0.00;(#,##0.00);"-"', 44: '"$"#,##0.00;("$"#,##0.00);"-"', 45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss",
+    48: "##0.0E+0", **dict.fromkeys((*range(27, 37), *range(50, 59)), _SHORT_DATE),
+}  # fmt: skip
 _MAX_CODE_LENGTH: Final = 255
 _TOKEN: Final = re.compile(
     r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|_.|\*.'

@@ -31,8 +31,7 @@ def parse_odp(raw: RawDocument) -> ParsedDocument:
     if len(slides) > _MAX_SLIDES:
         raise IngestError("too_large", f"The presentation has more than {_MAX_SLIDES} slides.")
     properties = document.root.iter(qualified("style", "drawing-page-properties"))
-    hidden = (it for it in properties if it.get(qualified("presentation", "visibility")) == "hidden")
-    parents = (it.getparent() for it in hidden)
+    parents = (it.getparent() for it in properties if it.get(qualified("presentation", "visibility")) == "hidden")
     hidden = frozenset(parent.get(qualified("style", "name"), "") for parent in parents if parent is not None)
     style = qualified("draw", "style-name")
     title = document.facts.pop("title", "")

@@ -86,24 +86,21 @@ class _Reader:
     def end(self, name: str) -> None:
         self._aside -= name in _ASIDE
         if name in _CELLS and self._cell is not None:
-            self._finish_cell(self._cell)
+            repeated = _count(self._cell, "table:number-columns-repeated")
+            text, kind = _shown(self._cell, "\n".join(filter(None, self._lines)))
+            if text:
+                self._row_cells.append((self._column, repeated, text, kind))
+            down, right = (_count(self._cell, f"table:number-{name}-spanned") for name in ("rows", "columns"))
+            if down > 1 or right > 1:
+                merge = Merge(self._row, self._column, self._row + down - 1, self._column + right - 1)
+                self._merges.append(merge)
+            self._column += repeated
             self._cell = None
         elif name == "table-row":
             self._finish_row()
         elif name == "table" and self._builder is not None:
             self.sheets.append(self._builder.built(self._merges))
             self._builder = None
-
-    def _finish_cell(self, cell: Mapping[str, str]) -> None:
-        repeated = _count(cell, "table:number-columns-repeated")
-        text, kind = _shown(cell, "\n".join(filter(None, self._lines)))
-        if text:
-            self._row_cells.append((self._column, repeated, text, kind))
-        down, right = (_count(cell, f"table:number-{name}-spanned") for name in ("rows", "columns"))
-        if down > 1 or right > 1:
-            merge = Merge(self._row, self._column, self._row + down - 1, self._column + right - 1)
-            self._merges.append(merge)
-        self._column += repeated
 
     def _finish_row(self) -> None:
         if not self._row_cells or self._builder is None:

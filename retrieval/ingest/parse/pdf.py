@@ -36,7 +36,14 @@ def parse_pdf(raw: RawDocument) -> ParsedDocument:
         raw,
         source_type="pdf",
         blocks=blocks_of_pages(without_running_lines(pages)),
-        metadata=_metadata(properties, pages),
+        metadata={
+            "author": properties.get("Author", ""),
+            "subject": properties.get("Subject", ""),
+            "keywords": properties.get("Keywords", ""),
+            "created": _iso_date(properties.get("CreationDate", "")),
+            "modified": _iso_date(properties.get("ModDate", "")),
+            "pages": str(len(pages)),
+        },
         property_title=properties.get("Title", ""),
     )
 
@@ -95,17 +102,6 @@ def _character_box(text_page: pypdfium2.PdfTextPage, text_index: int) -> tuple[f
     if character < 0 or not pdfium.FPDFText_GetLooseCharBox(text_page, character, ctypes.byref(box)):
         return 0, 0, 0, 0
     return box.left, box.bottom, box.right, box.top
-
-
-def _metadata(properties: dict[str, str], pages: list[list[Line]]) -> dict[str, str]:
-    return {
-        "author": properties.get("Author", ""),
-        "subject": properties.get("Subject", ""),
-        "keywords": properties.get("Keywords", ""),
-        "created": _iso_date(properties.get("CreationDate", "")),
-        "modified": _iso_date(properties.get("ModDate", "")),
-        "pages": str(len(pages)),
-    }
 
 
 def _iso_date(written: str) -> str:

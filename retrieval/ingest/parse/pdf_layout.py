@@ -159,14 +159,11 @@ def _groups(pages: Sequence[Sequence[Line]]) -> Iterator[list[Line]]:
 
 def _starts_block(previous: Line, line: Line, leading: float) -> bool:
     if line.page != previous.page or line.bottom > previous.bottom + line.height / 2:
-        return not _continues(previous, line)
+        # A sentence may continue after the end of a column or a page.
+        is_open = not _SENTENCE_END.search(previous.text) and not _is_row(previous)
+        return not (is_open and line.text[:1].islower() and not _is_row(line))
     sizes = sorted((max(previous.height, 1), max(line.height, 1)))
     return is_apart(previous, line, leading) or sizes[1] > _SIZE_CHANGE * sizes[0]
-
-
-def _continues(previous: Line, line: Line) -> bool:
-    is_open = not _SENTENCE_END.search(previous.text) and not _is_row(previous)
-    return is_open and line.text[:1].islower() and not _is_row(line)
 
 
 def _joined(group: Sequence[Line]) -> str:

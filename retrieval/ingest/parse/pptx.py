@@ -104,23 +104,20 @@ def _read(shape: _Shape, builder: BlockBuilder, depth: int) -> None:
     elif shape.has_chart:
         _read_chart(shape.chart, builder)
     elif shape.has_text_frame:
-        _read_text(shape, builder)
+        paragraphs = [paragraph for paragraph in shape.text_frame.paragraphs if paragraph.text.strip()]
+        is_body = shape.is_placeholder and len(paragraphs) > 1
+        for paragraph in paragraphs:
+            text = one_line(paragraph.text)
+            properties = paragraph._p.pPr  # noqa: SLF001 - python-pptx has no other way to a paragraph's bullet
+            has_bullet = properties is not None and bool(
+                list(properties.iterchildren(qn("a:buChar"), qn("a:buAutoNum")))
+            )
+            if is_body or has_bullet or paragraph.level:
+                builder.item(text, depth=paragraph.level, marker="-")
+            else:
+                builder.paragraph(text)
     else:
         _read_diagram(shape, builder)
-
-
-def _read_text(shape: _Shape, builder: BlockBuilder) -> None:
-    """Add the paragraphs of a frame; several of a body, and indented ones, are items of a list."""
-    paragraphs = [paragraph for paragraph in shape.text_frame.paragraphs if paragraph.text.strip()]
-    is_body = shape.is_placeholder and len(paragraphs) > 1
-    for paragraph in paragraphs:
-        text = one_line(paragraph.text)
-        properties = paragraph._p.pPr  # noqa: SLF001 - python-pptx has no other way to a paragraph's bullet
-        has_bullet = properties is not None and bool(list(properties.iterchildren(qn("a:buChar"), qn("a:buAutoNum"))))
-        if is_body or has_bullet or paragraph.level:
-            builder.item(text, depth=paragraph.level, marker="-")
-        else:
-            builder.paragraph(text)
 
 
 def _read_chart(chart: _Shape, builder: BlockBuilder) -> None:

@@ -108,19 +108,12 @@ def local(element: etree._Element) -> str:
 
 #: Metadata keys by element name, in Dublin Core, Office and OpenDocument.
 _FACTS: Final = {
-    "title": "title",
+    **{name: name for name in ("title", "publisher", "subject", "keywords", "language", "created", "date")},
+    **{name: name for name in ("modified", "identifier")},
     "creator": "author",
     "initial-creator": "author",
-    "publisher": "publisher",
-    "subject": "subject",
-    "keywords": "keywords",
     "keyword": "keywords",
-    "language": "language",
-    "created": "created",
     "creation-date": "created",
-    "date": "date",
-    "modified": "modified",
-    "identifier": "identifier",
 }
 _DATES: Final = frozenset({"created", "modified", "date"})
 _MAX_LENGTH: Final = 500

@@ -125,7 +125,18 @@ class LimitedParser:
         if is_spent and child.prepared > 1:
             # Earlier files may have used the child's memory or damaged it, so a new child tries again.
             return self.prepare(raw, how, seconds=seconds)
-        return _text(answer, refusal)
+        crashed = IngestError("corrupt", "The file crashes its parser.")
+        if refusal:
+            raise IngestError(str(refusal["reason"]), str(refusal.get("message", "")))
+        if answer is None or not answer.startswith(TEXT):
+            raise crashed
+        try:
+            text = read_text(answer[len(TEXT) :])
+        except ValueError as error:
+            raise crashed from error
+        if [chunk.draft.ordinal for chunk in text.chunks] != list(range(len(text.chunks))):
+            raise crashed
+        return text
 
     def _ready_child(self) -> "_Child":
         with self._lock:
@@ -220,19 +231,3 @@ def _refusal(answer: bytes | None) -> Mapping[str, Any]:
         if isinstance(refusal, dict) and "reason" in refusal:
             return refusal
     return {"reason": "corrupt", "message": "The file crashes its parser."}
-
-
-def _text(answer: bytes | None, refusal: Mapping[str, Any]) -> PreparedText:
-    """Return the text of an answer; raise IngestError for none, a refusal or invalid data."""
-    crashed = IngestError("corrupt", "The file crashes its parser.")
-    if refusal:
-        raise IngestError(str(refusal["reason"]), str(refusal.get("message", "")))
-    if answer is None or not answer.startswith(TEXT):
-        raise crashed
-    try:
-        text = read_text(answer[len(TEXT) :])
-    except ValueError as error:
-        raise crashed from error
-    if [chunk.draft.ordinal for chunk in text.chunks] != list(range(len(text.chunks))):
-        raise crashed
-    return text

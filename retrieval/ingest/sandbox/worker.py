@@ -41,7 +41,16 @@ def main(function: str, seconds: float, max_bytes: int) -> None:
     devnull = os.open(os.devnull, os.O_WRONLY)
     for descriptor in (1, 2):
         os.dup2(devnull, descriptor)
-    _limit(max_bytes)
+    for ending in (signal.SIGALRM, signal.SIGIO):
+        signal.signal(ending, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    wanted = [(resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, 0)]
+    if max_bytes:
+        wanted.append((resource.RLIMIT_AS, max_bytes))
+    for limit, value in wanted:
+        # The system may not support a limit, or may have a lower one already.
+        with suppress(ValueError, OSError):
+            resource.setrlimit(limit, (value, value))
     module, _, name = function.partition(":")
     prepare: Prepare = getattr(import_module(module), name)
     _send(answers, b"{}")
@@ -92,19 +101,6 @@ def _refusal(reason: str, message: str, *, is_spent: bool) -> bytes:
 def _send(stream: IO[bytes], answer: bytes) -> None:
     write_part(stream, answer)
     stream.flush()
-
-
-def _limit(max_bytes: int) -> None:
-    for ending in (signal.SIGALRM, signal.SIGIO):
-        signal.signal(ending, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    wanted = [(resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, 0)]
-    if max_bytes:
-        wanted.append((resource.RLIMIT_AS, max_bytes))
-    for limit, value in wanted:
-        # The system may not support a limit, or may have a lower one already.
-        with suppress(ValueError, OSError):
-            resource.setrlimit(limit, (value, value))
 
 
 if __name__ == "__main__":
