@@ -6,6 +6,7 @@ from typing import Final
 
 from retrieval.ingest.chunk.draft import Draft, merge_small, written
 from retrieval.ingest.chunk.fitting import fitting_pieces, sources
+from retrieval.ingest.chunk.merging import filled
 from retrieval.ingest.chunk.pack import Room, pack, token_cost
 from retrieval.ingest.chunk.spans import Piece, Source, whole
 from retrieval.text.document import BlockKind, ChunkDraft, ParsedDocument, TokenCounter
@@ -75,27 +76,14 @@ def drafts_of(section: Section, path: _Path, room: Room) -> Iterator[Draft]:
     elif _tokens(section, room) <= room.target:
         yield Draft(path, tuple(flat(section)))
     else:
-        for group in _groups(section, room):
+        # The direct text is a section without a heading.
+        text = [Section(None, section.level, body=section.body)] if section.body else []
+        units = (*text, *section.children)
+        for group in filled(units, lambda unit: _tokens(unit, room) + room.separator, room.target):
             if len(group) == 1:
                 yield from _drafts_of_unit(group[0], path, room)
             else:
                 yield Draft(path, tuple(flat(Section(None, 0, children=group))))
-
-
-def _groups(section: Section, room: Room) -> Iterator[list[Section]]:
-    group: list[Section] = []
-    tokens = 0
-    # The direct text is a section without a heading.
-    text = [Section(None, section.level, body=section.body)] if section.body else []
-    for unit in (*text, *section.children):
-        size = _tokens(unit, room) + room.separator
-        if group and tokens + size > room.target:
-            yield group
-            group, tokens = [], 0
-        group.append(unit)
-        tokens += size
-    if group:
-        yield group
 
 
 def _drafts_of_unit(unit: Section, path: _Path, room: Room) -> Iterator[Draft]:

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Final
 
-from retrieval.ingest.chunk.merging import Neighbour, merged_with
+from retrieval.ingest.chunk.merging import Key, Neighbour, merged_with
 from retrieval.ingest.chunk.pack import Room, token_cost
 from retrieval.ingest.chunk.spans import Piece, is_continued, links_of
 from retrieval.text.document import ChunkDraft
@@ -42,23 +43,14 @@ def written(drafts: Iterable[Draft], room: Room, title: str) -> tuple[ChunkDraft
 
 def merge_small(drafts: Sequence[Draft], room: Room) -> list[Draft]:
     """Return the drafts with small ones merged into a neighbour of the same section or parent."""
-
-    def merge(before: Draft | None, draft: Draft, after: Draft | None) -> Neighbour | None:
-        found = [*_fitting(Neighbour.BEFORE, draft, before, room), *_fitting(Neighbour.AFTER, draft, after, room)]
-        return min(found)[2] if found else None
-
-    return merged_with(drafts, merge, _together)
+    return merged_with(drafts, partial(_fitting, room), _together)
 
 
-def _fitting(
-    side: Neighbour, small: Draft, neighbour: Draft | None, room: Room
-) -> Iterator[tuple[int, int, Neighbour]]:
+def _fitting(room: Room, side: Neighbour, small: Draft, neighbour: Draft) -> Iterator[Key]:
     """Yield the sort key for merging a small draft with a neighbour, if that is allowed.
 
     The neighbour that is closer in the outline wins, then the smaller result, then the earlier one.
     """
-    if neighbour is None:
-        return
     pair = (neighbour, small) if side is Neighbour.BEFORE else (small, neighbour)
     tokens, depth = token_cost(_together(*pair).pieces, room.separator), _shared_depth(*pair)
     # The same section, siblings, or a parent and its child.

@@ -1,8 +1,8 @@
 """Merging of a document's parts with their neighbours, in linear time."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 _Part = TypeVar("_Part")
 
@@ -14,20 +14,38 @@ class Neighbour(IntEnum):
     AFTER = 1
 
 
+#: The sort key for merging a part with the neighbour at its end.
+Key: TypeAlias = tuple[int, int, Neighbour]
+
+
+def filled(parts: Iterable[_Part], size: Callable[[_Part], int], limit: int) -> Iterator[list[_Part]]:
+    """Yield runs of parts whose sizes add up to at most the limit; a larger part is a run of its own."""
+    run: list[_Part] = []
+    total = 0
+    for part in parts:
+        added = size(part)
+        if run and total + added > limit:
+            yield run
+            run, total = [], 0
+        run.append(part)
+        total += added
+    if run:
+        yield run
+
+
 def merged_with(
     parts: Sequence[_Part],
-    choose: Callable[[_Part | None, _Part, _Part | None], Neighbour | None],
+    fitting: Callable[[Neighbour, _Part, _Part], Iterable[Key]],
     together: Callable[[_Part, _Part], _Part],
 ) -> list[_Part]:
-    """Return the parts, each merged with the neighbour that `choose` returns until it returns None.
-
-    `choose` gets the previous part, the part, and the next one; None if there is none.
-    """
+    """Return the parts, each merged with its neighbours as long as `fitting` yields a key for one; the lowest wins."""
     done: list[_Part] = []
     waiting = list(reversed(parts))
     while waiting:
         part = waiting.pop()
-        side = choose(done[-1] if done else None, part, waiting[-1] if waiting else None)
+        found = list(fitting(Neighbour.BEFORE, part, done[-1])) if done else []
+        found += fitting(Neighbour.AFTER, part, waiting[-1]) if waiting else ()
+        side = min(found)[2] if found else None
         if side is Neighbour.BEFORE:
             waiting.append(together(done.pop(), part))
         elif side is Neighbour.AFTER:

@@ -80,6 +80,8 @@ def _bundles(pieces: Iterable[Piece], room: Room) -> Iterator[_Bundle]:
     tokens = 0
     for piece in pieces:
         added = piece.tokens + room.separator * (piece.first == 0)
+        is_lead_in = piece.tokens <= _MAX_LEAD_IN_TOKENS and piece.text.rstrip().endswith(":")
+        leads = piece.kind is BlockKind.HEADING or is_lead_in
         # A heading may push its text over the target, a lead-in may not.
         has_heading = any(lead.kind is BlockKind.HEADING for lead in bundle)
         if bundle and tokens + added > (room.limit if has_heading else room.target):
@@ -87,17 +89,11 @@ def _bundles(pieces: Iterable[Piece], room: Room) -> Iterator[_Bundle]:
             bundle, tokens = [], 0
         bundle.append(piece)
         tokens += added
-        if not _leads(piece):
+        if not leads:
             yield _Bundle(tuple(bundle), tokens)
             bundle, tokens = [], 0
     if bundle:
         yield _Bundle(tuple(bundle), tokens)
-
-
-def _leads(piece: Piece) -> bool:
-    if piece.kind is BlockKind.HEADING:
-        return True
-    return piece.tokens <= _MAX_LEAD_IN_TOKENS and piece.text.rstrip().endswith(":")
 
 
 def _tail(pieces: Sequence[Piece], overlap: int) -> tuple[Piece, ...]:
@@ -114,14 +110,10 @@ def _tail(pieces: Sequence[Piece], overlap: int) -> tuple[Piece, ...]:
             starts = sentence_starts(piece.source, piece.end - overlap, piece.end)
             if starts:
                 return (Piece(piece.source, starts[0], piece.end), *tail)
-            return tail or _last_words(piece, overlap)
+            if tail or piece.kind is not BlockKind.PARAGRAPH:
+                return tail
+            first = word_start(piece.source, range(piece.end - overlap, piece.end))
+            return (Piece(piece.source, first, piece.end),)
         tail = (piece, *tail)
         overlap -= piece.tokens
     return ()
-
-
-def _last_words(piece: Piece, limit: int) -> tuple[Piece, ...]:
-    if piece.kind is not BlockKind.PARAGRAPH:
-        return ()
-    first = word_start(piece.source, range(piece.end - limit, piece.end))
-    return (Piece(piece.source, first, piece.end),)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
+from retrieval.ingest.chunk.merging import filled
 from retrieval.text.document import ChunkDraft
 
 
@@ -28,20 +29,7 @@ def _sections(run: list[ChunkDraft], depth: int, max_tokens: int) -> Iterator[li
     if sum(draft.token_count for draft in run) <= max_tokens:
         yield run
     elif all(len(draft.heading_path) <= depth for draft in run):
-        yield from _filled(run, max_tokens)
+        yield from filled(run, lambda draft: draft.token_count, max_tokens)
     else:
         for _, below in groupby(run, key=lambda draft: draft.heading_path[: depth + 1]):
             yield from _sections(list(below), depth + 1, max_tokens)
-
-
-def _filled(run: list[ChunkDraft], max_tokens: int) -> Iterator[list[ChunkDraft]]:
-    section: list[ChunkDraft] = []
-    tokens = 0
-    for draft in run:
-        if section and tokens + draft.token_count > max_tokens:
-            yield section
-            section, tokens = [], 0
-        section.append(draft)
-        tokens += draft.token_count
-    if section:
-        yield section

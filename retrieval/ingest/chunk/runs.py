@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise, takewhile
 from typing import Final, TypeAlias
 
-from retrieval.ingest.chunk.merging import Neighbour, merged_with
+from retrieval.ingest.chunk.merging import Key, Neighbour, merged_with
 from retrieval.ingest.chunk.pack import Room, token_cost
 from retrieval.ingest.chunk.spans import Piece, Source, is_continued, line_breaks
 from retrieval.text.document import ChunkDraft
@@ -47,12 +48,7 @@ class Run:
 
 def merged(runs: Iterable[Run], room: Room) -> list[Run]:
     """Return the runs with small ones merged with a neighbour."""
-
-    def merge(before: Run | None, run: Run, after: Run | None) -> Neighbour | None:
-        found = [*_fitting(Neighbour.BEFORE, run, before, room), *_fitting(Neighbour.AFTER, run, after, room)]
-        return min(found)[2] if found else None
-
-    return merged_with(list(runs), merge, _together)
+    return merged_with(list(runs), partial(_fitting, room), _together)
 
 
 def lines_of(piece: Piece) -> Numbers:
@@ -100,20 +96,16 @@ def _written(run: Run, ordinal: int, room: Room, numbers: Callable[[Piece], Numb
     )
 
 
-def _fitting(side: Neighbour, small: Run, neighbour: Run | None, room: Room) -> Iterator[tuple[int, int, Neighbour]]:
+def _fitting(room: Room, side: Neighbour, small: Run, neighbour: Run) -> Iterator[Key]:
     """Yield the sort key for merging a small run with a neighbour, if that is allowed.
 
     The neighbour that shares more of the path wins, then the smaller result, then the earlier one.
     """
     size = small.tokens(room)
     if size >= room.target // _SMALL_SHARE:
-        limit = 0
-    elif size >= room.target // _TINY_SHARE:
-        limit = room.target
-    else:
-        limit = min(room.limit, room.target + room.target // _TINY_SHARE)
-    if not limit or neighbour is None:
         return
+    is_tiny = size < room.target // _TINY_SHARE
+    limit = min(room.limit, room.target + room.target // _TINY_SHARE) if is_tiny else room.target
     pair = _together(neighbour, small) if side is Neighbour.BEFORE else _together(small, neighbour)
     if (tokens := pair.tokens(room)) <= limit:
         yield -len(pair.path), tokens, side
