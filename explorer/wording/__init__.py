@@ -10,7 +10,7 @@ from retrieval.engine.types import ChunkFacts
 from retrieval.models import Chunk
 from retrieval.presets.stage_catalog import ABOUT, stage_classes
 from retrieval.search.configuration import CONFIGURE, CONFIGURE_SPAN
-from retrieval.text.rows import row_unit
+from retrieval.text.document import row_unit
 
 SIGNAL_LABELS: Final[Mapping[str, str]] = {
     "dense": "Vector similarity",

@@ -9,7 +9,7 @@ from retrieval.engine.state import Span
 from retrieval.engine.types import ChunkFacts, Hit
 from retrieval.presets.contextpack.judge import RubricScores
 from retrieval.search.outcome import SearchOutcome
-from retrieval.text.rows import row_unit
+from retrieval.text.document import row_unit
 
 #: Converts a path to a URL of this server.
 Absolute = Callable[[str], str]

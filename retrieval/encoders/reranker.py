@@ -10,7 +10,7 @@ from typing import Final, NoReturn, Protocol, TypeVar, runtime_checkable
 from corecube.scope import AccessScope
 from retrieval.engine.types import Ranking, ScoreType
 from retrieval.errors import RerankError, RerankTimeoutError
-from retrieval.text.context_line import in_context
+from retrieval.text.document import in_context
 
 logger = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from retrieval.engine.types import ChunkId, Ranking, ScoreType
 from retrieval.errors import EncoderError, ModelMissingError, RerankError, RerankTimeoutError, SearchTimeoutError
 from retrieval.index.reading import read
 from retrieval.index.statements import statement
-from retrieval.text.context_line import in_context
+from retrieval.text.document import in_context
 
 #: Beside a blend that reaches 1.
 _WEIGHT: Final = 0.5

@@ -99,7 +99,7 @@ class ChunkTexts:
     memory_kind: str = ""
     memory_project: str = ""
     source_type: str = ""
-    #: Kinds of content in it (`retrieval.text.hints`).
+    #: Kinds of content in it (`retrieval.text.traits`).
     hints: tuple[str, ...] = ()
     #: How much of it is content and not boilerplate, 0 to 1.
     quality: float = 1.0

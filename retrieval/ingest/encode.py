@@ -1,13 +1,14 @@
 """Encoding and storing prepared documents in batches that span documents, so that the encoder is never idle."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 from uuid import UUID
 
 import psycopg
 from django.db import DatabaseError, DataError, OperationalError
+from django.db.models import Q
 
 from corecube.errors import UnknownConnectionError
 from corecube.models import Connection
@@ -16,10 +17,11 @@ from retrieval.graph.document import DocumentGraph
 from retrieval.index.embedding_index import hold_indexes
 from retrieval.index.store import VectorIndex
 from retrieval.index.writer import EncodedChunk, StoredDocument, committed_later, hold_connection, store_documents
-from retrieval.ingest.enrich.reuse import with_stored_enrichment
+from retrieval.ingest.enrich.triples import Triple, triples_of
+from retrieval.ingest.preparation import PreparedChunk
 from retrieval.ingest.prepared_document import PreparedDocument, modified_at, raw_type
 from retrieval.ingest.vectors import ChunkText, DocumentText, DocumentVectors, Listener
-from retrieval.models import Document
+from retrieval.models import Chunk, Document
 from retrieval.models.document import document_id
 
 #: Chunks encoded together. Enough to sort well by length; few enough to lose when the process is killed.
@@ -146,3 +148,34 @@ def _row(document: PreparedDocument, target: Target) -> Document:
         modified_at=modified_at(document, now=target.synced_at),
         synced_at=target.synced_at,
     )
+
+
+_Written = tuple[str, tuple[str, ...], tuple[Triple, ...] | None]
+
+
+def with_stored_enrichment(documents: Sequence[PreparedDocument], connection_id: int) -> list[PreparedDocument]:
+    """Return the documents with the stored enrichment of chunks with the same text in the same document.
+
+    Enrichment costs money, and a change on one page does not affect the others.
+    """
+    ids = {document_id(connection_id, document.item.external_id): document for document in documents}
+    written: dict[tuple[UUID, str], _Written] = {
+        (identity, digest): (context, tuple(questions), triples_of(triples))
+        for identity, digest, context, questions, triples in Chunk.objects.filter(document_id__in=list(ids))
+        .exclude(Q(context_line="") & Q(questions=[]) & Q(triples__isnull=True))
+        .values_list("document_id", "content_hash", "context_line", "questions", "triples")
+    }
+    if not written:
+        return list(documents)
+    return [
+        replace(
+            document,
+            text=replace(document.text, chunks=tuple(_enriched(it, identity, written) for it in document.text.chunks)),
+        )
+        for identity, document in ids.items()
+    ]
+
+
+def _enriched(chunk: PreparedChunk, identity: UUID, written: dict[tuple[UUID, str], _Written]) -> PreparedChunk:
+    context, questions, triples = written.get((identity, chunk.content_hash), ("", (), None))
+    return replace(chunk, draft=replace(chunk.draft, context_line=context, questions=questions, triples=triples))

@@ -22,7 +22,7 @@ from retrieval.index.encodings import (
     store_encodings,
     unencoded,
 )
-from retrieval.text.context_line import in_context
+from retrieval.text.document import in_context
 
 logger = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from retrieval.index import active
 from retrieval.index.embedding_index import all_indexes, vectors_key
 from retrieval.index.store import VectorIndex
 from retrieval.models import Chunk, Embedding, EmbeddingIndex
-from retrieval.text.context_line import in_context
+from retrieval.text.document import in_context
 
 
 class Listener:

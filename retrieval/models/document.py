@@ -101,7 +101,7 @@ class Chunk(models.Model):
     section_end = models.IntegerField(default=0, db_default=0)
     #: Language of its text by `retrieval.text.language`; empty if unknown.
     language = models.CharField(max_length=20, default="", db_default="")
-    #: Kinds of content in it (`retrieval.text.hints`): table, code, definition ...
+    #: Kinds of content in it (`retrieval.text.traits`): table, code, definition ...
     hints = ArrayField(models.CharField(max_length=20), default=list, db_default=[])
     #: Signature of its words (`retrieval.text.minhash`), 128 bytes; empty for a text without words.
     minhash = models.BinaryField(default=b"", db_default=b"")

@@ -140,3 +140,17 @@ CHUNK_PROFILES: Final[Mapping[str, ChunkLimits]] = MappingProxyType(
         "chunk_first": ChunkLimits(target=768, limit=1536, overlap=128, section=3072),
     }
 )
+
+
+_UNITS: Final[Mapping[str, str]] = {"csv": "row", "excel": "row", "json": "record"}
+
+
+def row_unit(source_type: str) -> str:
+    """Return the unit for a source type: row, record or line."""
+    return _UNITS.get(source_type, "line")
+
+
+def in_context(title: str, heading_path: Sequence[str], text: str, context: str = "") -> str:
+    """Return a text below its place in the document, "Title > Heading", and its context line, if any."""
+    place = " > ".join((title, *heading_path))
+    return "\n".join((place, context, text) if context else (place, text))

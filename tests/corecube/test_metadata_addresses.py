@@ -136,7 +136,6 @@ CLIENTS = {
     "retrieval/encoders/sources.py": _hub,
     "retrieval/llm/transport.py": _language_model,
     "retrieval/llm/language_model.py": _language_model,
-    "retrieval/llm/faults.py": _language_model,
 }
 _LIBRARIES = {
     "botocore",

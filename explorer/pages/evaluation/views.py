@@ -19,8 +19,15 @@ from corecube.scope import AccessScope
 from explorer.pages.evaluation.judge import MeasureCell, measure_cells
 from explorer.viewer import admin_page, admins_only, viewer_of, wants_fragment
 from retrieval.evaluation.qrels import MAX_CHARACTERS, csv_of, import_lines, qrels_of, read_lines
-from retrieval.evaluation.question_set import SetResult, measure_cases
-from retrieval.evaluation.question_sets import delete_case, delete_set, mark_case, save_case, set_named
+from retrieval.evaluation.question_sets import (
+    SetResult,
+    delete_case,
+    delete_set,
+    mark_case,
+    measure_cases,
+    save_case,
+    set_named,
+)
 from retrieval.models import Case, QuestionSet
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 from retrieval.records.judgments import normalised_query, standing

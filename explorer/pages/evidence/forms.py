@@ -9,7 +9,7 @@ from corecube.errors import ConfigError
 from explorer.components.tunables_form import number_field
 from retrieval.presets.consolidated.evidence.section_set import SectionSet
 from retrieval.presets.consolidated.evidence.sections import NUMBERS, TYPE_LISTS, Section
-from retrieval.text.hints import HINTS
+from retrieval.text.traits import HINTS
 
 _INPUT: Final = {"class": "input"}
 _MAX_FLOOR: Final = 200

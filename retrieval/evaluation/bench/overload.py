@@ -12,8 +12,7 @@ from django.conf import settings
 from prometheus_client.parser import text_string_to_metric_families
 
 from corecube.errors import InvalidRequestError
-from retrieval.evaluation.bench.chat import company_key, company_questions, open_connections
-from retrieval.evaluation.bench.chat_load import run_concurrently
+from retrieval.evaluation.bench.chat import company_key, company_questions, open_connections, run_concurrently
 from retrieval.evaluation.bench.corpus import Progress
 from retrieval.evaluation.bench.scratch import scratch_database
 from retrieval.evaluation.bench.web_server import web_server

@@ -26,7 +26,7 @@ from retrieval.ingest.enrich.wants import Wants, may_be_sent, requested, writabl
 from retrieval.ingest.enrich.writers import Answer, Writers, writers
 from retrieval.ingest.vectors import embed_texts
 from retrieval.models import Chunk, EmbeddingIndex
-from retrieval.text.context_line import in_context
+from retrieval.text.document import in_context
 
 logger = logging.getLogger(__name__)
 

@@ -14,9 +14,7 @@ from markdown_it.token import Token
 from retrieval.ingest.parse.builder import BlockBuilder
 from retrieval.ingest.parse.decoding import charset_of, decode
 from retrieval.ingest.parse.finish import finished, tidy
-from retrieval.ingest.parse.frontmatter import split_front_matter
 from retrieval.ingest.parse.html import blocks_of_fragment
-from retrieval.ingest.parse.liquid import without_generator_tags
 from retrieval.text.document import Block, Hyperlink, ParsedDocument, RawDocument
 
 _MAX_NESTING: Final = 100
@@ -168,3 +166,101 @@ def _plain_token(token: Token) -> str:
             return "\n"
         return "" if name[1].lower() in defs.tags else token.content
     return _BREAKS.get(token.type, token.content)
+
+
+_FRONT_MATTER: Final = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)^\1[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_FACT: Final = re.compile(r"^([A-Za-z_][\w.-]*)[ \t]*[:=][ \t]*(.*)$")
+_COMMENT: Final = re.compile(r"\s#.*$")
+_FOLDED: Final = frozenset({"|", ">", "|-", ">-", "|+", ">+"})
+_MAX_CHARACTERS: Final = 20_000
+
+
+def split_front_matter(text: str) -> tuple[dict[str, str], str]:
+    """Return the page's metadata, which may be empty, and the text below.
+
+    Lists become one value with commas; nested values stay text.
+    """
+    found = _FRONT_MATTER.match(text)
+    return (_facts(found[2][:_MAX_CHARACTERS]), text[found.end() :]) if found else ({}, text)
+
+
+def _facts(lines: str) -> dict[str, str]:
+    facts: dict[str, list[str]] = {}
+    key = ""
+    for line in lines.splitlines():
+        fact = _FACT.match(line)
+        entry = line.strip()
+        if fact:
+            key = fact[1].lower()
+            facts[key] = _values(fact[2])
+        elif key and entry.startswith("- "):
+            facts[key].append(_unquoted(entry[2:]))
+        elif key and entry and line[0].isspace():
+            facts[key][-1:] = [" ".join([*facts[key][-1:], entry])]
+    return {key: ", ".join(filter(None, values)) for key, values in facts.items()}
+
+
+def _values(written: str) -> list[str]:
+    written = written.strip()
+    if written in _FOLDED:
+        return []
+    if written.startswith("[") and written.endswith("]"):
+        return [_unquoted(part) for part in written[1:-1].split(",")]
+    return [_unquoted(written)] if written else []
+
+
+def _unquoted(value: str) -> str:
+    value = value.strip()
+    for quote in "\"'":
+        end = value.rfind(quote)
+        if value.startswith(quote) and end > 0:
+            return value[1:end].replace("''", "'").replace('\\"', '"')
+    return _COMMENT.sub("", value).rstrip()
+
+
+#: Fenced blocks and code spans come first in the alternation, so that tags inside them do not match.
+_FENCE: Final = r"^(?P<indent>[ \t]*)(?P<fence>`{3,}+|~{3,}+)[^\n]*+\n(?:.*?^[ \t]*(?P=fence)[`~]*[ \t]*$|.*\Z)"
+_SPAN: Final = r"(?<!`)(?P<ticks>`+)(?!`)[^\n]{1,500}?(?<!`)(?P=ticks)(?!`)"
+_COMMENT_TAG: Final = re.compile(r"\{%-?[ \t]*(end)?comment[ \t]*-?%\}")
+_TAG: Final = r"\{%-?[ \t]*+(?P<verb>\w*+)(?:(?!\{%).){0,500}?%\}"
+_VARIABLE: Final = r"\{\{-?[ \t]*(?:site|page|include|layout)\.[^\n{}]{0,300}\}\}"
+_CONTENTS: Final = r"^[ \t]*(?:[-*+]|\d+\.)[ \t]++[^\n]*+\n[ \t]*+\{:\s*toc\b[^\n}]*\}"
+_ATTRIBUTES: Final = r"\{::?[^\n{}]{0,300}\}|\{:/[^\n{}]{0,80}\}|[ \t]\{#[\w-]+\}[ \t]*$"
+_GENERATED: Final = re.compile(
+    "|".join(f"(?:{pattern})" for pattern in (_FENCE, _SPAN, _TAG, _VARIABLE, _CONTENTS, _ATTRIBUTES)),
+    re.DOTALL | re.MULTILINE,
+)
+#: Captured text is passed to an include that shows it unchanged, as a code block.
+_CAPTURE_FENCE: Final = "\n~~~~~~\n"
+_RAW_TAG: Final = r"\{%-?[ \t]*(?:end)?raw[ \t]*-?%\}"
+_RAW: Final = re.compile(rf"^[ \t]*{_RAW_TAG}[ \t]*\n|{_RAW_TAG}", re.MULTILINE)
+
+
+def without_generator_tags(markdown: str) -> str:
+    """Return `markdown` without includes, captures, attribute lists and site variables.
+
+    Code blocks and code spans do not change, except for the tags that switch Liquid off and on.
+    """
+    if "{" not in markdown:
+        return markdown
+    return _GENERATED.sub(_replacement, _without_comments(_RAW.sub("", markdown)))
+
+
+def _without_comments(markdown: str) -> str:
+    """Remove the text between comment tags; an unclosed comment is text."""
+    parts: list[str] = []
+    position = 0
+    opened: int | None = None
+    for tag in _COMMENT_TAG.finditer(markdown):
+        if not tag[1] and opened is None:
+            opened = tag.start()
+        elif tag[1] and opened is not None:
+            parts.append(markdown[position:opened])
+            position, opened = tag.end(), None
+    return "".join(parts) + markdown[position:]
+
+
+def _replacement(found: re.Match[str]) -> str:
+    if found["fence"] or found["ticks"]:
+        return found[0]
+    return _CAPTURE_FENCE if found["verb"] in ("capture", "endcapture") else ""

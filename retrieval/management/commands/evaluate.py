@@ -12,7 +12,7 @@ from corecube.access import Principal, user_named
 from corecube.commands import DatabaseCommand
 from corecube.models import User
 from retrieval.evaluation.datasets import load_dataset
-from retrieval.evaluation.question_set import SetResult, measure_cases
+from retrieval.evaluation.question_sets import SetResult, measure_cases
 from retrieval.evaluation.runner import Evaluation, evaluate, without_judge
 from retrieval.evaluation.side_by_side import collections, side_by_side, table_head, table_row
 from retrieval.evaluation.stress import Stress

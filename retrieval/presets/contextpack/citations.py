@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from retrieval.engine.types import ChunkFacts, Ranking
-from retrieval.text.rows import row_unit
+from retrieval.text.document import row_unit
 
 _SEPARATOR: Final = " | "
 _NOTHING: Final = "n/a"

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from django.db import connection
 
-from retrieval.evaluation.bench.chat_load import read_all
+from retrieval.evaluation.bench.chat import read_all
 from retrieval.models import LanguageModel, SearchRecord, Usage
 from tests.fake_llm import FakeLLM, Fault
 

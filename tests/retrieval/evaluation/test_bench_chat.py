@@ -12,8 +12,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from retrieval.encoders import load_encoder
-from retrieval.evaluation.bench.chat import ChatPoint, ChatReport
-from retrieval.evaluation.bench.chat_load import read_all
+from retrieval.evaluation.bench.chat import ChatPoint, ChatReport, read_all
 from retrieval.evaluation.bench.web_server import WebServer, web_server
 from retrieval.index import active
 from retrieval.models import Document, SearchRecord

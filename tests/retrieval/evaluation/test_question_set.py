@@ -6,8 +6,7 @@ from django.core.management import CommandError, call_command
 
 from corecube.access import scope_for
 from retrieval.engine.types import Verdict
-from retrieval.evaluation.question_set import measure_cases
-from retrieval.evaluation.question_sets import save_case, set_named
+from retrieval.evaluation.question_sets import measure_cases, save_case, set_named
 from retrieval.models import Chunk, SearchRecord
 from retrieval.records.judgments import PassageId, judge
 

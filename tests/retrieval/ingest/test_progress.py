@@ -55,7 +55,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr("retrieval.ingest.progress.time", clock)
+    monkeypatch.setattr("retrieval.ingest.work.time", clock)
     return clock
 
 

@@ -92,7 +92,7 @@ def test_it_reads_the_query_without_syntax_and_each_text_with_its_place(state):
 
 def test_the_texts_are_those_that_were_embedded():
     from retrieval.ingest.vectors import ChunkText, DocumentText
-    from retrieval.text.context_line import in_context
+    from retrieval.text.document import in_context
 
     document = DocumentText("Title", (ChunkText(("A", "B"), "The text."),))
     assert document.embedded == [in_context("Title", ("A", "B"), "The text.")] == ["Title > A > B\nThe text."]

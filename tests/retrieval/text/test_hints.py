@@ -1,6 +1,6 @@
 import pytest
 
-from retrieval.text.hints import hints_of
+from retrieval.text.traits import hints_of
 
 TEXTS = {
     "table": "Region | Sales | Costs\nNorth | 12 | 9\nSouth | 14 | 8",

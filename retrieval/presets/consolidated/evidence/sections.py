@@ -8,7 +8,7 @@ from typing import Final
 
 from corecube.errors import ConfigError
 from retrieval.engine.tunables import Tunables, tunable
-from retrieval.text.hints import HINTS
+from retrieval.text.traits import HINTS
 
 NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,59}")
 _MAX_TITLE: Final = 120

@@ -16,7 +16,7 @@ from retrieval.ingest.enrich.services import enrich, remove_enrichment
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document, Embedding, TermFrequency
 from retrieval.testing import HashEncoder
-from retrieval.text.context_line import in_context
+from retrieval.text.document import in_context
 from tests.retrieval.ingest.test_model_change import Fixed, Named
 
 CONTEXT = "The chunk speaks of the works in hall seven."

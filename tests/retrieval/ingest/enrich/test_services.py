@@ -15,7 +15,7 @@ from retrieval.ingest.enrich import chat
 from retrieval.ingest.enrich.services import enrich, enrich_after_sync, estimate_pass, remove_enrichment
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Embedding, OutboxEntry, TermFrequency
-from retrieval.text.context_line import in_context
+from retrieval.text.document import in_context
 
 CONTEXT = "The chunk speaks of the works in hall seven."
 

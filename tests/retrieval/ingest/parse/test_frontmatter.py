@@ -1,4 +1,4 @@
-from retrieval.ingest.parse.frontmatter import split_front_matter
+from retrieval.ingest.parse.markdown import split_front_matter
 
 
 def test_scalars_are_read_and_unquoted():

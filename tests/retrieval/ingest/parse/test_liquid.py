@@ -1,6 +1,6 @@
 import pytest
 
-from retrieval.ingest.parse.liquid import without_generator_tags
+from retrieval.ingest.parse.markdown import without_generator_tags
 
 
 @pytest.mark.parametrize(
