@@ -1,4 +1,4 @@
-"""Question sets: add, mark and delete cases; every change is an audit event."""
+"""Question sets: add, mark and delete cases, each change an audit event, and measure a preset on them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -149,7 +149,7 @@ def measure_cases(
 ) -> SetResult:
     """Search for every case and return the results; without `resources` with those of the installation.
 
-    The searches leave no record. Raises as `search` does.
+    The searches take the production path with the principal's access and leave no record. Raises as `search` does.
     """
     results: list[CaseResult] = []
     for case in cases:

@@ -1,4 +1,7 @@
-"""Client of a language model over OpenAI's protocol."""
+"""Client of a language model over OpenAI's protocol, and its errors as CoreCube's.
+
+No message of an error contains anything that was sent or received: a service may echo its prompt or its key.
+"""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Reads the routing rules and the models for a request: which models may answer from these passages."""
+"""Which models may answer from the passages of a request, by the stored routing rules, and the usage of answers."""
 
 import logging
 import uuid

@@ -1,4 +1,4 @@
-"""Fill the scratch database: connections, documents, chunks, vectors, term counts, then the indexes."""
+"""Fill the scratch database: connections, documents, chunks, vectors, names, term counts, then the indexes."""
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence

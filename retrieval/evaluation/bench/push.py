@@ -88,16 +88,16 @@ def bench_push(documents: int, *, seed: int, progress: Progress) -> PushReport:
         texts = enumerate(_texts(seed))
         at_once = documents // _AT_ONCE_SHARE
         push = partial(_push, WSGIHandler(), secret)
-        clock = _Clock("indexed by a sync", documents - at_once, progress)
-        worker = uuid4()
+        later = documents - at_once
+        pushed = (
+            _pushed("pushed at once", islice(texts, at_once), at_once, partial(push, wait=True), progress),
+            _pushed("pushed for later", islice(texts, later), later, push, progress),
+        )
+        clock, worker = _Clock("indexed by a sync", later, progress), uuid4()
         syncs = Sync.objects.filter(connection=connection)
         while list_next(worker) or process_next(worker) or complete_next():
             clock.note(sum(syncs.values_list("added", flat=True)))
-        phases = (
-            _pushed("pushed at once", islice(texts, at_once), at_once, partial(push, wait=True), progress),
-            _pushed("pushed for later", islice(texts, documents - at_once), documents - at_once, push, progress),
-            clock.phase(),
-        )
+        phases = (*pushed, clock.phase())
         sync = Sync.objects.filter(connection=connection).first()
         stored = Document.objects.filter(connection=connection)
         return PushReport(

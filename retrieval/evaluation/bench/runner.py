@@ -253,12 +253,10 @@ def _observe(plan: Plan, percent: int, principal: Principal, progress: Progress)
         except SearchTimeoutError:
             observed.append(_Observation((perf_counter() - started) * 1000))
         else:
-            state = outcome.state
+            milliseconds, state = (perf_counter() - started) * 1000, outcome.state
             ranking = state.rankings.get(_DENSE)
             dense = None if ranking is None else tuple(hit.chunk_id for hit in ranking)
-            observed.append(
-                _Observation((perf_counter() - started) * 1000, times_of(state.trace), state.scope, state.vector, dense)
-            )
+            observed.append(_Observation(milliseconds, times_of(state.trace), state.scope, state.vector, dense))
     return observed
 
 

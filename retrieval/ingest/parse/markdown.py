@@ -178,7 +178,9 @@ _MAX_CHARACTERS: Final = 20_000
 def split_front_matter(text: str) -> tuple[dict[str, str], str]:
     """Return the page's metadata, which may be empty, and the text below.
 
-    Lists become one value with commas; nested values stay text.
+    Metadata are the scalars and lists of scalars in YAML (---) or TOML (+++); lists become one value with commas,
+    nested values stay text. Reading only those needs no YAML library and no anchors, tags or nesting, which a hostile
+    page could abuse.
     """
     found = _FRONT_MATTER.match(text)
     return (_facts(found[2][:_MAX_CHARACTERS]), text[found.end() :]) if found else ({}, text)

@@ -11,7 +11,7 @@ from corecube.access import Principal, user_named
 from corecube.commands import DatabaseCommand
 from retrieval.evaluation import answerability_report as report
 from retrieval.evaluation.answerability import Survey
-from retrieval.evaluation.calibration import calibrated, observe, read_questions
+from retrieval.evaluation.calibration_fit import calibrated, observe, read_questions
 from retrieval.index import active
 from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
 from retrieval.search import calibrations

@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from corecube.models import AuditEvent
-from retrieval.evaluation.calibration import JudgedQuestion, read_questions
+from retrieval.evaluation.calibration_fit import JudgedQuestion, read_questions
 from retrieval.models import Calibration, SearchRecord
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("unhurried")]

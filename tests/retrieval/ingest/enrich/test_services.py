@@ -11,7 +11,7 @@ from corecube.errors import ConfigError
 from corecube.models import Connection
 from retrieval.index import active
 from retrieval.index.writer import fold_term_counts
-from retrieval.ingest.enrich import chat
+from retrieval.ingest.enrich import writers
 from retrieval.ingest.enrich.services import enrich, enrich_after_sync, estimate_pass, remove_enrichment
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Embedding, OutboxEntry, TermFrequency
@@ -22,7 +22,7 @@ CONTEXT = "The chunk speaks of the works in hall seven."
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch):
-    monkeypatch.setattr(chat.ChatService, "__init__", _with_short_waits(chat.ChatService.__init__))
+    monkeypatch.setattr(writers.ChatService, "__init__", _with_short_waits(writers.ChatService.__init__))
 
 
 def _with_short_waits(make):
