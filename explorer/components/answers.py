@@ -37,9 +37,7 @@ class AnswerPanel:
     html: SafeString
     #: The language model, or "extractive" for quotes only.
     provider: str
-    #: Whether the sources do not answer the question.
     refused: bool = False
-    #: Notices about how it was written.
     notices: tuple[str, ...] = ()
 
     @property

@@ -12,7 +12,6 @@ from retrieval.engine.types import ChunkId, Hit
 from retrieval.models import Chunk
 from retrieval.search.outcome import SearchOutcome
 
-#: Rows that one stage shows; the rest is only counted.
 MAX_ROWS: Final = 100
 _STEP: Final = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
 _CHUNK_ID: Final = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}):(\d+)")

@@ -15,7 +15,6 @@ from retrieval.engine.tunables import Tunables
 from retrieval.presets.preset import PresetConfig
 from retrieval.search.outcome import SearchOutcome
 
-#: Stages that fit in one row.
 _MAX_IN_ROW: Final = 18
 
 

@@ -48,7 +48,6 @@ class Lane:
     key: str
     label: str
     cards: tuple[Card, ...]
-    #: Hits of the ranking.
     total: int
     is_result: bool = False
     #: How many were returned; None for all.
@@ -120,5 +119,4 @@ class LanesPanel:
     overlap: Overlap | None
     #: The lane that the colours of lines refer to.
     result: str
-    #: The maximum number of cards per lane.
     limit: int

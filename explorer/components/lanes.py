@@ -17,7 +17,6 @@ from retrieval.engine.types import ChunkId, Hit, Ranking
 from retrieval.ranking.comparison import Direction, Move, compare
 from retrieval.search.outcome import SearchOutcome
 
-#: Cards that a lane shows.
 MAX_CARDS: Final = 20
 #: Characters of a card's snippet, about two lines.
 _SNIPPET: Final = 120
@@ -29,7 +28,6 @@ RESULT: Final = "result"
 _TWO: Final = 2
 _ABSENT: Final = "\N{EN DASH}"
 _ARROWS: Final = {Direction.UP: "↑", Direction.DOWN: "↓", Direction.SAME: "="}
-#: Colour tokens of connections.
 _HUES: Final = ("indigo", "teal", "amber", "violet", "green", "rose", "olive", "slate")
 
 #: The ranks of a ranking, from 1.
@@ -57,7 +55,6 @@ class Facts:
     #: The chunks that the reader may see, with facts.
     read: Mapping[ChunkId, Hit]
     scope: AccessScope
-    #: Why a chunk was dropped.
     reasons: Mapping[ChunkId, str] = field(default_factory=dict)
 
 

@@ -8,7 +8,6 @@ from retrieval.engine.pipeline import HYBRID
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 from retrieval.presets.helix.config import HelixConfig
 
-#: Legs of keyword search.
 _KEYWORD_LEGS: Final = frozenset({"fulltext", "bm25", "sparse"})
 
 

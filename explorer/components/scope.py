@@ -8,7 +8,6 @@ from corecube.models import User
 from corecube.scope import AccessScope, ExcludedConnection, Inclusion
 from explorer import wording
 
-#: The maximum number of users that an admin can view as.
 MAX_PEOPLE: Final = 50
 
 

@@ -40,7 +40,6 @@ class Fact:
 class _SectionStrip:
     #: "Report: Overview"; empty for a plain question.
     label: str
-    #: What was searched for.
     query: str
     facts: tuple[Fact, ...]
 

@@ -65,7 +65,6 @@ class Question:
     text: str
     top_k: int
     narrowing: ScopeRequest = field(default_factory=ScopeRequest)
-    #: The filter of documents.
     limits: FullFilter = field(default_factory=FullFilter)
     #: The section of the query, for sides whose preset has sections; None for a plain question.
     section: SectionAsk | None = None
@@ -79,7 +78,6 @@ class Run:
     query: str
     hits: Ranking
     seconds: float
-    #: Whether the query vector was cached.
     had_vector: bool = False
     notes: tuple[Badge, ...]
     #: The settings; None if they are unknown.
@@ -87,7 +85,6 @@ class Run:
     mode: str
     version: str
     fingerprint: str
-    #: The number of connections searched.
     connections: int
     confidence: float | None
     trace_id: UUID

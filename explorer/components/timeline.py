@@ -18,7 +18,6 @@ class TraceRow:
 
     stage: str
     purpose: str
-    #: Ran inside the row above.
     nested: bool
     hits_in: int
     hits_out: int

@@ -27,7 +27,6 @@ SIGNAL_LABELS: Final[Mapping[str, str]] = {
     "mapped": "Scaled score",
 }
 
-#: What a passage is packed for.
 ROLE_LABELS: Final[Mapping[str, str]] = {
     "primary": "hit",
     "parent": "same section",

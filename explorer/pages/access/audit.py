@@ -23,7 +23,6 @@ _FORMULA_PREFIXES: Final = ("=", "+", "-", "@", "\t", "\r")
 _MAX_DIGITS: Final = 18
 _MAX_FILTER_LENGTH: Final = 200
 _PAGE_SIZE: Final = 50
-#: Rows per query of an export.
 _BATCH_SIZE: Final = 1000
 #: Latest events from which actions are suggested.
 _SUGGESTION_EVENTS: Final = 2000
@@ -35,9 +34,7 @@ class AuditFilter:
 
     #: Prefix of the action: "grant." or "grant.changed".
     action: str = ""
-    #: Username.
     actor: str = ""
-    #: Part of the subject.
     subject: str = ""
     since: datetime | None = None
     #: Events before this id; None for the newest.

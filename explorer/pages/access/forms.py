@@ -18,7 +18,6 @@ from explorer.components.edit_form import EditForm
 from retrieval.presets.catalog import PRESETS
 
 _INPUT: Final = {"class": "input"}
-#: Lifetimes of keys in days, with labels.
 _LIFETIMES: Final = (("7", "7 days"), ("30", "30 days"), ("90", "90 days"), ("365", "1 year"), ("", "Never expires"))
 
 

@@ -22,7 +22,6 @@ from explorer.pages.access.forms import ClaimForm, GroupForm
 from explorer.pages.access.people_panels import reach_summary, user_row
 from explorer.viewer import admin_page, admins_only, viewer_of
 
-#: Listed members, and suggested usernames.
 _MAX_MEMBERS = 500
 
 

@@ -29,7 +29,6 @@ _TONES: Final[Mapping[KeyState, str]] = {
     KeyState.EXPIRED: "",
     KeyState.REVOKED: "",
 }
-#: Listed active keys, and listed revoked or expired ones.
 _MAX_KEYS: Final = 500
 _MAX_ENDED: Final = 100
 

@@ -38,7 +38,6 @@ _WARNINGS: Final[Mapping[ReferenceState, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SourcePanel:
-    #: Its id in the page.
     anchor: str
     number: int
     state: ReferenceState

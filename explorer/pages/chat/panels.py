@@ -66,7 +66,6 @@ class _PassagePanel:
     path: str
     #: Pages, rows or lines, in words.
     pages: str
-    #: Its place on the page of its document.
     address: str
     blocks: tuple[_PassageBlock, ...]
 

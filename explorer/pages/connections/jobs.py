@@ -28,7 +28,6 @@ from retrieval.ingest.jobs import STALLED, JobState, Wait, WaitReason, job_state
 from retrieval.ingest.services import cancel_sync, retry_failed
 from retrieval.models import Sync, SyncItem
 
-#: Stages of unfinished items.
 _OPEN_STAGES: Final = ("parsing", "embedding", "storing", "queued")
 _STAGES: Final = (*_OPEN_STAGES, "failed", "gone")
 _TONES: Final[Mapping[str, str]] = {
@@ -55,7 +54,6 @@ _WAITS: Final[Mapping[WaitReason, str]] = {
 }
 _JOBS_PER_PAGE: Final = 50
 _ERRORS_PER_PAGE: Final = 50
-#: Filter values with their labels.
 STATES: Final = (
     ("open", "Queued or running"),
     ("queued", "Queued"),
@@ -74,12 +72,10 @@ class SyncRow:
     """One sync."""
 
     id: UUID
-    #: Slug and name of its connection.
     slug: str
     connection_name: str
     #: Empty for an ordinary sync, else "changes", "retry" or "dry run".
     kind: str
-    #: What it scans, as a sentence.
     description: str
     #: queued, running, stalled, done ...
     status: str
@@ -111,11 +107,9 @@ class SyncRow:
     progress: float | None
     #: It has not ended, so the page polls.
     is_open: bool
-    #: Open, and not being cancelled already.
     can_cancel: bool
     #: Stopped until somebody confirms that missing documents are deleted.
     is_stopped: bool
-    #: Failed items that can be tried again.
     retryable: int
 
 

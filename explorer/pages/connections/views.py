@@ -26,12 +26,10 @@ from retrieval.ingest.services import queue_sync, store_upload
 from retrieval.models import Sync, SyncItem
 from retrieval.operations.quality_preview import live_minimum, preview
 
-#: Syncs and problems listed on a connection's page.
 _LAST_SYNCS: Final = 10
 _PROBLEMS: Final = 50
 #: Items that a dry run could not read, listed on the connection's page.
 _MAX_REFUSED: Final = 20
-#: Chunks listed by the preview of the quality filter.
 _MAX_LOW_CHUNKS: Final = 50
 
 

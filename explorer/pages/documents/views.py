@@ -35,7 +35,6 @@ _MAX_DIGITS: Final = 4
 class _DocumentRow:
     id: UUID
     title: str
-    #: The id in its source.
     external_id: str
     connection: str
     source_type: str

@@ -32,7 +32,6 @@ from retrieval.models import Case, QuestionSet
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 from retrieval.records.judgments import normalised_query, standing
 
-#: The maximum number of cases that the page evaluates.
 MAX_MEASURED: Final = 100
 _EXPORTS: Final = {"csv": (csv_of, "text/csv"), "qrels": (qrels_of, "text/plain")}
 

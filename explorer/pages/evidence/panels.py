@@ -17,7 +17,6 @@ from retrieval.presets.consolidated.evidence.sections import Section
 from retrieval.search.evidence_runs import PRESET, Evidence, SectionEvidence, lines_of
 from retrieval.search.outcome import SearchOutcome
 
-#: Hits shown below a section.
 MAX_HITS: Final = 5
 _WORDS: Final[Mapping[Presence, str]] = {
     Presence.FOUND: "required",
@@ -32,11 +31,9 @@ _WORDS: Final[Mapping[Presence, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class _MatrixCell:
-    #: A `Presence`.
     presence: str
     word: str
     count: int
-    #: One sentence.
     detail: str
 
 

@@ -24,11 +24,8 @@ from retrieval.search.section_sets import DEFAULT_SECTION_SET, section_sets
 DEFAULT_SECONDS: Final = 30
 MIN_SECONDS: Final = 1
 MAX_SECONDS: Final = 120
-#: The maximum number of digits of the seconds.
 _MAX_DIGITS: Final = 3
-#: The maximum number of documents that limit a run.
 _MAX_DOCUMENTS: Final = 50
-#: Documents that the search box offers.
 _MAX_CANDIDATES: Final = 10
 
 
@@ -46,7 +43,6 @@ class _EvidenceParameters:
     run_as: str
     #: Finds documents to limit the run.
     find: str
-    #: Whether to search.
     runs: bool
     #: Whether the page includes the results instead of loading them later.
     whole: bool

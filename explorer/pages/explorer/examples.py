@@ -12,7 +12,6 @@ from django.conf import settings
 from corecube.models import Connection
 from corecube.scope import AccessScope
 
-#: The maximum number of questions shown.
 _LIMIT: Final = 6
 
 
@@ -23,7 +22,6 @@ class Example:
     text: str
     #: What it demonstrates: identifier, paraphrase, table, freshness, access ...
     kind: str
-    #: The sample user that it is for.
     user: str
     #: Slugs of the connections with the answer; empty for none.
     connections: frozenset[str]

@@ -46,7 +46,6 @@ _TABS: Final = ("hits", "lanes", "context", "answer", "where", "scores", "trace"
 #: The header by which a fragment requests another view of the search on its page. It is not part of the address, since
 #: a shared address runs a new search.
 _TRACE: Final = "CoreCube-Trace"
-#: The maximum number of digits of a rank.
 _MAX_DIGITS: Final = 4
 
 
@@ -57,7 +56,6 @@ class Asked:
     #: None without a query.
     text: str | None
     preset: str
-    #: Whether to run the preset's draft.
     draft: bool
     #: "hybrid", or the only leg to search with.
     mode: str

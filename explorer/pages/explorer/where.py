@@ -37,7 +37,6 @@ _WORDS: Final[Mapping[StepState, str]] = {
     StepState.DROPPED: "dropped",
     StepState.NOT_REACHED: "not reached",
 }
-#: Documents that the search box offers.
 _MAX_CANDIDATES: Final = 20
 
 
@@ -46,7 +45,6 @@ class _StepRow:
     name: str
     label: str
     state: str
-    #: The state in words.
     word: str
     fact: str
     remedy: str
@@ -93,7 +91,6 @@ class WherePanel:
 
     find: str
     candidates: tuple[Candidate, ...]
-    #: There are more than are listed.
     has_more: bool
     #: None if no document is pinned, or if the reader may not see it.
     lifeline: _LifelinePanel | None

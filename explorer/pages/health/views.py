@@ -42,7 +42,6 @@ class Step:
     key: str
     title: str
     text: str
-    #: The URL of its page.
     address: str
     is_done: bool
 

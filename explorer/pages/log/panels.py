@@ -75,7 +75,6 @@ class LogRow:
 @dataclass(frozen=True, slots=True)
 class _LogCount:
     number: int
-    #: Whether there are more than the maximum count.
     more: bool = False
 
     def __str__(self) -> str:

@@ -27,7 +27,6 @@ from retrieval.search.request import SearchRequest
 
 #: The maximum count of changed documents; a higher count is shown as "more than".
 _MAX_COUNTED: Final = 1000
-#: Hits that the Explorer returns.
 _EXPLORER_TOP_K: Final = SearchRequest(text="").top_k
 
 

@@ -111,7 +111,6 @@ class _RecordPanels:
     hits: tuple[_StoredHit, ...]
     #: Hits that the reader may not see now.
     hidden: int
-    #: The answerability signals.
     signals: tuple[Figure, ...]
     presences: Mapping[str, int]
 

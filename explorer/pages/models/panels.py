@@ -144,7 +144,6 @@ class _ListedModel:
     #: Bytes per chunk of the full vector, and with binary quantization.
     stored: int
     bits: int
-    #: Where it is published.
     repository: str
 
 

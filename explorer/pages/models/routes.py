@@ -59,7 +59,6 @@ class Similarity:
 
 @dataclass(frozen=True, slots=True)
 class _TrialPanel:
-    #: One sentence.
     verdict: str
     similarities: tuple[Similarity, ...] = ()
 

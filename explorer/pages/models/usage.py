@@ -16,7 +16,6 @@ from explorer.pages.models.language_models import money
 from explorer.viewer import admin_page
 from retrieval.operations.usage import Line, Sums, by_day, by_group, total, used_between
 
-#: Periods in days, with labels.
 _RANGES: Final = {"7": "7 days", "30": "30 days", "90": "90 days", "365": "1 year"}
 _DEFAULT_RANGE: Final = "30"
 _TABLES: Final = ("model", "user", "key", "month")
@@ -34,7 +33,6 @@ class Row:
     input_tokens: int
     output_tokens: int
     cost: str
-    #: Answers whose tokens were estimated.
     estimated: int
 
 

@@ -44,7 +44,6 @@ class Asking:
 
     text: str
     narrowing: ScopeRequest = field(default_factory=ScopeRequest)
-    #: The filter of documents.
     limits: FullFilter = field(default_factory=FullFilter)
 
 
@@ -114,7 +113,6 @@ class Failure:
 class Found:
     """The results of a preset."""
 
-    #: The stored trace.
     trace: str
     version: str
     hits: tuple[_SharedHit, ...]

@@ -41,7 +41,7 @@ def refusing(monkeypatch):
 
     def refuse(*presets):
         def search(request, *, principal):
-            if panels.preset in presets:
+            if request.preset in presets:
                 raise OverloadedError(reason="full", retry_after_seconds=3)
             return found(request, principal=principal)
 
