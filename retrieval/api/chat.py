@@ -1,13 +1,20 @@
 """The OpenAI-compatible routes: models and chat completions."""
 
+import json
+import logging
 import time
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from typing import Final
 
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from ninja import Router
 
-from corecube.api import principal_of
+from corecube.api import error_body, principal_of
 from corecube.database import release_connection
-from retrieval.answers.answering import answered, note, prepare
+from corecube.errors import CoreCubeError
+from retrieval.answers.answering import answer_events, answered, note, note_later, prepare
+from retrieval.answers.events import AnswerEvent, Cited, Done, Failed, Text
 from retrieval.api import completion
 from retrieval.api.chat_request import (
     ChatIn,
@@ -17,13 +24,84 @@ from retrieval.api.chat_request import (
     standalone,
     usable_presets,
 )
-from retrieval.api.completion import STREAMED, CompletionOut, ModelOut, ModelsOut
+from retrieval.api.completion import (
+    STREAMED,
+    Chat,
+    CompletionOut,
+    Json,
+    ModelOut,
+    ModelsOut,
+    annotation,
+    chunk,
+    ending,
+    finish_reason,
+    usage_chunk,
+)
 from retrieval.api.schemas import REFUSALS
 from retrieval.api.search import explanation_for
-from retrieval.api.stream import event_stream
+from retrieval.llm.streams import with_heartbeats
 from retrieval.search.service import search
 
+logger = logging.getLogger(__name__)
+
+KEEP_ALIVE_SECONDS: Final = 10.0
+_KEEP_ALIVE: Final = b": keep-alive\n\n"
+_DONE: Final = b"data: [DONE]\n\n"
 router = Router(tags=["openai"])
+
+
+async def event_stream(
+    chat: Chat, *, wants_usage: bool, keep_alive_seconds: float = KEEP_ALIVE_SECONDS
+) -> AsyncGenerator[bytes, None]:
+    """Yield the answer's events: role, content with annotations, the finish chunk, usage if requested, `[DONE]`.
+
+    Comments keep the connection alive while the provider sends nothing. A failure ends the stream with an error event.
+    Closing the stream stops the provider.
+    """
+    # With usage requested, all chunks but the last contain an empty one.
+    more: Json = {"usage": None} if wants_usage else {}
+    yield _event({**chunk(chat, {"role": "assistant", "content": ""}), **more})
+    try:
+        async with aclosing(with_heartbeats(answer_events(chat.answering), keep_alive_seconds)) as events:
+            async for event in events:
+                if isinstance(event, Failed):
+                    yield _failure(event.error)
+                    return
+                for data in _chunks(chat, event):
+                    yield _event({**data, **more})
+                if event is None:
+                    yield _KEEP_ALIVE
+                if isinstance(event, Done):
+                    await note_later(chat.answering, event)
+                    if wants_usage:
+                        yield _event(usage_chunk(chat, event))
+                    yield _DONE
+    except Exception as error:
+        # The status is sent already, so the error goes into the stream.
+        logger.exception("chat.stream_failed id=%s", chat.outcome.id)
+        yield _failure(error)
+
+
+def _chunks(chat: Chat, event: AnswerEvent | None) -> Iterator[Json]:
+    """Yield the chunk that an event becomes, if any."""
+    match event:
+        case Text(text):
+            yield chunk(chat, {"content": text})
+        case Cited(citations):
+            yield chunk(chat, {"annotations": [annotation(chat, citation) for citation in citations]})
+        case Done():
+            yield {**chunk(chat, {}, finish_reason=finish_reason(event)), **ending(chat, event)}
+        case _:
+            return
+
+
+def _event(data: Json) -> bytes:
+    return b"data: " + json.dumps(data, separators=(",", ":")).encode() + b"\n\n"
+
+
+def _failure(error: Exception) -> bytes:
+    known = error if isinstance(error, CoreCubeError) else CoreCubeError()
+    return _event(error_body(str(known), status=known.status, code=known.code))
 
 
 @router.get("/models", response={200: ModelsOut, **REFUSALS}, summary="List models")

@@ -5,8 +5,8 @@ from ninja import Router, Status
 
 from corecube.access import Principal
 from corecube.api import principal_of
+from retrieval.api.evidence import section_bounds, section_set_out
 from retrieval.api.evidence_schemas import SectionSetIn, SectionSetOut, SectionSetsOut
-from retrieval.api.evidence_shape import section_bounds, section_set_out
 from retrieval.api.managed import managed_preset, may_manage_presets
 from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS
 from retrieval.search import section_sets

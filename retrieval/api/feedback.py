@@ -7,7 +7,7 @@ from corecube.access import Principal, scope_for
 from corecube.api import principal_of
 from corecube.errors import InvalidRequestError
 from corecube.scope import AccessScope
-from retrieval.api.judgment_schemas import FeedbackIn
+from retrieval.api.judgments import FeedbackIn
 from retrieval.api.schemas import REFUSALS
 from retrieval.engine.types import ChunkId
 from retrieval.errors import UnknownPassageError, UnknownTraceError
