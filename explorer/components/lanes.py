@@ -93,7 +93,7 @@ def drop_words(outcome: SearchOutcome) -> dict[ChunkId, str]:
 
 def lanes_panel(sources: Sequence[Source], facts: Facts) -> LanesPanel:
     """Return the lanes of rankings, in their order."""
-    ranks = {source.key: _ranks(source) for source in sources}
+    ranks = {source.key: {hit.chunk_id: rank for rank, hit in enumerate(source.hits, start=1)} for source in sources}
     # Once per chunk: choosing a snippet is slow, and a chunk can be in several lanes.
     faces = {chunk_id: face(hit, facts.scope) for chunk_id, hit in facts.read.items()}
     lanes = [_lane(source, sources, ranks, facts.reasons, faces) for source in sources]
@@ -106,10 +106,6 @@ def lanes_panel(sources: Sequence[Source], facts: Facts) -> LanesPanel:
         result=next((source.label for source in sources if source.is_result), ""),
         limit=MAX_CARDS,
     )
-
-
-def _ranks(source: Source) -> Ranks:
-    return {hit.chunk_id: rank for rank, hit in enumerate(source.hits, start=1)}
 
 
 def _lane(
@@ -160,12 +156,8 @@ def _lines(left: Source, right: Source, ranks: Mapping[str, Ranks]) -> Iterator[
         rank, there = ranks[left.key][hit.chunk_id], ranks[right.key].get(hit.chunk_id)
         if there is not None and there <= MAX_CARDS:
             move = Move("", ranks[before.key][hit.chunk_id], ranks[after.key][hit.chunk_id])
-            yield Line(_curve(rank, there), move.direction)
-
-
-def _curve(rank: int, there: int) -> str:
-    start, end, middle = rank * _ROW - _ROW // 2, there * _ROW - _ROW // 2, _WIDTH // 2
-    return f"M0 {start}C{middle} {start} {middle} {end} {_WIDTH} {end}"
+            start, end, middle = rank * _ROW - _ROW // 2, there * _ROW - _ROW // 2, _WIDTH // 2
+            yield Line(f"M0 {start}C{middle} {start} {middle} {end} {_WIDTH} {end}", move.direction)
 
 
 def _overlap(sources: Sequence[Source]) -> Overlap | None:

@@ -108,11 +108,7 @@ def _record(hit: Hit, outcome: SearchOutcome, documents: Mapping[UUID, Document]
         "source_type": chunk.source_type,
         "modified_at": chunk.modified_at.isoformat() if chunk.modified_at else "",
     }
-    return RecordOut(content=chunk.text, score=_share(hit), title=chunk.title, metadata={**stored, **facts})
-
-
-def _share(hit: Hit) -> float:
-    """Return a hit's score, scaled to 0 to 1 in the same order."""
+    # Scaled to 0 to 1 in the same order.
     score = hit.score
     if hit.score_type is ScoreType.LOGIT:
         score = 1 / (1 + math.exp(-max(-60.0, min(60.0, score))))
@@ -120,7 +116,9 @@ def _share(hit: Hit) -> float:
         score /= _MAX_MAXSIM
     elif hit.score_type in {ScoreType.RUBRIC, ScoreType.MAPPED}:
         score /= _MAX_RUBRIC
-    return max(0.0, min(1.0, score))
+    return RecordOut(
+        content=chunk.text, score=max(0.0, min(1.0, score)), title=chunk.title, metadata={**stored, **facts}
+    )
 
 
 def _answer(status: int, code: int, message: str) -> HttpResponse:

@@ -32,21 +32,6 @@ from retrieval.search.section_sets import fingerprint, is_edited, is_shipped, se
 router = Router(tags=["evidence"])
 
 
-def evidence_out(evidence: Evidence, absolute: shape.Absolute, *, with_explanation: bool) -> schemas.EvidenceOut:
-    """Return the response for an evidence run, with ledgers, spans and events if requested."""
-    return schemas.EvidenceOut(
-        id=evidence.id,
-        section_set=evidence.section_set.name,
-        subject=evidence.subject,
-        source_types=list(evidence.source_types),
-        sections=[
-            _section(found, evidence.subject, absolute, with_explanation=with_explanation)
-            for found in evidence.sections
-        ],
-        total_ms=round(evidence.seconds * 1000, 3),
-    )
-
-
 def _section(
     found: SectionEvidence, subject: str, absolute: shape.Absolute, *, with_explanation: bool
 ) -> schemas.SectionEvidenceOut:
@@ -125,7 +110,17 @@ def gather_evidence(request: HttpRequest, body: EvidenceIn) -> EvidenceOut:
         surface=SearchRecord.Surface.API,
     )
     evidence = gather_counted(wanted, principal_of(request))
-    return evidence_out(evidence, request.build_absolute_uri, with_explanation=body.explain)
+    return schemas.EvidenceOut(
+        id=evidence.id,
+        section_set=evidence.section_set.name,
+        subject=evidence.subject,
+        source_types=list(evidence.source_types),
+        sections=[
+            _section(found, evidence.subject, request.build_absolute_uri, with_explanation=body.explain)
+            for found in evidence.sections
+        ],
+        total_ms=round(evidence.seconds * 1000, 3),
+    )
 
 
 def gather_counted(request: EvidenceRequest, principal: Principal) -> Evidence:

@@ -3,7 +3,7 @@
 from django.http import HttpRequest
 from ninja import Router, Status
 
-from corecube.access import Principal, scope_for
+from corecube.access import scope_for
 from corecube.api import principal_of
 from corecube.errors import InvalidRequestError
 from corecube.scope import AccessScope
@@ -32,19 +32,16 @@ def rate(request: HttpRequest, body: FeedbackIn) -> Status[None]:
     if body.citation is None:
         SearchRecord.objects.filter(pk=record.pk).update(feedback=body.rating)
     else:
-        _judge_citation(principal, record, body.citation, body.rating)
+        number = body.citation
+        chunks = {passage["number"]: passage["chunk"] for passage in record.trace.get("passages", ())}
+        if number not in chunks:
+            raise InvalidRequestError(f"The answer has no passage {number}.")
+        if not record.query:
+            raise InvalidRequestError("The query text is not stored, so its passages cannot be judged.")
+        scope = scope_for(principal)
+        passage = _passage(record, chunk_id_of(chunks[number]), scope)
+        judge(record.query, passage, grade=THUMB_GRADES[body.rating], by=principal.user, scope=scope)
     return Status(204, None)
-
-
-def _judge_citation(principal: Principal, record: SearchRecord, number: int, rating: int) -> None:
-    chunks = {passage["number"]: passage["chunk"] for passage in record.trace.get("passages", ())}
-    if number not in chunks:
-        raise InvalidRequestError(f"The answer has no passage {number}.")
-    if not record.query:
-        raise InvalidRequestError("The query text is not stored, so its passages cannot be judged.")
-    scope = scope_for(principal)
-    passage = _passage(record, chunk_id_of(chunks[number]), scope)
-    judge(record.query, passage, grade=THUMB_GRADES[rating], by=principal.user, scope=scope)
 
 
 def _passage(record: SearchRecord, chunk_id: ChunkId, scope: AccessScope) -> PassageId:

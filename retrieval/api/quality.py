@@ -8,9 +8,9 @@ from corecube.access import scope_for
 from corecube.api import principal_of
 from retrieval.api.managed import managed_connection
 from retrieval.api.schemas import REFUSALS
-from retrieval.api.shape import Absolute, document_path
+from retrieval.api.shape import document_path
 from retrieval.engine.types import ChunkId
-from retrieval.operations.quality_preview import LowChunk, live_minimum, preview
+from retrieval.operations.quality_preview import live_minimum, preview
 
 
 class QualityIn(BaseModel):
@@ -44,18 +44,6 @@ class QualityOut(BaseModel):
     lowest: list[LowChunkOut] | None = Field(description="The lowest first; null for admins without access to them.")
 
 
-def low_chunk(chunk: LowChunk, absolute: Absolute) -> LowChunkOut:
-    """Return a chunk that the quality filter would drop."""
-    return LowChunkOut(
-        chunk_id=str(ChunkId(chunk.document_id, chunk.ordinal)),
-        title=chunk.title,
-        url=absolute(document_path(chunk.document_id, chunk.ordinal)),
-        quality=chunk.quality,
-        parts=dict(chunk.parts),
-        beginning=chunk.beginning,
-    )
-
-
 router = Router(tags=["connections"])
 
 
@@ -73,5 +61,17 @@ def low_quality(request: HttpRequest, slug: str, asked: Query[QualityIn]) -> Qua
         minimum=found.minimum,
         dropped=found.dropped,
         chunks=found.chunks,
-        lowest=[low_chunk(chunk, request.build_absolute_uri) for chunk in found.lowest] if is_readable else None,
+        lowest=[
+            LowChunkOut(
+                chunk_id=str(ChunkId(chunk.document_id, chunk.ordinal)),
+                title=chunk.title,
+                url=request.build_absolute_uri(document_path(chunk.document_id, chunk.ordinal)),
+                quality=chunk.quality,
+                parts=dict(chunk.parts),
+                beginning=chunk.beginning,
+            )
+            for chunk in found.lowest
+        ]
+        if is_readable
+        else None,
     )
