@@ -61,14 +61,11 @@ class FieldRow:
     """A tunable in the form."""
 
     field: BoundField
-    name: str
-    help: str
-    unit: str
+    facts: TunableFacts
     #: "default 200, 10 to 1000".
     limits: str
     #: The live value, if the field's value differs; empty otherwise.
     live: str
-    costs: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +131,7 @@ def field_sections(form: TunablesForm, live: Configuration) -> tuple[_FieldSecti
             title=section.label,
             # The help of the outermost config applies to all sections.
             help=section.help if section.name else "",
-            rows=tuple(_field_row(form[facts.name], facts, values[facts.name]) for facts in section.tunables),
+            rows=tuple(field_row(form[it.name], it, it.default, live=values[it.name]) for it in section.tunables),
         )
         for section in live.config.sections()
     )
@@ -151,16 +148,11 @@ def stored_config(preset: Preset, version: PresetVersion | None) -> PresetConfig
     return fitted(preset, version.number, version.values)[0] if version else preset.defaults
 
 
-def _field_row(field: BoundField, facts: TunableFacts, live: float) -> FieldRow:
-    return FieldRow(
-        field=field,
-        name=facts.name,
-        help=facts.help,
-        unit=facts.unit,
-        limits=f"default {figure(facts.default)}, {figure(facts.low)} to {figure(facts.high)}",
-        live="" if str(field.value()) == str(live) else f"live {figure(live)}",
-        costs=facts.costs,
-    )
+def field_row(field: BoundField, facts: TunableFacts, default: float, *, live: float | None = None) -> FieldRow:
+    """Return the row of a tunable with this default; without a live value, none is shown."""
+    limits = f"default {figure(default)}, {figure(facts.low)} to {figure(facts.high)}"
+    differs = live is not None and str(field.value()) != str(live)
+    return FieldRow(field, facts, limits, f"live {figure(live)}" if live is not None and differs else "")
 
 
 def _shown(value: float, facts: TunableFacts) -> str:

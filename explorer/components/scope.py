@@ -1,11 +1,11 @@
 """The scope: the connections that a search may read, and the rules that decided."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from corecube.models import User
-from corecube.scope import AccessScope, ExcludedConnection, Inclusion
+from corecube.scope import AccessScope, ConnectionFacts, ExcludedConnection, Inclusion
 from explorer import wording
 
 MAX_PEOPLE: Final = 50
@@ -19,22 +19,13 @@ class _ScopeChip:
     name: str
     compartment: str
     sensitivity: str
+    trust: str
     included: bool
     #: The slugs to exclude after this chip is switched; None for a connection that no request can include.
     switched: tuple[str, ...] | None
     rule: str
     #: The rule in short, for a connection that no request can include.
     why: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _ScopeRow:
-    name: str
-    compartment: str
-    sensitivity: str
-    trust: str
-    included: bool
-    rule: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,27 +55,20 @@ def scope_chips(scope: AccessScope, without: Collection[str]) -> tuple[_ScopeChi
 
 
 def _chip(inclusion: Inclusion, without: Collection[str]) -> _ScopeChip:
-    connection = inclusion.connection
-    included = connection.slug not in without
-    others = tuple(slug for slug in without if slug != connection.slug)
+    slug = inclusion.connection.slug
+    included = slug not in without
+    others = tuple(it for it in without if it != slug)
     return _ScopeChip(
-        slug=connection.slug,
-        name=connection.name,
-        compartment=connection.compartment,
-        sensitivity=wording.level(connection.sensitivity),
+        **_facts(inclusion.connection),
         included=included,
-        switched=(*others, connection.slug) if included else others,
+        switched=(*others, slug) if included else others,
         rule=wording.inclusion_rule(inclusion) if included else "excluded in this query",
     )
 
 
 def _closed_chip(excluded: ExcludedConnection) -> _ScopeChip:
-    connection = excluded.connection
     return _ScopeChip(
-        slug=connection.slug,
-        name=connection.name,
-        compartment=connection.compartment,
-        sensitivity=wording.level(connection.sensitivity),
+        **_facts(excluded.connection),
         included=False,
         switched=None,
         rule=wording.exclusion_rule(excluded),
@@ -92,12 +76,11 @@ def _closed_chip(excluded: ExcludedConnection) -> _ScopeChip:
     )
 
 
-def scope_rows(chips: Collection[_ScopeChip], scope: AccessScope) -> tuple[_ScopeRow, ...]:
-    """Return the scope table: the chips' connections with their trust levels, the included ones first."""
-    connections = (*(it.connection for it in scope.included), *(it.connection for it in scope.excluded))
-    trust = {connection.slug: wording.level(connection.trust) for connection in connections}
-    rows = (
-        _ScopeRow(chip.name, chip.compartment, chip.sensitivity, trust[chip.slug], chip.included, chip.rule)
-        for chip in chips
-    )
-    return tuple(sorted(rows, key=lambda row: not row.included))
+def _facts(connection: ConnectionFacts) -> dict[str, Any]:
+    same = {name: getattr(connection, name) for name in ("slug", "name", "compartment")}
+    return {**same, **{name: wording.level(getattr(connection, name)) for name in ("sensitivity", "trust")}}
+
+
+def scope_rows(chips: Iterable[_ScopeChip]) -> list[_ScopeChip]:
+    """Return the connections of the scope table, the included ones first."""
+    return sorted(chips, key=lambda chip: not chip.included)

@@ -1,12 +1,15 @@
 """Template tags for the pages: formatted numbers, addresses of passages, and repeated fragments of HTML."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Final
 
 from django import template
+from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from explorer import wording
 from explorer.components.bars import BarPart
 from explorer.components.drops import DropRow
 from explorer.components.lane_cards import Card, Place
@@ -16,6 +19,13 @@ from retrieval.ingest import reasons
 
 register = template.Library()
 register.simple_tag(document_url)
+register.filter(wording.level)
+
+
+@register.filter
+def ago(then: datetime) -> str:
+    """Return how long ago a time was: "3 days ago"."""
+    return wording.ago(then, timezone.now())
 
 
 @register.filter

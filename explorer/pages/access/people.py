@@ -160,7 +160,7 @@ def _names(found: User) -> dict[str, str]:
 def _user_context(found: User) -> dict[str, Any]:
     compartments = list(Compartment.objects.prefetch_related("connections"))
     scope = scope_for(Principal(found), reveal_excluded=True)
-    rows = scope_rows(scope_chips(scope, ()), scope)
+    rows = scope_rows(scope_chips(scope, ()))
     now = timezone.now()
     return {
         "section": "users",

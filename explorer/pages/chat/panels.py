@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import groupby
 from typing import Any, Final
-from uuid import UUID
 
 from django.utils import timezone
 
@@ -15,7 +14,7 @@ from explorer import wording
 from explorer.components.links import document_url
 from retrieval.answers.conversations.shelf import conversations_of
 from retrieval.engine.types import ChunkId
-from retrieval.models import Chunk
+from retrieval.models import Chunk, Conversation
 
 PER_PAGE: Final = 60
 #: Chunks before and after the cited one.
@@ -26,18 +25,9 @@ _MONTH: Final = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True)
-class _ShelfItem:
-    """A conversation in the list, without text of any document."""
-
-    id: UUID
-    title: str
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class _ShelfGroup:
     heading: str
-    items: tuple[_ShelfItem, ...]
+    items: tuple[Conversation, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +65,10 @@ def shelf_of(viewer: User, find: str, *, page: str = "", now: datetime | None = 
     found = conversations_of(viewer, find)
     number = int(page) if page.isdecimal() and len(page) <= _MAX_DIGITS else 1
     start = (max(number, 1) - 1) * PER_PAGE
-    items = [_ShelfItem(it.pk, it.title, it.updated_at) for it in found[start : start + PER_PAGE]]
+    items = list(found[start : start + PER_PAGE])
     more = max(found.count() - start - PER_PAGE, 0) if len(items) == PER_PAGE else 0
     today = timezone.localdate(now)
-    groups = groupby(items, key=lambda it: _heading(timezone.localdate(it.at), today))
+    groups = groupby(items, key=lambda it: _heading(timezone.localdate(it.updated_at), today))
     history = tuple(_ShelfGroup(heading, tuple(group)) for heading, group in groups)
     return {"history": history, "find": find, "more": more, "next_page": number + 1}
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -10,14 +9,12 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import render
-from django.utils import timezone
 
 from corecube import audit
 from corecube.access import Principal, scope_for
 from corecube.errors import NotFoundError, NotPermittedError
 from corecube.http import HtmxHttpRequest
 from corecube.sanitise import storable
-from corecube.scope import AccessScope
 from explorer import wording
 from explorer.components.choices import with_chosen
 from explorer.viewer import principal_for, render_page, user_page, viewer_of, wants_fragment
@@ -32,22 +29,11 @@ _MAX_DIGITS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class _DocumentRow:
-    id: UUID
-    title: str
-    external_id: str
-    connection: str
-    source_type: str
-    chunks: int
-    modified: str
-    synced: str
-
-
-@dataclass(frozen=True, slots=True)
 class DocumentPage:
     """One page of the list."""
 
-    rows: tuple[_DocumentRow, ...]
+    #: With `chunk_count`, None for no chunks.
+    rows: tuple[Document, ...]
     #: All matching documents, counted up to one more than MAX_LISTED.
     total: int
     number: int
@@ -108,48 +94,8 @@ class _ChunkBlock:
     salience: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _DocumentPanel:
-    id: UUID
-    title: str
-    external_id: str
-    #: The URL at the source; empty unless it is HTTP.
-    link: str
-    source: str
-    compartment: str
-    sensitivity: str
-    trust: str
-    source_type: str
-    size: str
-    synced: str
-    changed: str
-    access: str
-    chunks: tuple[_ChunkBlock, ...]
-
-
-def document_panel(document: Document, chunks: Iterable[Chunk], *, scope: AccessScope, now: datetime) -> _DocumentPanel:
-    """Return the panel of a document in scope, its chunks in order."""
-    inclusion = scope.inclusion(document.connection_id)
-    connection = inclusion.connection
-    return _DocumentPanel(
-        id=document.pk,
-        title=document.title,
-        external_id=document.external_id,
-        link=web_link(document.uri),
-        source=connection.name,
-        compartment=connection.compartment,
-        sensitivity=wording.level(connection.sensitivity),
-        trust=wording.level(connection.trust),
-        source_type=document.source_type,
-        size=size(document.byte_size),
-        synced=wording.ago(document.synced_at, now),
-        changed=wording.ago(document.modified_at, now) if document.modified_at else "",
-        access=wording.inclusion_rule(inclusion),
-        chunks=tuple(_blocks(chunks, document.source_type)),
-    )
-
-
-def _blocks(chunks: Iterable[Chunk], source_type: str) -> Iterator[_ChunkBlock]:
+def chunk_blocks(chunks: Iterable[Chunk], source_type: str) -> Iterator[_ChunkBlock]:
+    """Yield the chunks of a document, in order."""
     path: tuple[str, ...] = ()
     for chunk in chunks:
         headings = tuple(chunk.heading_path)
@@ -208,25 +154,9 @@ def _page(found: QuerySet[Document], query: QueryDict) -> DocumentPage:
     counted = chunks.values("document_id").annotate(count=Count("ordinal")).values("count")
     rows = found.select_related("connection").defer("metadata", "connection__config").order_by("title", "pk")
     listed = rows.annotate(chunk_count=Subquery(counted, output_field=IntegerField()))
-    now, start = timezone.now(), (number - 1) * PER_PAGE
+    start = (number - 1) * PER_PAGE
     shown = listed[start : min(start + PER_PAGE, MAX_LISTED)]
-    return DocumentPage(
-        tuple(
-            _DocumentRow(
-                id=it.pk,
-                title=it.title,
-                external_id=it.external_id,
-                connection=it.connection.name,
-                source_type=it.source_type,
-                chunks=it.chunk_count or 0,
-                modified=wording.ago(it.modified_at, now) if it.modified_at else "",
-                synced=wording.ago(it.synced_at, now),
-            )
-            for it in shown
-        ),
-        total,
-        number,
-    )
+    return DocumentPage(tuple(shown), total, number)
 
 
 @user_page("GET")
@@ -246,6 +176,15 @@ def document(request: HtmxHttpRequest, document_id: UUID) -> HttpResponse:
     audit.record("document.read", actor=viewer, subject=str(found.pk))
     note_accesses([found.pk])
     chunks = found.chunks.filter(connection_id__in=scope.connection_ids).defer("search").order_by("ordinal")
-    panel = document_panel(found, chunks, scope=scope, now=timezone.now())
-    context = {"document": panel, "section": "documents", "run_as": "" if principal.user == viewer else principal.user}
+    inclusion = scope.inclusion(found.connection_id)
+    context = {
+        "section": "documents",
+        "document": found,
+        "link": web_link(found.uri),
+        "size": size(found.byte_size),
+        "connection": inclusion.connection,
+        "access": wording.inclusion_rule(inclusion),
+        "chunks": list(chunk_blocks(chunks, found.source_type)),
+        "run_as": "" if principal.user == viewer else principal.user,
+    }
     return render(request, "explorer/documents/document.html", context)

@@ -37,29 +37,6 @@ _EXPORTS: Final = {"csv": (csv_of, "text/csv"), "qrels": (qrels_of, "text/plain"
 
 
 @dataclass(frozen=True, slots=True)
-class SetRow:
-    """A question set in the list."""
-
-    slug: str
-    name: str
-    cases: int
-    unanswerable: int
-    #: Answerable cases with a judgment that the reader may see.
-    judged: int
-
-
-@dataclass(frozen=True, slots=True)
-class _CaseRow:
-    id: UUID
-    query: str
-    is_answerable: bool
-    judgments: int
-    created_by: str
-    #: The search that it was saved from; None for none.
-    record: UUID | None
-
-
-@dataclass(frozen=True, slots=True)
 class _CaseResultRow:
     query: str
     is_answerable: bool
@@ -81,20 +58,11 @@ class _SetResultPanel:
     wrongly_refused: str
 
 
-def _case_rows(question_set: QuestionSet, scope: AccessScope) -> tuple[_CaseRow, ...]:
+def _case_rows(question_set: QuestionSet, scope: AccessScope) -> list[tuple[Case, int]]:
+    """Return the cases of a set, each with the number of its judgments."""
     cases = list(question_set.cases.select_related("created_by"))
     counts = _judgments([case.query for case in cases], scope)
-    return tuple(
-        _CaseRow(
-            id=case.pk,
-            query=case.query,
-            is_answerable=case.is_answerable,
-            judgments=counts.get(normalised_query(case.query), 0),
-            created_by=case.created_by.username if case.created_by else "",
-            record=case.record_id,
-        )
-        for case in cases
-    )
+    return [(case, counts.get(normalised_query(case.query), 0)) for case in cases]
 
 
 def _result_panel(result: SetResult) -> _SetResultPanel:
@@ -144,7 +112,8 @@ def question_sets(request: HtmxHttpRequest) -> HttpResponse:
     judged = Counter(set_id for set_id, query in cases if counts.get(normalised_query(query)))
     context = {
         "section": "judgments",
-        "rows": tuple(SetRow(it.slug, it.name, it.size, it.open, judged[it.pk]) for it in sets),
+        # With the number of answerable cases that have a judgment which the reader may see.
+        "rows": [(it, judged[it.pk]) for it in sets],
     }
     return render(request, "explorer/evaluation/judgments.html", context)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.forms import BoundField
 
-from explorer.components.preset_numbers import FieldRow, figure
+from explorer.components.preset_numbers import FieldRow, field_row, figure
 from explorer.pages.evidence.forms import SectionForm, SectionSetForm
 from retrieval.presets.consolidated.evidence.section_set import SectionSet
 from retrieval.presets.consolidated.evidence.sections import Section
@@ -29,22 +29,14 @@ class SetRow:
 
 @dataclass(frozen=True, slots=True)
 class _SectionLine:
-    name: str
-    title: str
+    section: Section
     #: The query about the test subject.
     query: str
-    complexity: int
-    cap: int
-    keep: int
     floors: str
-    hint: str
     #: "excel (3, 1 retained)".
     required: tuple[str, ...]
-    optional: tuple[str, ...]
     #: In addition to the set's defaults.
     never_recovered: tuple[str, ...]
-    is_first: bool
-    is_last: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,21 +61,13 @@ def set_row(found: SectionSet) -> SetRow:
 
 def section_lines(found: SectionSet, subject: str) -> Iterator[_SectionLine]:
     """Yield the sections of a set, each with its query about a subject."""
-    for place, section in enumerate(found.sections, start=1):
+    for section in found.sections:
         yield _SectionLine(
-            name=section.name,
-            title=section.title,
+            section=section,
             query=section.query(subject or "{subject}"),
-            complexity=section.complexity,
-            cap=section.cap,
-            keep=section.keep,
             floors=f"{figure(section.score_floor)} / {figure(section.quality_floor)}",
-            hint=section.hint,
             required=tuple(_required(section)),
-            optional=section.optional,
             never_recovered=tuple(it for it in section.never_recovered if it not in found.defaults.never_recovered),
-            is_first=place == 1,
-            is_last=place == len(found.sections),
         )
 
 
@@ -101,16 +85,7 @@ def number_rows(form: SectionForm | SectionSetForm, section_set: SectionSet) -> 
     """
     defaults = section_set.defaults.numbers if isinstance(form, SectionForm) else {}
     for facts in Section.declared():
-        default = defaults.get(facts.name, facts.default)
-        yield FieldRow(
-            field=form[facts.name],
-            name=facts.name,
-            help=facts.help,
-            unit=facts.unit,
-            limits=f"default {figure(default)}, {figure(facts.low)} to {figure(facts.high)}",
-            live="",
-            costs=facts.costs,
-        )
+        yield field_row(form[facts.name], facts, defaults.get(facts.name, facts.default))
 
 
 def type_fields(form: SectionForm) -> Iterator[_TypeFields]:

@@ -173,7 +173,7 @@ def _scope(viewer: User, principal: Principal, asked: Asked) -> dict[str, Any]:
         "run_as": run_as_name(principal),
         "scope": scope,
         "chips": chips,
-        "scope_rows": scope_rows(chips, scope),
+        "scope_rows": scope_rows(chips),
         "view_as": view_as(viewer),
         "included": sum(chip.included for chip in chips),
     }

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from corecube.env import Reading
 from explorer import wording
 from explorer.components.bars import percent
 from retrieval.encoders.admission import IngestLoad
@@ -272,18 +271,3 @@ def _queue(waiting: int | None) -> HealthRow:
 def _disk(disk: Disk) -> HealthRow:
     tone = "bad" if disk.free_share < _NO_SPACE else "warn" if disk.free_share < _LOW_SPACE else "good"
     return HealthRow("disk", "Disk", tone, f"{size(disk.free)} free of {size(disk.total)} in the data directory.")
-
-
-@dataclass(frozen=True, slots=True)
-class _SettingRow:
-    name: str
-    value: str
-    #: "environment", "file", "default".
-    origin: str
-    #: Set by the environment, so that the console cannot change it.
-    is_locked: bool
-
-
-def setting_rows(readings: Sequence[Reading]) -> Iterator[_SettingRow]:
-    """Yield all settings by name."""
-    return (_SettingRow(it.name, it.value, it.origin.value, it.is_locked) for it in readings)

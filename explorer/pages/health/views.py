@@ -20,7 +20,7 @@ from explorer.charts.traffic import traffic_charts
 from explorer.pages.connections.jobs import SyncRow, sync_row
 from explorer.pages.connections.panels import connection_rows
 from explorer.pages.health.overview_panels import KEY_ENDS_SOON, RANGES, problems, search_figures, store_figures
-from explorer.pages.health.panels import health_rows, load_panel, overall, setting_rows
+from explorer.pages.health.panels import health_rows, load_panel, overall
 from explorer.pages.log.panels import LogRow, log_row, with_facts
 from explorer.viewer import admin_page, admins_only, viewer_of
 from retrieval.engine.types import Verdict
@@ -171,7 +171,7 @@ def health(request: HtmxHttpRequest) -> HttpResponse:
         "overall": overall(rows),
         "load": load_panel(found.load, found.ingest, refused_early=overload_guard.refused),
         "versions": found.versions,
-        "settings_rows": list(setting_rows(readings())),
+        "settings_rows": readings(),
     }
     return render(request, "explorer/health/health.html", context)
 

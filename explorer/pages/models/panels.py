@@ -130,21 +130,9 @@ def _reranker_facts(reranker: Reranker, candidates: int) -> Iterator[Fact]:
 
 @dataclass(frozen=True, slots=True)
 class _ListedModel:
-    name: str
-    tier: str
+    model: TableModel
     state: str
     tone: str
-    dimensions: int
-    #: "512, 256"; empty if the vectors cannot be shortened.
-    lengths: str
-    parameters: str
-    mteb: str
-    languages: str
-    licence: str
-    #: Bytes per chunk of the full vector, and with binary quantization.
-    stored: int
-    bits: int
-    repository: str
 
 
 def listed_models(local: Iterable[LocalModel]) -> list[_ListedModel]:
@@ -154,21 +142,8 @@ def listed_models(local: Iterable[LocalModel]) -> list[_ListedModel]:
 
 
 def _listed(model: TableModel, state: str) -> _ListedModel:
-    return _ListedModel(
-        name=model.name,
-        tier=model.tier.value,
-        state=state or ("available" if model.can_be_fetched else "not installed"),
-        tone="good" if state == "ready" else "bad" if state else "",
-        dimensions=model.dim,
-        lengths=", ".join(map(str, model.lengths)),
-        parameters=f"{model.parameters:g} M",
-        mteb="" if model.mteb is None else f"{model.mteb:.2f}",
-        languages=model.languages,
-        licence=model.licence,
-        stored=model.bytes_stored(),
-        bits=model.bytes_indexed()["binary"],
-        repository=model.repository,
-    )
+    tone = "good" if state == "ready" else "bad" if state else ""
+    return _ListedModel(model, state or ("available" if model.can_be_fetched else "not installed"), tone)
 
 
 def index_row(row: EmbeddingIndex, made: Progress, *, hnsw_bytes: int, now: datetime, alive: datetime) -> IndexRow:

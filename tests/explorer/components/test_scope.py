@@ -40,6 +40,6 @@ def test_a_connection_outside_the_scope_cannot_be_switched(seen_by_admin):
 
 
 def test_the_table_lists_what_is_in_scope_first(seen_by_admin):
-    rows = scope_rows(scope_chips(seen_by_admin, ("runbooks",)), seen_by_admin)
+    rows = scope_rows(scope_chips(seen_by_admin, ("runbooks",)))
     assert [(row.name, row.included) for row in rows] == [("Wiki", True), ("Runbooks", False), ("Payroll", False)]
     assert rows[1].rule == "excluded in this query"

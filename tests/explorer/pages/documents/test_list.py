@@ -52,10 +52,12 @@ def test_a_viewer_sees_their_own_documents_by_title(listed):
 def test_a_row_tells_what_is_known_of_a_document(world, listed):
     Document.objects.filter(title="Rolling back").update(modified_at=timezone.now() - timedelta(days=3))
     row = listed().context["page"].rows[1]
+    shown = listed().content.decode()
     chunks = Chunk.objects.filter(document_id=row.id).count()
-    assert (row.connection, row.source_type, row.chunks, row.modified) == ("Runbooks", "markdown", chunks, "3 days ago")
+    assert (row.connection.name, row.source_type, row.chunk_count) == ("Runbooks", "markdown", chunks)
+    assert ">3 days ago</td>" in shown
     assert row.external_id == "rollback.md"
-    assert f'href="/documents/{row.id}/"' in listed().content.decode()
+    assert f'href="/documents/{row.id}/"' in shown
 
 
 @pytest.mark.parametrize(

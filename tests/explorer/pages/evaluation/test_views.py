@@ -52,13 +52,13 @@ def test_only_admins_change_them(browse, questions, address):
 
 
 def test_the_list_counts_cases_and_judged_ones(browse, questions):
-    row = browse("alice").get("/judgments/").context["rows"][0]
-    assert (row.name, row.cases, row.judged, row.unanswerable) == ("Release questions", 2, 1, 1)
+    row, judged = browse("alice").get("/judgments/").context["rows"][0]
+    assert (row.name, row.size, judged, row.open) == ("Release questions", 2, 1, 1)
 
 
 def test_judgments_are_counted_within_the_admins_scope(browse, questions, limited_admin):
     def counted(client):
-        return {case.query: case.judgments for case in client.get("/judgments/release-questions/").context["cases"]}
+        return {case.query: number for case, number in client.get("/judgments/release-questions/").context["cases"]}
 
     assert counted(browse("alice"))[QUERY] == 3
     assert counted(limited_admin)[QUERY] == 1

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from corecube.env import Origin, Reading
 from corecube.health import DatabaseFacts
-from explorer.pages.health.panels import health_rows, overall, setting_rows, size
+from explorer.pages.health.panels import health_rows, overall, size
 from retrieval.encoders.admission import IngestLoad, Memory
 from retrieval.engine.admission import Admission
 from retrieval.index.bm25.follower import Bm25Status
@@ -114,7 +114,7 @@ def test_sizes_are_in_the_unit_that_fits(count, words):
 
 def test_a_setting_from_outside_is_locked():
     given = (Reading("CORECUBE_PORT", "80", Origin.ENVIRONMENT), Reading("CORECUBE_HOST", "::1", Origin.DEFAULT))
-    assert [(row.name, row.origin, row.is_locked) for row in setting_rows(given)] == [
+    assert [(row.name, row.origin, row.is_locked) for row in given] == [
         ("CORECUBE_PORT", "environment", True),
         ("CORECUBE_HOST", "default", False),
     ]
