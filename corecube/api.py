@@ -37,8 +37,8 @@ from corecube.errors import (
     RefusedForNowError,
     UnstorableValueError,
 )
-from corecube.forwarding import USER_HEADER, forwarded_user
 from corecube.http import GetResponse, outage_response, request_id, wants_json
+from corecube.keys import USER_HEADER, forwarded_user
 from corecube.models import ApiKey, User
 
 logger = logging.getLogger(__name__)

@@ -13,6 +13,6 @@ class CoreCubeConfig(AppConfig):
 
     def ready(self) -> None:
         """Guard outgoing connections, register the system checks and connect the receivers."""
-        from corecube import checks, pool, receivers, sign_ins  # noqa: F401, PLC0415 -- models must be loaded first
+        from corecube import checks, database, receivers, sign_ins  # noqa: F401, PLC0415 -- models must be loaded first
 
         refuse_connections()

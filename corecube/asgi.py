@@ -12,8 +12,8 @@ from django.urls import get_resolver
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from corecube import process
+from corecube.health import check_database, serving
 from corecube.overload import overload_guard, waiting_requests
-from corecube.startup import check_database, serving
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "corecube.settings")
 

@@ -15,6 +15,6 @@ app.autodiscover_tasks()
 @worker_init.connect
 def check_database(**_: object) -> None:
     """Log problems with the database; exit for a permanent one."""
-    from corecube.startup import check_database  # noqa: PLC0415 -- Django is set up now
+    from corecube.health import check_database  # noqa: PLC0415 -- Django is set up now
 
     check_database()

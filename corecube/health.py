@@ -1,19 +1,30 @@
-"""Checks of the database, and its figures."""
+"""Checks of the database, its figures, and its check at the start of a web server or worker."""
 
+import logging
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from threading import Thread
 from typing import Final
 
 from django.db import connections
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
+from django.dispatch import Signal
 
-from corecube.errors import DatabaseUnavailableError, UnavailableError
+from corecube.checks import require_server
+from corecube.errors import ConfigError, CoreCubeError, DatabaseUnavailableError, UnavailableError
 
 MIGRATE: Final = (
     "Migrations are pending: run `manage.py migrate`. `make run` and `manage.py start` do this automatically."
 )
+logger = logging.getLogger(__name__)
+
+#: Sent once by each web process, when it has loaded its code. Receivers must not block.
+serving: Final = Signal()
+#: Longer than the timeout of any step.
+_WAIT_SECONDS: Final = 20.0
 
 
 def require_database() -> None:
@@ -67,3 +78,33 @@ def pool_figures() -> Mapping[str, int]:
 @cache
 def _latest_migrations() -> frozenset[tuple[str, str]]:
     return frozenset(MigrationLoader(None).graph.leaf_nodes())
+
+
+def check_database() -> None:
+    """Exit if the server in DATABASE_URL cannot be used at all; log any other problem.
+
+    A server that does not respond and pending migrations may be fixed while the process runs.
+    """
+    problems: list[str] = []
+    # In a thread: a web server loads the application in its event loop, where Django refuses queries.
+    thread = Thread(target=_check, args=(problems,), daemon=True)
+    thread.start()
+    thread.join(_WAIT_SECONDS)
+    if problems:
+        sys.exit(problems[0])
+
+
+def _check(problems: list[str]) -> None:
+    try:
+        require_server()
+        require_database()
+    except ConfigError as error:
+        problems.append(str(error))
+    except CoreCubeError as error:
+        # The traceback has no useful information.
+        logger.error("database.not_ready reason=%s", error.__cause__ or error)  # noqa: TRY400
+    finally:
+        # A worker forks its processes next, and they cannot share a pool.
+        for connection in connections.all(initialized_only=True):
+            connection.close()
+            connection.close_pool()  # type: ignore[attr-defined]  # every backend here is PostgreSQL's

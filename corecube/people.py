@@ -61,16 +61,16 @@ def set_active(user: User, *, is_active: bool, actor: User) -> None:
     found.is_active = is_active
     found.save(update_fields=["is_active"])
     if not is_active:
-        _end_sessions(found)
+        # Otherwise one could continue after a new activation.
+        sessions = Session.objects.filter(expire_date__gt=timezone.now())
+        ended = [it.pk for it in sessions.iterator() if it.get_decoded().get("_auth_user_id") == str(found.pk)]
+        Session.objects.filter(pk__in=ended).delete()
     audit.record("user.activated" if is_active else "user.deactivated", actor=actor, subject=found.username)
 
 
 @atomic_change()
 def set_admin(user: User, *, is_admin: bool, actor: User) -> None:
-    """Give or remove admin rights.
-
-    Raises NotPermittedError for oneself, and for the last admin.
-    """
+    """Give or remove admin rights. Raises NotPermittedError for oneself, and for the last admin."""
     found = _changeable(user, actor, ends_admin=not is_admin)
     if found.is_staff == is_admin:
         return
@@ -125,13 +125,6 @@ def _changeable(user: User, actor: User, *, ends_admin: bool) -> User:
     if ends_admin and ids == {user.pk}:
         raise NotPermittedError("This is the last admin.")
     return User.objects.select_for_update().get(pk=user.pk)
-
-
-def _end_sessions(user: User) -> None:
-    """End all sessions of a user, so that none continues after a new activation."""
-    sessions = Session.objects.filter(expire_date__gt=timezone.now())
-    ended = [it.pk for it in sessions.iterator() if it.get_decoded().get("_auth_user_id") == str(user.pk)]
-    Session.objects.filter(pk__in=ended).delete()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from typing import Any, Final
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
-from corecube.defaults import file_queue, folder_roots, secret_key
 from corecube.env import (
     env_bool,
     env_choice,
@@ -23,6 +22,9 @@ from corecube.env import (
     env_str,
     env_token,
     env_url,
+    file_queue,
+    folder_roots,
+    secret_key,
     usable_folder,
 )
 from corecube.private import make_private, write_privately

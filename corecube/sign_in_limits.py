@@ -127,7 +127,12 @@ def count(attempt: Attempt) -> None:
             transaction.set_rollback(True)
     if full:
         raise SignInLimitError(full, retry_after_seconds=max(map(_wait_seconds, attempt.limits)))
-    _delete_full_buckets()
+    # Expired rows go, without waiting for concurrent attempts.
+    past = SignInPace.objects.filter(paced_until__lt=Now()).order_by("paced_until")
+    with transaction.atomic():
+        ids = list(past.select_for_update(skip_locked=True).values_list("pk", flat=True)[:_BATCH])
+        if ids:
+            SignInPace.objects.filter(pk__in=ids).delete()
 
 
 def undo_attempt(attempt: Attempt) -> None:
@@ -180,15 +185,6 @@ def _wait_seconds(limit: Limit) -> int:
     ahead = ExpressionWrapper(Greatest(F("paced_until"), Now()) - Now(), output_field=DurationField())
     lead = limit.rows().values_list(ahead, flat=True).first() or timedelta()
     return max(1, math.ceil((lead - (_WINDOW - limit.interval)).total_seconds()))
-
-
-def _delete_full_buckets() -> None:
-    """Delete expired rows without waiting for concurrent attempts."""
-    past = SignInPace.objects.filter(paced_until__lt=Now()).order_by("paced_until")
-    with transaction.atomic():
-        ids = list(past.select_for_update(skip_locked=True).values_list("pk", flat=True)[:_BATCH])
-        if ids:
-            SignInPace.objects.filter(pk__in=ids).delete()
 
 
 def _in_words(seconds: int) -> str:

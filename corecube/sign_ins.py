@@ -60,12 +60,6 @@ def record_refusal(credentials: Mapping[str, Any], request: HttpRequest | None =
         _record("session.refused", str(credentials.get("username", "")), address=address)
 
 
-def settle(request: HttpRequest) -> None:
-    """Record an attempt with a correct password but without access: a user who is not an admin, at `/admin/`."""
-    if attempt := _take_attempt(request):
-        _record("session.refused", attempt.username, address=_address(request), reason="not_admin")
-
-
 def note_limit(request: HttpRequest, username: str, error: SignInLimitError) -> None:
     """Record that a limit refuses attempts, at most once per limit in 15 minutes."""
     if not begins_refusing(error.limit):
@@ -143,9 +137,19 @@ class SignInMiddleware:
         if error is not None:
             response.status_code = error.status
             response.headers["Retry-After"] = str(error.retry_after_seconds)
-        settle(request)
+        # A correct password without access: a user who is not an admin, at `/admin/`.
+        if attempt := _take_attempt(request):
+            _record("session.refused", attempt.username, address=_address(request), reason="not_admin")
         if username := getattr(request, "signed_in_with_password", ""):
-            _remember_browser(request, response, username)
+            mark = _mark(request, username) or secrets.token_urlsafe(_MARK_BYTES)
+            response.set_cookie(
+                KNOWN_BROWSER,
+                signing.dumps((name_digest(username), mark), salt=_SALT),
+                max_age=_KNOWN_SECONDS,
+                secure=settings.SESSION_COOKIE_SECURE,
+                httponly=True,
+                samesite="Lax",
+            )
         return response
 
 
@@ -156,18 +160,6 @@ def _mark(request: HttpRequest, username: str) -> str:
     except (signing.BadSignature, ValueError, TypeError):
         return ""
     return str(mark) if name == name_digest(username) else ""
-
-
-def _remember_browser(request: HttpRequest, response: HttpResponseBase, username: str) -> None:
-    mark = _mark(request, username) or secrets.token_urlsafe(_MARK_BYTES)
-    response.set_cookie(
-        KNOWN_BROWSER,
-        signing.dumps((name_digest(username), mark), salt=_SALT),
-        max_age=_KNOWN_SECONDS,
-        secure=settings.SESSION_COOKIE_SECURE,
-        httponly=True,
-        samesite="Lax",
-    )
 
 
 _warned: Final[set[str]] = set()

@@ -8,7 +8,7 @@ from typing import Final
 from django.conf import settings
 
 from retrieval.encoders.catalog import SourceFile, WheelMember
-from retrieval.encoders.sources import Report, obtain
+from retrieval.encoders.fetch import Report, obtain
 
 #: The wheel is only a container, and 14 times the size of the script: nothing of it is installed.
 SCRIPT: Final = SourceFile(

@@ -6,8 +6,8 @@ from django.db.models import QuerySet
 from django.db.models.signals import post_delete, pre_delete
 from django.dispatch import receiver
 
+from corecube.health import serving
 from corecube.models import Connection, User
-from corecube.startup import serving
 from retrieval.index.writer import delete_all_documents
 from retrieval.models import Memory
 

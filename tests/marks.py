@@ -24,7 +24,7 @@ _NAMES: Final = {
         "corecube.embedded.server",
         "corecube.supervise",
         "retrieval.ingest.sandbox.process",
-        "retrieval.encoders.sources.obtain",
+        "retrieval.encoders.fetch.obtain",
     ),
     "server": ("moto.", "oidc_provider_mock"),
     "model": ("CORECUBE_MODELS_DIR", str(settings.CORECUBE_MODELS_DIR)),

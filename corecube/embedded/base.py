@@ -12,7 +12,7 @@ from corecube.embedded import install
 from corecube.embedded.server import embedded_server, ensure_database, restarted_server
 from corecube.errors import DatabaseUnavailableError
 from corecube.postgresql import base
-from corecube.postgresql.reconnecting import ReconnectingPool, Session
+from corecube.postgresql.base import ReconnectingPool, Session
 
 
 class DatabaseClient(client.DatabaseClient):

@@ -26,9 +26,8 @@ from psycopg import errors, sql
 from corecube.embedded import install
 from corecube.embedded.postmaster import PORT, Postmaster, cluster_name, drop_reused_pid, end_orphans, read_postmaster
 from corecube.errors import DatabaseUnavailableError
-from corecube.locks import exclusive, open_lock, share, try_exclusive
 from corecube.logs import last_lines, open_log
-from corecube.process import end_with_parent
+from corecube.process import end_with_parent, exclusive, open_lock, share, try_exclusive
 
 logger = logging.getLogger(__name__)
 

@@ -1,19 +1,21 @@
-"""Finds or creates the user of a person authenticated by the provider."""
+"""The user of a person authenticated by the provider, and groups by the provider's groups claim."""
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from django.conf import settings
+from django.contrib.auth.models import Group
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from corecube import audit
-from corecube.models import OidcIdentity, User
+from corecube.errors import InvalidRequestError
+from corecube.models import OidcGroup, OidcIdentity, OidcMembership, User
 from corecube.oidc.claims import Person
-from corecube.oidc.groups import update_groups
 from corecube.oidc.problems import InactiveAccountError, NoAccountError
+from corecube.reach import ReachChange, reach_change, reach_of
 
 #: Attempts to create a user, as concurrent requests may create the same user or name.
 _ATTEMPTS: Final = 3
@@ -43,7 +45,10 @@ def _signed_in(person: Person) -> User:
     user = User.objects.select_for_update().get(pk=identity.user_id)
     if not user.is_active:
         raise InactiveAccountError
-    _update_names(user, person)
+    names = (person.first_name or user.first_name, person.last_name or user.last_name)
+    if names != (user.first_name, user.last_name):
+        user.first_name, user.last_name = names
+        user.save(update_fields=["first_name", "last_name"])
     update_groups(user, person.groups)
     _update_admin(user, identity, person)
     identity.last_used_at = timezone.now()
@@ -92,13 +97,6 @@ def _usernames(person: Person) -> Iterator[str]:
         number += 1
 
 
-def _update_names(user: User, person: Person) -> None:
-    names = (person.first_name or user.first_name, person.last_name or user.last_name)
-    if names != (user.first_name, user.last_name):
-        user.first_name, user.last_name = names
-        user.save(update_fields=["first_name", "last_name"])
-
-
 def _update_admin(user: User, identity: OidcIdentity, person: Person) -> None:
     """Give or remove admin rights by the claim; manually given ones are unchanged."""
     is_wanted = bool(settings.CORECUBE_OIDC_ADMIN_GROUP) and settings.CORECUBE_OIDC_ADMIN_GROUP in person.groups
@@ -108,3 +106,59 @@ def _update_admin(user: User, identity: OidcIdentity, person: Person) -> None:
     user.save(update_fields=["is_staff", "is_superuser"])
     action = "user.admin_given" if is_wanted else "user.admin_taken"
     audit.record(action, actor=None, subject=user.username, via="sign-in")
+
+
+@transaction.atomic
+def map_value(group: Group, value: str, *, actor: User) -> OidcGroup:
+    """Map a value of the groups claim to a group, from the next sign-in.
+
+    Raises InvalidRequestError for a value that is mapped already.
+    """
+    try:
+        with transaction.atomic():
+            made = OidcGroup.objects.create(value=value, group=group)
+    except IntegrityError as error:
+        raise InvalidRequestError("This value is already mapped to a group.") from error
+    audit.record("group.claim_added", actor=actor, subject=group.name, value=value[:200])
+    return made
+
+
+@transaction.atomic
+def unmap_value(mapping: OidcGroup, *, actor: User) -> ReachChange:
+    """Remove the mapping of a value; return the change of access.
+
+    Members by sign-in leave the group at once or, if other values are mapped to it, at their next sign-in.
+    """
+    group, value = mapping.group, mapping.value
+    mapping.delete()
+    if group.oidc_values.exists():
+        removed, change = 0, ReachChange()
+    else:
+        people = list(User.objects.filter(oidc_memberships__group=group).values_list("pk", flat=True))
+        same = User.objects.filter(pk__in=people)
+        seen = reach_of(same)
+        group.user_set.remove(*people)
+        removed, change = len(people), reach_change(seen, reach_of(same))
+    audit.record("group.claim_removed", actor=actor, subject=group.name, value=value[:200], members=removed)
+    return change
+
+
+def update_groups(user: User, values: Collection[str]) -> None:
+    """Update the groups of a locked user by the values of the claim. Manual memberships are unchanged."""
+    mapped = set(OidcGroup.objects.filter(value__in=list(values)).values_list("group", flat=True))
+    marked = set(user.oidc_memberships.values_list("group", flat=True))
+    current = set(user.groups.values_list("pk", flat=True))
+    added, removed = mapped - current, marked - mapped
+    user.groups.add(*added)
+    user.groups.remove(*removed)
+    OidcMembership.objects.bulk_create(OidcMembership(user=user, group_id=pk) for pk in added)
+    if added or removed:
+        names = dict(Group.objects.filter(pk__in=added | removed).values_list("pk", "name"))
+        audit.record(
+            "user.groups_changed",
+            actor=None,
+            subject=user.username,
+            via="sign-in",
+            added=sorted(names[pk] for pk in added),
+            removed=sorted(names[pk] for pk in removed),
+        )

@@ -13,9 +13,8 @@ from corecube.database import release_connection
 from corecube.models import User
 from corecube.oidc.accounts import user_of
 from corecube.oidc.claims import person_of, verified_claims
-from corecube.oidc.fetch import get_json, post_form
 from corecube.oidc.problems import UntrustedAnswerError
-from corecube.oidc.provider import Provider, provider
+from corecube.oidc.provider import Provider, get_json, post_form, provider
 
 
 class ProviderBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # the library has no types

@@ -97,12 +97,6 @@ def verified_claims(token: str, jwks: Mapping[str, Any], *, issuer: str, client_
         )
     except (jwt.PyJWTError, ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise UntrustedAnswerError from error
-    _require_ours(claims, client_id, nonce)
-    return claims
-
-
-def _require_ours(claims: Mapping[str, Any], client_id: str, nonce: str) -> None:
-    """Reject a token of another sign-in or client, and an invalid subject."""
     given, subject, audience = claims.get("nonce"), claims["sub"], claims["aud"]
     is_same = isinstance(given, str) and bool(nonce) and hmac.compare_digest(given.encode(), nonce.encode())
     is_shared = isinstance(audience, list) and len(audience) > 1
@@ -110,6 +104,7 @@ def _require_ours(claims: Mapping[str, Any], client_id: str, nonce: str) -> None
     is_name = isinstance(subject, str) and 0 < len(subject) <= _MAX_SUBJECT_LENGTH and "\0" not in subject
     if not (is_same and is_for_us and is_name):
         raise UntrustedAnswerError
+    return claims
 
 
 def _key_for(header: Mapping[str, Any], jwks: Mapping[str, Any]) -> jwt.PyJWK:

@@ -1,18 +1,39 @@
-"""The configured provider with its endpoints, from its discovery document or from the settings."""
+"""The configured provider: its endpoints, from its discovery document or from the settings, and requests to it.
 
+Requests have limits of size and time, no redirects, and checked addresses: private addresses are allowed only for the
+issuer's host. Callers verify the content.
+"""
+
+import json
+import logging
+import re
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
+import httpcore2
 from django.conf import settings
 
-from corecube.oidc.fetch import get_json
-from corecube.oidc.problems import UntrustedAnswerError
+from corecube.connectors.http import USER_AGENT, body_of, headers_of
+from corecube.connectors.network import AddressGuard, Deadline, GuardedBackend
+from corecube.connectors.types import ItemError
+from corecube.oidc.problems import ProviderDownError, UntrustedAnswerError
 
 #: Cache time of the discovery document.
 _CACHE_SECONDS: Final = 600.0
+logger = logging.getLogger(__name__)
+
+#: Timeout of a complete request.
+REQUEST_SECONDS: Final = 10.0
+_STEP_SECONDS: Final = 5.0
+_MAX_BYTES: Final = 1_000_000
+_OK: Final = 200
+_SERVER_ERROR: Final = 500
+#: An error code of RFC 6749, section 5.2.
+_ERROR_WORD: Final = re.compile(r"[a-z_]{1,40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +73,14 @@ def provider() -> Provider:
     """
     issuer: str = settings.CORECUBE_OIDC_ISSUER
     if settings.CORECUBE_OIDC_AUTHORIZATION_URL:
-        return _from_settings(issuer)
+        return Provider(
+            issuer=issuer,
+            authorization_url=settings.CORECUBE_OIDC_AUTHORIZATION_URL,
+            token_url=settings.CORECUBE_OIDC_TOKEN_URL,
+            jwks_url=settings.CORECUBE_OIDC_JWKS_URL,
+            userinfo_url=settings.CORECUBE_OIDC_USERINFO_URL,
+            sign_out_url=settings.CORECUBE_OIDC_SIGN_OUT_URL,
+        )
     with _lock:
         at, found = _cache.get(issuer, (0.0, None))
     if found is not None and time.monotonic() - at < _CACHE_SECONDS:
@@ -61,17 +89,6 @@ def provider() -> Provider:
     with _lock:
         _cache[issuer] = (time.monotonic(), fresh)
     return fresh
-
-
-def _from_settings(issuer: str) -> Provider:
-    return Provider(
-        issuer=issuer,
-        authorization_url=settings.CORECUBE_OIDC_AUTHORIZATION_URL,
-        token_url=settings.CORECUBE_OIDC_TOKEN_URL,
-        jwks_url=settings.CORECUBE_OIDC_JWKS_URL,
-        userinfo_url=settings.CORECUBE_OIDC_USERINFO_URL,
-        sign_out_url=settings.CORECUBE_OIDC_SIGN_OUT_URL,
-    )
 
 
 def _discovered(issuer: str) -> Provider:
@@ -102,3 +119,55 @@ def _address(found: dict[str, Any], name: str, issuer: str, *, required: bool = 
     if not isinstance(value, str) or urlsplit(value).scheme not in schemes:
         raise UntrustedAnswerError
     return value
+
+
+def get_json(url: str, *, trusted_host: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return the JSON object at a URL; raise ProviderDownError or UntrustedAnswerError."""
+    return _object(*_send("GET", url, trusted_host, headers or {}, b""))
+
+
+def post_form(
+    url: str, form: Mapping[str, str], *, trusted_host: str, headers: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Post a form and return the JSON object; raise ProviderDownError or UntrustedAnswerError."""
+    sent = {"Content-Type": "application/x-www-form-urlencoded", **(headers or {})}
+    return _object(*_send("POST", url, trusted_host, sent, urlencode(form).encode()))
+
+
+def _send(method: str, url: str, trusted_host: str, headers: Mapping[str, str], content: bytes) -> tuple[int, bytes]:
+    deadline = Deadline()
+    deadline.start(REQUEST_SECONDS)
+    backend = GuardedBackend(AddressGuard(trusted_hosts=frozenset({trusted_host})), deadline)
+    sent = {"User-Agent": USER_AGENT, "Accept": "application/json", "Accept-Encoding": "gzip", **headers}
+    timeouts = dict.fromkeys(("connect", "read", "write", "pool"), _STEP_SECONDS)
+    raw_headers = [(name.encode("ascii"), value.encode("latin-1", "replace")) for name, value in sent.items()]
+    try:
+        with (
+            httpcore2.ConnectionPool(network_backend=backend) as pool,
+            pool.stream(
+                method, url, headers=raw_headers, content=content, extensions={"timeout": timeouts}
+            ) as response,
+        ):
+            return response.status, body_of(response.iter_stream(), headers_of(response.headers), _MAX_BYTES)
+    except (httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.RemoteProtocolError, OSError) as error:
+        raise ProviderDownError from error
+    except ItemError as error:
+        raise (ProviderDownError if error.reason == "unreachable" else UntrustedAnswerError) from error
+    except (httpcore2.ProtocolError, httpcore2.UnsupportedProtocol) as error:
+        raise UntrustedAnswerError from error
+
+
+def _object(status: int, body: bytes) -> dict[str, Any]:
+    if status >= _SERVER_ERROR:
+        raise ProviderDownError
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise UntrustedAnswerError from error
+    if status != _OK or not isinstance(found, dict):
+        # Only the error code is logged, such as "invalid_client" for a wrong secret.
+        word = found.get("error") if isinstance(found, dict) else None
+        is_word = isinstance(word, str) and _ERROR_WORD.fullmatch(word)
+        logger.warning("oidc.request_failed status=%s error=%s", status, word if is_word else "-")
+        raise UntrustedAnswerError
+    return found

@@ -20,7 +20,7 @@ from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, Pa
 
 from corecube.api import error_response, failure_response, principal_of_key
 from corecube.errors import CoreCubeError, NotAuthenticatedError, NotPermittedError
-from corecube.forwarding import USER_HEADER
+from corecube.keys import USER_HEADER
 from corecube.version import VERSION
 from retrieval.agents.tools import Caller, call, descriptions
 

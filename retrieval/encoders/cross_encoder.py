@@ -40,16 +40,12 @@ class CrossEncoder:
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self.manifest = manifest
+        self.name = manifest.name
         self._tokenizer = tokenizer
         self._session = session
         self._inputs = input_names(session, model=manifest.name)
         self._threads = threads
         self._clock = clock
-
-    @property
-    def name(self) -> str:
-        """The model's name, as `manage.py models list` shows it."""
-        return self.manifest.name
 
     def score(self, query: str, texts: Sequence[str], *, timeout_seconds: float) -> list[float]:
         """Return one logit per text, in input order.
@@ -70,7 +66,7 @@ class CrossEncoder:
         return checked_scores(logits.tolist(), count=len(texts))
 
     def _run(self, pairs: Sequence[PairTokens]) -> NDArray[np.float64]:
-        """Return the logits of pairs that share a run."""
+        """Return the logits of pairs that share a run; raise EncoderError for an output of another shape."""
         ids, mask = pad([pair.ids for pair in pairs])
         types, _ = pad([pair.types for pair in pairs])
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
@@ -78,21 +74,14 @@ class CrossEncoder:
             output = self._session.run(None, {name: feed[name] for name in self._inputs})[0]
         except Exception as error:  # onnxruntime's errors share no base class of their own
             raise RerankError(f"The reranking model {self.name!r} failed.") from error
-        return logits_of(output, model=self.name)
-
-
-def logits_of(output: NDArray[np.float32], *, model: str) -> NDArray[np.float64]:
-    """Return one logit per pair: of the outputs (b,) and (b, 1) the only one, of (b, 2) the second minus the first.
-
-    Raises EncoderError for an output of another shape.
-    """
-    numbers = output.astype(np.float64)
-    if numbers.ndim == 1:
-        return numbers
-    if numbers.ndim == _TWO_CLASSES and numbers.shape[1] in {1, _TWO_CLASSES}:
-        only: NDArray[np.float64] = numbers[:, -1] - (numbers[:, 0] if numbers.shape[1] == _TWO_CLASSES else 0.0)
-        return only
-    raise EncoderError(f"The model {model!r} has an output of shape {output.shape}; it is not a cross-encoder.")
+        # One logit per pair: of the outputs (b,) and (b, 1) the only one, of (b, 2) the second minus the first.
+        numbers: NDArray[np.float64] = output.astype(np.float64)
+        if numbers.ndim == 1:
+            return numbers
+        if numbers.ndim == _TWO_CLASSES and numbers.shape[1] in {1, _TWO_CLASSES}:
+            only: NDArray[np.float64] = numbers[:, -1] - (numbers[:, 0] if numbers.shape[1] == _TWO_CLASSES else 0.0)
+            return only
+        raise EncoderError(f"The model {self.name!r} has an output of shape {output.shape}; it is not a cross-encoder.")
 
 
 def load_cross_encoder(directory: Path, *, threads: int | None = None) -> CrossEncoder:

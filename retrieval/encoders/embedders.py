@@ -1,5 +1,6 @@
-"""The embedding models of an installation, by its settings and its model folders."""
+"""The embedding models of an installation, by its settings and its model folders, and optional models."""
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,10 +13,12 @@ from django.conf import settings
 
 from corecube.errors import ConfigError
 from retrieval.encoders.embed_services import EmbedService
+from retrieval.encoders.late_interaction import LateEncoder, load_late_encoder
 from retrieval.encoders.manifest import TOKENIZER_FILE, Manifest, read_manifest
 from retrieval.encoders.onnx_encoder import load_encoder
 from retrieval.encoders.protocol import Encoder
 from retrieval.encoders.remote_encoder import RemoteEncoder
+from retrieval.encoders.sparse_encoder import SparseEncoder, load_sparse_encoder
 from retrieval.encoders.tokenizer import ModelTokenizer
 from retrieval.models import EmbeddingIndex
 
@@ -23,6 +26,9 @@ _LOCAL: Final = "local:"
 _FOLDER: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,199}", re.ASCII | re.IGNORECASE)
 #: Concurrent threads load a model once.
 _loading: Final = Lock()
+_KEY_BYTES = 7
+_load_sparse = cache(load_sparse_encoder)
+_load_late = cache(load_late_encoder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,3 +129,21 @@ def choices() -> Choices:
 def of_index(row: EmbeddingIndex) -> Choice:
     """Return the model of an index's vectors; raise ConfigError, ModelMissingError or EncoderError."""
     return choices().of_index(source=row.source, model=row.model, dim=row.dim)
+
+
+def sparse_encoder() -> SparseEncoder | None:
+    """Return the configured sparse model, None without one; raise as `load_sparse_encoder`."""
+    name = settings.CORECUBE_SPARSE_MODEL
+    return _load_sparse(settings.CORECUBE_MODELS_DIR / name) if name else None
+
+
+def token_encoder() -> LateEncoder | None:
+    """Return the configured model of stored token vectors, None without one; raise as `load_late_encoder`."""
+    name = settings.CORECUBE_TOKEN_MODEL
+    return _load_late(settings.CORECUBE_MODELS_DIR / name) if name else None
+
+
+def key_of(model: SparseEncoder | LateEncoder) -> int:
+    """Return the number, at least 0, that identifies the encodings of a model."""
+    digest = hashlib.sha256(f"{model.name}\0{model.weights}".encode()).digest()
+    return int.from_bytes(digest[:_KEY_BYTES])

@@ -1,11 +1,11 @@
-"""Calls of models with a time limit.
+"""Calls of models, also of rerankers, with a time limit.
 
 A late call continues in its thread, since threads cannot be interrupted. The number of late calls per model is limited:
 beyond it the model is not called again.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from threading import Lock, Thread
@@ -13,8 +13,10 @@ from time import monotonic
 from typing import Any, Final, TypeVar
 
 from corecube.errors import CoreCubeError
+from corecube.scope import AccessScope
 from retrieval.encoders.breaker import Attempt, CircuitBreaker
-from retrieval.encoders.reranker import MIN_FAILURE_SECONDS
+from retrieval.encoders.reranker import MIN_FAILURE_SECONDS, BreakingReranker, HitReranker, Reranker
+from retrieval.engine.types import Ranking, ScoreType
 from retrieval.errors import (
     EncoderError,
     EncoderTimeoutError,
@@ -31,6 +33,8 @@ MAX_LATE: Final = 16
 MAX_OVERDUE: Final = 2
 
 _T = TypeVar("_T")
+#: Lets the reranker's own, more precise timeout come first.
+_GRACE_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,13 @@ class ModelCalls:
         """
         if seconds <= 0:
             raise faults.late
-        call = self._start(model, faults, breaks=breaks)
+        known, now = self._model(model, faults), self._clock()
+        with self._lock:
+            overdue = sum(now - call.began >= MIN_FAILURE_SECONDS for call in known.late)
+            is_stuck = overdue >= MAX_OVERDUE or len(known.late) >= MAX_LATE
+        if is_stuck:
+            raise faults.stuck("Earlier calls of the model are still running; it is not called until they end.")
+        call = _Call(now, known.breaker.admitted() if breaks else None)
         call.outcome.add_done_callback(lambda _: self._finish(call, self._model(model), faults))
         Thread(target=call.run, args=(work,), name="model-call", daemon=True).start()
         outcome: Future[_T] = call.outcome
@@ -126,16 +136,6 @@ class ModelCalls:
                 release()
 
         return self.within(seconds, released, model=model, faults=faults, breaks=breaks)
-
-    def _start(self, model: str, faults: Faults, *, breaks: bool) -> _Call:
-        """Return a new call; raise while the breaker is open or too many late calls are running."""
-        known, now = self._model(model, faults), self._clock()
-        with self._lock:
-            overdue = sum(now - call.began >= MIN_FAILURE_SECONDS for call in known.late)
-            is_stuck = overdue >= MAX_OVERDUE or len(known.late) >= MAX_LATE
-        if is_stuck:
-            raise faults.stuck("Earlier calls of the model are still running; it is not called until they end.")
-        return _Call(now, known.breaker.admitted() if breaks else None)
 
     def _model(self, model: str, faults: Faults = ENCODER) -> _Model:
         with self._lock:
@@ -175,3 +175,74 @@ class ModelCalls:
 def model_key(model: object) -> str:
     """Return the key of a model in the process: type and name, which do not change with a new instance."""
     return f"{type(model).__qualname__} {getattr(model, 'name', '')}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class TimedReranker:
+    """Calls a reranker with a time limit."""
+
+    reranker: Reranker
+    calls: ModelCalls
+    #: Whether a breaker counts the failures here; False if another one does.
+    breaks: bool
+
+    @property
+    def name(self) -> str:
+        """The model's name, for traces."""
+        return self.reranker.name
+
+    @property
+    def score_type(self) -> ScoreType:
+        """The type of the scores of reranked hits."""
+        return self.reranker.score_type
+
+    @property
+    def blend_weight(self) -> float | None:
+        """The weight of its min-max-normalised scores in the blend; None if its order is final."""
+        return self.reranker.blend_weight
+
+    @property
+    def problem(self) -> str:
+        """Why it cannot be used now, as a sentence; empty if it can."""
+        return self.reranker.problem
+
+    def score(self, query: str, texts: Sequence[str], *, timeout_seconds: float) -> list[float]:
+        """Return one score per text within the time limit; raise RerankError as `Reranker.score` does."""
+
+        def work() -> list[float]:
+            return self.reranker.score(query, texts, timeout_seconds=timeout_seconds)
+
+        return self._within(self.calls.within, timeout_seconds, work)
+
+    def _within(
+        self, within: Callable[..., list[float]], timeout_seconds: float, work: Callable[[], list[float]]
+    ) -> list[float]:
+        key = model_key(self.reranker)
+        return within(timeout_seconds + _GRACE_SECONDS, work, model=key, faults=RERANKER, breaks=self.breaks)
+
+
+@dataclass(frozen=True, slots=True)
+class TimedHitReranker(TimedReranker):
+    """Calls a reranker of stored encodings with a time limit."""
+
+    hit_reranker: HitReranker
+
+    def score_hits(self, query: str, hits: Ranking, *, scope: AccessScope, timeout_seconds: float) -> list[float]:
+        """Return one score per hit, in order; raise RerankError as `score` does."""
+
+        def work() -> list[float]:
+            return self.hit_reranker.score_hits(query, hits, scope=scope, timeout_seconds=timeout_seconds)
+
+        return self._within(self.calls.reading_within, timeout_seconds, work)
+
+
+def timed(reranker: Reranker, calls: ModelCalls, *, breaks: bool = True) -> TimedReranker:
+    """Return a reranker with a time limit for every call.
+
+    A breaker counts late calls, unless the reranker has one or `breaks` is False: two breakers in a row would count
+    different failures.
+    """
+    breaks = breaks and not isinstance(reranker, BreakingReranker)
+    if isinstance(reranker, HitReranker):
+        return TimedHitReranker(reranker, calls, breaks, reranker)
+    return TimedReranker(reranker, calls, breaks)

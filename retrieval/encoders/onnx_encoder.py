@@ -42,42 +42,19 @@ class OnnxEncoder:
         self, manifest: Manifest, tokenizer: ModelTokenizer, session: Session, *, threads: int, dim: int = 0
     ) -> None:
         self.manifest = manifest
-        self._dim = dim or manifest.dim
+        self.name = manifest.name
+        self.dim = dim or manifest.dim
+        #: Minimum number of components after truncation, 0 without truncation.
+        self.min_dim = manifest.min_dim
+        cut = "" if self.dim == manifest.dim else f", first {self.dim}"
+        self.weights = f"{manifest.source_sha256} {manifest.quantisation}{cut}"
+        self.max_tokens = manifest.max_tokens
+        self.tokenizer_file = str(tokenizer.path)
+        self.vocabulary = tokenizer.vocabulary
         self.threads = threads
         self._tokenizer = tokenizer
         self._session = session
         self._inputs = input_names(session, model=manifest.name)
-
-    @property
-    def name(self) -> str:
-        """The model's name, as `manage.py models list` shows it."""
-        return self.manifest.name
-
-    @property
-    def weights(self) -> str:
-        """The sha256 of the fetched weights, their quantisation, and the truncation of vectors."""
-        cut = "" if self.dim == self.manifest.dim else f", first {self.dim}"
-        return f"{self.manifest.source_sha256} {self.manifest.quantisation}{cut}"
-
-    @property
-    def dim(self) -> int:
-        """The number of components of a vector."""
-        return self._dim
-
-    @property
-    def vocabulary(self) -> int:
-        """Size of the tokenizer's vocabulary."""
-        return self._tokenizer.vocabulary
-
-    @property
-    def tokenizer_file(self) -> str:
-        """The path of its tokenizer's file."""
-        return str(self._tokenizer.path)
-
-    @property
-    def max_tokens(self) -> int:
-        """Maximum input length, including special tokens."""
-        return self.manifest.max_tokens
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
         """Return the unit vector of a query, shape (dim,).
@@ -154,11 +131,6 @@ class OnnxEncoder:
         states, mask = self._states(token_ids)
         vectors = POOLINGS[self.manifest.pooling](states, mask)
         return shortened(unit_length(vectors) if self.manifest.normalise else vectors, self.dim)
-
-    @property
-    def min_dim(self) -> int:
-        """Minimum number of components after truncation, 0 without truncation."""
-        return self.manifest.min_dim
 
     def token_states(self, text: str) -> tuple[Floats, Ints]:
         """Return the model's output for a query, shape (1, tokens, dim), and the mask of its tokens."""

@@ -75,43 +75,23 @@ class RemoteEncoder:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.service = service
-        self._tokenizer = tokenizer
+        #: The model for documents.
+        self.name = service.model
+        #: The weights of a service are unknown: its kind, and a different model for queries.
+        self.weights = " ".join(filter(None, (service.kind, service.query_model)))
+        self.dim = service.dim
+        #: Of a sent text, in tokens of the local tokenizer.
+        self.max_tokens = service.max_tokens
+        #: One request per call.
+        self.batching = Batching(service.batch_texts, service.calls)
+        self.tokenizer = tokenizer
+        self.tokenizer_file = str(tokenizer.path)
         self._breaker = breaker or CircuitBreaker(refusal=_paused)
         self._sleep = sleep
         self._requests = RateLimit(service.requests_per_minute)
         self._tokens = RateLimit(service.tokens_per_minute)
         headers = {"authorization": f"Bearer {service.api_key}"} if service.api_key else {}
         self._client = BoundedClient(headers, max_answer_bytes=_MAX_ANSWER_BYTES)
-
-    @property
-    def name(self) -> str:
-        """The name of the model for documents."""
-        return self.service.model
-
-    @property
-    def weights(self) -> str:
-        """The kind of the service, and a different model for queries: the weights of a service are unknown."""
-        return " ".join(part for part in (self.service.kind, self.service.query_model) if part)
-
-    @property
-    def dim(self) -> int:
-        """The number of components of a vector."""
-        return self.service.dim
-
-    @property
-    def tokenizer_file(self) -> str:
-        """The path of its tokenizer's file."""
-        return str(self._tokenizer.path)
-
-    @property
-    def max_tokens(self) -> int:
-        """Maximum length of a sent text, in tokens of the local tokenizer."""
-        return self.service.max_tokens
-
-    @property
-    def batching(self) -> Batching:
-        """One request per call."""
-        return Batching(self.service.batch_texts, self.service.calls)
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
         """Return the unit vector of a query, shape (dim,).
@@ -141,18 +121,13 @@ class RemoteEncoder:
             vectors[start:end] = self._request_with_retries(truncated[start:end], tokens=sum(tokens[start:end]))
         return vectors
 
-    @property
-    def tokenizer(self) -> ModelTokenizer:
-        """The local tokenizer."""
-        return self._tokenizer
-
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text by the local tokenizer, without truncation."""
-        return self._tokenizer.count(texts)
+        return self.tokenizer.count(texts)
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
         """Return the (start, end) character span of every token by the local tokenizer, without truncation."""
-        return self._tokenizer.spans(text)
+        return self.tokenizer.spans(text)
 
     def close(self) -> None:
         """Close the connections."""
@@ -160,9 +135,9 @@ class RemoteEncoder:
 
     def _truncate(self, texts: Sequence[str]) -> tuple[list[str], list[int]]:
         """Return the texts truncated to max_tokens, and their numbers of tokens; services refuse empty texts."""
-        counts = self._tokenizer.count(texts)
+        counts = self.tokenizer.count(texts)
         truncated = [
-            text if count <= self.max_tokens else text[: self._tokenizer.spans(text)[self.max_tokens - 1][1]]
+            text if count <= self.max_tokens else text[: self.tokenizer.spans(text)[self.max_tokens - 1][1]]
             for text, count in zip(texts, counts, strict=True)
         ]
         return [text or " " for text in truncated], [min(count, self.max_tokens) for count in counts]

@@ -32,16 +32,12 @@ class Seq2Seq:
         self, manifest: Seq2SeqManifest, tokenizer: ModelTokenizer, encoder: Session, decoder: Session
     ) -> None:
         self.manifest = manifest
+        self.name = manifest.name
         self._tokenizer = tokenizer
         self._encoder = encoder
         self._decoder = decoder
         self._encoder_inputs = input_names(encoder, model=manifest.name, known=_ENCODER_INPUTS)
         self._decoder_inputs = input_names(decoder, model=manifest.name, known=_DECODER_INPUTS)
-
-    @property
-    def name(self) -> str:
-        """The model's name, as `manage.py models list` shows it."""
-        return self.manifest.name
 
     def write(self, text: str, *, count: int) -> list[str]:
         """Return `count` texts that the model generates for a text; some may be equal.

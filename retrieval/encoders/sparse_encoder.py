@@ -60,25 +60,15 @@ class SparseEncoder:
 
     def __init__(self, manifest: SparseManifest, tokenizer: ModelTokenizer, session: Session, *, threads: int) -> None:
         self.manifest = manifest
+        self.name = manifest.name
+        #: Identifies the weights and the length of vectors among models of the same name.
+        self.weights = f"{manifest.source_sha256} {manifest.quantisation}, {manifest.max_terms} words"
+        #: Size of the vocabulary.
+        self.dim = manifest.vocabulary
         self.threads = threads
         self._tokenizer = tokenizer
         self._session = session
         self._inputs = input_names(session, model=manifest.name)
-
-    @property
-    def name(self) -> str:
-        """The model's name, as `manage.py models list` shows it."""
-        return self.manifest.name
-
-    @property
-    def weights(self) -> str:
-        """Identifies the weights and the length of vectors among models of the same name."""
-        return f"{self.manifest.source_sha256} {self.manifest.quantisation}, {self.manifest.max_terms} words"
-
-    @property
-    def dim(self) -> int:
-        """Size of the vocabulary."""
-        return self.manifest.vocabulary
 
     def encode_query(self, text: str) -> SparseVector:
         """Return a query's vector; raise EncoderError if the model fails."""

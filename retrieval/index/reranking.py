@@ -12,9 +12,8 @@ from corecube.errors import DatabaseUnavailableError
 from corecube.scope import AccessScope
 from retrieval.encoders import Encoder, OnnxEncoder
 from retrieval.encoders.cross_encoder import CrossEncoder, load_cross_encoder
-from retrieval.encoders.encodings import key_of, token_encoder
-from retrieval.encoders.late_encoder import LateEncoder
-from retrieval.encoders.late_interaction import LateInteraction, TokenVectors
+from retrieval.encoders.embedders import key_of, token_encoder
+from retrieval.encoders.late_interaction import LateEncoder, LateInteraction, TokenVectors
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.encoders.reranker import Reranker, TimeBox, UnavailableReranker
 from retrieval.engine.types import ChunkId, Ranking, ScoreType
@@ -40,12 +39,8 @@ class StoredInteraction:
 
     def __init__(self, encoder: LateEncoder) -> None:
         self._encoder = encoder
+        self.name = f"stored late interaction of {encoder.name}"
         self._key = key_of(encoder)
-
-    @property
-    def name(self) -> str:
-        """The model's name, and what is done with it."""
-        return f"stored late interaction of {self._encoder.name}"
 
     def score_hits(self, query: str, hits: Ranking, *, scope: AccessScope, timeout_seconds: float) -> list[float]:
         """Return the mean best cosine of the query's tokens with each hit's, -1 to 1, in order.

@@ -22,7 +22,7 @@ class SparseLook:
 
     vector: SparseVector
     scope: AccessScope
-    #: `retrieval.encoders.encodings.key_of` the model that made the vector.
+    #: `retrieval.encoders.embedders.key_of` the model that made the vector.
     model_key: int
     depth: int
     timeout_seconds: float

@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from retrieval.encoders.admission import ingest_slot
-from retrieval.encoders.encodings import key_of, sparse_encoder, token_encoder
-from retrieval.encoders.late_encoder import LateEncoder
-from retrieval.encoders.late_interaction import TokenVectors
+from retrieval.encoders.embedders import key_of, sparse_encoder, token_encoder
+from retrieval.encoders.late_interaction import LateEncoder, TokenVectors
 from retrieval.encoders.sparse_encoder import SparseEncoder, SparseVector
 from retrieval.errors import EncoderError
 from retrieval.index.encodings import (

@@ -99,7 +99,7 @@ class SparseEmbedding(models.Model):
     document_id = models.UUIDField()
     ordinal = models.IntegerField()
     connection_id = models.BigIntegerField()
-    #: Identifies the model and its weights (`retrieval.encoders.encodings.key_of`).
+    #: Identifies the model and its weights (`retrieval.encoders.embedders.key_of`).
     model_key = models.BigIntegerField()
     vector = SparseVectorField()
 

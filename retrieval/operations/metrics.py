@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 from corecube.access import Principal
 from corecube.api import failure_response, principal_of_key
 from corecube.errors import CoreCubeError, RefusedForNowError
-from corecube.forwarding import USER_HEADER
+from corecube.keys import USER_HEADER
 from corecube.models import User
 from corecube.overload import overload_guard
 from retrieval.encoders.admission import IngestLoad, ingest_load

@@ -11,13 +11,12 @@ from typing import Final, ParamSpec, TypeVar
 from django.conf import settings
 from django.db import connection
 
-from corecube.database import release_connection
-from corecube.pool import connections_in_use, max_connections
+from corecube.database import connections_in_use, max_connections, release_connection
 from corecube.process import cores
 from retrieval.encoders import Encoder
 from retrieval.encoders.admission import INGEST_SLOTS
 from retrieval.encoders.cosine_scale import UNSCALED, CosineScale, CosineScales
-from retrieval.encoders.encodings import key_of, sparse_encoder
+from retrieval.encoders.embedders import key_of, sparse_encoder
 from retrieval.encoders.model_calls import ModelCalls, model_key
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker

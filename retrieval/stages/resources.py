@@ -7,11 +7,10 @@ from typing import Any, TypeVar
 
 from retrieval.encoders import Encoder
 from retrieval.encoders.cosine_scale import UNSCALED, CosineScale
-from retrieval.encoders.model_calls import ModelCalls
+from retrieval.encoders.model_calls import ModelCalls, TimedReranker, timed
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
 from retrieval.encoders.sparse_encoder import SparseModel
-from retrieval.encoders.timed_reranker import TimedReranker, timed
 from retrieval.encoders.vector_cache import QueryCache, SentenceEncoder, TimedSentenceEncoder, VectorCache
 from retrieval.engine.admission import Admission
 from retrieval.engine.state import SearchState

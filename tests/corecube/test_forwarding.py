@@ -10,13 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from corecube.errors import NotPermittedError
-from corecube.forwarding import (
-    ForwardingNotAllowedError,
-    UserTokenError,
-    allow_forwarding,
-    forwarded_user,
-    stop_forwarding,
-)
+from corecube.keys import ForwardingNotAllowedError, UserTokenError, allow_forwarding, forwarded_user, stop_forwarding
 from corecube.models import ApiKey, AuditEvent, ForwardedToken
 
 

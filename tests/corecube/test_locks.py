@@ -2,7 +2,7 @@ import os
 import subprocess
 import sys
 
-from corecube.locks import exclusive, open_lock, share, try_exclusive
+from corecube.process import exclusive, open_lock, share, try_exclusive
 
 
 def test_a_lock_has_one_holder_at_a_time(tmp_path):
@@ -26,7 +26,7 @@ def test_a_shared_lock_keeps_the_exclusive_one_away(tmp_path):
 def test_a_killed_holder_leaves_no_lock(tmp_path):
     path = tmp_path / "lock"
     code = (
-        "import sys, time; from pathlib import Path; from corecube.locks import open_lock, try_exclusive;"
+        "import sys, time; from pathlib import Path; from corecube.process import open_lock, try_exclusive;"
         "print(try_exclusive(open_lock(Path(sys.argv[1]))), flush=True); time.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", code, path], stdout=subprocess.PIPE) as holder:

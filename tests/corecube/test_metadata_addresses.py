@@ -19,10 +19,10 @@ from corecube.connectors.setup import SourceSetup
 from corecube.connectors.types import ItemError
 from corecube.env import env_url
 from corecube.metadata_addresses import is_refused, names_refused
-from corecube.oidc.fetch import get_json, post_form
+from corecube.oidc.provider import get_json, post_form
 from retrieval.admin.language_models import InvalidModelError, require_right
 from retrieval.encoders.bounded_http import BoundedClient, ServiceFaultError
-from retrieval.encoders.sources import HubFile, hub_answers
+from retrieval.encoders.fetch import HubFile, hub_answers
 from retrieval.llm.service import ModelService
 from retrieval.llm.trial import try_model
 from retrieval.models import LanguageModel
@@ -130,10 +130,10 @@ CLIENTS = {
         "http://cloud.test/r.git", credentials={}, meter=Meter(1000)
     ).get_refs(b""),
     "corecube/connectors/s3.py": _s3,
-    "corecube/oidc/fetch.py": lambda: get_json("http://cloud.test/", trusted_host="cloud.test"),
-    "corecube/oidc/provider.py": lambda: post_form("http://cloud.test/", {}, trusted_host="cloud.test"),
+    "corecube/oidc/provider.py": lambda: get_json("http://cloud.test/", trusted_host="cloud.test"),
+    "corecube/oidc/backend.py": lambda: post_form("http://cloud.test/", {}, trusted_host="cloud.test"),
     "retrieval/encoders/bounded_http.py": _service,
-    "retrieval/encoders/sources.py": _hub,
+    "retrieval/encoders/fetch.py": _hub,
     "retrieval/llm/transport.py": _language_model,
     "retrieval/llm/language_model.py": _language_model,
 }

@@ -1,6 +1,6 @@
 import stat
 
-from corecube.defaults import secret_key
+from corecube.env import secret_key
 
 
 def test_the_key_is_drawn_once_and_kept(tmp_path):

@@ -10,8 +10,8 @@ import pytest
 from django.core.management import call_command
 
 from corecube.errors import ConfigError
-from corecube.locks import exclusive
 from corecube.management.commands.start import _free_port
+from corecube.process import exclusive
 from tests.installation import link_downloads
 from tests.started import start_installation, until_ready
 

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.core.management import call_command
 
 from corecube.embedded.postmaster import read_postmaster
-from corecube.locks import exclusive
+from corecube.process import exclusive
 from tests.installation import link_downloads
 from tests.race import until
 from tests.started import child_named, children, descendants, is_running, start_installation, until_ready

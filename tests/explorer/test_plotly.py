@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from explorer import plotly
-from retrieval.encoders import sources
+from retrieval.encoders import fetch
 from retrieval.encoders.manifest import file_sha256
 
 ROOT = Path(__file__).parents[2]
@@ -38,7 +38,7 @@ def index(tmp_path, settings, monkeypatch):
             with zipfile.ZipFile(folder / "plotly.whl", "w") as wheel:
                 wheel.writestr(plotly.SCRIPT.wheel.path, text)
 
-        monkeypatch.setattr(sources, "_pip_download", download)
+        monkeypatch.setattr(fetch, "_pip_download", download)
 
     return publish
 

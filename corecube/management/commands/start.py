@@ -21,10 +21,10 @@ from corecube.commands import StepNotes, Steps, database_problem
 from corecube.embedded.server import release
 from corecube.embedded.watch import watched_database
 from corecube.errors import ConfigError, CoreCubeError, UnavailableError
-from corecube.locks import open_lock, try_exclusive
 from corecube.logs import last_lines
 from corecube.people import ensure_first_admin
 from corecube.private import make_all_private, make_private
+from corecube.process import open_lock, try_exclusive
 from corecube.supervise import Program, StopRequest, keep_running, running, wait_until
 
 _FIRST_PORT: Final = 8000

@@ -14,7 +14,7 @@ from corecube.errors import CoreCubeError
 from corecube.grants import Holder
 from corecube.http import HtmxHttpRequest
 from corecube.models import Compartment, Grant, OidcGroup, User
-from corecube.oidc.groups import map_value, unmap_value
+from corecube.oidc.accounts import map_value, unmap_value
 from corecube.oidc.provider import is_configured
 from corecube.reach import reach_of
 from explorer.pages.access.clearances import clearances_of, columns, last_change, row

@@ -14,9 +14,16 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
 from corecube.access import Principal, scope_for
-from corecube.forwarding import allow_forwarding, stop_forwarding
 from corecube.http import HtmxHttpRequest
-from corecube.keys import KeyState, issue_key, key_state, revoke_key, visible_compartments
+from corecube.keys import (
+    KeyState,
+    allow_forwarding,
+    issue_key,
+    key_state,
+    revoke_key,
+    stop_forwarding,
+    visible_compartments,
+)
 from corecube.models import ApiKey, User
 from explorer import wording
 from explorer.pages.access.clearances import level_of

@@ -10,7 +10,7 @@ from explorer.components.bars import percent
 from explorer.pages.health.panels import size
 from retrieval.encoders import Encoder, OnnxEncoder
 from retrieval.encoders.cross_encoder import CrossEncoder
-from retrieval.encoders.local import LocalModel
+from retrieval.encoders.manifest import LocalModel
 from retrieval.encoders.model_table import MODEL_TABLE, TableModel
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker

@@ -25,7 +25,7 @@ from explorer.pages.models.panels import (
     reranker_card,
 )
 from explorer.viewer import admin_page, admins_only, viewer_of, wants_fragment
-from retrieval.encoders.local import local_models
+from retrieval.encoders.manifest import local_models
 from retrieval.encoders.model_table import MODEL_TABLE
 from retrieval.index import active
 from retrieval.index.embedding_index import all_indexes, hnsw_bytes, progress

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-from corecube.locks import open_lock, try_exclusive
+from corecube.process import open_lock, try_exclusive
 
 _CURRENT: Final = "CURRENT"
 _ABOUT: Final = "about.json"

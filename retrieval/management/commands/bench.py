@@ -83,7 +83,17 @@ class Command(CoreCubeCommand):
                 return bench_chat(options["chat"], streams=options["streams"], progress=progress)
             if options["push"]:
                 return bench_push(options["push"], seed=options["seed"], progress=progress)
-            plan = _plan(options)
+            prefix = options["scan"] == EmbeddingIndex.Scan.PREFIX
+            dim = options["scan_dimensions"] or (DIM // 3 if prefix else 0)
+            plan = Plan(
+                preset=preset_named(options["preset"]).name,
+                chunks=options["chunks"],
+                scopes=tuple(options["scope"]),
+                queries=options["queries"],
+                seed=options["seed"],
+                passes=options["passes"],
+                scan=ScanChoice(options["scan"], dim, options["oversample"]).of(KnownQueries({})),
+            )
             return bench(plan, keep=options["keep"], first=not options["no_first"], progress=progress)
 
     @contextmanager
@@ -96,21 +106,6 @@ class Command(CoreCubeCommand):
                 bar.refresh()
 
             yield progress
-
-
-def _plan(options: dict[str, Any]) -> Plan:
-    """Return the plan of a benchmark; raise ConfigError."""
-    prefix = options["scan"] == EmbeddingIndex.Scan.PREFIX
-    dim = options["scan_dimensions"] or (DIM // 3 if prefix else 0)
-    return Plan(
-        preset=preset_named(options["preset"]).name,
-        chunks=options["chunks"],
-        scopes=tuple(options["scope"]),
-        queries=options["queries"],
-        seed=options["seed"],
-        passes=options["passes"],
-        scan=ScanChoice(options["scan"], dim, options["oversample"]).of(KnownQueries({})),
-    )
 
 
 def _lines(report: _Report) -> Iterator[str]:

@@ -6,7 +6,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from corecube.commands import DatabaseCommand, connections_named
 from corecube.models import Connection
-from retrieval.encoders.encodings import key_of, sparse_encoder, token_encoder
+from retrieval.encoders.embedders import key_of, sparse_encoder, token_encoder
 from retrieval.index.encodings import Encodings, count_encodings, drop_encodings
 from retrieval.ingest.encodings import fill_encodings
 from retrieval.models import Chunk

@@ -15,11 +15,12 @@ from retrieval.encoders import load_encoder
 from retrieval.encoders.catalog import KNOWN_MODELS, KnownEmbedder, Precision, named_directory
 from retrieval.encoders.cross_encoder import load_cross_encoder
 from retrieval.encoders.fetch import fetch_model
-from retrieval.encoders.local import files_size, model_names
 from retrieval.encoders.manifest import (
     MANIFEST_FILE,
     Manifest,
     Seq2SeqManifest,
+    files_size,
+    model_names,
     read_any_manifest,
     verify_files,
     write_manifest,

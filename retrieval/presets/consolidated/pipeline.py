@@ -3,8 +3,8 @@
 from typing import Final
 
 from retrieval.encoders.cosine_scale import CosineScale
+from retrieval.encoders.model_calls import timed
 from retrieval.encoders.reranker import without_breaker
-from retrieval.encoders.timed_reranker import timed
 from retrieval.engine.pipeline import Legs, Stage
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.phases import Phase, PhasedPipeline

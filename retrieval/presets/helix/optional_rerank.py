@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from corecube.errors import ConfigError
-from retrieval.encoders.model_calls import ModelCalls
+from retrieval.encoders.model_calls import ModelCalls, timed
 from retrieval.encoders.remote_reranker import RemoteReranker
 from retrieval.encoders.reranker import Reranker, UnavailableReranker
-from retrieval.encoders.timed_reranker import timed
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.stages.rerank import Rerank, RerankConfig
 

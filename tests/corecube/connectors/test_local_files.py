@@ -14,8 +14,7 @@ from corecube import env
 from corecube.connectors import connector_for
 from corecube.connectors.local_files import command_files
 from corecube.connectors.types import ItemError, SourceItem
-from corecube.defaults import folder_roots
-from corecube.env import env_folders
+from corecube.env import env_folders, folder_roots
 from corecube.errors import ConfigError
 from corecube.models import Connection
 

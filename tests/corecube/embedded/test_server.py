@@ -13,7 +13,7 @@ import pytest
 from corecube.embedded.postmaster import read_postmaster
 from corecube.embedded.server import embedded_server, ensure_database, log_path, release, restarted_server
 from corecube.errors import DatabaseUnavailableError
-from corecube.locks import exclusive
+from corecube.process import exclusive
 from tests.race import until
 
 OTHER_USER = """

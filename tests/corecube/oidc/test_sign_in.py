@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from corecube.access import Principal, scope_for
 from corecube.models import AuditEvent, Compartment, Connection, Grant, OidcGroup, OidcIdentity, OidcMembership, User
-from corecube.oidc.groups import map_value, unmap_value
+from corecube.oidc.accounts import map_value, unmap_value
 from corecube.scope import Sensitivity
 from tests.corecube.oidc.conftest import CALLBACK, CLIENT, SECRET, START, Browser, challenge_of, query_of
 

@@ -6,7 +6,7 @@ import jwt
 import pytest
 
 from corecube.access import Principal, scope_for
-from corecube.forwarding import USER_HEADER, allow_forwarding
+from corecube.keys import USER_HEADER, allow_forwarding
 from corecube.models import ApiKey, Compartment, Connection, Grant
 from corecube.scope import Sensitivity
 from retrieval.models import SearchRecord

@@ -5,7 +5,7 @@ import time
 import jwt
 import pytest
 
-from corecube.forwarding import USER_HEADER, allow_forwarding
+from corecube.keys import USER_HEADER, allow_forwarding
 from corecube.models import ApiKey, AuditEvent, Connection
 from corecube.scope import Sensitivity
 from corecube.secrets import seal, unseal

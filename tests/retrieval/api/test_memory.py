@@ -13,7 +13,7 @@ import jwt
 import pytest
 
 from corecube.access import Principal, scope_for
-from corecube.forwarding import allow_forwarding
+from corecube.keys import allow_forwarding
 from corecube.models import ApiKey, AuditEvent, Compartment, Connection, Grant, PushedItem
 from retrieval.ingest import push, tasks
 from retrieval.models import Document, Memory, Sync

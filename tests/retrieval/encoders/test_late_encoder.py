@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from retrieval.encoders.late_encoder import load_late_encoder
-from retrieval.encoders.late_interaction import TokenVectors, max_sim
+from retrieval.encoders.late_interaction import TokenVectors, load_late_encoder, max_sim
 from retrieval.errors import EncoderError
 from tests.word_models import write_late_model
 

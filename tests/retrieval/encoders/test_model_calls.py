@@ -4,8 +4,15 @@ import threading
 
 import pytest
 
-from retrieval.encoders.model_calls import MAX_LATE, MAX_OVERDUE, RERANKER, ModelCalls, model_key
-from retrieval.encoders.timed_reranker import TimedHitReranker, timed
+from retrieval.encoders.model_calls import (
+    MAX_LATE,
+    MAX_OVERDUE,
+    RERANKER,
+    ModelCalls,
+    TimedHitReranker,
+    model_key,
+    timed,
+)
 from retrieval.encoders.vector_cache import TimedSentenceEncoder
 from retrieval.errors import (
     EncoderError,

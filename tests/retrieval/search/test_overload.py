@@ -12,9 +12,8 @@ import pytest
 from django.db import connection
 
 from corecube.access import Principal
-from corecube.database import release_connection
+from corecube.database import connections_in_use, fit, max_connections, process_limit, release_connection
 from corecube.errors import OverloadedError
-from corecube.pool import connections_in_use, fit, max_connections, process_limit
 from retrieval.engine.admission import Admission, ProcessHooks
 from retrieval.engine.admission_ladder import PoolConfig, Purpose, Refusal
 from retrieval.search import runtime
@@ -149,7 +148,7 @@ def test_a_pool_holds_no_more_than_its_server_has_room_for(pool_of):
     assert (process_limit(97), process_limit(10)) == (81, 4)
     pool = pool_of(1000)
     connection.close()
-    from corecube import pool as module
+    from corecube import database as module
 
     module._fitted.pop(pool)
     connection.ensure_connection()

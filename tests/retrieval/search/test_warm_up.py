@@ -7,7 +7,7 @@ from django.db import connection
 
 from corecube import process
 from corecube.access import scope_for
-from corecube.startup import serving
+from corecube.health import serving
 from retrieval.errors import ModelMissingError
 from retrieval.index import active
 from retrieval.index.store import VectorIndex

@@ -6,7 +6,7 @@ import uuid
 import pytest
 from django.utils import timezone
 
-from corecube.forwarding import UserTokenError, forwarded_user
+from corecube.keys import UserTokenError, forwarded_user
 from corecube.models import ApiKey
 from tests.corecube.test_forwarding import token
 

@@ -8,8 +8,7 @@ import openai
 import pytest
 
 from corecube.access import scope_for
-from retrieval.encoders.late_encoder import load_late_encoder
-from retrieval.encoders.late_interaction import LateInteraction
+from retrieval.encoders.late_interaction import LateInteraction, load_late_encoder
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.engine.types import ScoreType
