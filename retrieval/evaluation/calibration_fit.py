@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -39,7 +39,13 @@ def read_questions(path: Path) -> tuple[JudgedQuestion, ...]:
     query with a judgment above 0 is answerable. Raises InvalidRequestError for missing or malformed input.
     """
     if path.is_dir():
-        return tuple(_of_collection(path))
+        qrels = load_dataset(path).qrels
+        texts = ((row["_id"], storable(str(row.get("text", "")))) for row in read_lines(path / "queries.jsonl"))
+        return tuple(
+            JudgedQuestion(text, any(grade > 0 for grade in qrels.get(query, {}).values()))
+            for query, text in texts
+            if text.strip()
+        )
     if not path.is_file():
         raise InvalidRequestError(f"There is no file or folder {path}.")
     # As bytes, so that the error names a line with an invalid encoding.
@@ -61,14 +67,6 @@ def _question(line: bytes, place: str) -> JudgedQuestion:
     if not isinstance(question.user, str):
         raise InvalidRequestError(f"{place}: user must be a username.")
     return replace(question, text=storable(question.text), user=storable(question.user))
-
-
-def _of_collection(directory: Path) -> Iterator[JudgedQuestion]:
-    qrels = load_dataset(directory).qrels
-    for row in read_lines(directory / "queries.jsonl"):
-        text = storable(str(row.get("text", "")))
-        if text.strip():
-            yield JudgedQuestion(text, any(grade > 0 for grade in qrels.get(row["_id"], {}).values()))
 
 
 MIN_OF_EACH: Final = 30

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -31,16 +31,16 @@ _MAX_FOLDER: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class CorpusConnector:
-    """The connector of a collection: one item per document."""
+    """The connector of a collection in JSON: one item per document."""
 
-    dataset: Dataset
+    documents: Callable[[], Iterable[dict[str, str]]]
 
     def check(self) -> None:
-        """Do nothing: the dataset is already read."""
+        """Do nothing: the collection is already read."""
 
     def items(self) -> Iterator[SourceItem | ItemProblem]:
         """Yield the documents."""
-        for document in self.dataset.documents():
+        for document in self.documents():
             name = storable(document["_id"])
             yield SourceItem(name, name, uri="", locator=json.dumps(document), modified_at=None)
 
@@ -67,7 +67,7 @@ def evaluation_principal() -> Principal:
 
 def ingested(dataset: Dataset, progress: Callable[[Sync], None]) -> Connection:
     """Return the synced connection of the collection; existing documents are not embedded again."""
-    source = Source(CorpusConnector(dataset), prepare_document)
+    source = Source(CorpusConnector(dataset.documents), prepare_document)
     folder = os.fsencode(dataset.directory.resolve()) + (b"\0added" if dataset.added else b"")
     readable = slugify(dataset.directory.resolve().name)[:_MAX_FOLDER].strip("-_")
     return synced(

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeVar
 from uuid import UUID
@@ -114,20 +114,16 @@ def _csv_lines(text: str) -> Iterator[Line]:
     reader = csv.DictReader(io.StringIO(text))
     reader.fieldnames = [name.strip().lower() for name in reader.fieldnames or ()]
     for row in _limited(reader):
-        yield _csv_row(row, reader.line_num)
-
-
-def _csv_row(row: Mapping[str, str | None], number: int) -> Line:
-    cell = row.get("query") or ""
-    query = cut(cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell)
-    if not query:
-        raise InvalidRequestError(f"Line {number} has no query.")
-    is_answerable = (row.get("answerable") or "yes").strip().lower() not in {"no", "false", "0"}
-    document = (row.get("document") or "").strip()
-    if not document:
-        return Line(query, is_answerable)
-    passage = _passage(document, (row.get("passage") or "").strip(), number)
-    return Line(query, is_answerable, passage, _grade(row.get("grade") or "", number))
+        cell, number = row.get("query") or "", reader.line_num
+        query = cut(cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell)
+        if not query:
+            raise InvalidRequestError(f"Line {number} has no query.")
+        is_answerable = (row.get("answerable") or "yes").strip().lower() not in {"no", "false", "0"}
+        if document := (row.get("document") or "").strip():
+            passage = _passage(document, (row.get("passage") or "").strip(), number)
+            yield Line(query, is_answerable, passage, _grade(row.get("grade") or "", number))
+        else:
+            yield Line(query, is_answerable)
 
 
 def _qrels_lines(text: str, question_set: QuestionSet) -> Iterator[Line]:

@@ -6,16 +6,15 @@ The exclusion by the scope of the request is the production path; no stage knows
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Final
 
 from corecube.access import ScopeRequest
-from corecube.connectors.types import ItemProblem, SourceItem
 from corecube.models import Connection
-from corecube.sanitise import storable
-from retrieval.evaluation.corpus import EVALUATION, prepare_document, synced
+from retrieval.evaluation.corpus import EVALUATION, CorpusConnector, prepare_document, synced
 from retrieval.evaluation.datasets import Dataset, read_lines
 from retrieval.ingest.run import Source
 
@@ -43,21 +42,6 @@ class ScatteredCorpus:
         return names | {name for name, title in self.titles.items() if title in titles}
 
 
-@dataclass(frozen=True, slots=True)
-class _OneDocument:
-    row: dict[str, str]
-
-    def check(self) -> None:
-        """Do nothing: the document is already read."""
-
-    def items(self) -> Iterator[SourceItem | ItemProblem]:
-        name = storable(self.row["_id"])
-        yield SourceItem(name, name, uri="", locator=json.dumps(self.row), modified_at=None)
-
-    def read(self, item: SourceItem) -> bytes:
-        return item.locator.encode()
-
-
 def scattered(dataset: Dataset, progress: Callable[[], None]) -> ScatteredCorpus:
     """Return the synced collection with its `distractors.jsonl`; existing documents are not embedded again.
 
@@ -70,7 +54,7 @@ def scattered(dataset: Dataset, progress: Callable[[], None]) -> ScatteredCorpus
         parts = (hashlib.sha256(text).hexdigest()[:_HASH_LENGTH] for text in (folder, json.dumps(row["_id"]).encode()))
         slugs[row["_id"]] = slug = "-".join((EVALUATION, *parts))
         titles[row["_id"]] = row.get("title") or ""
-        synced(slug, slug, Source(_OneDocument(row), prepare_document))
+        synced(slug, slug, Source(CorpusConnector(partial(iter, [row])), prepare_document))
         progress()
     return ScatteredCorpus(slugs, titles)
 

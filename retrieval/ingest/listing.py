@@ -146,7 +146,10 @@ class Listing:
                 new.append(self._problem(identity, entry))
                 self._unlisted += [entry.external_id] if entry.covers_subtree else []
             elif identity.bytes in self._seen:
-                new.append(self._duplicate(entry.external_id))
+                self._duplicates[entry.external_id] += 1
+                name = f"{entry.external_id} (duplicate {self._duplicates[entry.external_id]})"
+                problem = ItemProblem(name, "duplicate", "Another item has the same id. Only the first one is indexed.")
+                new.append(self._problem(document_id(self.job.target.connection.pk, name), problem))
             elif storable(entry.locator) != entry.locator:
                 problem = ItemProblem(entry.external_id, "bad_name", "Its name is not valid text.")
                 new.append(self._problem(identity, problem))
@@ -154,12 +157,6 @@ class Listing:
                 items[identity] = entry
             self._seen.add(identity.bytes)
         self._store(len(page), new, items)
-
-    def _duplicate(self, external_id: str) -> SyncItem:
-        self._duplicates[external_id] += 1
-        name = f"{external_id} (duplicate {self._duplicates[external_id]})"
-        problem = ItemProblem(name, "duplicate", "Another item has the same id. Only the first one is indexed.")
-        return self._problem(document_id(self.job.target.connection.pk, name), problem)
 
     def _store(self, seen: int, problems: list[SyncItem], items: dict[UUID, SourceItem]) -> None:
         sync = self.job.sync

@@ -54,22 +54,16 @@ def modified_at(document: PreparedDocument, *, now: datetime) -> datetime | None
     A date that cannot be represented in UTC, or that is more than a day after `now`, is ignored.
     """
     stated = (document.text.metadata[key] for key in _DATE_KEYS if key in document.text.metadata)
-    dates = (*map(_date, stated), document.item.modified_at)
+    dates = (*stated, document.item.modified_at)
     return next((utc for date in dates if (utc := _in_utc(date, now + _MAX_CLOCK_DIFFERENCE))), None)
 
 
-def _date(text: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return None
-
-
-def _in_utc(date: datetime | None, latest: datetime) -> datetime | None:
-    """Return a date in UTC; None for one after `latest` or outside the range of `datetime`."""
+def _in_utc(date: datetime | str | None, latest: datetime) -> datetime | None:
+    """Return a date in UTC; None for one that is invalid, after `latest` or outside the range of `datetime`."""
     if date is None:
         return None
     try:
+        date = datetime.fromisoformat(date) if isinstance(date, str) else date
         utc = (date if date.tzinfo else date.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None

@@ -1,7 +1,7 @@
 """A preview of a folder: its files are parsed and chunked, but neither embedded nor stored."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
@@ -61,16 +61,9 @@ def summaries(files: Iterable[PreviewedFile]) -> list[TypeSummary]:
     by_type: dict[str, list[PreviewedFile]] = defaultdict(list)
     for file in files:
         by_type[file.source_type].append(file)
-    return [_summary(source_type, found) for source_type, found in sorted(by_type.items())]
-
-
-def _summary(source_type: str, files: Sequence[PreviewedFile]) -> TypeSummary:
-    tokens = [count for file in files for count in file.tokens]
-    return TypeSummary(
-        source_type=source_type,
-        files=len(files),
-        chunks=len(tokens),
-        median_tokens=median(tokens),
-        max_tokens=max(tokens),
-        seconds=sum(file.seconds for file in files),
-    )
+    found = []
+    for source_type, members in sorted(by_type.items()):
+        tokens = [count for file in members for count in file.tokens]
+        seconds = sum(file.seconds for file in members)
+        found.append(TypeSummary(source_type, len(members), len(tokens), median(tokens), max(tokens), seconds))
+    return found

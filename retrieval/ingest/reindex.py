@@ -54,7 +54,15 @@ def unfinished_indexes() -> list[EmbeddingIndex]:
 
 
 def _fill(row: EmbeddingIndex, encoder: Encoder, report: Report) -> None:
-    _copy(row, report)
+    twin = twin_of(row)
+    copied_to = _FIRST
+    while twin and (lacking := lacking_documents(searched(row), after=copied_to, limit=_COPIED_DOCUMENTS)):
+        # The vectors of another index with the same model need no embedding.
+        started = perf_counter()
+        copied = copy_vectors(source=twin.pk, target=row.pk, documents=[document for document, _ in lacking])
+        _record(row, copied, perf_counter() - started)
+        copied_to = lacking[-1][0]
+        report(row)
     while _rows(row).exists():
         after: UUID | None = _FIRST
         while after is not None:
@@ -64,17 +72,6 @@ def _fill(row: EmbeddingIndex, encoder: Encoder, report: Report) -> None:
             _rows(row).update(ready_at=timezone.now(), problem="")
             logger.info("index.ready index=%d", row.pk)
             return
-
-
-def _copy(row: EmbeddingIndex, report: Report) -> None:
-    twin = twin_of(row)
-    after = _FIRST
-    while twin and (lacking := lacking_documents(searched(row), after=after, limit=_COPIED_DOCUMENTS)):
-        started = perf_counter()
-        copied = copy_vectors(source=twin.pk, target=row.pk, documents=[document for document, _ in lacking])
-        _record(row, copied, perf_counter() - started)
-        after = lacking[-1][0]
-        report(row)
 
 
 def _fill_some(row: EmbeddingIndex, encoder: Encoder, after: UUID) -> UUID | None:

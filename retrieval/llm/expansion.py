@@ -84,12 +84,8 @@ def _parsed(answer: str) -> dict[str, Any]:
 
 def _texts(content: dict[str, Any]) -> Iterator[str]:
     questions = content.get("questions")
-    for question in questions[:_MAX_QUESTIONS] if isinstance(questions, list) else ():
-        yield from _text(question, _MAX_QUESTION_LENGTH)
-    yield from _text(content.get("passage"), _MAX_PASSAGE_LENGTH)
-
-
-def _text(value: object, max_length: int) -> Iterator[str]:
-    text = " ".join(plain(value).split())[:max_length].strip() if isinstance(value, str) else ""
-    if text:
-        yield text
+    values = [(it, _MAX_QUESTION_LENGTH) for it in (questions if isinstance(questions, list) else [])[:_MAX_QUESTIONS]]
+    for value, max_length in (*values, (content.get("passage"), _MAX_PASSAGE_LENGTH)):
+        text = " ".join(plain(value).split())[:max_length].strip() if isinstance(value, str) else ""
+        if text:
+            yield text

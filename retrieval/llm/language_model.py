@@ -8,6 +8,7 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from time import perf_counter
 from typing import Any, Final
@@ -93,7 +94,8 @@ class ModelClient:
 
     def __init__(self, service: ModelService, *, breaker: CircuitBreaker | None = None) -> None:
         self.service = service
-        self._breaker = breaker or CircuitBreaker(refusal=self._paused_error)
+        paused = f"{service.name} failed several times in a row. It is paused for 30 s."
+        self._breaker = breaker or CircuitBreaker(refusal=partial(AnswerBreakerOpenError, paused))
         self._dialect = Dialect()
         self._client: openai.AsyncOpenAI | None = None
         # The loop owns both.
@@ -212,9 +214,6 @@ class ModelClient:
         if self._client is None:
             self._client = _sdk_client(self.service)
         return self._client
-
-    def _paused_error(self) -> AnswerBreakerOpenError:
-        return AnswerBreakerOpenError(f"{self.service.name} failed several times in a row. It is paused for 30 s.")
 
 
 @dataclass

@@ -6,13 +6,17 @@ that outlive a request belong to the background loop.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from threading import Lock, Thread
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 _T = TypeVar("_T")
-_END: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    error: Exception | None = None
 
 
 class BackgroundLoop:
@@ -34,19 +38,19 @@ class BackgroundLoop:
     async def stream(self, items: Callable[[], AsyncGenerator[_T, None]]) -> AsyncGenerator[_T, None]:
         """Yield the iterator's items from the background loop, and raise its error; closing this closes it."""
         here = asyncio.get_running_loop()
-        arrived: asyncio.Queue[object] = asyncio.Queue()
+        arrived: asyncio.Queue[_T | _Ended] = asyncio.Queue()
 
-        def pass_on(item: object) -> None:
+        async def pass_on(item: _T | _Ended) -> None:
             # The reader's loop may have ended.
             with contextlib.suppress(RuntimeError):
                 here.call_soon_threadsafe(arrived.put_nowait, item)
 
         work = asyncio.run_coroutine_threadsafe(_pump(items, pass_on), self._started())
         try:
-            while (item := await arrived.get()) is not _END:
-                if isinstance(item, _Failure):
-                    raise item.error
-                yield item  # type: ignore[misc]  # neither the end nor a failure
+            while not isinstance(item := await arrived.get(), _Ended):
+                yield item
+            if item.error is not None:
+                raise item.error
         finally:
             work.cancel()
 
@@ -58,25 +62,17 @@ class BackgroundLoop:
             return self._loop
 
 
-class _Failure:
-    def __init__(self, error: Exception) -> None:
-        self.error = error
-
-
-async def _pump(items: Callable[[], AsyncGenerator[_T, None]], pass_on: Callable[[object], None]) -> None:
+async def _pump(
+    items: Callable[[], AsyncGenerator[_T, None]], pass_on: Callable[[_T | _Ended], Awaitable[None]]
+) -> None:
     try:
         # Closes it at once when cancelled, not at garbage collection.
         async with contextlib.aclosing(items()) as iterator:
             async for item in iterator:
-                pass_on(item)
-        pass_on(_END)
+                await pass_on(item)
+        await pass_on(_Ended())
     except Exception as error:  # noqa: BLE001 -- raised again where it is read
-        pass_on(_Failure(error))
-
-
-@dataclass(frozen=True, slots=True)
-class _Ended:
-    error: Exception | None = None
+        await pass_on(_Ended(error))
 
 
 async def with_heartbeats(events: AsyncGenerator[_T, None], seconds: float) -> AsyncGenerator[_T | None, None]:
@@ -85,7 +81,7 @@ async def with_heartbeats(events: AsyncGenerator[_T, None], seconds: float) -> A
     The events run in a separate task, at most one event ahead.
     """
     queue: asyncio.Queue[_T | _Ended] = asyncio.Queue(maxsize=1)
-    pump = asyncio.create_task(_enqueue(events, queue))
+    pump = asyncio.create_task(_pump(lambda: events, queue.put))
     try:
         while not isinstance(event := await _next(queue, seconds), _Ended):
             yield event
@@ -102,13 +98,3 @@ async def _next(queue: asyncio.Queue[_T | _Ended], seconds: float) -> _T | _Ende
             return await queue.get()
     except TimeoutError:
         return None
-
-
-async def _enqueue(events: AsyncGenerator[_T, None], queue: asyncio.Queue[_T | _Ended]) -> None:
-    try:
-        async with contextlib.aclosing(events):
-            async for event in events:
-                await queue.put(event)
-        await queue.put(_Ended())
-    except Exception as error:  # noqa: BLE001 -- raised again where the events are read
-        await queue.put(_Ended(error))

@@ -103,7 +103,7 @@ async def _read(client: httpx2.AsyncClient, question: str) -> Reading:
             async for line in answer.aiter_lines():
                 if line == _END:
                     return Reading(first, _since(started), degraded=degraded)
-                chunk = _chunk(line)
+                chunk: dict[str, Any] = json.loads(line.removeprefix(_DATA)) if line.startswith(_DATA) else {}
                 if "error" in chunk:
                     return Reading(first, error=chunk["error"]["code"])
                 has_text = any(choice["delta"].get("content") for choice in chunk.get("choices", ()))
@@ -112,11 +112,6 @@ async def _read(client: httpx2.AsyncClient, question: str) -> Reading:
     except httpx2.HTTPError as error:
         return Reading(first, error=type(error).__name__)
     return Reading(first, error="cut off")
-
-
-def _chunk(line: str) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(line.removeprefix(_DATA)) if line.startswith(_DATA) else {}
-    return data
 
 
 def _since(started: float) -> float:

@@ -38,12 +38,8 @@ MODEL: Final = "synthetic"
 _NAME: Final = "bench"
 _COMPARTMENTS: Final = 4
 _TABLES: Final = (
-    "retrieval_document",
-    "retrieval_chunk",
-    "retrieval_embedding",
-    "retrieval_termfrequency",
-    "retrieval_documentname",
-    "retrieval_chunkmentions",
+    *("retrieval_document", "retrieval_chunk", "retrieval_embedding"),
+    *("retrieval_termfrequency", "retrieval_documentname", "retrieval_chunkmentions"),
 )
 _OLDEST_DAYS: Final = 730
 _MAINTENANCE_MIB: Final = 1024

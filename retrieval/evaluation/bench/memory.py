@@ -24,7 +24,11 @@ def server_bytes() -> int | None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")
         pid = int(cursor.fetchone()[0])
-    if _name(pid) != _SERVER:
+    try:
+        name = (_PROC / str(pid) / "comm").read_text(encoding="utf-8").strip()
+    except OSError:
+        return None
+    if name != _SERVER:
         return None
     postmaster = _parent(pid)
     pids = [int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit()]
@@ -37,12 +41,6 @@ def server_bytes() -> int | None:
 
 def _parent(pid: int) -> int:
     return _field(_PROC / str(pid) / "status", "PPid:", unit=1)
-
-
-def _name(pid: int) -> str:
-    with suppress(OSError):
-        return (_PROC / str(pid) / "comm").read_text(encoding="utf-8").strip()
-    return ""
 
 
 def _field(file: Path, name: str, *, unit: int = _UNIT) -> int:

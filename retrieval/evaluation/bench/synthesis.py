@@ -115,7 +115,10 @@ class Synthesis:
     def _document(self, rng: np.random.Generator, connection: int, place: int, chunks: int) -> SyntheticDocument:
         topic = int(self.topics[connection, place])
         lengths = rng.integers(*_TEXT_WORDS, size=chunks, endpoint=True).tolist()
-        words = iter(self._words(rng, topic, _HEADING_WORDS + sum(lengths)))
+        count = _HEADING_WORDS + sum(lengths)
+        common = _zipf(rng, self.cumulative, count)
+        own = self.topic_words[topic, rng.integers(_TOPIC_WORDS, size=count)]
+        words = iter(self.vocabulary[np.where(rng.random(count) < _TOPIC_SHARE, own, common)].tolist())
         heading, *plain = (list(islice(words, length)) for length in (_HEADING_WORDS, *lengths))
         texts, links = self._linked(rng, topic, plain)
         vectors = self.vectors(self.topic_centres[topic] + noise(rng, chunks))
@@ -148,12 +151,6 @@ class Synthesis:
             found = rng.integers(len(self.by_topic))
         connection, place = self.by_topic[found].tolist()
         return connection, place
-
-    def _words(self, rng: np.random.Generator, topic: int, count: int) -> list[str]:
-        common = _zipf(rng, self.cumulative, count)
-        own = self.topic_words[topic, rng.integers(_TOPIC_WORDS, size=count)]
-        words: list[str] = self.vocabulary[np.where(rng.random(count) < _TOPIC_SHARE, own, common)].tolist()
-        return words
 
 
 def synthesis(*, chunks: int, seed: int, nested: bool = False) -> Synthesis:

@@ -33,9 +33,12 @@ def parse_delimited(raw: RawDocument) -> ParsedDocument:
     if text.count(delimiter) + text.count("\n") > _MAX_FIELDS:
         raise IngestError("too_large", f"The file has more than {_MAX_FIELDS:,} cells, including blank ones.")
     builder = SheetBuilder("", CellBudget())
-    for number, record in enumerate(_records(text, delimiter), start=1):
-        for column, cell in enumerate(record):
-            builder.add(number, column, cell.strip(), kind_of(cell))
+    try:
+        for number, record in enumerate(_reader(text, delimiter), start=1):
+            for column, cell in enumerate(record):
+                builder.add(number, column, cell.strip(), kind_of(cell))
+    except csv.Error as error:
+        raise IngestError("too_large", "A cell of the file is too long.") from error
     return finished(raw, source_type="csv", blocks=blocks_of_sheets([builder.built()]))
 
 
@@ -60,13 +63,6 @@ def _fitness(sample: str, delimiter: str) -> tuple[float, int]:
         return 0, 0
     cells, often = max(counts.items(), key=lambda item: (item[1], item[0]))
     return often / len(records), cells
-
-
-def _records(text: str, delimiter: str) -> Iterator[list[str]]:
-    try:
-        yield from _reader(text, delimiter)
-    except csv.Error as error:
-        raise IngestError("too_large", "A cell of the file is too long.") from error
 
 
 def _reader(text: str, delimiter: str) -> Iterator[list[str]]:

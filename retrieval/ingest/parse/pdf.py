@@ -4,6 +4,7 @@ import ctypes
 import re
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 import pypdfium2
@@ -54,19 +55,15 @@ def _read(content: bytes) -> tuple[list[list[Line]], dict[str, str]]:
             if len(document) > _MAX_PAGES:
                 raise IngestError("too_large", f"The PDF has more than {_MAX_PAGES} pages.")
             pages = [_page_lines(document, number) for number in range(len(document))]
-            return pages, _properties(document)
+            properties: dict[str, str] = {}
+            # The text may be readable although the properties are damaged.
+            with suppress(UnicodeDecodeError):
+                properties = dict(document.get_metadata_dict(skip_empty=True))
+            return pages, properties
     except pypdfium2.PdfiumError as error:
         if getattr(error, "err_code", None) == pdfium.FPDF_ERR_PASSWORD:
             raise IngestError("encrypted", "The PDF is protected by a password.") from error
         raise IngestError("corrupt", "The file cannot be read as PDF.") from error
-
-
-def _properties(document: pypdfium2.PdfDocument) -> dict[str, str]:
-    """Return the file's properties; empty if they are damaged, because the text may be readable."""
-    try:
-        return dict(document.get_metadata_dict(skip_empty=True))
-    except UnicodeDecodeError:
-        return {}
 
 
 def _page_lines(document: pypdfium2.PdfDocument, index: int) -> list[Line]:
@@ -85,15 +82,11 @@ def _lines(text_page: pypdfium2.PdfTextPage, number: int) -> Iterator[Line]:
         end = line_end.start() if line_end else len(text)
         line = text[start:end]
         if line.strip():
-            first = start + len(line) - len(line.lstrip())
-            yield _line(text_page, line.strip(), first, number)
+            first, written = start + len(line) - len(line.lstrip()), line.strip()
+            left, bottom, _, top = _character_box(text_page, first)
+            _, _, right, _ = _character_box(text_page, first + len(written) - 1)
+            yield Line(" ".join(written.split()), number, left=left, right=right, bottom=bottom, height=top - bottom)
         start = line_end.end() if line_end else end
-
-
-def _line(text_page: pypdfium2.PdfTextPage, text: str, first: int, number: int) -> Line:
-    left, bottom, _, top = _character_box(text_page, first)
-    _, _, right, _ = _character_box(text_page, first + len(text) - 1)
-    return Line(" ".join(text.split()), number, left=left, right=right, bottom=bottom, height=top - bottom)
 
 
 def _character_box(text_page: pypdfium2.PdfTextPage, text_index: int) -> tuple[float, float, float, float]:

@@ -170,14 +170,11 @@ class _Reader:
                 lines = block.astext()[found.end() :].split("\n")
                 margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
                 content = _OPTION.sub("", "\n".join(line[margin:] for line in lines))
-                self._directive(found[1], found[2], content)
-
-    def _directive(self, name: str, argument: str, content: str) -> None:
-        if name in _CODE:
-            self._builder.code(content)
-            return
-        self._builder.paragraph(_plain(f"{name} {argument}" if name in _VERSIONS else argument))
-        self._builder.extend(_blocks(content, self._nesting + 1))
+                if found[1] in _CODE:
+                    self._builder.code(content)
+                    continue
+                self._builder.paragraph(_plain(f"{found[1]} {found[2]}" if found[1] in _VERSIONS else found[2]))
+                self._builder.extend(_blocks(content, self._nesting + 1))
 
 
 def _text(node: nodes.Node) -> str:

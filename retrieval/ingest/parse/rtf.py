@@ -23,18 +23,13 @@ def parse_rtf(raw: RawDocument) -> ParsedDocument:
     content = in_utf8(raw.content).lstrip(b"\xef\xbb\xbf \t\r\n")
     if not content.startswith(_START):
         raise IngestError("corrupt", "The file is not rich text (RTF).")
-    encoding = _code_page(content)
+    found = _CODE_PAGE.search(content[:_SNIFFED_BYTES])
+    encoding = f"cp{int(found[1])}" if found else "cp1252"
+    try:
+        b"".decode(encoding)
+    except LookupError:
+        encoding = "cp1252"
     text = rtf_to_text(content.decode("latin-1"), encoding, "replace")  # type: ignore[no-untyped-call] # bare library
     paragraphs = tidy(text).split("\n")
     blocks = (Block(BlockKind.PARAGRAPH, paragraph) for paragraph in paragraphs)
     return finished(raw, source_type="rtf", blocks=blocks)
-
-
-def _code_page(content: bytes) -> str:
-    found = _CODE_PAGE.search(content[:_SNIFFED_BYTES])
-    name = f"cp{int(found[1])}" if found else "cp1252"
-    try:
-        b"".decode(name)
-    except LookupError:
-        return "cp1252"
-    return name

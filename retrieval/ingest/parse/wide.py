@@ -7,6 +7,7 @@ pictures, programs and text in older encodings do not, when they are decoded as 
 import codecs
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise, product
@@ -149,11 +150,10 @@ def _likeliest(readings: Iterable[_Reading]) -> str:
 
 
 def _hinted(declared: str) -> tuple[str, ...]:
-    try:
+    with suppress(LookupError, ValueError):
         known = codecs.lookup(declared).name if declared else ""
-    except (LookupError, ValueError):
-        return ()
-    return tuple(encoding for encoding in _UNITS if known and encoding.startswith(known))
+        return tuple(encoding for encoding in _UNITS if known and encoding.startswith(known))
+    return ()
 
 
 def _readings(sample: bytes, encodings: Sequence[str]) -> Iterator[_Reading]:
@@ -210,11 +210,9 @@ def _is_common(character: str) -> bool:
 
 @cache
 def _common_characters() -> tuple[frozenset[str], ...]:
-    return tuple(frozenset(_common_in(encoding, *leads)) for encoding, leads in _COMMON.items())
-
-
-def _common_in(encoding: str, first: int, last: int) -> Iterator[str]:
-    for lead, trail in product(range(first, last + 1), range(0x40, 0xFF)):
-        character = bytes((lead, trail)).decode(encoding, "ignore")
-        if len(character) == 1 and not character.isascii():
-            yield character
+    sets = []
+    for encoding, (first, last) in _COMMON.items():
+        pairs = product(range(first, last + 1), range(0x40, 0xFF))
+        characters = (bytes(pair).decode(encoding, "ignore") for pair in pairs)
+        sets.append(frozenset(it for it in characters if len(it) == 1 and not it.isascii()))
+    return tuple(sets)
