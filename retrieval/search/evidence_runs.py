@@ -21,9 +21,8 @@ from retrieval.presets.catalog import preset_named
 from retrieval.presets.consolidated.evidence.budget import Budget
 from retrieval.presets.consolidated.evidence.cells import Cell, Presence, cells_of, looked_for
 from retrieval.presets.consolidated.evidence.recovery import Diagnoses
-from retrieval.presets.consolidated.evidence.section_set import SectionSet
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk
-from retrieval.presets.consolidated.evidence.sections import Section
+from retrieval.presets.consolidated.evidence.sections import Section, SectionSet
 from retrieval.search.compartment_narrowing import within_compartments
 from retrieval.search.configuration import configuration_of
 from retrieval.search.outcome import SearchOutcome

@@ -21,9 +21,8 @@ from corecube.sanitise import storable
 from retrieval.errors import TunablesError, UnknownSectionError, UnknownSectionSetError, VersionConflictError
 from retrieval.models import StoredSectionSet
 from retrieval.presets.consolidated.evidence.section_reading import SHIPPED, read_section_set, shipped
-from retrieval.presets.consolidated.evidence.section_set import SectionSet
 from retrieval.presets.consolidated.evidence.section_state import PLAIN
-from retrieval.presets.consolidated.evidence.sections import Section
+from retrieval.presets.consolidated.evidence.sections import Section, SectionSet
 
 logger = logging.getLogger(__name__)
 

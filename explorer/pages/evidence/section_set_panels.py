@@ -7,8 +7,7 @@ from django.forms import BoundField
 
 from explorer.components.preset_numbers import FieldRow, field_row, figure
 from explorer.pages.evidence.forms import SectionForm, SectionSetForm
-from retrieval.presets.consolidated.evidence.section_set import SectionSet
-from retrieval.presets.consolidated.evidence.sections import Section
+from retrieval.presets.consolidated.evidence.sections import Section, SectionSet
 from retrieval.search.section_sets import is_edited, is_shipped
 
 

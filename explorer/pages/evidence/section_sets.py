@@ -14,8 +14,7 @@ from explorer.pages.evidence.forms import CopyForm, SectionForm, SectionSetForm,
 from explorer.pages.evidence.section_set_panels import number_rows, section_lines, set_row, type_fields
 from explorer.viewer import admin_page, admins_only, viewer_of
 from retrieval.errors import TunablesError, VersionConflictError
-from retrieval.presets.consolidated.evidence.section_set import SectionSet
-from retrieval.presets.consolidated.evidence.sections import Section
+from retrieval.presets.consolidated.evidence.sections import Section, SectionSet
 from retrieval.search.evidence_runs import MAX_SUBJECT
 from retrieval.search.section_sets import (
     copy_section_set,

@@ -12,7 +12,7 @@ from explorer.pages.explorer.ledger_signals import signal_rows
 from retrieval.engine.state import DropReason, SearchState
 from retrieval.engine.types import ChunkId, Hit, Ranking
 from retrieval.presets.consolidated.config import ConsolidatedConfig
-from retrieval.presets.consolidated.evidence.fusion import ranking_weights, weighted_rank_fusion
+from retrieval.presets.consolidated.evidence.scoring import ranking_weights, weighted_rank_fusion
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.presets.contextpack.config import ContextPackConfig
 from retrieval.presets.contextpack.judge import MAPPED, RUBRIC, RubricScores

@@ -5,15 +5,13 @@ from typing import ClassVar
 
 from retrieval.engine.tunables import tunable
 from retrieval.presets.consolidated.evidence.cascade import CascadeConfig
+from retrieval.presets.consolidated.evidence.cuts import QuotaConfig
 from retrieval.presets.consolidated.evidence.density import DensityConfig
-from retrieval.presets.consolidated.evidence.depth import DepthConfig
-from retrieval.presets.consolidated.evidence.fairness import FairnessConfig
-from retrieval.presets.consolidated.evidence.grades import GradeConfig
-from retrieval.presets.consolidated.evidence.precedence import PrecedenceConfig
-from retrieval.presets.consolidated.evidence.quota import QuotaConfig
+from retrieval.presets.consolidated.evidence.depth import DepthConfig, GradeConfig
+from retrieval.presets.consolidated.evidence.order import FairnessConfig, PrecedenceConfig
 from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig
 from retrieval.presets.consolidated.evidence.rerank_plan import RerankPlanConfig
-from retrieval.presets.consolidated.evidence.semantic_bm25 import SemanticBm25Config
+from retrieval.presets.consolidated.evidence.scoring import SemanticBm25Config
 from retrieval.presets.consolidated.stages.chunk_retry import RetryConfig
 from retrieval.presets.consolidated.stages.fuse import PrimaryConfig
 from retrieval.presets.consolidated.stages.setup import QuestionConfig

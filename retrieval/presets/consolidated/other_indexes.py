@@ -16,7 +16,6 @@ from retrieval.engine.state import SearchState
 from retrieval.index.embedding_index import same_model
 from retrieval.index.recovery import QueriedIndex, other_rows
 from retrieval.index.store import VectorIndex
-from retrieval.models import EmbeddingIndex
 
 logger = logging.getLogger(__name__)
 
@@ -38,26 +37,21 @@ class OtherIndexes:
         text = state.query.plain_text or state.query.retrieval_text
         for row in other_rows(self.searched, scope=state.scope, timeout_seconds=state.deadline.leg_seconds):
             try:
-                model = _model_of(row, seconds=state.deadline.leg_seconds)
-                if model is not None:
-                    yield self._asked(same_model(row, model), model, text, seconds=state.deadline.leg_seconds)
+                choice = embedders.of_index(row)
+                if choice.service is not None:
+                    continue
+                model = _loader().submit(choice.load).result(timeout=state.deadline.leg_seconds)
+                if isinstance(model, RemoteEncoder):
+                    continue
+                yield self._queried(same_model(row, model), model, text, seconds=state.deadline.leg_seconds)
             except (CoreCubeError, NotInTimeError) as error:
                 logger.info("recovery.index_skipped index=%d error=%s", row.pk, type(error).__name__)
 
-    def _asked(self, index: VectorIndex, model: Encoder, text: str, *, seconds: float) -> QueriedIndex:
+    def _queried(self, index: VectorIndex, model: Encoder, text: str, *, seconds: float) -> QueriedIndex:
         def work() -> QueriedIndex:
             return QueriedIndex(index, model.encode_query(text), self.scales.measured(model).noise)
 
         return self.calls.within(seconds, work, model=model_key(model))
-
-
-def _model_of(row: EmbeddingIndex, *, seconds: float) -> Encoder | None:
-    """Return the local model of an index, None for a remote service; raise NotInTimeError, CoreCubeError."""
-    choice = embedders.of_index(row)
-    if choice.service is not None:
-        return None
-    model = _loader().submit(choice.load).result(timeout=seconds)
-    return None if isinstance(model, RemoteEncoder) else model
 
 
 @cache

@@ -45,40 +45,40 @@ _VECTORS_SHARE: Final = 0.5
 def build_consolidated(config: ConsolidatedConfig, resources: Resources) -> PhasedPipeline:
     """Return the pipeline: over-fetched, balanced, recovered and reranked evidence for a section."""
     guards = resources.part(RerankGuards) or RerankGuards()
-    cross, scale = _cross_encoding(config, resources, guards), resources.scale(resources.scale_seconds)
-    primary = (
-        *_search(config, resources),
-        SectionFloors(config.grades, config.density, cross.guard if cross else None, scale),
-        CutWithQuota(config.quota, config.grades),
+    cross, scale = None, resources.scale(resources.scale_seconds)
+    if resources.reranker is not None:
+        reranker = without_breaker(resources.reranker)
+        guard = guards.guard(reranker, config.breaker, config.rerank)
+        cross = CrossEncoding(timed(reranker, resources.calls, breaks=False), guard, resources.rerank_executor)
+    search, quota = _search(config, resources), CutWithQuota(config.quota, config.grades)
+    tiers = RecoveryTiers(
+        search=search,
+        words=(Bm25(config.bm25, resources.bm25, resources.text_search_config), Fulltext(config.fulltext)),
+        dense=config.dense,
+        fulltext=config.fulltext,
+        index=resources.index,
+        other_indexes=resources.other_indexes,
+    )
+    primary = (*search, SectionFloors(config.grades, config.density, cross.guard if cross else None, scale), quota)
+    setup = (
+        Analyze(resources.text_search_config),
+        Embed(resources.encoder, resources.query_cache, calls=resources.calls),
+        SetUpSection(config.question, config.depth),
+    )
+    packing = (
+        Assemble(config.assemble, resources.count_tokens),
+        EstimateAnswerability.of(config.answerability, resources, "consolidated"),
     )
     return PhasedPipeline.of(
         (
-            Phase(
-                "setup",
-                (
-                    Analyze(resources.text_search_config),
-                    Embed(resources.encoder, resources.query_cache, calls=resources.calls),
-                    SetUpSection(config.question, config.depth),
-                ),
-            ),
+            Phase("setup", setup),
             Phase("validation", (ValidateScope(),)),
             Phase("structural_routing", (RouteStructure(config.structure),) if config.structure.headings else ()),
             Phase("primary", primary),
             Phase("chunk_retry", (RetryChunks(config.retry, primary),)),
-            Phase(
-                "recovery",
-                (
-                    Recover(
-                        config.cascade,
-                        _tiers(config, resources),
-                        CutWithQuota(config.quota, config.grades),
-                        resources.admission,
-                        scale,
-                    ),
-                ),
-            ),
+            Phase("recovery", (Recover(config.cascade, tiers, quota, resources.admission, scale),)),
             Phase("assembly", _assembly(config, resources, guards.figures, cross, scale)),
-            Phase("packing", _packing(config, resources), is_closing=True),
+            Phase("packing", packing, is_closing=True),
         )
     )
 
@@ -104,17 +104,6 @@ def _search(config: ConsolidatedConfig, resources: Resources) -> tuple[Stage, ..
     )
 
 
-def _tiers(config: ConsolidatedConfig, resources: Resources) -> RecoveryTiers:
-    return RecoveryTiers(
-        search=_search(config, resources),
-        words=(Bm25(config.bm25, resources.bm25, resources.text_search_config), Fulltext(config.fulltext)),
-        dense=config.dense,
-        fulltext=config.fulltext,
-        index=resources.index,
-        other_indexes=resources.other_indexes,
-    )
-
-
 def _assembly(
     config: ConsolidatedConfig,
     resources: Resources,
@@ -136,21 +125,6 @@ def _assembly(
         PreferSources(config.precedence),
         BalanceSources(config.fairness),
         Protect(config.sources),
-    )
-
-
-def _cross_encoding(config: ConsolidatedConfig, resources: Resources, guards: RerankGuards) -> CrossEncoding | None:
-    if resources.reranker is None:
-        return None
-    reranker = without_breaker(resources.reranker)
-    guard = guards.guard(reranker, config.breaker, config.rerank)
-    return CrossEncoding(timed(reranker, resources.calls, breaks=False), guard, resources.rerank_executor)
-
-
-def _packing(config: ConsolidatedConfig, resources: Resources) -> tuple[Stage, ...]:
-    return (
-        Assemble(config.assemble, resources.count_tokens),
-        EstimateAnswerability.of(config.answerability, resources, "consolidated"),
     )
 
 

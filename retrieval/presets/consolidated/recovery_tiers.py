@@ -23,7 +23,6 @@ from retrieval.stages.dense import Dense, DenseConfig
 from retrieval.stages.fulltext import FulltextConfig
 from retrieval.stages.fuse import FusionConfig
 
-_EVERYTHING: Final = RequestFilter()
 #: Rankings of several embedding indexes are merged by rank: cosines of different models are not comparable.
 _RANK_CONSTANT: Final = FusionConfig().rank_constant
 
@@ -47,10 +46,24 @@ class RecoveryTiers:
         """Return the hits of a tier, completed and checked against the scope; raise SearchTimeoutError."""
         state = replace(state, filter=filter_of(tier, section))
         if tier is Tier.STRUCTURE:
-            return self._within(state, section)
+            found = recovery.within(
+                section.headings,
+                vector=state.vector,
+                index=self.index,
+                scope=state.scope,
+                depth=self.dense.depth,
+                timeout_seconds=state.deadline.leg_seconds,
+            )
+            return self._completed(found, state, self.index)
         if tier is Tier.INDEXES:
             return self._by_indexes(state) if self.uses_vectors else ()
-        return self._by_words(state) if tier is Tier.LEXICAL else _in_time(run_again(self.search, state), state).hits
+        if tier is not Tier.LEXICAL:
+            return _in_time(run_again(self.search, state), state).hits
+        for leg in self.words:
+            after = _in_time(leg(replace(state, rankings={})), state)
+            if hits := self._completed(after.rankings.get(leg.name, ()), state, self.index):
+                return hits
+        return ()
 
     def only(self, leg: str) -> "RecoveryTiers":
         """Return the same with only the leg of this name."""
@@ -60,17 +73,6 @@ class RecoveryTiers:
             words=tuple(it for it in self.words if it.name == leg),
             uses_vectors=leg == Dense.name,
         )
-
-    def _within(self, state: SearchState, section: SectionState) -> Ranking:
-        found = recovery.within(
-            section.headings,
-            vector=state.vector,
-            index=self.index,
-            scope=state.scope,
-            depth=self.dense.depth,
-            timeout_seconds=state.deadline.leg_seconds,
-        )
-        return self._completed(found, state, self.index)
 
     def _by_indexes(self, state: SearchState) -> Ranking:
         own = () if state.vector is None else (QueriedIndex(self.index, state.vector),)
@@ -88,24 +90,14 @@ class RecoveryTiers:
         pairs = ((hit, known[hit.chunk_id]) for hit in fused)
         return tuple(hit.known(it.chunk, {**hit.signals, **it.signals}, it.matches) for hit, it in pairs)
 
-    def _by_words(self, state: SearchState) -> Ranking:
-        for leg in self.words:
-            after = _in_time(leg(replace(state, rankings={})), state)
-            if found := self._completed(after.rankings.get(leg.name, ()), state, self.index):
-                return found
-        return ()
-
     def _completed(self, hits: Ranking, state: SearchState, index: VectorIndex) -> Ranking:
-        stages = (Complete(self.fulltext, index), CheckAccess())
-        found = replace(state, hits=hits, prefetch={})
-        for stage in stages:
-            found = stage(found)
-        return found.hits
+        found = Complete(self.fulltext, index)(replace(state, hits=hits, prefetch={}))
+        return CheckAccess()(found).hits
 
 
 def filter_of(tier: Tier, section: SectionState) -> RequestFilter:
     """Return the filter of a tier: the request's without its documents, or none."""
-    return replace(section.request_filter, documents=frozenset()) if tier is Tier.DOCUMENTS else _EVERYTHING
+    return replace(section.request_filter, documents=frozenset()) if tier is Tier.DOCUMENTS else RequestFilter()
 
 
 def mark_beyond_filter(hits: Ranking, state: SearchState, section: SectionState) -> Ranking:

@@ -1,13 +1,11 @@
 """Citation lines: the place of a chunk in its document. Pure."""
 
 from collections import defaultdict
-from collections.abc import Iterator
 from typing import Final
 
 from retrieval.engine.types import ChunkFacts, Ranking
 from retrieval.text.document import row_unit
 
-_SEPARATOR: Final = " | "
 _NOTHING: Final = "n/a"
 _SPANS: Final = {"row": "Rows", "record": "Items", "line": "Lines"}
 
@@ -17,10 +15,9 @@ def citations(hits: Ranking) -> tuple[str, ...]:
     documents = defaultdict(set)
     for hit in hits:
         documents[_plain(hit.chunk.title)].add(hit.chunk_id.document_id)
+    shared = {title for title, ids in documents.items() if len(ids) > 1}
     return tuple(
-        citation(
-            hit.chunk, document=f"{hit.chunk_id.document_id}" if len(documents[_plain(hit.chunk.title)]) > 1 else ""
-        )
+        citation(hit.chunk, document=str(hit.chunk_id.document_id) if _plain(hit.chunk.title) in shared else "")
         for hit in hits
     )
 
@@ -31,17 +28,14 @@ def citation(chunk: ChunkFacts, *, document: str = "") -> str:
     Document, page and section are always present, as "n/a" without a value; rows, items or lines only where the source
     counts them.
     """
-    return _SEPARATOR.join(f"{name}: {value}" for name, value in _parts(chunk, document))
-
-
-def _parts(chunk: ChunkFacts, document: str) -> Iterator[tuple[str, str]]:
-    yield "Doc", _plain(chunk.title) or _NOTHING
+    parts = {"Doc": _plain(chunk.title) or _NOTHING}
     if document:
-        yield "Id", document
-    yield "Page", _span(chunk.page_start, chunk.page_end) or _NOTHING
-    yield "Section", " > ".join(map(_plain, chunk.heading_path)) or _NOTHING
+        parts["Id"] = document
+    parts["Page"] = _span(chunk.page_start, chunk.page_end) or _NOTHING
+    parts["Section"] = " > ".join(map(_plain, chunk.heading_path)) or _NOTHING
     if rows := _span(chunk.row_start, chunk.row_end):
-        yield _SPANS[row_unit(chunk.source_type)], rows
+        parts[_SPANS[row_unit(chunk.source_type)]] = rows
+    return " | ".join(f"{name}: {value}" for name, value in parts.items())
 
 
 def _span(first: int | None, last: int | None) -> str:

@@ -125,23 +125,19 @@ def judged_ranking(hits: Ranking, judged: Mapping[ChunkId, Relevance], blend: Bl
     Hits without one keep their order, behind all scores above 0 and before those of 0; their scores are mapped to the
     same scale, none above a score before it. Raw values become signals.
     """
-    scored = [_judged_hit(hit, judged[hit.chunk_id]) for hit in hits if hit.chunk_id in judged]
+    scored = []
+    for hit in hits:
+        if it := judged.get(hit.chunk_id):
+            signals = {**hit.signals, "blend": hit.score, RUBRIC: it.score, ANSWERS: float(it.is_answering)}
+            contributions = {RUBRIC: it.score}
+            scored.append(
+                replace(hit, score=it.score, score_type=ScoreType.RUBRIC, signals=signals, contributions=contributions)
+            )
     ordered = sorted(scored, key=lambda hit: (-hit.score, -hit.signals["blend"], hit.chunk_id))
     related = [hit for hit in ordered if hit.score > 0]
     limit = related[-1].score if related else _WHOLE
     others = mapped_ranking(tuple(hit for hit in hits if hit.chunk_id not in judged), blend, limit=limit)
     return (*related, *others, *ordered[len(related) :])
-
-
-def _judged_hit(hit: Hit, relevance: Relevance) -> Hit:
-    signals = {**hit.signals, "blend": hit.score, RUBRIC: relevance.score, ANSWERS: float(relevance.is_answering)}
-    return replace(
-        hit,
-        score=relevance.score,
-        score_type=ScoreType.RUBRIC,
-        signals=signals,
-        contributions={RUBRIC: relevance.score},
-    )
 
 
 def mapped_ranking(hits: Ranking, blend: BlendConfig, *, limit: float = _WHOLE) -> Ranking:

@@ -1,11 +1,11 @@
-"""Scoring the candidates of one search by a language model."""
+"""Scoring the candidates of one search by a language model, in prompts that it can read and answer completely."""
 
 import asyncio
 import hashlib
 import logging
 import random
 from collections import deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
@@ -21,13 +21,55 @@ from retrieval.errors import (
     JudgingError,
     JudgingTimeoutError,
 )
-from retrieval.llm.model_provider import ModelProvider, RecordUsage, generate_text
-from retrieval.llm.types import TokenUsage
-from retrieval.presets.contextpack.batches import batches
+from retrieval.llm.model_provider import ModelProvider, generate_text
+from retrieval.llm.types import TokenUsage, Window
 from retrieval.presets.contextpack.judge import Judged, Relevance, RelevanceConfig, Spent
+from retrieval.presets.contextpack.prompt import (
+    PROMPT_VERSION,
+    Shown,
+    fenced,
+    messages,
+    read_answer,
+    response_format,
+    shown,
+)
 from retrieval.presets.contextpack.relevance_cache import RelevanceCache
-from retrieval.presets.contextpack.rubric import PROMPT_VERSION, Shown, fenced, messages, response_format, shown
-from retrieval.presets.contextpack.verdicts import read_answer
+
+#: Tokens of one result in an answer: its fields, and 25 words of evidence.
+_RESULT_TOKENS: Final = 80
+#: Tokens of the JSON around the results.
+_AROUND_TOKENS: Final = 16
+#: Unused share of a context window, since the model's tokenizer may count more tokens than ours.
+_SLACK: Final = 0.15
+
+
+def batches(sizes: Sequence[int], window: Window, *, around: int) -> tuple[tuple[int, ...], ...]:
+    """Return the fewest runs of candidates that fit, as indexes in order; candidates that fit no prompt are left out.
+
+    `sizes` are the candidates' tokens, `around` those of the rest of a prompt.
+    """
+    room = int((window.context_tokens - window.answer_tokens) * (1 - _SLACK)) - around
+    limit = max(1, (window.answer_tokens - _AROUND_TOKENS) // _RESULT_TOKENS)
+    places = [place for place, size in enumerate(sizes) if size <= room]
+    fitting = [sizes[place] for place in places]
+    minimum = list(_filled(fitting, room, limit))
+    # Balanced by count where only the answer length split them, since they run in parallel.
+    even = -(-len(fitting) // max(1, len(minimum)))
+    balanced = list(_filled(fitting, room, min(limit, even)))
+    runs = balanced if len(balanced) == len(minimum) else minimum
+    return tuple(tuple(places[it] for it in run) for run in runs)
+
+
+def _filled(sizes: Sequence[int], room: int, limit: int) -> Iterator[range]:
+    start = used = 0
+    for place, size in enumerate(sizes):
+        if place > start and (used + size > room or place - start == limit):
+            yield range(start, place)
+            start, used = place, 0
+        used += size
+    if sizes:
+        yield range(start, len(sizes))
+
 
 logger = logging.getLogger(__name__)
 
@@ -96,7 +138,14 @@ class Judging:
             async with room:
                 return await self._run(run, candidates, ends)
 
-        runs = await asyncio.to_thread(self._runs, candidates)
+        texts = (
+            "\n".join(message["content"] for message in messages(self.question, (), fence="0" * 16)),
+            *(fenced(number, it) for number, it in enumerate(candidates, start=1)),
+        )
+        around, *sizes = await asyncio.to_thread(self.provider.count, texts)
+        runs = batches(sizes, self.provider.window, around=around)
+        if not runs:
+            raise JudgingError(f"{self.provider.name} can read no candidate: its context window is too small.")
         answers = await asyncio.gather(*(one(run) for run in runs))
         by_chunk = {chunk_id: relevance for it in answers for chunk_id, relevance in it.found.items()}
         if not by_chunk:
@@ -110,24 +159,19 @@ class Judging:
         prompts, known = sum(it.prompts for it in answers), sum(it.is_known for it in answers)
         return Judged(self.provider.name, by_chunk, prompts=prompts, known=known, spent=spent)
 
-    def _runs(self, candidates: Sequence[Shown]) -> tuple[Places, ...]:
-        around, *sizes = self.provider.count(
-            [
-                "\n".join(message["content"] for message in messages(self.question, (), fence="0" * 16)),
-                *(fenced(number, it) for number, it in enumerate(candidates, start=1)),
-            ]
-        )
-        runs = batches(sizes, self.provider.window, around=around)
-        if not runs:
-            raise JudgingError(f"{self.provider.name} can read no candidate: its context window is too small.")
-        return runs
-
     async def _run(self, run: Places, candidates: Sequence[Shown], ends: float) -> _Answers:
         """Return the scores of the candidates of one prompt.
 
         A refused or unreadable prompt is split in halves, so that one problematic document costs only its own score.
         """
-        key = self._key(run)
+        service = self.provider.client.service
+        question = hashlib.sha256(self.question.encode()).digest()
+        hits = [self.hits[place] for place in run]
+        chunks = tuple((hit.chunk_id, hit.chunk.content_hash, hit.chunk.title, hit.chunk.heading_path) for hit in hits)
+        shown_as = hashlib.sha256(repr(chunks).encode()).digest()
+        model = (self.provider.id, service.base_url, service.model)
+        # Without any text.
+        key = (self.owner, model, PROMPT_VERSION, self.config.characters, question, shown_as)
         if (known := self.kept.get(key)) is not None:
             return _Answers(dict(known), is_known=True)
         answers, parts, attempts = _Answers(), deque([run]), self.config.attempts
@@ -150,8 +194,11 @@ class Judging:
         left = part
         failed: AnswerError | None = AnswerGarbageError()
         for attempt in range(attempts):
-            if attempt and not await _waited(attempt, ends):
-                break
+            if attempt:
+                wait = _FIRST_WAIT_SECONDS * 2 ** (attempt - 1) * _RANDOM.uniform(0.5, 1.5)
+                if asyncio.get_running_loop().time() + wait >= ends:
+                    break
+                await asyncio.sleep(wait)
             try:
                 await self._asked(left, candidates, answers, ends)
             except AnswerError as error:
@@ -175,9 +222,14 @@ class Judging:
         if seconds <= 0:
             raise self._too_late()
         answers.prompts += 1
+
+        async def record_usage(usage: TokenUsage, took_seconds: float) -> None:
+            self.took.append(usage)
+            await self.provider.record_usage(usage, took_seconds)
+
         try:
             text = await generate_text(
-                replace(self.provider, record_usage=_noting(self.provider.record_usage, self.took)),
+                replace(self.provider, record_usage=record_usage),
                 messages(self.question, [candidates[place] for place in places]),
                 seconds=seconds,
                 max_length=_MAX_AROUND_LENGTH + len(places) * _MAX_RESULT_LENGTH,
@@ -196,35 +248,8 @@ class Judging:
     def _too_late(self) -> JudgingTimeoutError:
         return JudgingTimeoutError(f"{self.provider.name} did not score the candidates in time.")
 
-    def _key(self, run: Places) -> Hashable:
-        """Return the cache key of a prompt's scores, without any text."""
-        service = self.provider.client.service
-        question = hashlib.sha256(self.question.encode()).digest()
-        hits = [self.hits[place] for place in run]
-        chunks = tuple((hit.chunk_id, hit.chunk.content_hash, hit.chunk.title, hit.chunk.heading_path) for hit in hits)
-        shown_as = hashlib.sha256(repr(chunks).encode()).digest()
-        model = (self.provider.id, service.base_url, service.model)
-        return (self.owner, model, PROMPT_VERSION, self.config.characters, question, shown_as)
-
 
 @lru_cache(maxsize=64)
 def _breaker(name: str, base_url: str, model: str) -> CircuitBreaker:  # noqa: ARG001 -- they name the service
     text = f"{name} timed out several times in a row and is paused."
     return CircuitBreaker(refusal=lambda: JudgingError(text))
-
-
-async def _waited(attempt: int, ends: float) -> bool:
-    """Wait before a further attempt with exponential backoff; return whether there is time for one."""
-    wait = _FIRST_WAIT_SECONDS * 2 ** (attempt - 1) * _RANDOM.uniform(0.5, 1.5)
-    if asyncio.get_running_loop().time() + wait >= ends:
-        return False
-    await asyncio.sleep(wait)
-    return True
-
-
-def _noting(record: RecordUsage, took: list[TokenUsage]) -> RecordUsage:
-    async def noted(usage: TokenUsage, seconds: float) -> None:
-        took.append(usage)
-        await record(usage, seconds)
-
-    return noted

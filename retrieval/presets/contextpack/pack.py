@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from retrieval.engine.state import SearchState
-from retrieval.engine.types import PRIMARY, ChunkFacts, ChunkId, Passage
+from retrieval.engine.types import PRIMARY, ChunkFacts, ChunkId
 from retrieval.index.types import Relation
 from retrieval.presets.contextpack.citations import citations
 from retrieval.presets.contextpack.judge import RubricScores
@@ -87,7 +87,18 @@ class ContextPack:
 def context_pack_of(state: SearchState, *, top: int, budget_tokens: int) -> ContextPack:
     """Return the pack of a finished search with at most `top` primary hits."""
     lines = citations(tuple(it.hit for it in state.passages))
-    selected = tuple(map(_selected, state.passages, lines))
+    selected = tuple(
+        SelectedChunk(
+            number=it.number,
+            chunk_id=it.hit.chunk_id,
+            role=it.role,
+            facts=it.hit.chunk,
+            token_count=it.token_count,
+            score=it.score,
+            citation=line,
+        )
+        for it, line in zip(state.passages, lines, strict=True)
+    )
     hits = state.hits if state.access_checked else ()
     # The ranking that the scoring stage was given; none where the time was up before it.
     stages = [span.stage for span in state.trace]
@@ -116,32 +127,14 @@ def context_pack_of(state: SearchState, *, top: int, budget_tokens: int) -> Cont
             expansion=expansion,
             degraded=state.degraded,
         ),
-        context_pack=context_text(state.passages),
-    )
-
-
-def context_text(passages: tuple[Passage, ...]) -> str:
-    """Return the passages as text: each under its header, separated by blank lines."""
-    return BREAK.join(f"{passage.header}\n{passage.hit.chunk.text}" for passage in passages)
-
-
-def _selected(passage: Passage, line: str) -> SelectedChunk:
-    return SelectedChunk(
-        number=passage.number,
-        chunk_id=passage.hit.chunk_id,
-        role=passage.role,
-        facts=passage.hit.chunk,
-        token_count=passage.token_count,
-        score=passage.score,
-        citation=line,
+        context_pack=BREAK.join(f"{it.header}\n{it.hit.chunk.text}" for it in state.passages),
     )
 
 
 def _results(state: SearchState) -> Iterator[RerankResult]:
     judgments = state.part(RubricScores) or RubricScores()
     for hit in judgments.candidates:
-        judged = judgments.relevance.get(hit.chunk_id)
-        if judged is not None:
+        if judged := judgments.relevance.get(hit.chunk_id):
             yield RerankResult(
                 chunk_id=hit.chunk_id,
                 relevance_score=judged.score,

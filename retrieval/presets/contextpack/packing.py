@@ -107,15 +107,15 @@ def packed(
     while total > budget_tokens and len(numbered) > stays:
         dropped.append(numbered.pop())
         total -= dropped[-1].tokens
-    return Packing(tuple(sorted(numbered, key=lambda it: _reading_order(it.item))), tuple(dropped))
 
+    def reading_order(it: Numbered) -> tuple[int, int, int, ChunkId]:
+        # Each primary hit with its parents right after it, then all siblings, then all cross-page neighbours.
+        rank = 0 if it.item.role == PRIMARY else _RANKS[Relation(it.item.role)]
+        if rank <= _RANKS[Relation.PARENT]:
+            return (0, it.item.place, rank, it.item.chunk_id)
+        return (rank, it.item.place, 0, it.item.chunk_id)
 
-def _reading_order(item: Item) -> tuple[int, int, int, ChunkId]:
-    """Sort key: each primary hit with its parents right after it, then all siblings, then all cross-page neighbours."""
-    rank = 0 if item.role == PRIMARY else _RANKS[Relation(item.role)]
-    if rank <= _RANKS[Relation.PARENT]:
-        return (0, item.place, rank, item.chunk_id)
-    return (rank, item.place, 0, item.chunk_id)
+    return Packing(tuple(sorted(numbered, key=reading_order)), tuple(dropped))
 
 
 def counted(found: Sequence[Item]) -> Mapping[str, int]:

@@ -2,8 +2,7 @@
 
 from retrieval.engine.state import SearchState
 from retrieval.presets.consolidated.config import ConsolidatedConfig
-from retrieval.presets.consolidated.evidence.depth import adaptive_top_k, over_fetched
-from retrieval.presets.consolidated.evidence.grades import relaxed_top_k
+from retrieval.presets.consolidated.evidence.depth import adaptive_top_k, over_fetched, relaxed_top_k
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.presets.consolidated.evidence.sections import Section
 from retrieval.presets.preset import PresetConfig

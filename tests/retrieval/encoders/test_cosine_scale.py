@@ -12,8 +12,7 @@ from retrieval.encoders.cosine_scale import NOISE, UNSCALED, CosineScale, Cosine
 from retrieval.encoders.onnx_encoder import load_encoder
 from retrieval.errors import EncoderError
 from retrieval.presets.consolidated.evidence.cascade import CascadeConfig, QualityGate
-from retrieval.presets.consolidated.evidence.density import TightenHint, tighten
-from retrieval.presets.consolidated.evidence.floors import above_score_floor
+from retrieval.presets.consolidated.evidence.density import TightenHint, above_score_floor, tighten
 from retrieval.testing import HashEncoder
 from tests.retrieval.presets.consolidated.evidence.conftest import numbers, type_of, typed
 

@@ -67,11 +67,6 @@ def tiers_for(*, has_documents: bool, has_structure: bool) -> tuple[Tier, ...]:
     return tuple(tier for tier in Tier if tier not in left_out)
 
 
-def is_expected(tier: Tier, *, has_documents: bool) -> bool:
-    """Return whether a tier is ordinary and no problem: a sweep without a document filter."""
-    return tier is Tier.COMPARTMENT and not has_documents
-
-
 def backoff_seconds(attempt: int, *, draw: float, config: CascadeConfig) -> float:
     """Return the wait after a failed attempt, from 1: exponential backoff up to a maximum, with jitter.
 
@@ -221,7 +216,8 @@ class Cascade:
             found=len(found),
             passed=len(passing),
             is_accepted=len(passing) >= minimum,
-            is_expected=is_expected(tier, has_documents=self.has_documents),
+            # A sweep without a document filter is ordinary.
+            is_expected=tier is Tier.COMPARTMENT and not self.has_documents,
             seconds=self.world.clock() - started,
             waited_seconds=waited,
             error=error,

@@ -10,8 +10,7 @@ from retrieval.engine.state import Span
 from retrieval.engine.types import Ranking
 from retrieval.presets.consolidated.evidence.cascade import EXHAUSTED, TIER_RESULT
 from retrieval.presets.consolidated.evidence.recovery import SOURCE_RESULT, Diagnosis, is_recovered
-from retrieval.presets.consolidated.evidence.section_set import SectionSet
-from retrieval.presets.consolidated.evidence.sections import Section
+from retrieval.presets.consolidated.evidence.sections import Section, SectionSet
 
 #: The stage that recovers missing source types.
 _STAGE_B: Final = "sources"
@@ -54,22 +53,19 @@ def cells_of(section: Section, section_set: SectionSet, hits: Ranking, known: Co
     """
     found = Counter(section_set.canonical(hit.chunk.source_type) for hit in hits)
     recovered = Counter(section_set.canonical(hit.chunk.source_type) for hit in hits if is_recovered(hit))
+
+    def presence(name: str) -> Presence:
+        if name not in section.required:
+            return Presence.OPTIONAL if found[name] else Presence.NONE
+        if not found[name]:
+            return Presence.MISSING if name in known else Presence.NOT_LOOKED_FOR
+        # The quantity floor applies to the pool; the final hits cannot exceed the section's limit.
+        if found[name] < min(section.quantity_floor(name), section.keep):
+            return Presence.THIN
+        return Presence.RECOVERED if recovered[name] else Presence.FOUND
+
     names = dict.fromkeys((*section_set.precedence, *sorted(found)))
-    return {
-        name: Cell(_presence(name, section, found[name], recovered[name], known), found[name], recovered[name])
-        for name in names
-    }
-
-
-def _presence(name: str, section: Section, found: int, recovered: int, known: Collection[str]) -> Presence:
-    if name not in section.required:
-        return Presence.OPTIONAL if found else Presence.NONE
-    if not found:
-        return Presence.MISSING if name in known else Presence.NOT_LOOKED_FOR
-    # The quantity floor applies to the pool; the final hits cannot exceed the section's limit.
-    if found < min(section.quantity_floor(name), section.keep):
-        return Presence.THIN
-    return Presence.RECOVERED if recovered else Presence.FOUND
+    return {name: Cell(presence(name), found[name], recovered[name]) for name in names}
 
 
 def looked_for(section: Section, trace: Iterable[Span], events: Iterable[Mapping[str, object]]) -> frozenset[str]:

@@ -13,28 +13,14 @@ from retrieval.engine.state import Note, SearchState
 from retrieval.errors import SearchTimeoutError
 
 
-@dataclass(frozen=True, slots=True)
-class EarlyEnd:
-    """The stage before which a run ended, and why."""
-
-    #: The stage that did not run.
-    stage: str
-    #: "deadline_exceeded_before_recovery" or "soft_cancelled_before_recovery".
-    code: str
-
-    @property
-    def note(self) -> Note:
-        """The note in the trace."""
-        reason = "The deadline was exceeded" if self.code.startswith("deadline") else "The deadline was almost reached"
-        return Note(self.code, f"{reason} before {self.stage}.", degraded=True)
-
-
-def early_end(stage: str, deadline: Deadline) -> EarlyEnd | None:
+def early_end(stage: str, deadline: Deadline) -> Note | None:
     """Return why a run has to end before a stage; None if the stage may run."""
     if deadline.is_over:
-        return EarlyEnd(stage, f"deadline_exceeded_before_{stage}")
+        text = f"The deadline was exceeded before {stage}."
+        return Note(f"deadline_exceeded_before_{stage}", text, degraded=True)
     if deadline.is_soft:
-        return EarlyEnd(stage, f"soft_cancelled_before_{stage}")
+        text = f"The deadline was almost reached before {stage}."
+        return Note(f"soft_cancelled_before_{stage}", text, degraded=True)
     return None
 
 
@@ -88,7 +74,7 @@ class PhasedPipeline(Pipeline):
             # However little time is left, a closing phase packs what may be shown.
             closes = phase.is_closing and (state.access_checked or not state.deadline.is_over)
             if end is not None and not closes:
-                state, ended = marked(state, end.stage, end.note.code, end.note.text), True
+                state, ended = marked(state, phase.name, end.code, end.text), True
                 continue
             if state.deadline.is_over and not ended:
                 state = late(state, phase.name)

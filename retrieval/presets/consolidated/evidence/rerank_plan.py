@@ -1,14 +1,19 @@
-"""Planning cross-encoder calls: whether and in which batches, and merging the scores."""
+"""Cross-encoder calls: whether and in which concurrent batches, within the remaining time, and merging the scores."""
 
 import math
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from threading import Lock
-from typing import ClassVar
+from typing import ClassVar, Final
 
+from corecube.scope import AccessScope
+from retrieval.encoders.reranker import Reranker, scores_of
+from retrieval.engine.deadline import Deadline
 from retrieval.engine.tunables import Tunables, tunable
-from retrieval.engine.types import Hit, Ranking, ScoreType
+from retrieval.engine.types import Ranking, ScoreType
+from retrieval.errors import RerankError, RerankTimeoutError
 from retrieval.ranking.fusion import best_first, min_max
 
 
@@ -131,17 +136,13 @@ def reranked(
         shares = [(len(hits) - place) / len(hits) for place in places]
         added = [blend_weight * share for share in min_max(raw)]
         parts = [{"pooled": share, "rerank": more} for share, more in zip(shares, added, strict=True)]
-    scored = [
-        _scored(hits[place], score, score_type, part) for place, score, part in zip(places, raw, parts, strict=True)
-    ]
+    scored = []
+    for hit, score, part in zip((hits[place] for place in places), raw, parts, strict=True):
+        found = hit.scored(math.fsum(part.values()), score_type, part)
+        signals = {**hit.signals, "pooled": hit.score, "rerank": score}
+        scored.append(replace(found, signals=signals, provider=Provider.CROSS_ENCODER))
     unscored = (replace(hit, provider=Provider.NONE) for place, hit in enumerate(hits) if place not in scores)
     return (*sorted(scored, key=best_first), *unscored)
-
-
-def _scored(hit: Hit, raw: float, score_type: ScoreType, parts: Mapping[str, float]) -> Hit:
-    found = hit.scored(math.fsum(parts.values()), score_type, parts)
-    signals = {**hit.signals, "pooled": hit.score, "rerank": raw}
-    return replace(found, signals=signals, provider=Provider.CROSS_ENCODER)
 
 
 @dataclass
@@ -178,3 +179,55 @@ class ChunkTime:
     def _move(self, towards: float, share: float) -> None:
         with self._lock:
             self._ms += share * (towards - self._ms)
+
+
+#: Concurrent batches of one search.
+MAX_AT_ONCE: Final = 4
+#: Half-open index range of a batch in the pool.
+Batch = tuple[int, int]
+Outcome = Sequence[float] | Exception
+
+
+@dataclass(frozen=True, slots=True)
+class RerankCall:
+    """A call of a cross-encoder."""
+
+    reranker: Reranker
+    query: str
+    scope: AccessScope
+    deadline: Deadline
+
+    def outcomes(self, hits: Ranking, batches: Sequence[Batch], executor: Executor) -> list[tuple[Batch, Outcome]]:
+        """Return each batch with its scores or its RerankError.
+
+        The wait hardly exceeds the time limit even if the cross-encoder does, unless the executor runs in the caller's
+        thread.
+        """
+        lanes = [batches[lane::MAX_AT_ONCE] for lane in range(min(MAX_AT_ONCE, len(batches)))]
+
+        def score(start: int, end: int) -> Outcome:
+            seconds = self.deadline.leg_seconds
+            try:
+                return scores_of(self.reranker, self.query, hits[start:end], scope=self.scope, timeout_seconds=seconds)
+            except RerankError as error:
+                return error
+
+        def run(lane: Sequence[Batch]) -> list[Outcome]:
+            return [score(start, end) for start, end in lane]
+
+        futures = [executor.submit(run, lane) for lane in lanes]
+        found: dict[Batch, Outcome] = {}
+        for lane, future in zip(lanes, futures, strict=True):
+            found |= zip(lane, self._outcomes(future, lane), strict=True)
+        return [(batch, found[batch]) for batch in batches]
+
+    def _outcomes(self, future: Future[list[Outcome]], lane: Sequence[Batch]) -> list[Outcome]:
+        # Slightly longer than the time limit, for an answer at the last moment.
+        patience = (self.deadline.leg_seconds + self.deadline.remaining_seconds) / 2
+        try:
+            return future.result(timeout=patience)
+        except TimeoutError:
+            future.cancel()
+            return [RerankTimeoutError() for _ in lane]
+        except RerankError as error:
+            return [error for _ in lane]

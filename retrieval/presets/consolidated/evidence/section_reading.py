@@ -9,8 +9,17 @@ from typing import Any, Final
 
 from corecube.errors import ConfigError
 from retrieval.errors import TunablesError
-from retrieval.presets.consolidated.evidence.section_set import Defaults, SectionSet, SourceType
-from retrieval.presets.consolidated.evidence.sections import FIELDS, NUMBERS, TEXTS, TYPE_FLOORS, TYPE_LISTS, Section
+from retrieval.presets.consolidated.evidence.sections import (
+    FIELDS,
+    NUMBERS,
+    TEXTS,
+    TYPE_FLOORS,
+    TYPE_LISTS,
+    Defaults,
+    Section,
+    SectionSet,
+    SourceType,
+)
 
 SHIPPED: Final = ("property_memo", "report")
 _MAX_SECTIONS: Final = 100
@@ -49,33 +58,28 @@ class _Reading:
     def section_set(self, written: object) -> SectionSet | None:
         """Return the set; None with problems."""
         table = self._table("section_set", written, {"name", "title", "source_types", "defaults", "sections"})
-        defaults = self._defaults(table.get("defaults", {}))
-        source_types = self._source_types(table.get("source_types"))
+        own = self._table("defaults", table.get("defaults", {}), {*NUMBERS, "never_recovered"})
+        defaults = Defaults(
+            numbers={name: self._number(f"defaults.{name}", name, own[name]) for name in NUMBERS if name in own},
+            never_recovered=self._names("defaults.never_recovered", own.get("never_recovered", [])),
+        )
+        source_types = []
+        for place, row in enumerate(self._list("source_types", table.get("source_types")), start=1):
+            where = f"source_types.{place}"
+            it = self._table(where, row, {"name", "also"})
+            type_name = self._text(f"{where}.name", it.get("name"))
+            source_types.append(SourceType(type_name, self._names(f"{where}.also", it.get("also", []))))
         sections = self._sections(table.get("sections"), defaults)
         name, title = self._text("name", table.get("name")), self._text("title", table.get("title"))
         if self.problems:
             return None
         try:
-            return SectionSet(name=name, title=title, source_types=source_types, sections=sections, defaults=defaults)
+            return SectionSet(
+                name=name, title=title, source_types=tuple(source_types), sections=sections, defaults=defaults
+            )
         except ConfigError as error:
-            self.problems["section_set"] = _problem(error)
+            self.problems["section_set"] = f"does not fit: {str(error).rstrip('.')}"
             return None
-
-    def _defaults(self, written: object) -> Defaults:
-        table = self._table("defaults", written, {*NUMBERS, "never_recovered"})
-        numbers = {name: self._number(f"defaults.{name}", name, table[name]) for name in NUMBERS if name in table}
-        return Defaults(
-            numbers=numbers, never_recovered=self._names("defaults.never_recovered", table.get("never_recovered", []))
-        )
-
-    def _source_types(self, written: object) -> tuple[SourceType, ...]:
-        found = []
-        for place, row in enumerate(self._list("source_types", written), start=1):
-            where = f"source_types.{place}"
-            table = self._table(where, row, {"name", "also"})
-            name = self._text(f"{where}.name", table.get("name"))
-            found.append(SourceType(name, self._names(f"{where}.also", table.get("also", []))))
-        return tuple(found)
 
     def _sections(self, written: object, defaults: Defaults) -> tuple[Section, ...]:
         rows = self._list("sections", written)
@@ -90,7 +94,16 @@ class _Reading:
         where = name if isinstance(name, str) and name.isidentifier() else f"sections.{place}"
         before = len(self.problems)
         table = self._table(where, written, set(FIELDS))
-        values: dict[str, Any] = {**defaults.values, **self._values(where, table)}
+        read = {
+            **dict.fromkeys(TEXTS, self._text),
+            **dict.fromkeys(TYPE_LISTS, self._names),
+            **dict.fromkeys(TYPE_FLOORS, self._floors),
+        }
+        values: dict[str, Any] = {
+            **defaults.values,
+            **{name: read_one(f"{where}.{name}", table[name]) for name, read_one in read.items() if name in table},
+            **{name: self._number(f"{where}.{name}", name, table[name]) for name in NUMBERS if name in table},
+        }
         for needed in ("name", "title", "template"):
             if needed not in values:
                 self.problems[f"{where}.{needed}"] = "is missing"
@@ -99,19 +112,8 @@ class _Reading:
         try:
             return Section(**values)
         except ConfigError as error:
-            self.problems[where] = _problem(error)
+            self.problems[where] = f"does not fit: {str(error).rstrip('.')}"
             return None
-
-    def _values(self, where: str, table: Mapping[str, object]) -> dict[str, object]:
-        read = {
-            **dict.fromkeys(TEXTS, self._text),
-            **dict.fromkeys(TYPE_LISTS, self._names),
-            **dict.fromkeys(TYPE_FLOORS, self._floors),
-        }
-        values: dict[str, object] = {
-            name: read_one(f"{where}.{name}", table[name]) for name, read_one in read.items() if name in table
-        }
-        return values | {name: self._number(f"{where}.{name}", name, table[name]) for name in NUMBERS if name in table}
 
     def _table(self, where: str, written: object, known: set[str]) -> Mapping[str, object]:
         if not isinstance(written, Mapping):
@@ -154,7 +156,3 @@ class _Reading:
             else:
                 found[str(name)] = count
         return found
-
-
-def _problem(error: ConfigError) -> str:
-    return f"does not fit: {str(error).rstrip('.')}"

@@ -7,11 +7,9 @@ from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import Hit
 from retrieval.index.types import RoutedRange
 from retrieval.presets.consolidated.evidence.density import TightenHint, TightenSkip
-from retrieval.presets.consolidated.evidence.depth import Health
-from retrieval.presets.consolidated.evidence.grades import Grade
+from retrieval.presets.consolidated.evidence.depth import Grade, Health
 from retrieval.presets.consolidated.evidence.recovery import Diagnoses
-from retrieval.presets.consolidated.evidence.section_set import SectionSet
-from retrieval.presets.consolidated.evidence.sections import Section
+from retrieval.presets.consolidated.evidence.sections import Section, SectionSet
 
 PLAIN: Final = "question"
 #: The hint of a pool without floors, such as a recovered one.

@@ -71,7 +71,7 @@ class RetryChunks(BaseStage):
         if section is None or not state.scope.connection_ids:
             return state
         if self._is_sparse(state) and state.filter != section.request_filter:
-            state = self._without_own_filters(state, section.request_filter)
+            state = self._unfiltered(state, section.request_filter)
         if state.hits and self._is_sparse(state) and state.filter.documents:
             state = self._beyond_documents(state)
         return state
@@ -79,18 +79,17 @@ class RetryChunks(BaseStage):
     def _is_sparse(self, state: SearchState) -> bool:
         return len(state.hits) < self.config.below
 
-    def _without_own_filters(self, state: SearchState, requested: RequestFilter) -> SearchState:
+    def _unfiltered(self, state: SearchState, requested: RequestFilter) -> SearchState:
         try:
             again = self._again(state, requested)
         except SearchTimeoutError:
             text = "The retry without the section's filters timed out; the first pool is used."
             return _noted(state, state, Note("chunk_retry_timeout", text, degraded=True), found=0)
         before, after = len(state.hits), len(again.hits)
+        text = f"Only {before} chunks were found, and no more without the section's filters."
         if after > before:
             text = f"Only {before} chunks were found; {after} without the section's filters."
-            return _noted(state, again, Note("chunk_retry", text), found=after)
-        text = f"Only {before} chunks were found, and no more without the section's filters."
-        return _noted(state, state, Note("chunk_retry", text), found=after)
+        return _noted(state, again if after > before else state, Note("chunk_retry", text), found=after)
 
     def _beyond_documents(self, state: SearchState) -> SearchState:
         """Return the state with hits of the same search from other documents than the requested ones."""

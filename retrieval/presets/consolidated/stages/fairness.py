@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import SearchState
-from retrieval.presets.consolidated.evidence.fairness import MERIT, FairnessConfig, fair_order
+from retrieval.presets.consolidated.evidence.order import MERIT, FairnessConfig, fair_order
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 
 

@@ -7,9 +7,13 @@ from retrieval.encoders.cosine_scale import UNSCALED, CosineScale
 from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import DropReason, Note, SearchState
 from retrieval.engine.types import Ranking
-from retrieval.presets.consolidated.evidence.density import DensityConfig, tighten_hint
-from retrieval.presets.consolidated.evidence.floors import above_quality_floor, above_score_floor
-from retrieval.presets.consolidated.evidence.grades import GradeConfig, grade_of, relaxed_floor
+from retrieval.presets.consolidated.evidence.density import (
+    DensityConfig,
+    above_quality_floor,
+    above_score_floor,
+    tighten_hint,
+)
+from retrieval.presets.consolidated.evidence.depth import GradeConfig, grade_of, relaxed_floor
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuard
 from retrieval.presets.consolidated.evidence.section_state import UNDECIDED, SectionState
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import DropReason, SearchState, drops_beyond
 from retrieval.engine.tunables import Tunables, tunable
-from retrieval.presets.consolidated.evidence.fusion import ranking_weights, weighted_rank_fusion
+from retrieval.presets.consolidated.evidence.scoring import ranking_weights, weighted_rank_fusion
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.stages.fuse import Fuse, FusionConfig
 

@@ -9,10 +9,10 @@ from retrieval.encoders.reranker import MIN_FAILURE_SECONDS, Reranker
 from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import Note, SearchState
 from retrieval.errors import RerankBreakerOpenError, RerankError, RerankTimeoutError
-from retrieval.presets.consolidated.evidence.rerank_calls import RerankCall
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankFigures, RerankGuard
 from retrieval.presets.consolidated.evidence.rerank_plan import (
     Provider,
+    RerankCall,
     RerankPlan,
     RerankPlanConfig,
     RerankSkip,
@@ -20,7 +20,7 @@ from retrieval.presets.consolidated.evidence.rerank_plan import (
     plan_rerank,
     reranked,
 )
-from retrieval.presets.consolidated.evidence.semantic_bm25 import SemanticBm25Config, lexical_signal, semantic_bm25
+from retrieval.presets.consolidated.evidence.scoring import SemanticBm25Config, lexical_signal, semantic_bm25
 from retrieval.stages.rerank import Rerank
 
 _FALLBACK: Final = "SemanticBM25 scored the pool."
@@ -37,13 +37,6 @@ class CrossEncoding:
     reranker: Reranker
     guard: RerankGuard
     executor: Executor
-
-
-@dataclass(frozen=True, slots=True)
-class _Scored:
-    scores: Mapping[int, float]
-    failed_batches: int
-    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,34 +78,29 @@ class RerankSection(BaseStage):
         if plan.skip is not None:
             return self._without(self.cross, state, plan, plan.skip)
         try:
-            scored = _scores_of(self.cross, state, plan)
+            scores, failed_batches, seconds = _scores_of(self.cross, state, plan)
         except RerankBreakerOpenError as error:
             return self._without(self.cross, state, plan, RerankSkip.CIRCUIT_BREAKER, error)
         except RerankError as error:
             return self._without(self.cross, state, plan, RerankSkip.API_ERROR, error)
-        return self._by_cross_encoder(self.cross, state, plan, scored)
-
-    def _by_cross_encoder(
-        self, cross: CrossEncoding, state: SearchState, plan: RerankPlan, scored: _Scored
-    ) -> SearchState:
-        reranker = cross.reranker
-        hits = reranked(state.hits, scored.scores, reranker.score_type, blend_weight=reranker.blend_weight)
+        reranker = self.cross.reranker
+        hits = reranked(state.hits, scores, reranker.score_type, blend_weight=reranker.blend_weight)
         self.figures.scored(Provider.CROSS_ENCODER)
-        notes = [Note("reranked", f"{reranker.name} scored {len(scored.scores)} of {len(hits)} hits.")]
-        if scored.failed_batches:
-            text = f"{scored.failed_batches} of {len(plan.batches)} batches failed; their hits rank last."
+        notes = [Note("reranked", f"{reranker.name} scored {len(scores)} of {len(hits)} hits.")]
+        if failed_batches:
+            text = f"{failed_batches} of {len(plan.batches)} batches failed; their hits rank last."
             notes.append(Note("rerank_partial", text, degraded=True))
         event = {
             "event": "reranked",
             "provider": str(Provider.CROSS_ENCODER),
             "reranker": reranker.name,
             "chunks": len(hits),
-            "scored": len(scored.scores),
+            "scored": len(scores),
             "batches": len(plan.batches),
-            "failed_batches": scored.failed_batches,
-            "ms": round(1000 * scored.seconds, 1),
-            "chunk_ms": round(cross.guard.chunk_time.ms, 2),
-            "breaker": str(cross.guard.breaker.state),
+            "failed_batches": failed_batches,
+            "ms": round(1000 * seconds, 1),
+            "chunk_ms": round(guard.chunk_time.ms, 2),
+            "breaker": str(guard.breaker.state),
         }
         return replace(state, hits=hits, notes=(*state.notes, *notes), events=(*state.events, event))
 
@@ -159,9 +147,10 @@ class RerankSection(BaseStage):
         return replace(state, hits=hits, notes=(*state.notes, note), events=(*state.events, event))
 
 
-def _scores_of(cross: CrossEncoding, state: SearchState, plan: RerankPlan) -> _Scored:
-    """Return the scores of the batches that succeeded; raise RerankError if none did.
+def _scores_of(cross: CrossEncoding, state: SearchState, plan: RerankPlan) -> tuple[Mapping[int, float], int, float]:
+    """Return the scores of the batches that succeeded, the number of failed ones and the seconds.
 
+    Raises RerankError if none succeeded.
     Informs the breaker, and updates the measured time per chunk.
     """
     deadline = state.deadline
@@ -169,17 +158,17 @@ def _scores_of(cross: CrossEncoding, state: SearchState, plan: RerankPlan) -> _S
     query = state.query.plain_text or state.query.retrieval_text
     call = RerankCall(cross.reranker, query, state.scope, deadline)
 
-    def work() -> _Scored:
+    def work() -> tuple[Mapping[int, float], int, float]:
         outcomes = call.outcomes(state.hits, plan.batches, cross.executor)
         scores = merged_scores(outcomes)
-        return _Scored(scores, sum(isinstance(it, Exception) for _, it in outcomes), deadline.clock() - started)
+        return scores, sum(isinstance(it, Exception) for _, it in outcomes), deadline.clock() - started
 
     # A request that shortens its deadline must not open the breaker for everybody.
     excused = (RerankBreakerOpenError, *((RerankTimeoutError,) if granted < MIN_FAILURE_SECONDS else ()))
     try:
-        scored = cross.guard.breaker.call(work, excused=excused)
+        scores, failed_batches, seconds = cross.guard.breaker.call(work, excused=excused)
     except RerankTimeoutError:
         cross.guard.chunk_time.timed_out(len(state.hits), deadline.clock() - started)
         raise
-    cross.guard.chunk_time.measured(len(scored.scores), scored.seconds)
-    return scored
+    cross.guard.chunk_time.measured(len(scores), seconds)
+    return scores, failed_batches, seconds

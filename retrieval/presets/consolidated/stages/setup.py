@@ -18,9 +18,8 @@ from retrieval.presets.consolidated.evidence.depth import (
     over_fetched,
 )
 from retrieval.presets.consolidated.evidence.section_reading import shipped
-from retrieval.presets.consolidated.evidence.section_set import SectionSet
 from retrieval.presets.consolidated.evidence.section_state import PLAIN, SectionAsk, SectionState
-from retrieval.presets.consolidated.evidence.sections import Section
+from retrieval.presets.consolidated.evidence.sections import Section, SectionSet
 
 _TYPES_OF: Final = "report"
 #: Share of the remaining time that each count may take; the search works without them.
@@ -84,7 +83,18 @@ class SetUpSection(BaseStage):
             counts, health = ScopeCounts(self.depth.some_documents), Health.GOOD
             text = "Counting the scope timed out; a medium number of documents is assumed."
             notes = (Note("setup_timeout", text, degraded=True),)
-        section = self._settled(ask, requested, counts, health)
+        policy, documents = ask.section, counts.documents
+        top_k = adaptive_top_k(policy.complexity, cap=policy.cap, documents=documents, config=self.depth, health=health)
+        section = SectionState(
+            ask=ask,
+            request_filter=requested,
+            documents=documents,
+            chunks=counts.chunks.total(),
+            health=health,
+            top_k=top_k,
+            fetched=over_fetched(top_k, cap=policy.cap, config=self.depth),
+            score_floor=policy.score_floor,
+        )
         return replace(
             state,
             parts=state.parts_with(section),
@@ -108,23 +118,13 @@ class SetUpSection(BaseStage):
         failing = failing_compartments(
             scope, now=state.now, timeout_seconds=_COUNTING_SHARE * state.deadline.leg_seconds
         )
-        return counts, scope_health(counts, failing, depth)
-
-    def _settled(self, ask: SectionAsk, requested: RequestFilter, counts: ScopeCounts, health: Health) -> SectionState:
-        section, depth = ask.section, self.depth
-        top_k = adaptive_top_k(
-            section.complexity, cap=section.cap, documents=counts.documents, config=depth, health=health
-        )
-        return SectionState(
-            ask=ask,
-            request_filter=requested,
-            documents=counts.documents,
-            chunks=counts.chunks.total(),
-            health=health,
-            top_k=top_k,
-            fetched=over_fetched(top_k, cap=section.cap, config=depth),
-            score_floor=section.score_floor,
-        )
+        healths = {
+            health_of(chunks, is_failing=name in failing, config=depth) for name, chunks in counts.chunks.items()
+        }
+        # Degraded if any compartment is, sparse if all are.
+        if Health.DEGRADED in healths:
+            return counts, Health.DEGRADED
+        return counts, Health.SPARSE if healths == {Health.SPARSE} else Health.GOOD
 
     def _note(self, section: SectionState, *, is_admin: bool) -> Note:
         """Return "Asks for 28 chunks (base 28, 5 documents x 1, good x 1, cap 60), reads 42.".
@@ -135,16 +135,13 @@ class SetUpSection(BaseStage):
         policy, depth, documents = section.ask.section, self.depth, section.documents
         limit = depth.some_documents
         shown = f"more than {limit}" if documents > limit else str(documents)
-        parts = (
+        parts = [
             f"base {policy.complexity}",
             f"{shown} documents x {document_factor(documents, depth):g}",
-            *(
-                [f"{section.health} x {health_factor(section.health, depth):g}"]
-                if _shows_health(section, is_admin)
-                else []
-            ),
             f"cap {policy.cap}",
-        )
+        ]
+        if _shows_health(section, is_admin):
+            parts.insert(2, f"{section.health} x {health_factor(section.health, depth):g}")
         return Note("setup", f"Asks for {section.top_k} chunks ({', '.join(parts)}), reads {section.fetched}.")
 
 
@@ -173,14 +170,6 @@ def narrowed_by(section: Section, kept: RequestFilter) -> RequestFilter:
     """
     floor = max(kept.min_quality, section.quality_floor)
     return replace(kept, hint=kept.hint or section.hint, min_quality=floor)
-
-
-def scope_health(counts: ScopeCounts, failing: frozenset[str], config: DepthConfig) -> Health:
-    """Return the health of a scope: degraded if any compartment is, sparse if all are."""
-    healths = {health_of(chunks, is_failing=name in failing, config=config) for name, chunks in counts.chunks.items()}
-    if Health.DEGRADED in healths:
-        return Health.DEGRADED
-    return Health.SPARSE if healths == {Health.SPARSE} else Health.GOOD
 
 
 def _shows_health(section: SectionState, is_admin: bool) -> bool:  # noqa: FBT001

@@ -95,12 +95,21 @@ class RecoverSources(BaseStage):
         compartments = [(name, state.scope.only(ids, reveal=False)) for name, ids in sorted(connections.items())]
         looks = [self._look(missing, limit, name, scope, state, section) for name, scope in compartments]
         results = tuple(result for _, result in looks)
-        found = [hit for hits, _ in looks for hit in hits]
         pooled = {hit.chunk_id for hit in state.hits}
         # Hits with a cosine come first.
-        found = sorted(found, key=lambda hit: ("cosine" not in hit.signals, -hit.score))
-        best = tuple(hit for hit in found if hit.chunk_id not in pooled)[:limit]
-        new, error = self._read(best, state, section)
+        found = sorted(
+            (hit for hits, _ in looks for hit in hits), key=lambda hit: ("cosine" not in hit.signals, -hit.score)
+        )
+        new: Ranking = tuple(hit for hit in found if hit.chunk_id not in pooled)[:limit]
+        error = ""
+        if new:
+            reading = replace(state, hits=new, filter=_searched(state, section), prefetch={})
+            try:
+                for stage in self.completing:
+                    reading = stage(reading)
+                new = mark_beyond_filter(reading.hits, state, section)
+            except CoreCubeError as problem:
+                new, error = (), type(problem).__name__
         hits = merged(state.hits, new)
         return replace(
             state,
@@ -154,17 +163,6 @@ class RecoverSources(BaseStage):
             error=error,
         )
         return hits, result
-
-    def _read(self, found: Ranking, state: SearchState, section: SectionState) -> tuple[Ranking, str]:
-        if not found:
-            return (), ""
-        reading = replace(state, hits=found, filter=_searched(state, section), prefetch={})
-        try:
-            for stage in self.completing:
-                reading = stage(reading)
-        except CoreCubeError as problem:
-            return (), type(problem).__name__
-        return mark_beyond_filter(reading.hits, state, section), ""
 
 
 def _searched(state: SearchState, section: SectionState) -> RequestFilter:

@@ -1,6 +1,5 @@
 """Checking that there is something to search."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -35,26 +34,18 @@ class ValidateScope(BaseStage):
         The filter stays unchanged even if none of its documents exists: the recovery cascade may drop it. Hidden and
         non-existing documents are counted together.
         """
-        return state.noted(*self._notes(state))
-
-    def _notes(self, state: SearchState) -> Iterator[Note]:
+        documents = state.filter.documents
         if not state.scope.connection_ids:
-            yield Note("no_compartment", "Nothing is in scope, so there is nothing to search.")
-            return
+            return state.noted(Note("no_compartment", "Nothing is in scope, so there is nothing to search."))
         if state.vector is None:
-            yield Note("words_alone", "The query has no vector: only text is searched.")
-        if missing := _missing(state):
-            requested = len(state.filter.documents)
-            yield Note("documents_missing", f"{missing} of the {requested} requested documents were not found.")
-
-
-def _missing(state: SearchState) -> int:
-    """Return how many requested documents are not in scope; 0 on a timeout."""
-    documents = state.filter.documents
-    if not documents:
-        return 0
-    try:
-        there = named_documents(documents, scope=state.scope, timeout_seconds=state.deadline.leg_seconds)
-    except SearchTimeoutError:
-        return 0
-    return len(documents) - there
+            state = state.noted(Note("words_alone", "The query has no vector: only text is searched."))
+        if not documents:
+            return state
+        try:
+            found = named_documents(documents, scope=state.scope, timeout_seconds=state.deadline.leg_seconds)
+        except SearchTimeoutError:
+            return state
+        if missing := len(documents) - found:
+            text = f"{missing} of the {len(documents)} requested documents were not found."
+            state = state.noted(Note("documents_missing", text))
+        return state

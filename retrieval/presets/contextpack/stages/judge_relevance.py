@@ -83,8 +83,14 @@ class JudgeRelevance(BaseStage):
         hits = judged_ranking(state.hits, judged.by_chunk, self.blend)
         # Prompts answered from the cache take nothing.
         spent = {"event": RELEVANCE_SPENT, "model": judged.model, "known": judged.known, **asdict(judged.spent)}
-        notes, events = (*state.notes, *_notes(judged, len(seen))), (*state.events, spent)
-        return self._cut(replace(state, hits=hits, notes=notes, events=events), judged.by_chunk)
+        scored = f"{judged.model} scored {len(judged.by_chunk)} of {len(seen)} candidates in {judged.prompts} prompts"
+        known = f", {judged.known} more were cached" if judged.known else ""
+        notes = [Note("relevance_judged", f"{scored}{known}.")]
+        if missing := len(seen) - len(judged.by_chunk):
+            text = f"{judged.model} left {missing} candidates out; they rank before unrelated ones."
+            notes.append(Note("relevance_incomplete", text, degraded=True))
+        state = replace(state, hits=hits, notes=(*state.notes, *notes), events=(*state.events, spent))
+        return self._cut(state, judged.by_chunk)
 
     def _judged(self, hits: Ranking, state: SearchState) -> Judged:
         if self.judge is None:
@@ -119,13 +125,3 @@ class JudgeRelevance(BaseStage):
         drops = drops_beyond(state.hits, window, DropReason.RERANK_CUT)
         parts = state.parts_with(RubricScores(state.hits, dict(relevance)))
         return replace(state, hits=state.hits[:window], parts=parts, drops=(*state.drops, *drops))
-
-
-def _notes(judged: Judged, candidates: int) -> tuple[Note, ...]:
-    scored = f"{judged.model} scored {len(judged.by_chunk)} of {candidates} candidates in {judged.prompts} prompts"
-    known = f", {judged.known} more were cached" if judged.known else ""
-    found = Note("relevance_judged", f"{scored}{known}.")
-    if len(judged.by_chunk) == candidates:
-        return (found,)
-    text = f"{judged.model} left {candidates - len(judged.by_chunk)} candidates out; they rank before unrelated ones."
-    return (found, Note("relevance_incomplete", text, degraded=True))

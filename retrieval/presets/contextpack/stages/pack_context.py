@@ -1,24 +1,18 @@
 """Packing the numbered context of hits and their neighbours."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from corecube.errors import CoreCubeError
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Drop, DropReason, Note, SearchState, drops_beyond
 from retrieval.engine.token_counter import TokenCounter
 from retrieval.engine.tunables import Tunables, tunable
-from retrieval.engine.types import PRIMARY, ChunkId, Passage, Ranking
+from retrieval.engine.types import PRIMARY, ChunkId, Passage
 from retrieval.presets.contextpack.packing import PACK_COUNTED, Packing, items, packed
 from retrieval.presets.contextpack.stages.neighbours import FoundNeighbours
 from retrieval.stages.assemble import beyond_wanted, header
-
-_UNCOUNTED: Final = Note(
-    "pack_counter_failed",
-    "The answering model could not be determined; tokens are counted with the embedding model's tokenizer.",
-    degraded=True,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +69,14 @@ class PackContext(BaseStage):
         """Return the state with its passages in reading order; what does not fit the budget is dropped."""
         wanted = state.hits[: state.top_k]
         primaries = wanted[: self.top]
-        counter, uncounted = self._counter(primaries)
+        counter, notes = self.stand_in, []
+        try:
+            counter = self.answerer_counter(frozenset(hit.chunk.connection_id for hit in primaries)) or counter
+        except CoreCubeError:
+            text = (
+                "The answering model could not be determined; tokens are counted with the embedding model's tokenizer."
+            )
+            notes.append(Note("pack_counter_failed", text, degraded=True))
         around = state.part(FoundNeighbours) or FoundNeighbours()
         found = packed(
             items(primaries, around.neighbours),
@@ -87,25 +88,22 @@ class PackContext(BaseStage):
         passages = tuple(Passage(it.number, it.item.hit, it.header, it.tokens, it.item.role) for it in found.kept)
         detail = "rank {rank}, at most {limit} hits are packed"
         over_cap = drops_beyond(wanted, self.top, DropReason.BUDGET, detail, key="limit")
-        drops = _for_good((*self._drops(found), *over_cap, *beyond_wanted(state)), passages)
-        over_budget: tuple[Note, ...] = ()
+        packed_ids = {passage.hit.chunk_id for passage in passages}
+        drops: dict[ChunkId, Drop] = {}
+        for drop in (*self._drops(found), *over_cap, *beyond_wanted(state)):
+            # A surplus hit can be a neighbour of a better one.
+            if drop.chunk_id not in packed_ids:
+                drops.setdefault(drop.chunk_id, drop)
         if found.tokens > (budget := self.config.budget_tokens):
             text = f"The {len(found.kept)} best hits alone have {found.tokens} tokens; the budget is {budget}."
-            over_budget = (Note("pack_over_budget", text, degraded=True),)
+            notes.append(Note("pack_over_budget", text, degraded=True))
         return replace(
             state,
             passages=passages,
-            drops=(*state.drops, *drops),
-            notes=(*state.notes, *uncounted, *over_budget),
+            drops=(*state.drops, *drops.values()),
+            notes=(*state.notes, *notes),
             events=(*state.events, {"event": PACK_COUNTED, "tokenizer": counter.name, "tokens": found.tokens}),
         )
-
-    def _counter(self, primaries: Ranking) -> tuple[TokenCounter, tuple[Note, ...]]:
-        try:
-            counter = self.answerer_counter(frozenset(hit.chunk.connection_id for hit in primaries))
-        except CoreCubeError:
-            return self.stand_in, (_UNCOUNTED,)
-        return counter or self.stand_in, ()
 
     def _drops(self, found: Packing) -> Iterator[Drop]:
         """Yield a drop for each item, with the budget at which it would fit."""
@@ -116,13 +114,3 @@ class PackContext(BaseStage):
             detail = f"{role} of {it.tokens} tokens, {total - budget} over the budget of {budget}"
             yield Drop(it.item.chunk_id, DropReason.BUDGET, detail, {"needed": total, "budget": budget})
             total -= it.tokens
-
-
-def _for_good(drops: Iterable[Drop], passages: Iterable[Passage]) -> tuple[Drop, ...]:
-    """Return the first drop of each chunk that is not packed: a surplus hit can be a neighbour of a better one."""
-    packed_ids = {passage.hit.chunk_id for passage in passages}
-    first: dict[ChunkId, Drop] = {}
-    for drop in drops:
-        if drop.chunk_id not in packed_ids:
-            first.setdefault(drop.chunk_id, drop)
-    return tuple(first.values())

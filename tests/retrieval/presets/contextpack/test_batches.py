@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.llm.types import Window
-from retrieval.presets.contextpack.batches import batches
+from retrieval.presets.contextpack.judging import batches
 
 
 def test_the_answers_length_parts_them_evenly():

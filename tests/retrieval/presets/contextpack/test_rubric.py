@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from retrieval.presets.contextpack.rubric import fenced, messages, response_format, shown
-from retrieval.presets.contextpack.verdicts import read_answer
+from retrieval.presets.contextpack.prompt import fenced, messages, read_answer, response_format, shown
 from tests.obedient_model import fence_of, read
 from tests.passages import made
 

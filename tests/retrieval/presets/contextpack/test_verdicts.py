@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.presets.contextpack.judge import Relevance
-from retrieval.presets.contextpack.verdicts import ANSWER_SCHEMA, Reading, read_answer
+from retrieval.presets.contextpack.prompt import ANSWER_SCHEMA, Reading, read_answer
 
 
 def result(number, score: object = 70, *, answers=False, evidence="four minutes", **more):

@@ -14,7 +14,7 @@ from retrieval.presets.consolidated.evidence.density import (
     tighten,
     tighten_hint,
 )
-from retrieval.presets.consolidated.evidence.grades import Grade
+from retrieval.presets.consolidated.evidence.depth import Grade
 from tests.retrieval.presets.consolidated.evidence.conftest import TYPES, numbers, type_of, typed
 
 CONFIG = DensityConfig()

@@ -4,7 +4,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.presets.consolidated.evidence.fairness import FairnessConfig, fair_order, min_slots
+from retrieval.presets.consolidated.evidence.order import FairnessConfig, fair_order, min_slots
 from tests.retrieval.presets.consolidated.evidence.conftest import pools, type_of, typed
 
 CONFIG = FairnessConfig()

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.engine.state import DropReason
-from retrieval.presets.consolidated.evidence.floors import above_quality_floor, above_score_floor
+from retrieval.presets.consolidated.evidence.density import above_quality_floor, above_score_floor
 from tests.retrieval.presets.consolidated.evidence.conftest import numbers, typed
 
 

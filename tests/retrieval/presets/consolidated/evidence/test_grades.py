@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.presets.consolidated.evidence.grades import Grade, GradeConfig, grade_of, relaxed_floor
+from retrieval.presets.consolidated.evidence.depth import Grade, GradeConfig, grade_of, relaxed_floor
 
 CONFIG = GradeConfig()
 

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from corecube.errors import ConfigError
 from retrieval.engine.types import ScoreType
-from retrieval.presets.consolidated.evidence.precedence import PrecedenceConfig, boosts, by_precedence
+from retrieval.presets.consolidated.evidence.order import PrecedenceConfig, boosts, by_precedence
 from retrieval.ranking.blend import on_unit_scale
 from tests.retrieval.presets.consolidated.evidence.conftest import TYPES, numbers, type_of, typed
 

@@ -7,11 +7,11 @@ from retrieval.engine.deadline import SOFT_SHARE
 from retrieval.presets.consolidated.evidence.cascade import CascadeConfig
 from retrieval.presets.consolidated.evidence.density import DensityConfig
 from retrieval.presets.consolidated.evidence.depth import DepthConfig, adaptive_top_k, over_fetched
-from retrieval.presets.consolidated.evidence.precedence import PrecedenceConfig
+from retrieval.presets.consolidated.evidence.order import PrecedenceConfig
 from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig
 from retrieval.presets.consolidated.evidence.rerank_plan import RerankPlanConfig
+from retrieval.presets.consolidated.evidence.scoring import SemanticBm25Config
 from retrieval.presets.consolidated.evidence.section_reading import SHIPPED, shipped
-from retrieval.presets.consolidated.evidence.semantic_bm25 import SemanticBm25Config
 from retrieval.presets.consolidated.stages.fuse import PrimaryConfig
 from retrieval.presets.consolidated.stages.sources import SourceRecoveryConfig
 

@@ -9,8 +9,7 @@ from corecube.errors import ConfigError
 from retrieval.errors import TunablesError
 from retrieval.ingest.chunk import _CHUNKERS
 from retrieval.presets.consolidated.evidence.section_reading import SHIPPED, read_section_set, shipped
-from retrieval.presets.consolidated.evidence.section_set import Defaults, SectionSet
-from retrieval.presets.consolidated.evidence.sections import NUMBERS
+from retrieval.presets.consolidated.evidence.sections import NUMBERS, Defaults, SectionSet
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from corecube.errors import ConfigError
 from retrieval.engine.types import ScoreType
-from retrieval.presets.consolidated.evidence.semantic_bm25 import SemanticBm25Config, semantic_bm25
+from retrieval.presets.consolidated.evidence.scoring import SemanticBm25Config, semantic_bm25
 from tests.retrieval.presets.consolidated.evidence.conftest import numbers, typed
 
 CONFIG = SemanticBm25Config()

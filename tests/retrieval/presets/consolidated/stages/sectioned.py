@@ -4,9 +4,8 @@ import time
 from dataclasses import replace
 
 from retrieval.engine.types import ScoreType
-from retrieval.presets.consolidated.evidence.section_set import SectionSet, SourceType
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk, SectionState
-from retrieval.presets.consolidated.evidence.sections import Section
+from retrieval.presets.consolidated.evidence.sections import Section, SectionSet, SourceType
 
 #: The most believed first.
 PRECEDENCE = ("user", "excel", "costar", "pdf")

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from retrieval.engine.types import ScoreType
 from retrieval.presets.consolidated.config import ConsolidatedConfig
-from retrieval.presets.consolidated.evidence.fairness import FairnessConfig
-from retrieval.presets.consolidated.evidence.precedence import PrecedenceConfig
+from retrieval.presets.consolidated.evidence.order import FairnessConfig, PrecedenceConfig
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider
 from retrieval.presets.consolidated.pipeline import build_consolidated
 from retrieval.presets.consolidated.stages.fairness import BalanceSources

@@ -5,7 +5,7 @@ import pytest
 from retrieval.engine.state import DropReason
 from retrieval.errors import RerankError
 from retrieval.presets.consolidated.evidence.density import DensityConfig, TightenHint, TightenSkip
-from retrieval.presets.consolidated.evidence.grades import GradeConfig
+from retrieval.presets.consolidated.evidence.depth import GradeConfig
 from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig, RerankFigures, RerankGuard
 from retrieval.presets.consolidated.evidence.rerank_plan import RerankPlanConfig
 from retrieval.presets.consolidated.evidence.section_state import UNDECIDED, SectionState
