@@ -186,7 +186,7 @@ def test_every_pattern_is_linear_on_hostile_texts():
 
 def test_patterns_that_are_handed_on_or_kept_in_containers_are_found():
     names = {name for name, _, _ in patterns()}
-    assert {"retrieval.presets.helix.router.windows._READERS", "retrieval.text.language._SCRIPTS"} <= names
+    assert {"retrieval.presets.helix.router.question._READERS", "retrieval.text.language._SCRIPTS"} <= names
     assert len(names) > 150
 
 
@@ -195,10 +195,9 @@ def test_no_function_makes_a_pattern_of_anything_but_what_is_tested_here():
     assert made == {
         # Words of the code's own, found above in what they are assigned to.
         "retrieval.presets.helix.memory_types",
-        "retrieval.presets.helix.router.windows",
+        "retrieval.presets.helix.router.question",
         # Escaped words of a request or a document: below, and in tests/test_text_growth.py.
         "explorer.components.snippets",
         "retrieval.text.markers",
-        "retrieval.presets.helix.router.projects",
         "corecube.connectors.confluence.connector",
     }

@@ -22,7 +22,7 @@ from retrieval.graph.question import KnownName, named_in, without
 from retrieval.ingest.chunk import chunk
 from retrieval.ingest.parse import parse
 from retrieval.llm import citations
-from retrieval.presets.helix.router import projects, windows
+from retrieval.presets.helix.router import question
 from retrieval.ranking.answerability import question as asked
 from retrieval.ranking.resemblance import Words
 from retrieval.testing import HashEncoder
@@ -92,7 +92,7 @@ CALLS = {
     "occurrences": lambda text: mentions.occurrences(text, {"a", "a a", "a b", "1"}, any_case=True),
     "occurrences of names": lambda text: mentions.occurrences(text, {"a", "a a", "a b", "1"}),
     "place": lambda text: Place(1, "a/b.md", "https://example.org/a/b").targets(text),
-    "project_in": lambda text: projects.project_in(text, ["a", "aB", "a-1", "A a"]),
+    "project_in": lambda text: question.project_in(text, ["a", "aB", "a-1", "A a"]),
     "quotes": quoted,
     "read_query": lambda text: query.read_query(text, characters=len(text)),
     "words": lambda text: [getattr(Words(text), name) for name in ("numbers", "shingles", "counts", "names")],
@@ -102,7 +102,7 @@ CALLS = {
     "stand_alone": lambda text: rewrite.stand_alone(text, [rewrite.Said("What is a?"), rewrite.Said(text, (text,))]),
     "cut": lambda text: query.cut(text, len(text) // 2),
     "terms": _FINDER.found,
-    "time_in": lambda text: windows.time_in(text, NOW),
+    "time_in": lambda text: question.time_in(text, NOW),
     "traits": lambda text: traits.traits_of(ChunkDraft(0, text, (), 1), source_type="text"),
     "without": lambda text: without(text, named_in(text, [KnownName(UUID(int=2), "A", 1.0)], scores={}, stems=[])),
     **{f"parse {name}": read_as(name) for name in ("a.txt", "a.md", "a.html", "a.json", "a.csv", "a.yaml")},

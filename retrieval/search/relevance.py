@@ -18,9 +18,8 @@ from retrieval.errors import JudgingError, JudgingForbiddenError, JudgingTimeout
 from retrieval.llm.model_provider import ModelProvider
 from retrieval.llm.routes import models_over
 from retrieval.models import Usage
-from retrieval.presets.contextpack.judge import Judged, RelevanceConfig
+from retrieval.presets.contextpack.judge import Judged, RelevanceCache, RelevanceConfig
 from retrieval.presets.contextpack.judging import Judging
-from retrieval.presets.contextpack.relevance_cache import RelevanceCache
 from retrieval.search.runtime import admission
 
 logger = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ from retrieval.errors import (
 )
 from retrieval.llm.model_provider import ModelProvider, generate_text
 from retrieval.llm.types import TokenUsage, Window
-from retrieval.presets.contextpack.judge import Judged, Relevance, RelevanceConfig, Spent
+from retrieval.presets.contextpack.judge import Judged, Relevance, RelevanceCache, RelevanceConfig, Spent
 from retrieval.presets.contextpack.prompt import (
     PROMPT_VERSION,
     Shown,
@@ -33,7 +33,6 @@ from retrieval.presets.contextpack.prompt import (
     response_format,
     shown,
 )
-from retrieval.presets.contextpack.relevance_cache import RelevanceCache
 
 #: Tokens of one result in an answer: its fields, and 25 words of evidence.
 _RESULT_TOKENS: Final = 80

@@ -130,7 +130,7 @@ def lifted(hits: Ranking, given: Expansion, config: GraphConfig) -> Ranking:
     Reserved slots rank first: the named documents and the best bridge of each.
     """
     ways = _ways(given)
-    steps = best_steps((Step(*pair, way.evidence) for pair, way in ways.items()), limit=config.bridges)
+    steps = best_steps((Step(*pair, evidence) for pair, (evidence, _) in ways.items()), limit=config.bridges)
     if given.is_cut:
         brought = traverse(given.seeds, steps, hops=config.hops, limit=config.max_mass)
     else:
@@ -138,9 +138,16 @@ def lifted(hits: Ranking, given: Expansion, config: GraphConfig) -> Ranking:
     lifts = _lifts(given, ways, steps, brought)
     pool = {hit.chunk_id: _scored(hit, given.scores.get(hit.chunk_id, 0.0)) for hit in hits}
     for document, reasons in lifts.items():
-        chunk = _entrance(document, pool, given)
-        if chunk is not None:
-            pool[chunk.chunk_id] = _raised(chunk, reasons)
+        # A document is lifted by its best hit in the pool, else by a new one.
+        pooled = [hit for hit in pool.values() if hit.chunk_id.document_id == document]
+        if pooled:
+            best = min(pooled, key=lambda hit: (-hit.score, hit.chunk_id))
+        elif entry := given.entries.get(document):
+            signals = {"cosine": entry.cosine}
+            best = Hit(entry.chunk, 0.0, ScoreType.BLEND, signals=signals, contributions={"fused": 0.0})
+        else:
+            continue
+        pool[best.chunk_id] = _raised(best, reasons)
     for chunk_id, lift in given.neighbours.items():
         pool[chunk_id] = _raised(pool.get(chunk_id, _scored(Hit(chunk_id, 0.0, ScoreType.BLEND), 0.0)), (lift,))
     return _in_order(list(pool.values()), seated([it.document_id for it in given.named], steps))
@@ -152,25 +159,22 @@ def sentence_match(sentence: str, terms: Sequence[Term]) -> float:
     if not total:
         return 0.0
     forms = {word.form for word in words_of(sentence)}
-    return sum(term.idf for term in terms if _has_form_of(forms, term.lexeme)) / total
+
+    def is_held(lexeme: str) -> bool:
+        if lexeme in forms or len(lexeme) < _STEM_LETTERS:
+            return lexeme in forms
+        stem = lexeme[: max(_STEM_LETTERS, len(lexeme) - 1)]
+        return any(form.startswith(stem) for form in forms)
+
+    return sum(term.idf for term in terms if is_held(term.lexeme)) / total
 
 
-def _has_form_of(forms: set[str], lexeme: str) -> bool:
-    if lexeme in forms or len(lexeme) < _STEM_LETTERS:
-        return lexeme in forms
-    stem = lexeme[: max(_STEM_LETTERS, len(lexeme) - 1)]
-    return any(form.startswith(stem) for form in forms)
+#: The best link of each pair of documents, after its evidence for this question.
+_Ways = Mapping[tuple[UUID, UUID], tuple[float, Edge]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Way:
-    evidence: float
-    edge: Edge
-
-
-def _ways(given: Expansion) -> dict[tuple[UUID, UUID], _Way]:
-    """Return the best link of each pair of documents with its evidence for this question."""
-    best: dict[tuple[UUID, UUID], _Way] = {}
+def _ways(given: Expansion) -> _Ways:
+    best: dict[tuple[UUID, UUID], tuple[float, Edge]] = {}
     # Several links come from one sentence.
     sentences = {edge.sentence for edge in given.edges if edge.target in given.entries}
     matches = {sentence: sentence_match(sentence, given.terms) for sentence in sentences}
@@ -181,13 +185,13 @@ def _ways(given: Expansion) -> dict[tuple[UUID, UUID], _Way]:
         said = _MIN_SENTENCE + (1.0 - _MIN_SENTENCE) * matches[edge.sentence]
         pair = (edge.source.document_id, edge.target)
         evidence = edge.weight * relation_match(entry.z) * said
-        if pair not in best or best[pair].evidence <= evidence:
-            best[pair] = _Way(evidence, edge)
+        if pair not in best or best[pair][0] <= evidence:
+            best[pair] = evidence, edge
     return best
 
 
 def _lifts(
-    given: Expansion, ways: Mapping[tuple[UUID, UUID], _Way], steps: Sequence[Step], brought: Mapping[UUID, float]
+    given: Expansion, ways: _Ways, steps: Sequence[Step], brought: Mapping[UUID, float]
 ) -> dict[UUID, tuple[Lift, ...]]:
     """Return the lifts of each document; PageRank mass is distributed by the links' evidence."""
     lifts: dict[UUID, list[Lift]] = defaultdict(list)
@@ -199,21 +203,10 @@ def _lifts(
     for document, amount in brought.items():
         total = sum(step.evidence for step in incoming[document]) or 1.0
         for step in incoming[document]:
-            edge = ways[step.source, step.target].edge
+            _, edge = ways[step.source, step.target]
             part = amount * step.evidence / total
             lifts[document].append(Lift(edge.kind, part, edge.name, edge.source, edge.sentence))
     return {document: tuple(sorted(found, key=lambda it: -it.amount)) for document, found in lifts.items()}
-
-
-def _entrance(document: UUID, pool: Mapping[ChunkId, Hit], given: Expansion) -> Hit | None:
-    """Return the hit that lifts a document: its best in the pool, else a new one; None without a chunk."""
-    pooled = [hit for hit in pool.values() if hit.chunk_id.document_id == document]
-    if pooled:
-        return min(pooled, key=lambda hit: (-hit.score, hit.chunk_id))
-    entry = given.entries.get(document)
-    if entry is None:
-        return None
-    return Hit(entry.chunk, 0.0, ScoreType.BLEND, signals={"cosine": entry.cosine}, contributions={"fused": 0.0})
 
 
 def _scored(hit: Hit, score: float) -> Hit:

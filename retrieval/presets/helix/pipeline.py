@@ -1,22 +1,24 @@
 """The preset `helix`: several signals on the CPU alone."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, replace
 from typing import Final
 
-from retrieval.engine.pipeline import Legs, Pipeline, Stage
+from retrieval.engine.pipeline import Legs, Pipeline
+from retrieval.engine.state import SearchState
+from retrieval.engine.types import QueryTerms
 from retrieval.presets.helix.config import HelixConfig
-from retrieval.presets.helix.expansion import GraphConfig
 from retrieval.presets.helix.optional_rerank import optional_rerank
-from retrieval.presets.helix.prefetch_question import PrefetchQuestion
 from retrieval.presets.helix.router.routes import Router, RouterSource
 from retrieval.presets.helix.stages.diversify import Diversify
 from retrieval.presets.helix.stages.expand import Expand
-from retrieval.presets.helix.stages.names import LinkEntities
+from retrieval.presets.helix.stages.names import LinkEntities, QuestionNames
 from retrieval.presets.helix.stages.near_duplicates import NearDuplicates
 from retrieval.presets.helix.stages.pack import Pack
 from retrieval.presets.helix.stages.route import Route
 from retrieval.presets.helix.stages.signals import RankSignals
-from retrieval.presets.helix.stages.sparse import sparse_leg
+from retrieval.presets.helix.stages.sparse import Sparse
 from retrieval.presets.preset import Preset
 from retrieval.stages.access import CheckAccess
 from retrieval.stages.analyze import Analyze
@@ -31,6 +33,42 @@ from retrieval.stages.quality import Quality
 from retrieval.stages.resources import Resources
 
 
+@dataclass(frozen=True, slots=True)
+class PrefetchQuestion:
+    """Reads a question's terms, the known projects and its names while the query is embedded.
+
+    In the order in which stages wait for them. The embedding leaves a CPU core free.
+    """
+
+    analyze: Analyze
+    route: Route
+    names: LinkEntities
+    executor: Executor
+
+    def begun(self, state: SearchState) -> SearchState:
+        """Return the state with futures of its terms, projects and names."""
+        terms: Future[QueryTerms] = Future()
+        projects: Future[Sequence[str]] = Future()
+        names = self.executor.submit(self._read, state, terms, projects)
+        begun = {self.analyze.name: terms.result, self.route.name: projects.result, self.names.name: names.result}
+        return replace(state, prefetch={**state.prefetch, **begun})
+
+    def _read(self, state: SearchState, terms: Future[QueryTerms], projects: Future[Sequence[str]]) -> QuestionNames:
+        """Return the names after setting the terms and the projects; without terms everything fails."""
+        try:
+            found = self.analyze.read(state)
+        except BaseException as error:
+            terms.set_exception(error)
+            projects.set_exception(error)
+            raise
+        terms.set_result(found)
+        try:
+            projects.set_result(self.route.projects(state))
+        except Exception as error:  # noqa: BLE001 -- handed to the stage that waits for them
+            projects.set_exception(error)
+        return self.names.read(replace(state, terms=found))
+
+
 def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
     """Return CPU-only retrieval: routed, fused, ranked by several signals, diversified, packed outside-in.
 
@@ -38,9 +76,17 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
     """
     analyze = Analyze(resources.text_search_config)
     complete = Complete(config.fulltext, resources.index, with_vectors=True)
-    names, links = _links(config.graph, resources, PrefetchPool(complete, resources.executor))
     route = Route(config.route, local_router(resources))
-    ahead = next((PrefetchQuestion(analyze, route, it, resources.executor) for it in names), None)
+    names: tuple[LinkEntities, ...] = ()
+    links: tuple[Expand, ...] = ()
+    ahead = None
+    if model := resources.local_encoder:
+        names = (LinkEntities(config.graph, model, resources.query_cache, resources.calls),)
+        links = (Expand(config.graph, resources.index, names[0], PrefetchPool(complete, resources.executor)),)
+        ahead = PrefetchQuestion(analyze, route, names[0], resources.executor)
+    sparse: tuple[Sparse, ...] = ()
+    if resources.sparse is not None and config.sparse.depth:
+        sparse = (Sparse(config.sparse, resources.sparse, resources.calls),)
     return Pipeline(
         (
             Embed(resources.local_encoder, resources.query_cache, ahead, resources.calls),
@@ -50,7 +96,7 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
                 (
                     Dense(config.dense, resources.index),
                     Bm25(config.bm25, resources.bm25, resources.text_search_config, Fulltext(config.fulltext)),
-                    *sparse_leg(config.sparse, resources.sparse, resources.calls),
+                    *sparse,
                 ),
                 resources.executor,
                 names,
@@ -68,20 +114,6 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
             EstimateAnswerability.of(config.answerability, resources, "helix"),
         )
     )
-
-
-def _links(
-    config: GraphConfig, resources: Resources, pool: PrefetchPool
-) -> tuple[tuple[LinkEntities, ...], tuple[Stage, ...]]:
-    """Return the stage that looks up names in parallel with the legs, and the stage that follows links.
-
-    None of them where the embedding model is a remote service.
-    """
-    model = resources.local_encoder
-    if model is None:
-        return (), ()
-    names = LinkEntities(config, model, resources.query_cache, resources.calls)
-    return (names,), (Expand(config, resources.index, names, pool),)
 
 
 def local_router(resources: Resources) -> Callable[[], Router | None]:

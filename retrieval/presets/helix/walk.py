@@ -60,7 +60,11 @@ def pagerank(seeds: Mapping[UUID, float], steps: Sequence[Step], *, damping: flo
     restart = np.zeros(len(nodes))
     for node, weight in seeds.items():
         restart[place[node]] = weight
-    sources, targets, shares = _transitions(steps, place)
+    sources = np.array([place[step.source] for step in steps])
+    targets = np.array([place[step.target] for step in steps])
+    evidence = np.array([step.evidence for step in steps])
+    # The share of the source's mass that takes each step.
+    shares = evidence / np.maximum(1.0, np.bincount(sources, weights=evidence))[sources]
     came = np.zeros(len(nodes))
     mass: NDArray[np.floating[Any]] = (1.0 - damping) * restart
     for _ in range(_MAX_STEPS):
@@ -102,14 +106,3 @@ def seated(named: Sequence[UUID], steps: Sequence[Step]) -> list[UUID]:
         if best is not None:
             seats.append(best.target)
     return seats
-
-
-def _transitions(
-    steps: Sequence[Step], place: Mapping[UUID, int]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Return each step's source, target and the share of the source's mass that takes it."""
-    sources = np.array([place[step.source] for step in steps])
-    targets = np.array([place[step.target] for step in steps])
-    evidence = np.array([step.evidence for step in steps])
-    totals = np.bincount(sources, weights=evidence)
-    return sources, targets, evidence / np.maximum(1.0, totals)[sources]

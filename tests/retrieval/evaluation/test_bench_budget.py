@@ -3,9 +3,8 @@
 import pytest
 
 from retrieval.engine.state import Span
-from retrieval.evaluation.bench.budget import against_budget
+from retrieval.evaluation.bench.budget import BUDGETS, TOTAL_MS, against_budget
 from retrieval.presets.catalog import preset_named
-from retrieval.presets.helix.latency_budget import BUDGETS, TOTAL_MS
 
 
 def rows(*traces, totals=(0.0,)):

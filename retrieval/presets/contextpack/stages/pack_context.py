@@ -73,9 +73,8 @@ class PackContext(BaseStage):
         try:
             counter = self.answerer_counter(frozenset(hit.chunk.connection_id for hit in primaries)) or counter
         except CoreCubeError:
-            text = (
-                "The answering model could not be determined; tokens are counted with the embedding model's tokenizer."
-            )
+            how = "tokens are counted with the embedding model's tokenizer"
+            text = f"The answering model could not be determined; {how}."
             notes.append(Note("pack_counter_failed", text, degraded=True))
         around = state.part(FoundNeighbours) or FoundNeighbours()
         found = packed(

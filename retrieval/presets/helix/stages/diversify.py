@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import ClassVar, Final
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,6 @@ from retrieval.engine.types import Ranking
 from retrieval.ranking.fusion import min_max
 from retrieval.ranking.mmr import marginal_order
 from retrieval.ranking.signals import SEAT
-
-#: How vectors are stored.
-_HALF: Final = np.dtype(">f2")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +72,8 @@ class Diversify(BaseStage):
 def _unit_vectors(hits: Ranking) -> NDArray[np.float32]:
     stored = [hit.chunk.vector for hit in hits]
     none = bytes(max(map(len, stored)))
-    halves = np.frombuffer(b"".join(vector or none for vector in stored), _HALF)
-    found = halves.astype(np.float32).reshape(len(hits), len(none) // _HALF.itemsize)
+    # As big-endian half floats, as they are stored.
+    halves = np.frombuffer(b"".join(vector or none for vector in stored), ">f2")
+    found = halves.astype(np.float32).reshape(len(hits), -1)
     lengths = np.linalg.norm(found, axis=1, keepdims=True)
     return (found / np.where(lengths > 0, lengths, 1)).astype(np.float32)

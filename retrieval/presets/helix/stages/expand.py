@@ -85,7 +85,12 @@ class Expand(BaseStage):
             hits = lifted(state.hits, Expansion(scores, neighbours=neighbours), self.config)
             return replace(state, hits=hits, notes=(*state.notes, *_notes(seeds, named, found, edges)))
         rest = without(question, named)
-        relation = self._relation(rest, state) if named and rest else vector
+        relation = vector
+        if named and rest:
+            # Prefetched if it names the same documents.
+            read = state.part(QuestionNames) or QuestionNames()
+            known = read.vector if read.rest == rest else None
+            relation = self.reader.encoded(rest, state) if known is None else known
         # The terms in the rest of the question.
         words = key_of(rest).split()
         expansion = Expansion(
@@ -158,13 +163,6 @@ class Expand(BaseStage):
         for near in sorted(found, key=lambda it: (it.z, it.chunk)):
             entries[near.chunk.document_id] = Entry(near.chunk, near.z, near.cosine)
         return entries
-
-    def _relation(self, rest: str, state: SearchState) -> Vector:
-        """Return the vector of the question without its names, prefetched if it names the same documents."""
-        read = state.part(QuestionNames)
-        if read is not None and read.vector is not None and read.rest == rest:
-            return read.vector
-        return self.reader.encoded(rest, state)
 
 
 def _notes(

@@ -13,10 +13,8 @@ from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import MemoryType
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.filters import holds_any, known_projects
-from retrieval.presets.helix.router.projects import project_in
+from retrieval.presets.helix.router.question import Routing, TimeWindow, project_in, time_in
 from retrieval.presets.helix.router.routes import Likeness, Router
-from retrieval.presets.helix.router.windows import time_in
-from retrieval.presets.helix.routing import Routing, TimeWindow
 
 #: Words of writing, deciding or happening: a time next to them is when that was done.
 _DONE: Final = re.compile(
@@ -83,12 +81,8 @@ class Route(BaseStage):
         router = None if state.vector is None else self.router()
         likeness = Likeness({}) if router is None or state.vector is None else router.likeness(state.vector)
         shown = dict(list(likeness.by_route.items())[:_SHOWN])
-        skip = (
-            ""
-            if state.query.operators
-            else likeness.skip(minimum=self.config.skip_from, margin=self.config.skip_margin)
-        )
-        if skip:
+        skip = likeness.skip(minimum=self.config.skip_from, margin=self.config.skip_margin)
+        if skip and not state.query.operators:
             cosine = likeness.by_route[skip]
             text = f"Nothing was searched: the question resembles {skip} ({cosine:.2f}), which needs no search."
             finished = replace(state, is_finished=True, parts=state.parts_with(Routing(skip=True, likeness=shown)))
@@ -105,18 +99,16 @@ class Route(BaseStage):
         """Return the known projects; raise SearchTimeoutError, DatabaseUnavailableError."""
         return known_projects(state.scope, timeout_seconds=state.deadline.leg_seconds)
 
-    def _known_projects(self, state: SearchState) -> Sequence[str]:
-        try:
-            return state.prefetched(self.name, partial(self.projects, state))
-        except DatabaseUnavailableError:
-            # The prefetching thread had no free connection.
-            return self.projects(state)
-
     def _narrowed(self, state: SearchState, routing: Routing) -> SearchState:
         text = state.query.plain_text or state.query.retrieval_text
         seconds = state.deadline.leg_seconds
         said = time_in(text, state.now)
-        project = project_in(text, self._known_projects(state))
+        try:
+            known = state.prefetched(self.name, partial(self.projects, state))
+        except DatabaseUnavailableError:
+            # The prefetching thread had no free connection.
+            known = self.projects(state)
+        project = project_in(text, known)
         is_episodic = routing.memory_type is MemoryType.EPISODIC
         # Otherwise the time is part of the topic.
         if said is not None and not (said.is_past or is_episodic or _DONE.search(text)):
@@ -130,9 +122,8 @@ class Route(BaseStage):
                 return replace(state, parts=state.parts_with(found), filter=kept).noted(*_notes(found))
         if said or project:
             words = " and ".join(filter(None, (said.window.words if said else "", project)))
-            return state.noted(
-                Note("route_let_go", f"Nothing in scope matches {words}; the entire scope was searched.")
-            )
+            text = f"Nothing in scope matches {words}; the entire scope was searched."
+            return state.noted(Note("route_let_go", text))
         return state
 
 
@@ -155,10 +146,6 @@ def _notes(routing: Routing) -> tuple[Note, ...]:
         words = f"\N{LEFT DOUBLE QUOTATION MARK}{window.words}\N{RIGHT DOUBLE QUOTATION MARK}"
         notes.append(Note("route_window", f"{words} narrows the time{since}{until}."))
     if routing.project:
-        notes.append(
-            Note(
-                "route_project",
-                f"Remembered items are limited to the project {routing.project} and to those of no project.",
-            )
-        )
+        text = f"Remembered items are limited to the project {routing.project} and to those of no project."
+        notes.append(Note("route_project", text))
     return tuple(notes)

@@ -10,7 +10,7 @@ from retrieval.engine.state import Note, SearchState
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit, MemoryType, Ranking
 from retrieval.presets.helix.memory_types import memory_type_of, prevailing
-from retrieval.presets.helix.routing import Routing
+from retrieval.presets.helix.router.question import Routing
 from retrieval.ranking.blend import BlendConfig, query_weights
 from retrieval.ranking.fusion import leg_of
 from retrieval.ranking.signals import (
@@ -159,31 +159,29 @@ class RankSignals(BaseStage):
         return replace(state, hits=hits, weights=weights, parts=parts, notes=(*state.notes, note))
 
     def _measured(self, state: SearchState) -> tuple[Hit, ...]:
-        searched = _searched(state)
+        searched = {leg_of(ranking) for ranking in state.rankings}
         legs = query_weights(state.hits, self.config.blend, ran={_SIDES.get(leg, leg) for leg in searched})
         similarities = similarity(state.hits, legs, min_cosine_span=self.config.min_cosine_span)
         if "sparse" in searched:
             share = 1.0 if searched == {"sparse"} else self.config.sparse_share
             similarities = with_sparse(similarities, state.hits, share)
-        hits, held = _written(state)
+        hits, held = _written(state, searched)
         similarities = with_written(similarities, held, share=self.config.written_share)
-        return tuple(
-            hit.with_signals({**hit.signals, **self._signals(hit, relevance, state)})
-            for hit, relevance in zip(hits, with_fused(similarities, hits), strict=True)
-        )
-
-    def _signals(self, hit: Hit, relevance: float | None, state: SearchState) -> dict[str, float]:
-        chunk = hit.chunk
-        trust = state.scope.inclusion(chunk.connection_id).connection.trust
-        last = last_touched(chunk, state.now, to_the_day=not state.is_admin)
-        found = {
-            "similarity": relevance,
-            "recency": recency(last, state.now, hourly_decay=self.config.hourly_decay),
-            "salience": chunk.salience,
-            "confidence": confidence(trust, is_confirmed=chunk.is_confirmed),
-            "graph": hit.signals.get("graph", math.fsum(lift.amount for lift in hit.lifts)),
-        }
-        return {name: value for name, value in found.items() if value is not None}
+        measured = []
+        for hit, relevance in zip(hits, with_fused(similarities, hits), strict=True):
+            chunk = hit.chunk
+            trust = state.scope.inclusion(chunk.connection_id).connection.trust
+            last = last_touched(chunk, state.now, to_the_day=not state.is_admin)
+            found = {
+                "similarity": relevance,
+                "recency": recency(last, state.now, hourly_decay=self.config.hourly_decay),
+                "salience": chunk.salience,
+                "confidence": confidence(trust, is_confirmed=chunk.is_confirmed),
+                "graph": hit.signals.get("graph", math.fsum(lift.amount for lift in hit.lifts)),
+            }
+            known = {name: value for name, value in found.items() if value is not None}
+            measured.append(hit.with_signals({**hit.signals, **known}))
+        return tuple(measured)
 
     def _type(self, measured: Iterable[Hit], state: SearchState) -> tuple[MemoryType, str]:
         """Return the memory type whose weights apply, and why."""
@@ -202,17 +200,13 @@ class RankSignals(BaseStage):
         return found, "the most similar hits are"
 
 
-def _searched(state: SearchState) -> set[str]:
-    return {leg_of(ranking) for ranking in state.rankings}
-
-
-def _written(state: SearchState) -> tuple[Ranking, list[float]]:
+def _written(state: SearchState, searched: set[str]) -> tuple[Ranking, list[float]]:
     """Return the hits with the signal "written", and each hit's share of the question's identifiers.
 
     A search by vectors alone ignores them.
     """
     names = written_names(state.query.plain_text or state.query.retrieval_text)
-    if not names or _VECTORS.issuperset(_searched(state)):
+    if not names or searched <= _VECTORS:
         return state.hits, [0.0] * len(state.hits)
     held = [share_found(names, hit.chunk.title, *hit.chunk.heading_path, hit.chunk.text) for hit in state.hits]
     marked = (hit.with_signals({**hit.signals, WRITTEN: part}) for hit, part in zip(state.hits, held, strict=True))

@@ -99,8 +99,3 @@ class Sparse(BaseStage):
             return sparse_exact(look), Note("sparse_exact", f"{len(vector.places)} terms, compared {size} chunks.")
         ranking = sparse_hnsw(look, ef_search=self.config.ef_search)
         return ranking, Note("sparse_hnsw", f"{len(vector.places)} terms, HNSW index, {size} chunks in scope.")
-
-
-def sparse_leg(config: SparseConfig, model: SparseModel | None, calls: ModelCalls | None = None) -> tuple[Sparse, ...]:
-    """Return the leg in a tuple; empty without a sparse model or with a depth of 0."""
-    return () if model is None or not config.depth else (Sparse(config, model, calls or ModelCalls()),)

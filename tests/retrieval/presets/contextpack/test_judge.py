@@ -6,8 +6,13 @@ from dataclasses import replace
 import pytest
 
 from retrieval.engine.types import ScoreType
-from retrieval.presets.contextpack.judge import Relevance, judged_ranking, mapped_ranking, on_rubric_scale
-from retrieval.presets.contextpack.relevance_cache import RelevanceCache
+from retrieval.presets.contextpack.judge import (
+    Relevance,
+    RelevanceCache,
+    judged_ranking,
+    mapped_ranking,
+    on_rubric_scale,
+)
 from retrieval.ranking.blend import BlendConfig
 from tests.retrieval.conftest import chunk_id, hit
 

@@ -25,8 +25,8 @@ from retrieval.presets.catalog import PRESETS
 from retrieval.presets.helix.config import HelixConfig
 from retrieval.presets.helix.optional_rerank import OptionalRerankConfig, optional_rerank
 from retrieval.presets.helix.route_examples import Routers, trained_router
+from retrieval.presets.helix.router.question import Routing
 from retrieval.presets.helix.router.routes import RouterSource, shipped_examples
-from retrieval.presets.helix.routing import Routing
 from retrieval.presets.helix.stages.signals import RankedAs
 from retrieval.search import runtime, warm_up
 from retrieval.search.request import SearchRequest

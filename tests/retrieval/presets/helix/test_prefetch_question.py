@@ -15,8 +15,8 @@ from retrieval.engine.types import QueryTerms
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.reading import read
 from retrieval.presets.helix.expansion import GraphConfig
-from retrieval.presets.helix.prefetch_question import PrefetchQuestion
-from retrieval.presets.helix.routing import Routing
+from retrieval.presets.helix.pipeline import PrefetchQuestion
+from retrieval.presets.helix.router.question import Routing
 from retrieval.presets.helix.stages.names import LinkEntities, QuestionNames
 from retrieval.presets.helix.stages.route import Route, RouteConfig
 from retrieval.search import runtime

@@ -14,8 +14,8 @@ def test_a_run_is_asked_to_end_at_85_percent_of_the_hard_limit(clock):
     assert deadline.leg_seconds == pytest.approx(0.01)
     clock.now = 8.5
     end = early_end("recovery", deadline)
-    assert (end.stage, end.code) == ("recovery", "soft_cancelled_before_recovery")
-    assert (end.note.code, end.note.degraded) == ("soft_cancelled_before_recovery", True)
+    assert (end.code, end.degraded) == ("soft_cancelled_before_recovery", True)
+    assert end.text == "The deadline was almost reached before recovery."
     assert deadline.leg_seconds == 0
 
 
@@ -24,7 +24,7 @@ def test_a_deadline_that_is_over_is_named_first(clock):
     clock.now = 10
     end = early_end("assembly", deadline)
     assert end.code == "deadline_exceeded_before_assembly"
-    assert end.note.text == "The deadline was exceeded before assembly."
+    assert end.text == "The deadline was exceeded before assembly."
 
 
 @given(st.lists(st.floats(0, 12), max_size=20))

@@ -1,6 +1,6 @@
 import pytest
 
-from retrieval.presets.helix.router.projects import project_in
+from retrieval.presets.helix.router.question import project_in
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.presets.helix.router.windows import time_in
+from retrieval.presets.helix.router.question import time_in
 
 #: A Thursday, in the fourth quarter.
 NOW = datetime(2026, 11, 19, 15, 30, tzinfo=UTC)

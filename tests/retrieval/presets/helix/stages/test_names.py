@@ -14,7 +14,7 @@ from retrieval.engine.state import SearchState
 from retrieval.index.reading import read
 from retrieval.ingest.sync import sync_connection
 from retrieval.presets.helix.expansion import GraphConfig
-from retrieval.presets.helix.prefetch_question import PrefetchQuestion
+from retrieval.presets.helix.pipeline import PrefetchQuestion
 from retrieval.presets.helix.stages.names import LinkEntities, QuestionNames
 from retrieval.presets.helix.stages.route import Route, RouteConfig
 from retrieval.search import runtime

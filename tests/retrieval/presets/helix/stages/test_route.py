@@ -15,8 +15,8 @@ from retrieval.engine.query import read_query
 from retrieval.engine.state import RequestFilter, SearchState
 from retrieval.engine.types import MemoryType
 from retrieval.models import Document
+from retrieval.presets.helix.router.question import Routing, TimeWindow
 from retrieval.presets.helix.router.routes import Router
-from retrieval.presets.helix.routing import Routing, TimeWindow
 from retrieval.presets.helix.stages.route import Route, RouteConfig, narrowed
 
 NOW = datetime(2026, 11, 19, 12, tzinfo=UTC)

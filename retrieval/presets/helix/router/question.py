@@ -1,17 +1,42 @@
-"""Reading times from the English words of a question, relative to a moment and its time zone. Pure.
+"""The routing of a question, with the time and the project in its words. Pure.
 
-A day begins at midnight of that zone, a week on Monday. A month or weekday without a year is the latest that has begun.
-Invalid dates are ignored.
+Times are relative to a moment. A day begins at midnight of its zone, a week on Monday. A month or weekday without a
+year is the latest that has begun. Invalid dates are ignored.
 """
 
 import calendar
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from retrieval.presets.helix.routing import TimeWindow
+from retrieval.engine.types import MemoryType
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindow:
+    """A time range in a question; None is open."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+    #: The words in the question: "last week".
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Routing:
+    """The router's decision for a question."""
+
+    #: The question needs no search.
+    skip: bool = False
+    #: The requested type; None if no route is clearly the nearest.
+    memory_type: MemoryType | None = None
+    project: str = ""
+    window: TimeWindow | None = None
+    #: The nearest routes' cosine with the question, best first, by name.
+    likeness: Mapping[str, float] = field(default_factory=dict)
+
 
 _MONTHS: Final = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
 _SHORT_MONTHS: Final = {"sept": 9} | {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name}
@@ -115,11 +140,6 @@ def _ago(found: re.Match[str], now: datetime) -> TimeExpression:
     return _said(found, since, _shifted(since, whole, 1), is_past=True)
 
 
-def _recent(found: re.Match[str], now: datetime) -> TimeExpression:
-    """Read "the past two weeks", "the last 24 hours" as the time until now."""
-    return _said(found, _shifted(now, found["unit"].lower(), -_count(found)), None, is_past=True)
-
-
 def _calendar(found: re.Match[str], now: datetime) -> TimeExpression:
     """Read "last week", "previous month", "this year"."""
     unit, is_this = found["unit"].lower(), found["which"].lower() == "this"
@@ -165,17 +185,13 @@ def _dates(found: re.Match[str], now: datetime) -> Iterator[tuple[datetime, date
         back = (now.weekday() - _DAYS[weekday.lower()]) % 7 or (7 if "last" in found[0].lower() else 0)
         yield midnight - timedelta(days=back), midnight - timedelta(days=back - 1)
     elif relative := found["relative"]:
-        yield _relative(relative.lower().split(), now)
+        which, *units = relative.lower().split()
+        unit = units[0] if units else "day"
+        begin = _begin(unit, now)
+        begin = _shifted(begin, unit, -1) if which in {"last", "yesterday"} else begin
+        yield begin, _shifted(begin, unit, 1)
     else:
         yield _month(found, now)
-
-
-def _relative(words: list[str], now: datetime) -> tuple[datetime, datetime]:
-    if len(words) == 1:
-        begin = _midnight(now) - timedelta(days=words[0] == "yesterday")
-        return begin, begin + timedelta(days=1)
-    begin = _begin(words[1], now)
-    return (_shifted(begin, words[1], -1), begin) if words[0] == "last" else (begin, _shifted(begin, words[1], 1))
 
 
 def _month(found: re.Match[str], now: datetime) -> tuple[datetime, datetime]:
@@ -194,8 +210,9 @@ _Read = Callable[[re.Match[str], datetime], TimeExpression | None]
 _READERS: Final[tuple[tuple[re.Pattern[str], _Read], ...]] = (
     (_compiled(rf"{_COUNT}\s+{_UNIT}\s+ago"), _ago),
     (
+        # "The past two weeks", "the last 24 hours": the time until now.
         _compiled(rf"(?:(?:in|over|during|within|for)\s+)?(?:the\s+)?(?:last|past|previous)\s+{_COUNT}\s+{_UNIT}"),
-        _recent,
+        lambda found, now: _said(found, _shifted(now, found["unit"].lower(), -_count(found)), None, is_past=True),
     ),
     (_compiled(r"(?:the\s+)?day\s+before\s+yesterday"), _day_word),
     (_compiled(rf"(?P<bound>since|after|before|until|till|up\s+to)\s+(?:the\s+)?{_DATE}"), _bounded),
@@ -204,3 +221,27 @@ _READERS: Final[tuple[tuple[re.Pattern[str], _Read], ...]] = (
     (_compiled(rf"(?P<bound>in|on|during|from)\s+{_DATE}"), _bounded),
     (_compiled(r"today"), _day_word),
 )
+
+
+_MIN_LETTERS: Final = 2
+#: Marks a word as a name in any case: a digit, a hyphen, an underscore, a capital inside.
+_MARKED: Final = re.compile(r"\d|[-_./]|(?<=\w)[A-Z]")
+
+
+def project_in(text: str, known: Iterable[str]) -> str:
+    """Return the longest known project that a question names; empty for none.
+
+    A name of several words, or with a digit, a hyphen or a capital inside, matches in any case. Any other name may be a
+    common word: it matches next to the word "project", or if name and question capitalise it behind another word.
+    """
+    found = [name for name in known if len(name.strip()) >= _MIN_LETTERS and _names(text, name.strip())]
+    return max(found, key=lambda name: (len(name), name), default="")
+
+
+def _names(text: str, name: str) -> bool:
+    word = rf"(?<![\w-]){re.escape(name)}(?![\w-])"
+    if re.search(rf"\bproject\s+{word}|{word}\s+project\b", text, re.IGNORECASE):
+        return True
+    if len(name.split()) > 1 or _MARKED.search(name):
+        return bool(re.search(word, text, re.IGNORECASE))
+    return name[0].isupper() and bool(re.search(rf"(?<=\w\s){word}", text))
