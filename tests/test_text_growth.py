@@ -23,8 +23,8 @@ from retrieval.ingest.chunk import chunk
 from retrieval.ingest.parse import parse
 from retrieval.llm import citations
 from retrieval.presets.helix.router import question
-from retrieval.ranking.answerability import question as asked
-from retrieval.ranking.resemblance import Words
+from retrieval.ranking.answerability import signals as asked
+from retrieval.ranking.near_duplicates import Words
 from retrieval.testing import HashEncoder
 from retrieval.text import identifiers, traits
 from retrieval.text.document import Block, BlockKind, ChunkDraft, ChunkLimits, ParsedDocument, RawDocument

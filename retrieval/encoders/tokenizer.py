@@ -9,7 +9,7 @@ from typing import Final
 
 from tokenizers import Tokenizer
 
-from retrieval.engine.token_counter import CountTokens
+from retrieval.engine.types import CountTokens
 from retrieval.errors import EncoderError
 from retrieval.text.document import TokenCounter
 

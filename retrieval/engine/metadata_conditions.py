@@ -1,11 +1,13 @@
 """Conditions on a document's metadata, with Dify's operators. Values are strings; numbers and dates are parsed."""
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, TypeVar
 
 Value = str | float | Sequence[str] | None
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,21 +75,11 @@ def _textual(compare: Callable[[str, str], bool]) -> Callable[[str, Value], bool
     return lambda fact, value: compare(fact.casefold(), _text(value).casefold())
 
 
-def _numeric(compare: Callable[[float, float], bool]) -> Callable[[str, Value], bool]:
-    """Return a comparison of numbers; other values fail."""
+def _parsed(parse: Callable[[Value], _T | None], compare: Callable[[_T, _T], bool]) -> Callable[[str, Value], bool]:
+    """Return a comparison of numbers or dates; other values fail."""
 
     def passes(fact: str, value: Value) -> bool:
-        left, right = _number(fact), _number(value)
-        return left is not None and right is not None and compare(left, right)
-
-    return passes
-
-
-def _dated(compare: Callable[[datetime, datetime], bool]) -> Callable[[str, Value], bool]:
-    """Return a comparison of dates; other values fail."""
-
-    def passes(fact: str, value: Value) -> bool:
-        left, right = _moment(fact), _moment(value)
+        left, right = parse(fact), parse(value)
         return left is not None and right is not None and compare(left, right)
 
     return passes
@@ -104,12 +96,12 @@ OPERATORS: Final[Mapping[str, Callable[[str, Value], bool]]] = {
     "not in": lambda fact, value: fact.casefold() not in _texts(value),
     "empty": lambda fact, _: not fact,
     "not empty": lambda fact, _: bool(fact),
-    "=": _numeric(lambda fact, value: fact == value),
-    "≠": _numeric(lambda fact, value: fact != value),
-    ">": _numeric(lambda fact, value: fact > value),
-    "<": _numeric(lambda fact, value: fact < value),
-    "≥": _numeric(lambda fact, value: fact >= value),
-    "≤": _numeric(lambda fact, value: fact <= value),
-    "before": _dated(lambda fact, value: fact < value),
-    "after": _dated(lambda fact, value: fact > value),
+    "=": _parsed(_number, operator.eq),
+    "≠": _parsed(_number, operator.ne),
+    ">": _parsed(_number, operator.gt),
+    "<": _parsed(_number, operator.lt),
+    "≥": _parsed(_number, operator.ge),
+    "≤": _parsed(_number, operator.le),
+    "before": _parsed(_moment, operator.lt),
+    "after": _parsed(_moment, operator.gt),
 }

@@ -1,7 +1,7 @@
 """Running stages over a search state, and checking their wiring at construction."""
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -226,16 +226,11 @@ class Legs:
         outcomes = [first, *(after for other in others for after in other.result())]
         for after in outcomes[len(self.legs) :]:
             state = replace(state, parts={**state.parts, **after.parts})
-        return _gather(state, outcomes)
-
-
-def _gather(before: SearchState, outcomes: Sequence[SearchState]) -> SearchState:
-    """Merge what the legs added to their common initial state."""
-    spans = [span for after in outcomes for span in after.trace[len(before.trace) :]]
-    return replace(
-        before,
-        rankings={leg: ranking for after in outcomes for leg, ranking in after.rankings.items()},
-        events=(*before.events, *(event for after in outcomes for event in after.events[len(before.events) :])),
-        drops=(*before.drops, *(drop for after in outcomes for drop in after.drops[len(before.drops) :])),
-        trace=(*before.trace, *(replace(span, parent=Legs.name) for span in spans)),
-    )
+        spans = [span for after in outcomes for span in after.trace[len(state.trace) :]]
+        return replace(
+            state,
+            rankings={leg: ranking for after in outcomes for leg, ranking in after.rankings.items()},
+            events=(*state.events, *(event for after in outcomes for event in after.events[len(state.events) :])),
+            drops=(*state.drops, *(drop for after in outcomes for drop in after.drops[len(state.drops) :])),
+            trace=(*state.trace, *(replace(span, parent=self.name) for span in spans)),
+        )

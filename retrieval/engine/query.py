@@ -115,13 +115,10 @@ def _joined(clauses: Sequence[Clause]) -> list[Clause]:
     joined: list[Clause] = []
     # Where an OR stands, `after` is the next clause that is none.
     for clause, after in zip(clauses, reversed(following), strict=True):
-        if not clause.is_or or (after and _ends_in_words(joined) and _has_words([after])):
+        ends_in_words = bool(joined) and not joined[-1].is_or and _has_words(joined[-1:])
+        if not clause.is_or or (after and ends_in_words and _has_words([after])):
             joined.append(clause)
     return joined
-
-
-def _ends_in_words(clauses: Sequence[Clause]) -> bool:
-    return bool(clauses) and not clauses[-1].is_or and _has_words(clauses[-1:])
 
 
 def _has_words(clauses: Sequence[Clause]) -> bool:

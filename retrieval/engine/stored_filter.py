@@ -41,13 +41,20 @@ def filter_json(full: FullFilter, *, keep_words: bool = True) -> dict[str, Any]:
 
     The project and the values of conditions are free text of the user.
     """
-    kept = full.filter
+    kept, conditions = full.filter, full.conditions if keep_words else None
     found: dict[str, Any] = {
         "since": kept.since.isoformat() if kept.since else None,
         "until": kept.until.isoformat() if kept.until else None,
         "project": kept.project if keep_words else "",
         "memory_types": sorted(kept.memory_types),
-        "conditions": _conditions_json(full.conditions) if keep_words else None,
+        "conditions": conditions
+        and {
+            "all_of": conditions.all_of,
+            "each": [
+                [list(it.names), it.operator, list(it.value) if isinstance(it.value, tuple | list) else it.value]
+                for it in conditions.each
+            ],
+        },
         "documents": sorted(str(it) for it in kept.documents),
         "source_types": sorted(kept.source_types),
         "hint": kept.hint,
@@ -70,7 +77,10 @@ def filter_of(stored: Mapping[str, Any]) -> FullFilter:
             # Records of an earlier release say `least_quality`.
             min_quality=_share(stored.get("min_quality", stored.get("least_quality", 0.0))),
         )
-        return FullFilter(kept, _conditions(stored.get("conditions")))
+        if (conditions := stored.get("conditions")) is None:
+            return FullFilter(kept)
+        each = tuple(_condition(*it) for it in conditions["each"][:_MAX_CONDITIONS])
+        return FullFilter(kept, Conditions(each, all_of=bool(conditions["all_of"])))
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise InvalidRequestError("The filter in the address is invalid.") from error
 
@@ -86,27 +96,6 @@ def read_filter(text: str) -> FullFilter:
     if not isinstance(stored, dict):
         raise InvalidRequestError("The filter in the address is invalid.")
     return filter_of(stored)
-
-
-def _conditions_json(conditions: Conditions | None) -> dict[str, Any] | None:
-    if conditions is None:
-        return None
-    each = [
-        [
-            list(it.names),
-            it.operator,
-            list(it.value) if isinstance(it.value, Sequence) and not isinstance(it.value, str) else it.value,
-        ]
-        for it in conditions.each
-    ]
-    return {"all_of": conditions.all_of, "each": each}
-
-
-def _conditions(stored: Mapping[str, Any] | None) -> Conditions | None:
-    if stored is None:
-        return None
-    each = tuple(_condition(*it) for it in stored["each"][:_MAX_CONDITIONS])
-    return Conditions(each, all_of=bool(stored["all_of"]))
 
 
 def _condition(names: Sequence[str], operator: str, value: object) -> Condition:

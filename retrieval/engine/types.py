@@ -1,6 +1,6 @@
 """Terms, chunks, hits, passages and answerability. Frozen and free of Django."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -255,3 +255,15 @@ class Answerability:
     #: Stable code of the reason if it is not answerable; else empty.
     reason: str = ""
     explanation: str = ""
+
+
+#: Returns the number of tokens of each text.
+CountTokens = Callable[[Sequence[str]], Sequence[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCounter:
+    """Counts tokens with the tokenizer of a model."""
+
+    name: str
+    count: CountTokens

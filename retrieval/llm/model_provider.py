@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any, ClassVar
 
 from corecube.errors import NotPermittedError
-from retrieval.engine.token_counter import CountTokens
+from retrieval.engine.types import CountTokens
 from retrieval.errors import AnswerError
 from retrieval.llm import prompt
 from retrieval.llm.language_model import ModelClient

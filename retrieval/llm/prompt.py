@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from corecube.errors import InvalidRequestError
-from retrieval.engine.token_counter import CountTokens
-from retrieval.engine.types import Passage
+from retrieval.engine.types import CountTokens, Passage
 from retrieval.llm.citations import without_markers
 from retrieval.llm.neutral import neutral, plain
 from retrieval.llm.types import Message, Task, Turn, Window

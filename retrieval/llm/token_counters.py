@@ -10,7 +10,7 @@ from typing import Final
 from django.conf import settings
 
 from retrieval.encoders.tokenizer import token_count_of
-from retrieval.engine.token_counter import CountTokens, TokenCounter
+from retrieval.engine.types import CountTokens, TokenCounter
 from retrieval.errors import EncoderError
 from retrieval.models import LanguageModel
 

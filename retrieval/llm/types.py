@@ -8,8 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.engine.token_counter import TokenCounter
-from retrieval.engine.types import Passage, QueryTerms, Vector
+from retrieval.engine.types import Passage, QueryTerms, TokenCounter, Vector
 
 Message = Mapping[str, str]
 #: Returns the unit vectors of texts, shape (len(texts), dim), in input order.

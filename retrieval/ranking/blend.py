@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from retrieval.engine.tunables import Tunables, tunable
@@ -103,14 +103,11 @@ def blend(hits: Ranking, weights: Weights, config: BlendConfig) -> Ranking:
         "dense": _normalised(hits, "cosine", min_span=config.min_cosine_span),
         "fulltext": _normalised(hits, "fulltext"),
     }
-    blended = (
-        _with_contributions(
-            hit,
-            **{leg: weight * signals[leg].get(place, 0.0) for leg, weight in weights.legs.items()},
-            freshness=config.freshness * hit.signals.get("freshness", 0.0),
-        )
-        for place, hit in enumerate(hits)
-    )
+    blended = []
+    for place, hit in enumerate(hits):
+        parts = {leg: weight * signals[leg].get(place, 0.0) for leg, weight in weights.legs.items()}
+        parts["freshness"] = config.freshness * hit.signals.get("freshness", 0.0)
+        blended.append(hit.scored(math.fsum(parts.values()), ScoreType.BLEND, parts))
     return tuple(sorted(blended, key=best_first))
 
 
@@ -119,12 +116,6 @@ def _normalised(hits: Ranking, signal: str, *, min_span: float = 0.0) -> dict[in
     places = [place for place, hit in enumerate(hits) if signal in hit.signals]
     values = min_max([hits[place].signals[signal] for place in places], min_span=min_span)
     return dict(zip(places, values, strict=True))
-
-
-def _with_contributions(hit: Hit, **contributions: float) -> Hit:
-    return replace(
-        hit, score=math.fsum(contributions.values()), score_type=ScoreType.BLEND, contributions=contributions
-    )
 
 
 def break_ties(hits: Ranking, *, trust: Callable[[Hit], int], tolerance: float) -> Ranking:
@@ -144,16 +135,14 @@ def _near_ties(hits: Ranking, tolerance: float) -> Iterator[list[Hit]]:
     """Yield runs of hits within the tolerance of their first."""
     group: list[Hit] = []
     for hit in hits:
-        if group and not _is_tie(group[0], hit, tolerance):
+        first = group[0] if group else hit
+        is_tie = first.score_type is hit.score_type and on_unit_scale(first) - on_unit_scale(hit) <= tolerance
+        if group and not is_tie:
             yield group
             group = []
         group.append(hit)
     if group:
         yield group
-
-
-def _is_tie(first: Hit, hit: Hit, tolerance: float) -> bool:
-    return first.score_type is hit.score_type and on_unit_scale(first) - on_unit_scale(hit) <= tolerance
 
 
 def on_unit_scale(hit: Hit) -> float:

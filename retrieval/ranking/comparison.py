@@ -79,14 +79,10 @@ class Comparison(Generic[T]):
 
 def compare(left: Sequence[T], right: Sequence[T]) -> Comparison[T]:
     """Return the comparison of two ranked lists. Expects no item twice in one list."""
-    return Comparison(tuple(_moves(left, right)), jaccard(left, right), rank_biased_overlap(left, right))
-
-
-def _moves(left: Sequence[T], right: Sequence[T]) -> Iterator[Move[T]]:
     places = {item: place for place, item in enumerate(left, start=1)}
-    for place, item in enumerate(right, start=1):
-        yield Move(item, places.pop(item, None), place)
-    yield from (Move(item, place, None) for item, place in places.items())
+    moves = [Move(item, places.pop(item, None), place) for place, item in enumerate(right, start=1)]
+    moves += [Move(item, place, None) for item, place in places.items()]
+    return Comparison(tuple(moves), jaccard(left, right), rank_biased_overlap(left, right))
 
 
 def jaccard(left: Sequence[T], right: Sequence[T]) -> float:

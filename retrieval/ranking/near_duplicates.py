@@ -7,17 +7,89 @@ signature (Leskovec, Rajaraman and Ullman, "Mining of Massive Datasets", 3.4).
 """
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 
 from retrieval.engine.state import Drop, DropReason
 from retrieval.engine.types import Hit, Ranking
-from retrieval.ranking.resemblance import Words, resemblance
 from retrieval.text.minhash import PERMUTATIONS, similarity
-from retrieval.text.simhash import close_pairs, hamming_limit
+from retrieval.text.simhash import Shingles, close_pairs, hamming_limit, jaccard, shingles, words_after_words, words_of
+
+#: Words that turn a sentence into its opposite; "t" is what is left of "don't".
+_NEGATIONS: Final = frozenset({
+    "not", "no", "never", "none", "nor", "without", "cannot", "t",
+    "nicht", "kein", "keine", "keinen", "keinem", "keiner", "nie", "niemals", "ohne",
+    "ne", "n", "pas", "jamais", "sans", "aucun", "aucune", "nunca", "sin", "ningún", "ninguna", "non", "mai", "senza",
+})  # fmt: skip
+#: Words up to this length are articles and the like; one in the place of another changes little.
+_MAX_SMALL_WORD: Final = 3
+
+
+def resemblance(one: "Words", other: "Words", minimum: float) -> float:
+    """Return the Jaccard similarity of two texts' words, three in a row, when they say the same; else 0.
+
+    They do when the similarity is at least `minimum` and they differ in no word that changes what is said: a number
+    (the order of the numbers counts too), a negation, a name. One may have words that the other lacks; but where each
+    has such words, longer than articles and the like, one thing replaces another.
+    """
+    if one.numbers != other.numbers:
+        return 0.0
+    similarity = jaccard(one.shingles, other.shingles)
+    if similarity < minimum:
+        return 0.0
+    extra = [set(one.counts - other.counts), set(other.counts - one.counts)]
+    is_replaced = all(any(len(word) > _MAX_SMALL_WORD for word in words) for words in extra)
+    telling = _NEGATIONS | one.names | other.names
+    return similarity if not is_replaced and telling.isdisjoint(extra[0] | extra[1]) else 0.0
+
+
+@dataclass(frozen=True)
+class Words:
+    """A text's words; what a comparison needs of them is worked out when one asks for it."""
+
+    text: str
+
+    @cached_property
+    def numbers(self) -> list[str]:
+        """The numbers, and the words that hold a digit, in order."""
+        return [word for word in self._words if any(map(str.isdigit, word))]
+
+    @cached_property
+    def shingles(self) -> Shingles:
+        """Every three words in a row, case folded."""
+        return shingles(self._folded)
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """How often each word occurs in the text, case folded."""
+        return Counter(self._folded)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The words that are capitalised right after another word, and identifiers; case folded.
+
+        The first word of a sentence or line is none by its capital alone.
+        """
+        following = words_after_words(self.text)
+        return frozenset(
+            word.casefold()
+            for word in self._words
+            if "_" in word or any(map(str.isupper, word[1:])) or word in following
+        )
+
+    @cached_property
+    def _words(self) -> list[str]:
+        return words_of(self.text)
+
+    @cached_property
+    def _folded(self) -> list[str]:
+        return [word.casefold() for word in self._words]
+
 
 Preference = Callable[[Hit], tuple[float, ...]]
 #: The similarity of the hits at two places, 0 where they do not count as near duplicates.
@@ -95,21 +167,14 @@ def _split(
     hits: Ranking, groups: Sequence[tuple[int, float]], min_similarity: float
 ) -> tuple[Ranking, tuple[Drop, ...]]:
     kept = tuple(hits[place] for place in dict.fromkeys(place for place, _ in groups))
-    return kept, tuple(
-        Drop(
-            hit.chunk_id,
-            DropReason.DUPLICATE,
-            f"same text as {twin.chunk_id}" if _is_copy(hit, twin) else f"{likeness:.2f} like {twin.chunk_id}",
-            {"likeness": likeness, "minimum": min_similarity},
-            instead=twin.chunk_id,
-        )
-        for hit, (place, likeness) in zip(hits, groups, strict=True)
-        if (twin := hits[place]) is not hit
-    )
-
-
-def _is_copy(one: Hit, other: Hit) -> bool:
-    return one.chunk.content_hash == other.chunk.content_hash
+    drops = []
+    for hit, (place, likeness) in zip(hits, groups, strict=True):
+        if (twin := hits[place]) is not hit:
+            is_copy = hit.chunk.content_hash == twin.chunk.content_hash
+            detail = f"same text as {twin.chunk_id}" if is_copy else f"{likeness:.2f} like {twin.chunk_id}"
+            numbers = {"likeness": likeness, "minimum": min_similarity}
+            drops.append(Drop(hit.chunk_id, DropReason.DUPLICATE, detail, numbers, instead=twin.chunk_id))
+    return kept, tuple(drops)
 
 
 def _by_preference(hits: Ranking, preference: Preference) -> list[int]:

@@ -37,17 +37,17 @@ def last_read(chunk: ChunkFacts, now: datetime, *, to_the_day: bool) -> datetime
     """
     if not to_the_day:
         return chunk.accessed_at
-    ends = [_end_of_day(moment) for moment in (chunk.accessed_at, chunk.accessed_before) if moment is not None]
+    ends = [
+        moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+        for moment in (chunk.accessed_at, chunk.accessed_before)
+        if moment is not None
+    ]
     return max((end for end in ends if end <= now), default=None)
 
 
 def last_touched(chunk: ChunkFacts, now: datetime, *, to_the_day: bool) -> datetime:
     """Return when a chunk's document was last read; if never, when it last changed, else when it was synced."""
     return last_read(chunk, now, to_the_day=to_the_day) or chunk.modified_at or chunk.synced_at
-
-
-def _end_of_day(moment: datetime) -> datetime:
-    return moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
 
 
 def in_two_digits(value: float) -> float:
@@ -136,13 +136,12 @@ def rank_by_signals(hits: Ranking, weights: Mapping[str, float], *, min_spans: M
         name: min_max_known([hit.signals.get(name) for hit in hits], min_span=min_spans.get(name, 0.0))
         for name in SIGNALS
     }
-    scored = (_scored(hit, weights, {name: columns[name][place] for name in SIGNALS}) for place, hit in enumerate(hits))
+    scored = []
+    for place, hit in enumerate(hits):
+        values = ((name, columns[name][place]) for name in SIGNALS)
+        parts = {name: weights[name] * value for name, value in values if value is not None}
+        scored.append(hit.scored(math.fsum(parts.values()), ScoreType.SIGNALS, parts))
     return tuple(sorted(scored, key=seated_first))
-
-
-def _scored(hit: Hit, weights: Mapping[str, float], values: Mapping[str, float | None]) -> Hit:
-    parts = {name: weights[name] * value for name, value in values.items() if value is not None}
-    return hit.scored(math.fsum(parts.values()), ScoreType.SIGNALS, parts)
 
 
 def seated_first(hit: Hit) -> tuple[float, object]:

@@ -12,8 +12,7 @@ from asgiref.sync import async_to_sync
 
 from corecube.access import Principal
 from corecube.database import release_connection
-from retrieval.engine.token_counter import TokenCounter
-from retrieval.engine.types import Ranking
+from retrieval.engine.types import Ranking, TokenCounter
 from retrieval.errors import JudgingError, JudgingForbiddenError, JudgingTimeoutError, NoJudgeError
 from retrieval.llm.model_provider import ModelProvider
 from retrieval.llm.routes import models_over

@@ -79,7 +79,9 @@ class Bm25(BaseStage):
             ranking, note = self._search(state)
         except Bm25UnavailableError:
             if self.substitute is not None and (state.vector is None or not self.only_without_vector):
-                return self._substituted(state, self.substitute)
+                text = "No BM25 index is available; it may be building. PostgreSQL full text searched instead."
+                found = self.substitute(state.noted(Note("bm25_substituted", text, degraded=True)))
+                return replace(found, rankings={**state.rankings, self.name: found.rankings[self.substitute.name]})
             text = "No BM25 index is available; it may be building. Only the other legs searched."
             ranking, note = (), Note("bm25_unavailable", text, degraded=True)
         return replace(state, rankings={**state.rankings, self.name: ranking}, notes=(*state.notes, note))
@@ -101,11 +103,6 @@ class Bm25(BaseStage):
             found += [it for it in view.best(composer.relaxed, self.config.depth) if it not in found]
         best = found[: self.config.depth]
         return tuple(Hit(it, score, ScoreType.BM25, signals={"bm25": score}) for it, score in best), note
-
-    def _substituted(self, state: SearchState, substitute: Fulltext) -> SearchState:
-        text = "No BM25 index is available; it may be building. PostgreSQL full text searched instead."
-        found = substitute(state.noted(Note("bm25_substituted", text, degraded=True)))
-        return replace(found, rankings={**state.rankings, self.name: found.rankings[substitute.name]})
 
     def _question(self, state: SearchState) -> Question:
         config, connections = self.config, [inclusion.connection for inclusion in state.scope.included]

@@ -3,7 +3,7 @@
 from collections.abc import Container
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final
+from typing import ClassVar
 
 from corecube.errors import DatabaseUnavailableError
 from retrieval.engine.about import About, BaseStage, StageGroup
@@ -12,13 +12,6 @@ from retrieval.engine.types import ChunkId, Hit, Ranking
 from retrieval.index import store
 from retrieval.stages.dense import DENSE_TIMEOUT
 from retrieval.stages.fulltext import FulltextConfig
-
-_SIGNALS: Final = ("fulltext", "cosine")
-
-
-def _signals_fact(hit: Hit, config: Any) -> str:  # noqa: ANN401, ARG001 -- one signature for all stages
-    names = {"cosine": "cosine", "fulltext": "full text"}
-    return ", ".join(f"{label} {hit.signals[name]:.3f}" for name, label in names.items() if name in hit.signals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +25,8 @@ class Complete(BaseStage):
     index: store.VectorIndex
     #: Whether to read the vectors too, for a stage that compares hits with each other.
     with_vectors: bool = False
+    #: Whether no cosines are read where the vector leg timed out: reading vectors would use up the time.
+    in_time: bool = False
 
     name: ClassVar[str] = "complete"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "vector", "terms", "scope"})
@@ -43,18 +38,30 @@ class Complete(BaseStage):
         section="fulltext",
         drops=(DropReason.STALE,),
         badges=frozenset({"stale_hits"}),
-        fact=_signals_fact,
+        fact=lambda hit, _: ", ".join(
+            f"{label} {hit.signals[name]:.3f}"
+            for name, label in (("cosine", "cosine"), ("fulltext", "full text"))
+            if name in hit.signals
+        ),
     )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with completed hits, without those that are no longer in the store."""
         if not state.hits:
             return state
-        read = {hit.chunk_id: hit for hit in _prefetched(state)}
+        try:
+            read = {hit.chunk_id: hit for hit in state.prefetched(self.name, tuple)}
+        except DatabaseUnavailableError:
+            # The prefetching thread had no free connection.
+            read = {}
         read |= {hit.chunk_id: hit for hit in self.read(state, without=read)}
         pairs = ((hit, read[hit.chunk_id]) for hit in state.hits if hit.chunk_id in read)
         hits = tuple(
-            hit.known(it.chunk, {**hit.signals, **{k: it.signals[k] for k in _SIGNALS if k in it.signals}}, it.matches)
+            hit.known(
+                it.chunk,
+                {**hit.signals, **{k: it.signals[k] for k in ("fulltext", "cosine") if k in it.signals}},
+                it.matches,
+            )
             for hit, it in pairs
         )
         # Deleted, out of scope, or found by a leg that ignores the filter; which of these is not disclosed.
@@ -71,7 +78,7 @@ class Complete(BaseStage):
         return store.complete(
             unread,
             vector=state.vector,
-            index=self.index_for(state),
+            index=None if self.in_time and DENSE_TIMEOUT in state.degraded else self.index,
             terms=state.terms.terms,
             scope=state.scope,
             search=self.config.text_search,
@@ -79,20 +86,6 @@ class Complete(BaseStage):
             request_filter=state.filter,
             with_vectors=self.with_vectors,
         )
-
-    def index_for(self, state: SearchState) -> store.VectorIndex | None:
-        """Return the index whose vectors are read; None for none."""
-        del state
-        return self.index
-
-
-@dataclass(frozen=True, slots=True)
-class CompleteInTime(Complete):
-    """Completes the pool without cosines where the vector leg timed out: reading vectors would use up the time."""
-
-    def index_for(self, state: SearchState) -> store.VectorIndex | None:
-        """Return None where the vector leg timed out."""
-        return None if DENSE_TIMEOUT in state.degraded else self.index
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +99,3 @@ class PrefetchPool:
         """Return the state while another thread reads the pool."""
         reading = self.executor.submit(self.complete.read, state)
         return replace(state, prefetch={**state.prefetch, self.complete.name: reading.result})
-
-
-def _prefetched(state: SearchState) -> Ranking:
-    try:
-        return state.prefetched(Complete.name, tuple)
-    except DatabaseUnavailableError:
-        # The prefetching thread had no free connection.
-        return ()

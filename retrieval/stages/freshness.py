@@ -2,19 +2,13 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, Final
+from typing import ClassVar
 
 from corecube.scope import ConnectionFacts, FreshnessBasis
 from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import SearchState
-from retrieval.engine.types import ChunkFacts, Hit
+from retrieval.engine.types import ChunkFacts
 from retrieval.ranking.blend import freshness
-
-_DAY: Final = timedelta(days=1)
-
-
-def _freshness_fact(hit: Hit, config: Any) -> str:  # noqa: ANN401, ARG001 -- one signature for all stages
-    return f"{hit.signals['freshness']:.2f} at {hit.signals['age_days']:,.0f} days"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +19,9 @@ class Freshness(BaseStage):
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts"})
     gives: ClassVar[frozenset[str]] = frozenset({"freshness"})
     about: ClassVar[About] = About(
-        "freshness", "Computes each hit's freshness from its age and its connection's half-life.", fact=_freshness_fact
+        "freshness",
+        "Computes each hit's freshness from its age and its connection's half-life.",
+        fact=lambda hit, _: f"{hit.signals['freshness']:.2f} at {hit.signals['age_days']:,.0f} days",
     )
 
     def __call__(self, state: SearchState) -> SearchState:
@@ -44,4 +40,4 @@ def age_days(chunk: ChunkFacts, connection: ConnectionFacts, now: datetime) -> f
     since = chunk.synced_at
     if connection.freshness_basis is FreshnessBasis.MODIFIED and chunk.modified_at is not None:
         since = chunk.modified_at
-    return (now - since) / _DAY
+    return (now - since) / timedelta(days=1)

@@ -118,48 +118,37 @@ class Fulltext(BaseStage):
         """Return the ranking of up to `at_most` matches, and a note if only a part was ranked."""
         if not at_most:
             return (), ()
-        if not self._is_too_common(at_most, state):
-            found = self._matching(match, at_most, state)
-            if found.scored <= self.config.max_matches:
+        limit, terms = self.config.max_matches, state.terms
+        is_exact = len(terms.terms) == 1
+        is_too_common = (is_exact or terms.has_operators) and at_most > (1 if is_exact else _TOO_COMMON) * limit
+        if state.filter.documents or not is_too_common:
+            found = store.fulltext(
+                match,
+                terms=terms.terms,
+                scope=state.scope,
+                search=self.config.text_search,
+                depth=self.config.depth,
+                limit=limit,
+                timeout_seconds=state.deadline.leg_seconds,
+                request_filter=state.filter,
+                reach=store.reach_of(chunks=terms.corpus_size, matches=at_most),
+            )
+            if found.scored <= limit:
                 return found.ranking, ()
-        share = min(1.0, self.config.max_matches / at_most)
-        text = (
-            f"More than {self.config.max_matches:,} chunks match: those that match in title or headings were ranked,"
-            f" and those of {share:.1%} of the documents."
-        )
-        return self._capped(match, share, state), (Note("fulltext_capped", text),)
-
-    def _is_too_common(self, at_most: int, state: SearchState) -> bool:
-        """Return whether there certainly are more matches than can be scored."""
-        if state.filter.documents:
-            return False
-        is_exact = len(state.terms.terms) == 1
-        factor = 1 if is_exact else _TOO_COMMON
-        return (is_exact or state.terms.has_operators) and at_most > factor * self.config.max_matches
-
-    def _matching(self, match: str, at_most: int, state: SearchState) -> store.Matches:
-        return store.fulltext(
-            match,
-            terms=state.terms.terms,
-            scope=state.scope,
-            search=self.config.text_search,
-            depth=self.config.depth,
-            limit=self.config.max_matches,
-            timeout_seconds=state.deadline.leg_seconds,
-            request_filter=state.filter,
-            reach=store.reach_of(chunks=state.terms.corpus_size, matches=at_most),
-        )
-
-    def _capped(self, match: str, share: float, state: SearchState) -> Ranking:
+        share = min(1.0, limit / at_most)
         found = store.fulltext_capped(
             match,
-            terms=state.terms.terms,
+            terms=terms.terms,
             scope=state.scope,
             search=self.config.text_search,
             depth=self.config.depth,
-            limit=self.config.max_matches,
+            limit=limit,
             share=share,
             timeout_seconds=state.deadline.leg_seconds,
             request_filter=state.filter,
         )
-        return found.ranking
+        text = (
+            f"More than {limit:,} chunks match: those that match in title or headings were ranked,"
+            f" and those of {share:.1%} of the documents."
+        )
+        return found.ranking, (Note("fulltext_capped", text),)

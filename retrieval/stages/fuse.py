@@ -1,12 +1,11 @@
 """Fusing the legs' rankings into one pool."""
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import DropReason, SearchState, drops_beyond
 from retrieval.engine.tunables import Tunables, tunable
-from retrieval.engine.types import Hit
 from retrieval.ranking.fusion import reciprocal_rank_fusion
 
 
@@ -18,11 +17,6 @@ class FusionConfig(Tunables):
     pool: int = tunable(
         160, low=1, high=2000, unit="hits", help="Maximum number of fused hits in the pool.", costs=True
     )
-
-
-def _fusion_fact(hit: Hit, config: Any) -> str:  # noqa: ANN401 -- any preset's configuration
-    pool = "" if "fusion.pool" in config.unused else f", pool {config.fusion.pool:,}"
-    return f"RRF {hit.score:.5f}{pool}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +35,9 @@ class Fuse(BaseStage):
         section="fusion",
         drops=(DropReason.OUTSIDE_WINDOW,),
         window="fusion.pool",
-        fact=_fusion_fact,
+        fact=lambda hit, config: (
+            f"RRF {hit.score:.5f}" + ("" if "fusion.pool" in config.unused else f", pool {config.fusion.pool:,}")
+        ),
     )
 
     def __call__(self, state: SearchState) -> SearchState:

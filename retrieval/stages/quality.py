@@ -1,12 +1,11 @@
 """Dropping boilerplate."""
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import Drop, DropReason, SearchState
 from retrieval.engine.tunables import Tunables, tunable
-from retrieval.engine.types import Hit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,10 +13,6 @@ class QualityConfig(Tunables):
     """What counts as boilerplate."""
 
     minimum: float = tunable(0.3, low=0.0, high=1.0, help="Minimum quality of a chunk; 0 drops none.")
-
-
-def _quality_fact(hit: Hit, config: Any) -> str:  # noqa: ANN401 -- any preset's configuration
-    return f"quality {hit.chunk.quality:.2f}, minimum {config.quality.minimum:.2f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +28,7 @@ class Quality(BaseStage):
         "Drops boilerplate: navigation, footers, repeated disclaimers.",
         section="quality",
         drops=(DropReason.QUALITY,),
-        fact=_quality_fact,
+        fact=lambda hit, config: f"quality {hit.chunk.quality:.2f}, minimum {config.quality.minimum:.2f}",
     )
 
     def __call__(self, state: SearchState) -> SearchState:

@@ -14,7 +14,7 @@ from retrieval.encoders.sparse_encoder import SparseModel
 from retrieval.encoders.vector_cache import QueryCache, SentenceEncoder, TimedSentenceEncoder, VectorCache
 from retrieval.engine.admission import Admission
 from retrieval.engine.state import SearchState
-from retrieval.engine.token_counter import CountTokens, TokenCounter
+from retrieval.engine.types import CountTokens, TokenCounter
 from retrieval.index.bm25.reader import Reader as Bm25Reader
 from retrieval.index.recovery import QueriedIndex
 from retrieval.index.store import VectorIndex

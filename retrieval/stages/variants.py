@@ -8,7 +8,6 @@ from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.pipeline import Legs, Pipeline, Stage
 from retrieval.engine.query import read_query
 from retrieval.engine.state import Note, SearchState
-from retrieval.engine.types import Ranking
 from retrieval.errors import PipelineError
 from retrieval.ranking.fusion import variant_leg
 from retrieval.ranking.signals import VARIANTS
@@ -54,18 +53,17 @@ class Variants(BaseStage):
             except CoreCubeError:
                 notes[Note("variant_failed", "A rephrasing could not be searched.", degraded=True)] = None
                 continue
-            rankings |= {variant_leg(leg, number): _marked(ranking) for leg, ranking in found.rankings.items()}
+            # Without their signals, which belong to the other text.
+            rankings |= {
+                variant_leg(leg, number): tuple(replace(hit, signals={VARIANTS: 1.0}) for hit in ranking)
+                for leg, ranking in found.rankings.items()
+            }
             left = (*found.notes, *(note for span in found.trace for note in span.notes))
             notes |= dict.fromkeys(note for note in left if note.degraded)
             searched += 1
         quoted = "; ".join(f"\N{LEFT DOUBLE QUOTATION MARK}{it}\N{RIGHT DOUBLE QUOTATION MARK}" for it in self.texts)
         note = Note("variants", f"Searched {searched} of {len(self.texts)} rephrasings: {quoted}")
         return replace(state, rankings=rankings).noted(note, *notes)
-
-
-def _marked(ranking: Ranking) -> Ranking:
-    """Return a ranking marked as a rephrasing's, without its signals, which belong to the other text."""
-    return tuple(replace(hit, signals={VARIANTS: 1.0}) for hit in ranking)
 
 
 def with_variants(pipeline: Pipeline, texts: tuple[str, ...], *, characters: int) -> Pipeline:

@@ -30,7 +30,7 @@ from retrieval.stages.analyze import Analyze
 from retrieval.stages.answerability import EstimateAnswerability
 from retrieval.stages.assemble import Assemble
 from retrieval.stages.bm25 import Bm25
-from retrieval.stages.complete import CompleteInTime
+from retrieval.stages.complete import Complete
 from retrieval.stages.dedupe import Dedupe
 from retrieval.stages.dense import Dense
 from retrieval.stages.embed import Embed
@@ -99,7 +99,7 @@ def _search(config: ConsolidatedConfig, resources: Resources) -> tuple[Stage, ..
             resources.executor,
         ),
         FuseWeighted(config.fusion, config.primary),
-        CompleteInTime(config.fulltext, resources.index),
+        Complete(config.fulltext, resources.index, in_time=True),
         CheckAccess(),
     )
 
@@ -115,7 +115,7 @@ def _assembly(
         RecoverSources(
             config.sources,
             resources.index,
-            (CompleteInTime(config.fulltext, resources.index), CheckAccess()),
+            (Complete(config.fulltext, resources.index, in_time=True), CheckAccess()),
             resources.admission,
         ),
         Freshness(),

@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from retrieval.engine.token_counter import CountTokens
-from retrieval.engine.types import PRIMARY, ChunkId, Hit, Ranking
+from retrieval.engine.types import PRIMARY, ChunkId, CountTokens, Hit, Ranking
 from retrieval.index.types import Neighbour, Relation
 
 #: The event with the tokenizer that counted a pack.

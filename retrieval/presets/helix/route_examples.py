@@ -87,13 +87,6 @@ class Routers:
 
     def get(self, encoder: Encoder, added: Added, executor: Executor) -> Router | None:
         """Return the router of a model and its examples; None while it is trained, and after a failure."""
-
-        def train() -> None:
-            try:
-                future.set_result(trained_router(encoder, with_more(shipped_examples(), added)))
-            except Exception as error:  # noqa: BLE001 -- a search goes on without a router
-                future.set_exception(error)
-
         key, now = (encoder.name, encoder.weights, added), self.clock()
         with self._lock:
             began, future = self._trained.get(key, (now, Future[Router]()))
@@ -102,7 +95,7 @@ class Routers:
                 self._trained.clear()
                 _, future = self._trained[key] = (now, Future())
         if is_new:
-            executor.submit(train)
+            executor.submit(_train, future, encoder, added)
         return future.result() if future.done() and not _has_failed(future) else None
 
     def router_of(self, encoder: Encoder, executor: Executor) -> Callable[[], Router | None]:
@@ -112,6 +105,13 @@ class Routers:
 
 def _has_failed(future: "Future[Router]") -> bool:
     return future.done() and future.exception() is not None
+
+
+def _train(future: "Future[Router]", encoder: Encoder, added: Added) -> None:
+    try:
+        future.set_result(trained_router(encoder, with_more(shipped_examples(), added)))
+    except Exception as error:  # noqa: BLE001 -- a search goes on without a router
+        future.set_exception(error)
 
 
 def trained_router(encoder: Encoder, examples: Examples) -> Router:

@@ -4,7 +4,8 @@ A signal that cannot be computed is absent: a question without a name has no `en
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, pstdev
 from typing import Final
@@ -15,8 +16,84 @@ from numpy.typing import NDArray
 from retrieval.engine.types import Passage, QueryTerms, Ranking, ScoreType, Vector
 from retrieval.engine.words import TermFinder, stemmer
 from retrieval.ranking.answerability.model import RERANK, SENTENCE_COSINE
-from retrieval.ranking.answerability.question import Entity, denial, denials, entities, numbers
 from retrieval.text.units import split_units
+
+_WORD: Final = re.compile(r"[^\W_]+")
+_QUOTED: Final = re.compile(r"[\"“«„]([^\"“”«»„]+)[\"”»“]")
+_SENTENCE_START: Final = re.compile(r"(?:\A|[.!?…:]\s)[\s\"“«„'(\[¿¡]*+\Z")
+#: What may stand between two words of one name.
+_JOINING: Final = re.compile(
+    r"[ \-'’.&]{1,2}\Z|(?: (?:of|de|da|del|della|di|du|la|le|van|von|der|den|and|the)){1,2} \Z"  # noqa: RUF001 -- a typographic apostrophe
+)
+#: Blanks and quotation marks before a word are read so far back.
+_LOOK_BACK_CHARACTERS: Final = 64
+_MAX_INITIALISM_LENGTH: Final = 6
+#: Words that deny; stop words to full text, so that no lexeme tells of them. "t" is what is left of "isn't".
+_DENIALS: Final[Mapping[str, frozenset[str]]] = {
+    "english": frozenset({"not", "never", "no", "nor", "neither", "without", "cannot", "t"}),
+    "german": frozenset({"nicht", "nie", "niemals", "kein", "keine", "keinen", "keiner", "ohne"}),
+    "french": frozenset({"ne", "n", "pas", "jamais", "aucun", "aucune", "sans"}),
+    "spanish": frozenset({"no", "nunca", "jamás", "ningún", "ninguna", "sin"}),
+}
+
+#: The lexemes of one name, all of them terms of the query.
+Entity = frozenset[str]
+
+
+def entities(question: str, *, known: frozenset[str], stem: Callable[[str], str]) -> tuple[Entity, ...]:
+    """Return the names in a question as sets of its `known` lexemes: quoted phrases and capitalised words.
+
+    A capitalised word that begins a sentence is none, unless it is written in capitals; neither is anything in a
+    question without a small letter.
+    """
+    if question.upper() == question:
+        return ()
+    phrases = [match.group(1) for match in _QUOTED.finditer(question)]
+    found = (_lexemes(phrase, known, stem) for phrase in (*phrases, *_names(question)))
+    return tuple(dict.fromkeys(entity for entity in found if entity))
+
+
+def denials(text_search_config: str) -> frozenset[str]:
+    """Return the words that deny in a text search configuration's language; none where they are not known."""
+    return _DENIALS.get(text_search_config, frozenset())
+
+
+def denial(text: str, words: frozenset[str]) -> bool:
+    """Return whether a text holds one of the words that deny."""
+    return bool(words) and any(word.lower() in words for word in _WORD.findall(text))
+
+
+def numbers(lexemes: frozenset[str]) -> frozenset[str]:
+    """Return the lexemes with a digit in them: numbers, years, codes."""
+    return frozenset(lexeme for lexeme in lexemes if any(sign.isdigit() for sign in lexeme))
+
+
+def _names(question: str) -> Iterator[str]:
+    """Yield the runs of capitalised words."""
+    run: list[re.Match[str]] = []
+    for word in _WORD.finditer(question):
+        if not _is_capitalised(question, word):
+            continue
+        if run and not _JOINING.match(question[run[-1].end() : word.start()]):
+            yield question[run[0].start() : run[-1].end()]
+            run = []
+        run.append(word)
+    if run:
+        yield question[run[0].start() : run[-1].end()]
+
+
+def _is_capitalised(question: str, word: re.Match[str]) -> bool:
+    text = word.group()
+    if not text[0].isupper() or text == "I":
+        return False
+    is_initialism = 1 < len(text) <= _MAX_INITIALISM_LENGTH and text.isupper()
+    before = question[max(0, word.start() - _LOOK_BACK_CHARACTERS) : word.start()]
+    return is_initialism or not _SENTENCE_START.search(before)
+
+
+def _lexemes(phrase: str, known: frozenset[str], stem: Callable[[str], str]) -> Entity:
+    return frozenset(stem(word.lower()) for word in _WORD.findall(phrase)) & known
+
 
 #: Passages whose sentences are read: those with the highest coverage.
 _READ: Final = 3
@@ -156,15 +233,11 @@ def _cosines(evidence: Evidence) -> dict[str, float]:
     The second is in standard deviations of the rest.
     """
     found = [passage.hit.signals["cosine"] for passage in evidence.passages if "cosine" in passage.hit.signals]
-    ranking = [hit.score for hit in evidence.rankings.get("dense", ())]
-    return {**({"cosine_best": max(found)} if found else {}), **_lead(ranking)}
-
-
-def _lead(scores: Sequence[float]) -> dict[str, float]:
-    if len(scores) <= _MIN_OTHERS:
-        return {}
-    best, others = scores[0], scores[1:]
-    return {"cosine_lead": (best - fmean(others)) / max(pstdev(others), _MIN_SPREAD)}
+    signals = {"cosine_best": max(found)} if found else {}
+    if len(ranking := evidence.rankings.get("dense", ())) > _MIN_OTHERS:
+        best, *others = (hit.score for hit in ranking)
+        signals["cosine_lead"] = (best - fmean(others)) / max(pstdev(others), _MIN_SPREAD)
+    return signals
 
 
 def _named(evidence: Evidence) -> dict[str, float]:
@@ -192,12 +265,11 @@ def _agreement(rankings: Mapping[str, Ranking]) -> dict[str, float]:
     if not dense or not fulltext:
         return {}
     shared = len(frozenset(dense[:_TOP]) & frozenset(fulltext[:_TOP]))
-    ranks = (_reciprocal(dense[0], fulltext), _reciprocal(fulltext[0], dense))
+    ranks = (
+        1 / (other.index(own[0]) + 1) if own[0] in other else 0.0
+        for own, other in ((dense, fulltext), (fulltext, dense))
+    )
     return {"leg_overlap": shared / _TOP, "leg_agreement": fmean(ranks)}
-
-
-def _reciprocal(wanted: object, ranking: Sequence[object]) -> float:
-    return 1 / (ranking.index(wanted) + 1) if wanted in ranking else 0.0
 
 
 def _rerank(passages: Sequence[Passage]) -> dict[str, float]:

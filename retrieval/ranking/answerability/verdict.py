@@ -1,13 +1,13 @@
 """From signals to a verdict with its reason. Pure."""
 
-from collections.abc import Sequence
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from retrieval.engine.state import Drop, DropReason, SearchState
+from retrieval.engine.state import DropReason, SearchState
 from retrieval.engine.tunables import Tunables, tunable
-from retrieval.engine.types import Answerability, Term, Verdict
+from retrieval.engine.types import Answerability, Verdict
 from retrieval.ranking.answerability.logistic import Signals
 from retrieval.ranking.answerability.model import AnswerabilityModel
 
@@ -45,14 +45,6 @@ class Reason(StrEnum):
     WEAK_MATCH = "weak_match"
 
 
-@dataclass(frozen=True, slots=True)
-class Why:
-    """A reason and the sentence with its facts."""
-
-    reason: Reason
-    explanation: str
-
-
 def judge(
     state: SearchState, signals: Signals, *, model: AnswerabilityModel, config: AnswerabilityConfig
 ) -> Answerability:
@@ -60,27 +52,27 @@ def judge(
     fit = model.for_signals(signals)
     confidence = fit.probability(signals)
     verdict = verdict_of(confidence, config)
-    why = None if verdict is Verdict.ANSWERABLE else _weakness(state, signals)
+    reason, explanation = ("", "") if verdict is Verdict.ANSWERABLE else _weakness(state, signals)
     return Answerability(
         verdict=verdict,
         confidence=confidence,
         is_calibrated=model.is_calibrated,
         signals=dict(signals),
         contributions=fit.contributions(signals),
-        reason=why.reason if why else "",
-        explanation=why.explanation if why else "",
+        reason=reason,
+        explanation=explanation,
     )
 
 
 def nothing(state: SearchState, *, model: AnswerabilityModel) -> Answerability:
     """Return the verdict on a search without a passage: not answerable, with certainty."""
-    why = _absence(state)
+    reason, explanation = _absence(state)
     return Answerability(
         verdict=Verdict.NOT_ANSWERABLE,
         confidence=0.0,
         is_calibrated=model.is_calibrated,
-        reason=why.reason,
-        explanation=why.explanation,
+        reason=reason,
+        explanation=explanation,
     )
 
 
@@ -91,42 +83,30 @@ def verdict_of(confidence: float, config: AnswerabilityConfig) -> Verdict:
     return Verdict.PARTIAL if confidence >= config.partial_from else Verdict.NOT_ANSWERABLE
 
 
-def _absence(state: SearchState) -> Why:
+def _absence(state: SearchState) -> tuple[Reason, str]:
     if not state.scope.included:
-        return Why(Reason.NO_SCOPE, "No connection is in scope. Nothing was searched.")
+        return Reason.NO_SCOPE, "No connection is in scope. Nothing was searched."
     # A hit that access stopped, or that may be out of scope, is as if it had never been found.
     dropped = [drop for drop in state.drops if not drop.is_nameless]
     if not dropped:
-        return Why(Reason.NOTHING_FOUND, f"None of the {state.terms.corpus_size} chunks in scope matched.")
+        return Reason.NOTHING_FOUND, f"None of the {state.terms.corpus_size} chunks in scope matched."
     if all(drop.reason is DropReason.BELOW_FLOOR for drop in dropped):
-        return Why(Reason.BELOW_FLOOR, f"All {len(dropped)} hits score below the floor.")
-    return Why(Reason.FILTERED, f"All hits were dropped: {_counts(dropped)}.")
+        return Reason.BELOW_FLOOR, f"All {len(dropped)} hits score below the floor."
+    counts = sorted(Counter(drop.reason for drop in dropped).items())
+    reasons = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in counts)
+    return Reason.FILTERED, f"All hits were dropped: {reasons}."
 
 
-def _counts(drops: Sequence[Drop]) -> str:
-    """Return how many hits each reason took: "12 quality, 3 below floor"."""
-    reasons = [drop.reason for drop in drops]
-    return ", ".join(f"{reasons.count(reason)} {reason.replace('_', ' ')}" for reason in sorted(set(reasons)))
-
-
-def _weakness(state: SearchState, signals: Signals) -> Why:
+def _weakness(state: SearchState, signals: Signals) -> tuple[Reason, str]:
     """Return why the passages fall short: words that no document in scope contains, or too weak a match."""
     unknown = [term for term in state.terms.terms if not term.document_frequency]
     if unknown and signals.get("unknown_share", 0.0) >= _MUCH_UNKNOWN:
-        return Why(Reason.UNKNOWN_TERMS, _unknown(unknown))
-    return Why(Reason.WEAK_MATCH, _strength(signals))
-
-
-def _strength(signals: Signals) -> str:
+        named = ", ".join(f"“{term.lexeme}”" for term in unknown[:_MAX_NAMED])
+        more = f" and {len(unknown) - _MAX_NAMED} more" if len(unknown) > _MAX_NAMED else ""
+        return Reason.UNKNOWN_TERMS, f"No document contains {named}{more}."
     cosine = f"the best cosine is {signals.get('cosine_best', 0.0):.2f}."
     if "coverage_passage" not in signals:
-        return f"The query has no searchable term; {cosine}"
+        return Reason.WEAK_MATCH, f"The query has no searchable term; {cosine}"
     passage, sentence = signals["coverage_passage"], signals.get("coverage_sentence", 0.0)
     best = f"Best passage covers {passage:.0%} of query terms, best sentence {sentence:.0%}"
-    return f"{best.replace('%', ' %')} (IDF-weighted); {cosine}"
-
-
-def _unknown(terms: Sequence[Term]) -> str:
-    named = ", ".join(f"“{term.lexeme}”" for term in terms[:_MAX_NAMED])
-    more = f" and {len(terms) - _MAX_NAMED} more" if len(terms) > _MAX_NAMED else ""
-    return f"No document contains {named}{more}."
+    return Reason.WEAK_MATCH, f"{best.replace('%', ' %')} (IDF-weighted); {cosine}"

@@ -16,8 +16,7 @@ from corecube.models import User
 from retrieval.answers.answering import Answering, answer_events, answered, note, prepare
 from retrieval.answers.events import Cited, Done, Failed, Text
 from retrieval.encoders.vector_cache import SentenceEncoder
-from retrieval.engine.token_counter import TokenCounter
-from retrieval.engine.types import Answerability, QueryTerms, Verdict
+from retrieval.engine.types import Answerability, QueryTerms, TokenCounter, Verdict
 from retrieval.llm.prompt import REFUSAL
 from retrieval.llm.types import Citation, Cut, Notice, Piece, Route, TokenUsage, Turn, Window
 from retrieval.models import SearchRecord

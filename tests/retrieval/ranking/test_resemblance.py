@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrieval.engine.state import DropReason
-from retrieval.ranking.near_duplicates import drop_by_words
-from retrieval.ranking.resemblance import Words, resemblance
+from retrieval.ranking.near_duplicates import Words, drop_by_words, resemblance
 from retrieval.text.simhash import simhash
 from tests.retrieval.conftest import chunk_id
 from tests.retrieval.conftest import hit as bare_hit

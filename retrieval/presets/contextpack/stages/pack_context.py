@@ -7,9 +7,8 @@ from typing import ClassVar
 from corecube.errors import CoreCubeError
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Drop, DropReason, Note, SearchState, drops_beyond
-from retrieval.engine.token_counter import TokenCounter
 from retrieval.engine.tunables import Tunables, tunable
-from retrieval.engine.types import PRIMARY, ChunkId, Passage
+from retrieval.engine.types import PRIMARY, ChunkId, Passage, TokenCounter
 from retrieval.presets.contextpack.packing import PACK_COUNTED, Packing, items, packed
 from retrieval.presets.contextpack.stages.neighbours import FoundNeighbours
 from retrieval.stages.assemble import beyond_wanted, header

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.engine.words import stemmer
-from retrieval.ranking.answerability.question import denial, denials, entities, numbers
+from retrieval.ranking.answerability.signals import denial, denials, entities, numbers
 
 STEM = stemmer("english")
 
