@@ -16,8 +16,6 @@ from retrieval.ranking.answerability.model import AnswerabilityModel
 
 logger = logging.getLogger(__name__)
 
-_STORED: Final = "calibration.stored"
-_RESET: Final = "calibration.reset"
 #: As the field holds it; a file name can be longer.
 _MAX_SOURCE_LENGTH: Final = 200
 
@@ -37,11 +35,7 @@ def active_models(encoder: Encoder) -> dict[str, AnswerabilityModel]:
     return {preset: model for preset, model in read if model is not None}
 
 
-def _read_active() -> tuple[Calibration, ...]:
-    return tuple(Calibration.objects.filter(is_active=True))
-
-
-_active: Final = TtlCache(_read_active)
+_active: Final = TtlCache(lambda: tuple(Calibration.objects.filter(is_active=True)))
 
 
 def forget_active() -> None:
@@ -94,7 +88,7 @@ def _activate(row: Calibration) -> None:
         _retire(row.preset)
         row.save(force_insert=True)
         _changed()
-        audit.record(_STORED, actor=row.created_by, subject=row.preset, calibration=row.pk, **figures)
+        audit.record("calibration.stored", actor=row.created_by, subject=row.preset, calibration=row.pk, **figures)
 
 
 def reset(preset: str, *, actor: User | None) -> bool:
@@ -103,7 +97,7 @@ def reset(preset: str, *, actor: User | None) -> bool:
         retired = _retire(preset)
         _changed()
         if retired:
-            audit.record(_RESET, actor=actor, subject=preset)
+            audit.record("calibration.reset", actor=actor, subject=preset)
     return retired
 
 

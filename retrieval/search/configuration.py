@@ -88,24 +88,22 @@ def configuration_of(
     number, values = stored or (SHIPPED, "{}")
     config, unfit = _fitted(preset.name, number, preset.defaults, values)
     found = Configuration(config=config, number=number, is_draft=draft, unfit=unfit)
-    return _overridden(found, overrides) if overrides else found
-
-
-@cache
-def _stored(preset: str, status: PresetVersion.Status) -> CompiledQuery:
-    return CompiledQuery(PresetVersion.objects.filter(preset=preset, status=status).values_list("number", "values"))
-
-
-def _overridden(found: Configuration, overrides: Mapping[str, object]) -> Configuration:
-    overrides = found.config.by_present_names(overrides)
-    changed = found.config.with_overrides(overrides)
-    before, after = found.config.values(), changed.values()
+    if not overrides:
+        return found
+    overrides = config.by_present_names(overrides)
+    changed = config.with_overrides(overrides)
+    before, after = config.values(), changed.values()
     return replace(
         found,
         config=changed,
         overrides={name: after[name] for name in overrides},
         overridden={name: before[name] for name in overrides},
     )
+
+
+@cache
+def _stored(preset: str, status: PresetVersion.Status) -> CompiledQuery:
+    return CompiledQuery(PresetVersion.objects.filter(preset=preset, status=status).values_list("number", "values"))
 
 
 def fitted(preset: Preset, number: int, values: Mapping[str, object]) -> tuple[PresetConfig, Mapping[str, str]]:

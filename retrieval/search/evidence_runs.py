@@ -10,10 +10,11 @@ import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Final
+from typing import ClassVar, Final
 
-from corecube.access import Principal, ScopeRequest
-from corecube.errors import CoreCubeError, InvalidRequestError, NotPermittedError
+from corecube.access import Principal, ScopeRequest, scope_for
+from corecube.errors import CoreCubeError, InvalidRequestError, NotFoundError, NotPermittedError
+from corecube.models import Connection
 from corecube.sanitise import storable
 from retrieval.engine.state import RequestFilter
 from retrieval.models import SearchRecord
@@ -23,12 +24,37 @@ from retrieval.presets.consolidated.evidence.cells import Cell, Presence, cells_
 from retrieval.presets.consolidated.evidence.recovery import Diagnoses
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk
 from retrieval.presets.consolidated.evidence.sections import Section, SectionSet
-from retrieval.search.compartment_narrowing import within_compartments
 from retrieval.search.configuration import configuration_of
 from retrieval.search.outcome import SearchOutcome
 from retrieval.search.request import SearchRequest
 from retrieval.search.section_sets import section_named, section_set_named
 from retrieval.search.service import search
+
+
+class UnknownCompartmentError(NotFoundError):
+    """No compartment with that name is visible to you."""
+
+    code: ClassVar[str] = "unknown_compartment"
+    param: ClassVar[str] = "compartments"
+
+
+def within_compartments(principal: Principal, narrowing: ScopeRequest, compartments: tuple[str, ...]) -> ScopeRequest:
+    """Return `narrowing`, limited further to the connections of some compartments.
+
+    Unchanged without compartments. Raises UnknownConnectionError, and UnknownCompartmentError for a
+    compartment none of whose connections is visible, whether or not it exists.
+    """
+    left = [it.connection.slug for it in scope_for(principal, narrowing).included]
+    if not compartments:
+        return narrowing
+    visible = Connection.objects.filter(pk__in=scope_for(principal).connection_ids).order_by("slug")
+    compartment_of = dict(visible.values_list("slug", "compartment__slug"))
+    if not set(compartments) <= set(compartment_of.values()):
+        raise UnknownCompartmentError
+    wanted = tuple(slug for slug in left if compartment_of.get(slug) in compartments)
+    # An empty list would include everything; excluding everything leaves nothing.
+    return ScopeRequest(include=wanted) if wanted else ScopeRequest(tuple(compartment_of), tuple(compartment_of))
+
 
 logger = logging.getLogger(__name__)
 
@@ -105,8 +131,14 @@ def gather(request: EvidenceRequest, *, principal: Principal) -> Evidence:
     require_preset(principal)
     section_set = section_set_named(request.section_set)
     sections = asked_sections(section_set, request.section)
-    subject = _checked_subject(request.subject)
-    narrowing = _checked(request, principal)
+    subject = " ".join(storable(request.subject).split())
+    if len(subject) > MAX_SUBJECT:
+        raise InvalidRequestError(f"The subject has {len(subject)} characters; the most is {MAX_SUBJECT}.")
+    # What concerns the request as a whole is raised before anything is searched.
+    if request.draft and not (principal.actor or principal).is_admin:
+        raise NotPermittedError("Only an admin may search with a draft.")
+    configuration_of(preset_named(PRESET), overrides=request.overrides, draft=request.draft)
+    narrowing = within_compartments(principal, request.narrowing, request.compartments)
     run = _Run(request, principal, section_set, subject, narrowing, Budget(request.budget_seconds, started))
     found = [run.gathered(section, waiting=len(sections) - place) for place, section in enumerate(sections)]
     if len(run.errors) == len(sections):
@@ -156,7 +188,10 @@ class _Run:
 
     def _failed(self, section: Section, error: Exception) -> SectionEvidence:
         """Return a section without evidence; what nobody raised on purpose is told without its message."""
-        known = error if isinstance(error, CoreCubeError) else _unexpected(error)
+        known = error
+        if not isinstance(known, CoreCubeError):
+            known = CoreCubeError("The search for this section failed unexpectedly.")
+            known.__cause__ = error
         self.errors.append(known)
         trace = error if known.status >= 500 else None  # noqa: PLR2004 -- HTTP
         logger.warning("evidence.section_failed section=%s code=%s", section.name, known.code, exc_info=trace)
@@ -180,28 +215,6 @@ class _Run:
             ),
             surface=self.request.surface,
         )
-
-
-def _unexpected(error: Exception) -> CoreCubeError:
-    found = CoreCubeError("The search for this section failed unexpectedly.")
-    found.__cause__ = error
-    return found
-
-
-def _checked_subject(subject: str) -> str:
-    """Return the subject as the store can hold it; raise InvalidRequestError for one that is too long."""
-    clean = " ".join(storable(subject).split())
-    if len(clean) > MAX_SUBJECT:
-        raise InvalidRequestError(f"The subject has {len(clean)} characters; the most is {MAX_SUBJECT}.")
-    return clean
-
-
-def _checked(request: EvidenceRequest, principal: Principal) -> ScopeRequest:
-    """Return how the scope is narrowed; raise what concerns the request as a whole, before anything is searched."""
-    if request.draft and not (principal.actor or principal).is_admin:
-        raise NotPermittedError("Only an admin may search with a draft.")
-    configuration_of(preset_named(PRESET), overrides=request.overrides, draft=request.draft)
-    return within_compartments(principal, request.narrowing, request.compartments)
 
 
 def lines_of(evidence: Evidence) -> Iterator[tuple[SectionEvidence, tuple[Cell, ...]]]:

@@ -19,7 +19,7 @@ from retrieval.index.reading import bounded
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.presets.contextpack.judge import Judge
-from retrieval.presets.preset import Preset, PresetConfig
+from retrieval.presets.preset import PresetConfig
 from retrieval.search import runtime
 from retrieval.search.configuration import Configuration, configuration_of
 from retrieval.search.relevance import ModelJudge, answerer_counter
@@ -60,9 +60,20 @@ def prepare(allowed: AllowedRequest, resources: Resources | None) -> PreparedSea
     )
     with bounded(deadline):
         scope = scope_for(allowed.principal, request.narrowing, reveal_excluded=request.reveal_excluded)
-        state = _state(allowed, configuration, scope, deadline, request_filter=_filter(request, scope, seconds=seconds))
+        request_filter = request.filter
+        if request.conditions is not None:
+            metadata = metadata_prefilter(request.conditions, scope=scope, timeout_seconds=seconds)
+            request_filter = replace(request_filter, metadata=metadata)
+        state = _state(allowed, configuration, scope, deadline, request_filter=request_filter)
         tools = _with_models(resources or runtime.resources(), request, allowed.principal, deadline)
-        pipeline = _pipeline(preset, configuration, tools)
+        used = tools
+        if configuration.mode != HYBRID:
+            # A confidence was calibrated for all legs, not for one.
+            used = replace(used, calibrations={})
+        if configuration.is_draft:
+            # The numbers of a draft must not become those of the guards that all searches share.
+            used = used.with_part(RerankGuards, RerankGuards())
+        pipeline = preset.build(config, used).in_mode(configuration.mode)
     pipeline = with_variants(pipeline, request.variants, characters=config.query.retrieval_characters)
     return PreparedSearch(allowed, configuration, tools, pipeline, state)
 
@@ -71,15 +82,6 @@ def _seconds(request: SearchRequest, config: PresetConfig) -> float:
     """Return how long a search may take: as the preset says, and as the section's run has left for it."""
     seconds, left = config.deadline_ms / 1000, request.section_seconds
     return seconds if left is None else max(0.0, min(seconds, left))
-
-
-def _filter(request: SearchRequest, scope: AccessScope, *, seconds: float) -> RequestFilter:
-    """Return what a request leaves of its scope, its conditions on metadata looked up."""
-    if request.conditions is None:
-        return request.filter
-    return replace(
-        request.filter, metadata=metadata_prefilter(request.conditions, scope=scope, timeout_seconds=seconds)
-    )
 
 
 def _state(
@@ -126,13 +128,3 @@ def _with_models(tools: Resources, request: SearchRequest, principal: Principal,
         return tools
     judge = ModelJudge(principal, is_carried=request.is_rewritten)
     return replace(tools, answerer_counter=partial(answerer_counter, principal)).with_part(Judge, Judge(judge))
-
-
-def _pipeline(preset: Preset, configuration: Configuration, resources: Resources) -> Pipeline:
-    """Return the preset's pipeline in the mode asked for; a confidence was calibrated for all legs, not for one."""
-    if configuration.mode != HYBRID:
-        resources = replace(resources, calibrations={})
-    if configuration.is_draft:
-        # The numbers of a draft must not become those of the guards that all searches share.
-        resources = resources.with_part(RerankGuards, RerankGuards())
-    return preset.build(configuration.config, resources).in_mode(configuration.mode)

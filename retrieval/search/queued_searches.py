@@ -75,10 +75,17 @@ def queue_search(request: SearchRequest, *, principal: Principal) -> QueuedSearc
 def run_queued() -> int:
     """Run the searches that wait, one after the other, and return how many there were."""
     ran = 0
-    while job := _claimed():
+    while True:
+        # The one that has waited longest, of those that no other worker has.
+        with transaction.atomic():
+            waiting = QueuedSearch.objects.filter(status=_Status.QUEUED).order_by("at")
+            job = waiting.select_for_update(skip_locked=True, of=("self",)).first()
+            if job is None:
+                return ran
+            job.status, job.started_at = _Status.RUNNING, timezone.now()
+            job.save(update_fields=["status", "started_at"])
         _run(job)
         ran += 1
-    return ran
 
 
 def queued_of(search_id: UUID, principal: Principal) -> QueuedSearch:
@@ -109,17 +116,6 @@ def forget_finished() -> int:
     """Delete what ended a week ago and return how many went; records of searches are kept as long as all others."""
     old = Q(finished_at__lt=timezone.now() - _KEPT)
     return QueuedSearch.objects.filter(old).delete()[0]
-
-
-def _claimed() -> QueuedSearch | None:
-    """Return the search that has waited longest, marked as running; None where none waits that others have not."""
-    with transaction.atomic():
-        waiting = QueuedSearch.objects.filter(status=_Status.QUEUED).order_by("at")
-        job = waiting.select_for_update(skip_locked=True, of=("self",)).first()
-        if job is not None:
-            job.status, job.started_at = _Status.RUNNING, timezone.now()
-            job.save(update_fields=["status", "started_at"])
-    return job
 
 
 def _run(job: QueuedSearch) -> None:

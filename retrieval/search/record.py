@@ -2,22 +2,24 @@
 
 import logging
 from dataclasses import replace
+from typing import Any
 
 from django.conf import settings
 
 from retrieval.engine.pipeline import HYBRID
+from retrieval.engine.state import SearchState, Span
 from retrieval.engine.stored_filter import FullFilter, filter_json
+from retrieval.engine.types import Answerability, Hit
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.writer import add_later
 from retrieval.models import SearchRecord
-from retrieval.presets.consolidated.evidence.section_state import SectionAsk
 from retrieval.presets.contextpack.judge import Judge
+from retrieval.ranking.measures import MEASURED_DEPTH
 from retrieval.search.latency_metrics import observe_search
 from retrieval.search.outcome import SearchOutcome
 from retrieval.search.prepare import PreparedSearch
 from retrieval.search.relevance import ModelJudge
 from retrieval.search.request import AllowedRequest
-from retrieval.search.tracing import trace_json
 
 logger = logging.getLogger(__name__)
 
@@ -41,9 +43,17 @@ def _row(outcome: SearchOutcome, allowed: AllowedRequest, *, index: int) -> Sear
     request, principal = allowed.request, allowed.principal
     state, judged = outcome.state, outcome.state.answerability
     keeps_text = settings.CORECUBE_KEEP_QUERY_TEXT
-    ran_with = outcome.configuration.trace_json() | {"index": index, "values": _values(outcome)}
+    configuration, values, defaults = outcome.configuration, dict[str, float](), outcome.preset.defaults
+    if outcome.config != defaults:
+        shipped = defaults.values()
+        values = {name: value for name, value in outcome.config.values().items() if value != shipped[name]}
+    ran_with = configuration.trace_json() | {"index": index, "values": values}
     narrowing = {"include": list(request.narrowing.include), "exclude": list(request.narrowing.exclude)}
-    section = _section_json(request.section, keep_words=keeps_text) if request.section else {}
+    section = {"section": request.section.name} if request.section else {}
+    if request.section and keeps_text:
+        section["subject"] = request.section.subject
+    is_hurried = state.deadline.budget_seconds < outcome.config.deadline_ms / 1000
+    is_other = configuration.overrides or configuration.is_draft or configuration.mode != HYBRID or is_hurried
     left = filter_json(FullFilter(request.filter, request.conditions), keep_words=keeps_text)
     return SearchRecord(
         id=outcome.id,
@@ -60,26 +70,82 @@ def _row(outcome: SearchOutcome, allowed: AllowedRequest, *, index: int) -> Sear
         milliseconds=outcome.seconds * 1000,
         hit_count=len(outcome.hits),
         degraded=list(state.degraded),
-        is_ordinary=_is_ordinary(outcome),
+        is_ordinary=not is_other,
         verdict=judged.verdict.value if judged else "",
         confidence=judged.confidence if judged else None,
         trace=ran_with | {"narrowing": narrowing, "filter": left} | section | trace_json(state, keep_words=keeps_text),
     )
 
 
-def _is_ordinary(outcome: SearchOutcome) -> bool:
-    """Return whether a search ran as its preset does: with its numbers, every leg, and at least its time."""
-    configuration = outcome.configuration
-    is_hurried = outcome.state.deadline.budget_seconds < outcome.config.deadline_ms / 1000
-    return not (configuration.overrides or configuration.is_draft or configuration.mode != HYBRID or is_hurried)
+def trace_json(state: SearchState, *, keep_words: bool) -> dict[str, Any]:
+    """Return the trace of a finished search: spans, hits with their scores, passages by number, the verdict.
+
+    The ranking names the best hits, also beyond those wanted, each with the hash of its text. Without `keep_words` the
+    query's words are left out wherever they stand.
+    """
+    return {
+        "spans": [span_json(span, keep_words=keep_words) for span in state.trace],
+        "hits": [hit_json(hit, keep_words=keep_words) for hit in state.hits[: state.top_k]],
+        "ranking": [
+            [str(hit.chunk_id), hit.facts.content_hash if hit.facts else ""] for hit in state.hits[:MEASURED_DEPTH]
+        ],
+        "passages": [
+            {
+                "number": passage.number,
+                "chunk": str(passage.hit.chunk_id),
+                "tokens": passage.token_count,
+                "role": passage.role,
+            }
+            for passage in state.passages
+        ],
+        "answerability": _answerability_json(state.answerability),
+    }
 
 
-def _section_json(ask: SectionAsk, *, keep_words: bool) -> dict[str, str]:
-    return {"section": ask.name, **({"subject": ask.subject} if keep_words else {})}
+def span_json(span: Span, *, keep_words: bool = True) -> dict[str, Any]:
+    """Return one span; a note's text may hold words of the query, its code never does.
+
+    The text of a note that quotes documents is left out.
+    """
+    return {
+        "stage": span.stage,
+        "parent": span.parent,
+        "ms": round(span.seconds * 1000, 3),
+        "hits_in": span.hits_in,
+        "hits_out": span.hits_out,
+        "drops": [[str(drop.chunk_id), drop.reason.value, drop.detail] for drop in span.drops],
+        "notes": [
+            {"code": note.code, "text": note.text if keep_words and not note.quotes else "", "degraded": note.degraded}
+            for note in span.notes
+        ],
+        "events": [dict(event) for event in span.events],
+    }
 
 
-def _values(outcome: SearchOutcome) -> dict[str, float]:
-    if outcome.config == outcome.preset.defaults:
-        return {}
-    shipped = outcome.preset.defaults.values()
-    return {name: value for name, value in outcome.config.values().items() if value != shipped[name]}
+def hit_json(hit: Hit, *, keep_words: bool = True) -> dict[str, Any]:
+    """Return one hit's score ledger."""
+    return {
+        "chunk": str(hit.chunk_id),
+        "score": hit.score,
+        "score_type": hit.score_type.value,
+        "ranks": dict(hit.ranks),
+        "signals": dict(hit.signals),
+        "contributions": dict(hit.contributions),
+        "provider": hit.provider,
+        "matches": [
+            [match.lexeme if keep_words else "", match.idf, match.share, match.weight] for match in hit.matches
+        ],
+    }
+
+
+def _answerability_json(judged: Answerability | None) -> dict[str, Any] | None:
+    """Return a verdict without its sentence, which can hold words of the query."""
+    if judged is None:
+        return None
+    return {
+        "verdict": judged.verdict.value,
+        "confidence": judged.confidence,
+        "calibrated": judged.is_calibrated,
+        "reason": judged.reason,
+        "signals": dict(judged.signals),
+    }

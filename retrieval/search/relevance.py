@@ -57,22 +57,17 @@ class ModelJudge:
         providers = self._providers(hits)
         if seconds <= 0:
             raise JudgingTimeoutError("No time was left for the language model.")
-        work = async_to_sync(_first_judging)
+        # Nobody else can tell by the speed what was asked before.
+        owner = f"{self.principal.user.pk}"
+        judgings = [Judging(it, question, hits, config, owner, kept_relevance()) for it in providers]
         release_connection()
         with admission().left(wait_seconds=seconds):
-            return work(
-                [Judging(it, question, hits, config, self._owner, kept_relevance()) for it in providers], seconds
-            )
+            return async_to_sync(_first_judging)(judgings, seconds)
 
     def charge(self, record: uuid.UUID) -> None:
         """Have what judging took counted to the search that it was for, which is stored by now."""
         if self._noted:
             Usage.objects.filter(pk__in=self._noted).update(record=record)
-
-    @property
-    def _owner(self) -> str:
-        """Whom judgments are kept for: nobody else can tell by the speed what was asked before."""
-        return f"{self.principal.user.pk}"
 
     def _providers(self, hits: Ranking) -> list[ModelProvider]:
         connections = frozenset(hit.chunk.connection_id for hit in hits)

@@ -33,7 +33,7 @@ from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.consolidated.evidence.rerank_plan import MAX_AT_ONCE
 from retrieval.presets.consolidated.other_indexes import OtherIndexes
 from retrieval.presets.helix.route_examples import Routers, added_examples
-from retrieval.presets.helix.router.routes import Router, RouterSource
+from retrieval.presets.helix.router.routes import RouterSource
 from retrieval.search.calibrations import active_models
 from retrieval.stages.resources import Resources
 
@@ -236,6 +236,7 @@ def resources(model: Encoder | None = None) -> Resources:
     query_cache = None if model else _query_cache(settings.CORECUBE_QUERY_CACHE)
     kept_sentences = None if model else _kept_sentences(settings.CORECUBE_SENTENCE_CACHE)
     model, index = (model, active.active_index(model)) if model else active.index_and_model()
+    router = _routers.router_of(model, OwnThreads() if settings.CORECUBE_LEG_THREADS else InlineExecutor())
     return Resources(
         encoder=model,
         index=index,
@@ -252,9 +253,5 @@ def resources(model: Encoder | None = None) -> Resources:
         other_indexes=OtherIndexes(index, cosine_scales, model_calls()),
         scale=partial(scale_of, model),
         calls=model_calls(),
-        parts={RerankGuards: rerank_guards, RouterSource: RouterSource(_router_of(model))},
+        parts={RerankGuards: rerank_guards, RouterSource: RouterSource(router)},
     )
-
-
-def _router_of(model: Encoder) -> Callable[[], Router | None]:
-    return _routers.router_of(model, OwnThreads() if settings.CORECUBE_LEG_THREADS else InlineExecutor())

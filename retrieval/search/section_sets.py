@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from django.db import IntegrityError, transaction
 
@@ -43,7 +43,7 @@ def section_sets() -> tuple[SectionSet, ...]:
 def section_set_named(name: str) -> SectionSet:
     """Return the section set of that name; raise UnknownSectionSetError."""
     row = StoredSectionSet.objects.filter(name=storable(name)).first()
-    found = _edited(row) or (shipped(name) if is_shipped(name) else None)
+    found = _content(row, name)
     if found is None:
         raise UnknownSectionSetError
     return found
@@ -166,19 +166,11 @@ def _own(section_set: SectionSet) -> SectionSet:
     """Return the set as it is stored; raise TunablesError for the name that plain questions have."""
     if section_set.name == PLAIN:
         raise TunablesError({"name": f"must not be {PLAIN!r}: that is what a plain question's policy is called"})
-    return _storable(section_set)
-
-
-def _storable(section_set: SectionSet) -> SectionSet:
-    """Return the set with texts that PostgreSQL can hold; raise TunablesError where nothing is left of one."""
-    sections = tuple(_storable_section(it) for it in section_set.sections)
-    return replace(section_set, title=_text("title", section_set.title), sections=sections)
-
-
-def _storable_section(section: Section) -> Section:
-    texts = {name: _text(f"{section.name}.{name}", getattr(section, name)) for name in ("title", "template")}
-    changes: dict[str, Any] = texts
-    return replace(section, **changes)
+    sections = (
+        replace(it, title=_text(f"{it.name}.title", it.title), template=_text(f"{it.name}.template", it.template))
+        for it in section_set.sections
+    )
+    return replace(section_set, sections=tuple(sections), title=_text("title", section_set.title))
 
 
 def _text(name: str, text: str) -> str:

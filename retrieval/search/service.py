@@ -1,15 +1,25 @@
 """Searching as everyone does it: pages, API, commands and evaluation all go through `search`."""
 
+import uuid
+
 from corecube.access import Principal
 from corecube.overload import mark_started
 from retrieval.index.reading import bounded
+from retrieval.ranking.score_rounding import round_for_viewer
 from retrieval.search import runtime
 from retrieval.search.outcome import SearchOutcome
-from retrieval.search.prepare import prepare
+from retrieval.search.prepare import PreparedSearch, prepare
 from retrieval.search.record import record
 from retrieval.search.request import SearchRequest, read
-from retrieval.search.run import run
 from retrieval.stages.resources import Resources
+
+
+def run(prepared: PreparedSearch) -> SearchOutcome:
+    """Return what the pipeline makes of a prepared search; raise StageError."""
+    preset, configuration = prepared.allowed.preset, prepared.configuration
+    version = preset.version(prepared.pipeline, configuration.config)
+    state = round_for_viewer(prepared.pipeline.run(prepared.state))
+    return SearchOutcome(uuid.uuid4(), preset, version, state, configuration, prepared.resources)
 
 
 def search(request: SearchRequest, *, principal: Principal, resources: Resources | None = None) -> SearchOutcome:

@@ -5,7 +5,7 @@ shown.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import Thread
@@ -124,7 +124,8 @@ def _rehearse(tools: Resources | None) -> str:
     scope = _widest_scope()
     if scope is None:
         return "no user sees anything"
-    titles = _titles(scope)
+    documents = Document.objects.in_scope(scope).exclude(title="").order_by("pk").only("title")
+    titles = [document.title for document in documents[:_REHEARSALS]]
     forgetful = replace(tools or runtime.resources(), query_cache=None)
     for preset in PRESETS.values():
         for title in titles:
@@ -150,8 +151,3 @@ def _widest_scope() -> AccessScope | None:
     scopes = (scope_for(Principal(user)) for user in users)
     widest = max(scopes, key=lambda scope: len(scope.connection_ids), default=None)
     return widest if widest and widest.connection_ids else None
-
-
-def _titles(scope: AccessScope) -> Sequence[str]:
-    found = Document.objects.in_scope(scope).exclude(title="").order_by("pk")
-    return [document.title for document in found.only("title")[:_REHEARSALS]]

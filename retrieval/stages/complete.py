@@ -2,13 +2,14 @@
 
 from collections.abc import Container
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from corecube.errors import DatabaseUnavailableError
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Drop, DropReason, Note, SearchState
-from retrieval.engine.types import ChunkId, Hit, Ranking
+from retrieval.engine.types import ChunkId, Ranking
 from retrieval.index import store
 from retrieval.stages.dense import DENSE_TIMEOUT
 from retrieval.stages.fulltext import FulltextConfig
@@ -49,11 +50,11 @@ class Complete(BaseStage):
         """Return the state with completed hits, without those that are no longer in the store."""
         if not state.hits:
             return state
-        try:
-            read = {hit.chunk_id: hit for hit in state.prefetched(self.name, tuple)}
-        except DatabaseUnavailableError:
-            # The prefetching thread had no free connection.
-            read = {}
+        found: Ranking = ()
+        # The prefetching thread may have had no free connection.
+        with suppress(DatabaseUnavailableError):
+            found = state.prefetched(self.name, tuple)
+        read = {hit.chunk_id: hit for hit in found}
         read |= {hit.chunk_id: hit for hit in self.read(state, without=read)}
         pairs = ((hit, read[hit.chunk_id]) for hit in state.hits if hit.chunk_id in read)
         hits = tuple(

@@ -4,7 +4,7 @@ import pytest
 
 from explorer.charts.waterfall import timed_stages, waterfall
 from retrieval.engine.state import Note, Span
-from retrieval.search.tracing import trace_json
+from retrieval.search.record import trace_json
 
 
 def test_stages_follow_each_other_and_legs_begin_together(finished):

@@ -26,8 +26,14 @@ from retrieval.presets.consolidated.evidence.section_reading import read_section
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.presets.consolidated.stages.sources import RecoverSources
 from retrieval.search import prepare
-from retrieval.search.compartment_narrowing import UnknownCompartmentError, within_compartments
-from retrieval.search.evidence_runs import NO_TIME, EvidenceRequest, gather, lines_of
+from retrieval.search.evidence_runs import (
+    NO_TIME,
+    EvidenceRequest,
+    UnknownCompartmentError,
+    gather,
+    lines_of,
+    within_compartments,
+)
 from retrieval.search.section_sets import save_section_set
 from tests.retrieval.conftest import hit
 

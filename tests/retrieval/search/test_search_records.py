@@ -10,9 +10,9 @@ from retrieval.engine.state import Drop, DropReason, Note, Span
 from retrieval.engine.types import ChunkId
 from retrieval.models import EmbeddingIndex, SearchRecord
 from retrieval.records.stored_trace import hits_of, ranking_of, spans_of
+from retrieval.search.record import span_json
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
-from retrieval.search.tracing import span_json
 
 QUESTION = "how to roll back staging"
 
