@@ -28,7 +28,6 @@ from retrieval.search.outcome import SearchOutcome
 
 logger = logging.getLogger(__name__)
 
-_FELL_BACK: Final = "fell_back"
 #: About the question only: does not count as degraded.
 DOUBTFUL: Final = "doubtful"
 
@@ -89,16 +88,16 @@ def origin(answering: Answering, done: Done | None) -> frozenset[int] | None:
     provider of the route may have written the answer.
     """
     providers = [it for it in answering.route.providers if done is None or it.name == done.provider]
-    given = [turn.connections for turn in answering.history if any(_reads(it, turn) for it in providers)]
+
+    def reads(provider: Provider, turn: Turn) -> bool:
+        # A quoting provider reads no earlier turn.
+        return provider.may_read(turn) if isinstance(provider, ModelProvider) else not provider.is_extractive
+
+    given = [turn.connections for turn in answering.history if any(reads(it, turn) for it in providers)]
     known = [it for it in given if it is not None]
     if len(known) < len(given):
         return None
     return frozenset(it.hit.chunk.connection_id for it in answering.outcome.passages).union(*known)
-
-
-def _reads(provider: Provider, turn: Turn) -> bool:
-    """Return whether a provider reads an earlier turn; a quoting provider reads none."""
-    return provider.may_read(turn) if isinstance(provider, ModelProvider) else not provider.is_extractive
 
 
 def note(answering: Answering, done: Done) -> None:
@@ -175,15 +174,11 @@ async def answer_events(answering: Answering, *, is_streamed: bool = True) -> As
                 return
             if following is None:
                 raise
-            notices.append(Notice(_FELL_BACK, _fallback_text(provider, following)))
+            shown = "Showing quotes" if following.is_extractive else f"{following.name} answers"
+            notices.append(Notice("fell_back", f"{provider.name} is unavailable. {shown} instead."))
             yield notices[-1]
         else:
             return
-
-
-def _fallback_text(failed: Provider, following: Provider) -> str:
-    shown = "Showing quotes" if following.is_extractive else f"{following.name} answers"
-    return f"{failed.name} is unavailable. {shown} instead."
 
 
 def _doubt(answering: Answering, done: Done) -> Notice | None:

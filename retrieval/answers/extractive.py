@@ -2,20 +2,12 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import ClassVar, Final
 
-from retrieval.answers.quotes import quotes_of, render
-from retrieval.answers.selection import (
-    Candidate,
-    answers,
-    candidates,
-    choose,
-    embedded_text,
-    promising,
-    with_similarity,
-)
+from retrieval.answers.selection import MAX_ENCODED, Candidate, answers, candidates, choose, embedded_text
 from retrieval.answers.threads import AnswerThreads
 from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.engine.types import Passage
@@ -25,6 +17,98 @@ from retrieval.llm.citations import escape_markers, find_citations
 from retrieval.llm.prompt import REFUSAL
 from retrieval.llm.types import Answer, Notice, Piece, Task
 from retrieval.ranking.packing import by_number
+from retrieval.text.units import Unit, UnitKind
+
+_ITEMS: Final = frozenset({UnitKind.STEP, UnitKind.BULLET})
+#: A longer list is not quoted completely.
+_MAX_ITEMS: Final = 8
+_MAX_LIST_CHARACTERS: Final = 900
+_BACKTICKS: Final = re.compile("`+")
+_MIN_FENCE: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """Consecutive units of one passage, and the passages that contain the same text."""
+
+    units: tuple[Unit, ...]
+    numbers: tuple[int, ...]
+
+
+def quotes_of(chosen: Sequence[Candidate], found: Sequence[Candidate]) -> tuple[Quote, ...]:
+    """Return the quotes of the selected units: passages by their best unit, in reading order inside each."""
+    texts: dict[int, set[str]] = {}
+    for candidate in found:
+        texts.setdefault(candidate.passage.number, set()).add(candidate.unit.text)
+    quotes = []
+    for number in dict.fromkeys(candidate.passage.number for candidate in chosen):
+        for units in _runs([candidate for candidate in chosen if candidate.passage.number == number]):
+            quoted = {unit.text for unit in units}
+            others = (other for other in sorted(texts) if other != number and quoted <= texts[other])
+            quotes.append(Quote(units, (number, *others)))
+    return tuple(quotes)
+
+
+def _runs(chosen: Sequence[Candidate]) -> Iterator[tuple[Unit, ...]]:
+    """Yield the units to quote of one passage; adjacent units of one block are one quote."""
+    units = chosen[0].units
+    wanted = sorted({index for candidate in chosen for index in _context(units, candidate.index)})
+    run: list[int] = []
+    for index in wanted:
+        last = units[run[-1]] if run else units[index]
+        continues = run and index == run[-1] + 1 and (last.block == units[index].block or last.text.endswith(":"))
+        if run and not continues:
+            yield tuple(units[it] for it in run)
+            run = []
+        run.append(index)
+    yield tuple(units[it] for it in run)
+
+
+def _context(units: Sequence[Unit], index: int) -> range:
+    """Return the units to quote with this one: the steps around a step, the code or list after a colon."""
+    start, end = index, index + 1
+    if units[index].kind is UnitKind.STEP:
+        start, end = _list_around(units, index)
+    elif units[index].text.endswith(":") and end < len(units) and units[end].kind in _ITEMS:
+        end = _list_around(units, end)[1]
+    elif units[index].text.endswith(":") and end < len(units):
+        end += 1
+    announced = units[start].kind is not UnitKind.SENTENCE and start > 0 and units[start - 1].text.endswith(":")
+    return range(start - 1 if announced else start, end)
+
+
+def _list_around(units: Sequence[Unit], index: int) -> tuple[int, int]:
+    """Return the range (end exclusive) of an item's list, or only the item if the list is long."""
+    start, end = index, index + 1
+    while start > 0 and units[start - 1].kind in _ITEMS:
+        start -= 1
+    while end < len(units) and units[end].kind in _ITEMS:
+        end += 1
+    is_short = end - start <= _MAX_ITEMS and sum(len(unit.text) for unit in units[start:end]) <= _MAX_LIST_CHARACTERS
+    return (start, end) if is_short else (index, index + 1)
+
+
+def render(quote: Quote) -> str:
+    """Return a quote as Markdown, with its markers at the end."""
+    markers = "".join(f"[{number}]" for number in quote.numbers)
+    parts = [_part(kind, list(units)) for kind, units in groupby(quote.units, key=lambda unit: unit.kind)]
+    # A marker needs a separate line after a fence or a table, or it would become part of it.
+    gap = " " if quote.units[-1].kind in {UnitKind.SENTENCE, *_ITEMS} else "\n\n"
+    return "\n\n".join(parts) + gap + markers
+
+
+def _part(kind: UnitKind, units: Sequence[Unit]) -> str:
+    if kind is UnitKind.CODE:
+        longest = (max(map(len, _BACKTICKS.findall(unit.text)), default=0) for unit in units)
+        fences = ["`" * max(_MIN_FENCE, length + 1) for length in longest]
+        return "\n\n".join(f"{fence}\n{it.text}\n{fence}" for fence, it in zip(fences, units, strict=True))
+    if kind is UnitKind.ROW:
+        header = units[0].header or " | ".join("" for _ in units[0].text.split(" | "))
+        rule = " | ".join("---" for _ in header.split(" | "))
+        return "\n".join(f"> | {escape_markers(line)} |" for line in (header, rule, *(unit.text for unit in units)))
+    separator = " " if kind is UnitKind.SENTENCE else "\n"
+    return "> " + separator.join(escape_markers(unit.text) for unit in units).replace("\n", "\n> ")
+
 
 _OPENING: Final = "Quoted from your documents:"
 _MAX_NEAR_MISSES: Final = 3
@@ -48,12 +132,13 @@ def extract_answer(
     found: Sequence[Candidate] = candidates(by_number(task.passages), finder)
     hurried = False
     if encoder is not None and found:
-        best = promising(found)
+        best = sorted(found, key=lambda it: -it.score)[:MAX_ENCODED]
         texts = [embedded_text(candidate) for candidate in best]
         hurried = is_crowded and not encoder.has_cached(texts)
         if not hurried:
             question = encoder.encode_query(task.question) if task.vector is None else task.vector
-            found = with_similarity(best, encoder.encode_documents(texts) @ question)
+            cosines = encoder.encode_documents(texts) @ question
+            found = [replace(it, similarity=float(cosine)) for it, cosine in zip(best, cosines, strict=True)]
     chosen = choose(found)
     if refused := not answers(chosen, finder):
         text = _refusal(by_number(task.passages), task.skipped)

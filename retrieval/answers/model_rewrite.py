@@ -53,12 +53,22 @@ def _rewritten_by_model(principal: Principal, rewriting: Rewriting, history: Seq
     turns = tuple(history)[-_MAX_TURNS:]
     if not isinstance(provider, ModelProvider) or not turns or not all(map(provider.may_read, turns)):
         return None
+    # Earlier answers quote documents, which may contain instructions: they are fenced as data.
+    fence = new_fence([rewriting.asked, *(text for turn in turns for text in (turn.question, turn.answer))])
+    answers = (neutral(without_markers(turn.answer[:_MAX_ANSWER_LENGTH])) for turn in turns)
+    said = "\n\n".join(
+        f"Question: {plain(turn.question)}\n<<<{fence}\n{answer}\n{fence}>>>"
+        for turn, answer in zip(turns, answers, strict=True)
+    )
+    last = f"The last question: {plain(rewriting.asked)}\n\nThe same question on its own:"
+    messages: list[Message] = [
+        {"role": "system", "content": _SYSTEM.format(fence=fence)},
+        {"role": "user", "content": f"The conversation:\n\n{said}\n\n{last}"},
+    ]
     # The database is not needed while the model writes.
     release_connection()
     try:
-        text = async_to_sync(generate_text)(
-            provider, _messages(rewriting.asked, turns), seconds=_SECONDS, max_length=2 * _MAX_LENGTH
-        )
+        text = async_to_sync(generate_text)(provider, messages, seconds=_SECONDS, max_length=2 * _MAX_LENGTH)
     except (CoreCubeError, TimeoutError) as error:
         logger.info("rewrite.fell_back_to_rules model=%s error=%s", provider.name, type(error).__name__)
         return None
@@ -66,15 +76,3 @@ def _rewritten_by_model(principal: Principal, rewriting: Rewriting, history: Seq
     if not line or "\n" in line or len(line) > _MAX_LENGTH:
         return None
     return replace(rewriting, searched=line, carried=())
-
-
-def _messages(question: str, turns: Sequence[Turn]) -> list[Message]:
-    fence = new_fence([question, *(text for turn in turns for text in (turn.question, turn.answer))])
-    said = "\n\n".join(f"Question: {plain(turn.question)}\n{_fenced(turn.answer, fence)}" for turn in turns)
-    asked = f"The conversation:\n\n{said}\n\nThe last question: {plain(question)}\n\nThe same question on its own:"
-    return [{"role": "system", "content": _SYSTEM.format(fence=fence)}, {"role": "user", "content": asked}]
-
-
-def _fenced(answer: str, fence: str) -> str:
-    """Return an earlier answer as data: it quotes documents, which may contain instructions."""
-    return f"<<<{fence}\n{neutral(without_markers(answer[:_MAX_ANSWER_LENGTH]))}\n{fence}>>>"

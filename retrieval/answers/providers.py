@@ -46,13 +46,12 @@ def ending_threads() -> EndingThreads:
     return _endings(settings.CORECUBE_ANSWER_THREADS)
 
 
-def _waiting_for_first_token() -> int:
-    return max(waiting_requests.count, runtime.admission().wanted) + answer_threads().unfinished
-
-
 @cache
 def _endings(count: int) -> EndingThreads:
-    return EndingThreads(count, _waiting_for_first_token)
+    def waiting_for_first_token() -> int:
+        return max(waiting_requests.count, runtime.admission().wanted) + answer_threads().unfinished
+
+    return EndingThreads(count, waiting_for_first_token)
 
 
 @cache

@@ -7,7 +7,66 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from retrieval.answers import followup_words as words
+
+def _set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+QUESTION: Final = _set("what which who whom whose when where why how since until")
+
+#: Words that refer to something earlier.
+POINTERS: Final = _set(
+    "it its itself he him his himself she her hers herself they them their theirs themselves "
+    "this that these those there former latter same other others one ones previous above"
+)
+
+#: Words that are no reference before a noun: "one employee", "other doors".
+NUMERALS: Final = _set("one other others same")
+
+#: Words that show that an "it" before them, or a "there" next to them, is only a dummy subject.
+CLAUSE_MARKS: Final = _set("to that if")
+BE: Final = _set("is are was were be been will")
+
+#: Words before a verb: the word after them is no noun.
+AUXILIARIES: Final = _set("do does did is are was were has have had can could may might must shall should will would")
+BEFORE_VERBS: Final = AUXILIARIES - {"is", "are", "was", "were", "has", "have", "had"} | _set(
+    "i we you he she it they who to not"
+)
+
+#: Words before a noun of the question: "does ammonia smell", "a pallet".
+BEFORE_SUBJECTS: Final = _set("do does did a an")
+
+#: Words before the noun that the question is about.
+BEFORE_ASKED: Final = _set("what which whose many much")
+
+#: Starts of a question that continues the previous one.
+OPENERS: Final = tuple(
+    f"{opener} "
+    for opener in (
+        *("and", "what about", "how about", "but", "or", "so", "then", "also", "same for"),
+        *("what else", "who else", "where else", "why not", "why more", "why less"),
+    )
+)
+
+#: Words without content.
+FUNCTION: Final = (
+    QUESTION
+    | POINTERS
+    | _set(
+        "a an the of in on at by for from to with without about after before during into onto over under between "
+        "through "
+        "and or but so then also not no nor if than as too very only just still yet again already else even "
+        "i me my mine we us our ours you your yours "
+        "am is are was were be been being do does did doing done has have had having "
+        "can could may might must shall should will would need "
+        "many much more most less least few some any all both each every either neither another such "
+        "long often quickly soon far high large big old exactly usually really now today currently "
+        "get gets got take takes took make makes made give gives gave go goes went come comes came say says said "
+        "tell explain please ok okay yes thanks thank hello there's what's who's it's that's i'm "
+        "mean means happen happens happened thing things case"
+    )
+)
+
 
 _APOSTROPHE: Final = "\N{RIGHT SINGLE QUOTATION MARK}"
 _TOKEN: Final = re.compile(rf"[^\W_]+(?:[-'{_APOSTROPHE}./_][^\W_]+)*")
@@ -68,7 +127,7 @@ class _Word:
     @property
     def is_name(self) -> bool:
         """Whether it names something: a code, a number, or with a capital inside a sentence or inside the word."""
-        if self.folded in words.FUNCTION:
+        if self.folded in FUNCTION:
             return False
         is_capital = self.text[0].isupper() and not self.is_first
         return self.is_code or self.text.isdecimal() or is_capital or any(map(str.isupper, self.text[1:]))
@@ -79,7 +138,7 @@ class _Word:
 
     @property
     def is_content(self) -> bool:
-        return self.is_name or self.folded.removesuffix("'s") not in words.FUNCTION
+        return self.is_name or self.folded.removesuffix("'s") not in FUNCTION
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,19 +158,17 @@ def stand_alone(question: str, before: Sequence[Said]) -> Rewriting:
     """
     context: _Context | None = None
     for said in before:
-        context = _after(said, context)
+        own = _content_words(said.question)
+        titles = said.titles or (context.titles if context else ())
+        if context is None or not depends(said.question):
+            context = _Context(own, own, titles)
+        else:
+            kept = _not_replaced(context.topic, own)
+            context = _Context(own, (*own, *kept) if _replaces(said.question) else context.topic, titles)
     is_follow_up = context is not None and depends(question)
     carried = _carried(question, context) if context is not None and is_follow_up else ()
     searched = f"{question.rstrip()} ({' '.join(carried)})" if carried else question
     return Rewriting(question, searched, carried, is_follow_up)
-
-
-def _after(said: Said, context: _Context | None) -> _Context:
-    own = _content_words(said.question)
-    if context is None or not depends(said.question):
-        return _Context(own, own, said.titles or (context.titles if context else ()))
-    topic = (*own, *_not_replaced(context.topic, own)) if _replaces(said.question) else context.topic
-    return _Context(own, topic, said.titles or context.titles)
 
 
 def depends(question: str) -> bool:
@@ -121,7 +178,7 @@ def depends(question: str) -> bool:
     found = _words(question)
     own = _content_words(question)
     has_open_pronoun = any(
-        word.folded in words.POINTERS and not _is_filler(found, place) and not _has_antecedent(found, place)
+        word.folded in POINTERS and not _is_filler(found, place) and not _has_antecedent(found, place)
         for place, word in enumerate(found)
     )
     if _continues(found) or has_open_pronoun:
@@ -131,20 +188,20 @@ def depends(question: str) -> bool:
 
 def _continues(found: Sequence[_Word]) -> bool:
     """Return whether a question starts like a continuation: "and in 2025?", "what about Vessing?"."""
-    return " ".join((*(word.folded for word in found), "")).startswith(words.OPENERS)
+    return " ".join((*(word.folded for word in found), "")).startswith(OPENERS)
 
 
 def _is_filler(found: Sequence[_Word], place: int) -> bool:
     """Return whether a pronoun is a dummy: "does *it* take to", "is *there* a", "we noticed *that* a"."""
     word, after = found[place].folded, [it.folded for it in found[place + 1 :]]
     before = found[place - 1] if place else None
-    if word in words.NUMERALS and place + 1 < len(found):
+    if word in NUMERALS and place + 1 < len(found):
         return found[place + 1].is_content
     if word == "that" and before is not None and after:
         return before.is_content
     if word == "there":
-        return bool({*after[:1], before.folded if before else ""} & words.BE)
-    return word == "it" and bool(words.CLAUSE_MARKS & {*after[1:]})
+        return bool({*after[:1], before.folded if before else ""} & BE)
+    return word == "it" and bool(CLAUSE_MARKS & {*after[1:]})
 
 
 def _has_antecedent(found: Sequence[_Word], place: int) -> bool:
@@ -152,9 +209,9 @@ def _has_antecedent(found: Sequence[_Word], place: int) -> bool:
 
     A verb cannot: "do we *pay* for it"; nor the noun of the question word: "what *colour* do they wear".
     """
-    no_noun = words.BEFORE_VERBS
-    if place and found[place - 1].folded in words.AUXILIARIES:
-        no_noun |= words.BEFORE_ASKED
+    no_noun = BEFORE_VERBS
+    if place and found[place - 1].folded in AUXILIARIES:
+        no_noun |= BEFORE_ASKED
     return any(
         word.is_name or (at > 0 and word.is_content and found[at - 1].folded not in no_noun)
         for at, word in enumerate(found[:place])
@@ -166,9 +223,9 @@ def _is_elliptical(question: str, found: Sequence[_Word], own: Sequence[_Word]) 
 
     A verb with an object ("drain the queue") is enough, and so is a subject ("what does ammonia do").
     """
-    is_question = question.rstrip().endswith("?") or (bool(found) and found[0].folded in words.QUESTION)
+    is_question = question.rstrip().endswith("?") or (bool(found) and found[0].folded in QUESTION)
     has_subject = any(
-        after.is_content and before.folded in words.BEFORE_SUBJECTS for before, after in itertools.pairwise(found)
+        after.is_content and before.folded in BEFORE_SUBJECTS for before, after in itertools.pairwise(found)
     )
     return is_question and len(own) <= _MAX_ELLIPTICAL_WORDS and not has_subject
 

@@ -1,10 +1,10 @@
 """Select the units of the passages to quote. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
-from retrieval.engine.types import Passage, Vector
+from retrieval.engine.types import Passage
 from retrieval.engine.words import TermFinder
 from retrieval.text.units import Unit, UnitKind, split_units
 
@@ -22,7 +22,7 @@ _UNFINISHED: Final = 0.9
 #: Cosines of a question with unrelated sentences, and with answers.
 _COSINE_FLOOR: Final = 0.5
 _COSINE_CEILING: Final = 0.85
-_MAX_ENCODED: Final = 12
+MAX_ENCODED: Final = 12
 _MAX_QUOTED: Final = 4
 _NEAR_BEST: Final = 0.8
 _MIN_WORDS: Final = 3
@@ -60,16 +60,13 @@ class Candidate:
 
 def candidates(passages: Sequence[Passage], finder: TermFinder) -> tuple[Candidate, ...]:
     """Return every unit of the passages with its coverage, in reading order."""
-    return tuple(candidate for passage in passages for candidate in _of_passage(passage, finder))
-
-
-def _of_passage(passage: Passage, finder: TermFinder) -> list[Candidate]:
-    units = split_units(passage.hit.chunk.text)
-    above = finder.found(_title_line(passage))
-    found = [finder.found(unit.text) for unit in units]
-    return [
-        Candidate(passage, units, index, _coverage(finder, found, units, index, above)) for index in range(len(units))
-    ]
+    found: list[Candidate] = []
+    for passage in passages:
+        units = split_units(passage.hit.chunk.text)
+        above = finder.found(_title_line(passage))
+        held = [finder.found(unit.text) for unit in units]
+        found += (Candidate(passage, units, at, _coverage(finder, held, units, at, above)) for at in range(len(units)))
+    return tuple(found)
 
 
 def _coverage(
@@ -83,16 +80,6 @@ def _coverage(
     before = found[index - 1] if continues else frozenset[str]()
     nearby = _ABOVE * finder.weight(over - own) + _BEFORE * finder.weight(before - over - own)
     return (finder.weight(own) + nearby) / total if total else 0.0
-
-
-def promising(found: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """Return the up to 12 candidates with the highest scores, best first."""
-    return tuple(sorted(found, key=lambda it: -it.score)[:_MAX_ENCODED])
-
-
-def with_similarity(found: Sequence[Candidate], cosines: Vector) -> tuple[Candidate, ...]:
-    """Return the candidates with their cosine to the question, shape (len(found),)."""
-    return tuple(replace(it, similarity=float(cosine)) for it, cosine in zip(found, cosines, strict=True))
 
 
 def embedded_text(candidate: Candidate) -> str:

@@ -20,7 +20,7 @@ from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.engine.words import stemmer
 from retrieval.errors import EncoderError
 from retrieval.llm.citations import Draft
-from retrieval.llm.prompt import Fitted, fitted
+from retrieval.llm.prompt import fitted
 from retrieval.llm.types import Citation, Cut, Notice, Provider, Task, TokenUsage
 
 logger = logging.getLogger(__name__)
@@ -91,9 +91,15 @@ class Writing:
         cut = await _run(answer_threads(), partial(fitted, self._task, window, count))
         self._task = cut.task
         self._draft = Draft(len(cut.task.passages))
-        notices = tuple(_shortened(cut))
-        self._notices += notices
-        return notices
+        notices, used = [], len(cut.task.passages)
+        if cut.left_out_passages:
+            text = f"{used} of {used + cut.left_out_passages} passages fit into the language model's context."
+            notices.append(Notice("context_shortened", text))
+        if cut.left_out_turns:
+            text = f"{cut.left_out_turns} earlier turns did not fit into its context."
+            notices.append(Notice("history_shortened", text))
+        self._notices += tuple(notices)
+        return tuple(notices)
 
     async def so_far(self, *, is_finished: bool = False) -> Done:
         """Return the answer so far; a finished one is checked."""
@@ -139,15 +145,6 @@ class Writing:
         question, answer = self._encoder.count_tokens([self._task.question, text])
         prompt = question + sum(passage.token_count for passage in self._task.passages)
         return TokenUsage(prompt=prompt, completion=answer, is_estimated=True)
-
-
-def _shortened(cut: Fitted) -> Iterator[Notice]:
-    used = len(cut.task.passages)
-    if cut.left_out_passages:
-        total = used + cut.left_out_passages
-        yield Notice("context_shortened", f"{used} of {total} passages fit into the language model's context.")
-    if cut.left_out_turns:
-        yield Notice("history_shortened", f"{cut.left_out_turns} earlier turns did not fit into its context.")
 
 
 async def _run(threads: Executor, work: Callable[[], _T]) -> _T:

@@ -16,8 +16,7 @@ from retrieval.engine.types import Hit
 from retrieval.models import SearchRecord
 from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter, is_recovered
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider
-from retrieval.presets.consolidated.evidence.section_set import SectionSet
-from retrieval.presets.consolidated.evidence.sections import Section
+from retrieval.presets.consolidated.evidence.sections import Section, SectionSet
 from retrieval.search.evidence_runs import (
     Evidence,
     EvidenceRequest,

@@ -12,7 +12,7 @@ from corecube.api import principal_of
 from retrieval.api import shape
 from retrieval.api.schemas import REFUSALS, SearchOut
 from retrieval.models import QueuedSearch, SearchRecord
-from retrieval.records.recent_outcome import recent_outcome
+from retrieval.records.stored_outcome import recent_outcome
 from retrieval.search.queued_searches import queue_search, queued_of
 from retrieval.search.request import SearchRequest
 from retrieval.tasks.queued_searches import wake_worker_on_commit

@@ -71,17 +71,15 @@ def checked_parts() -> Mapping[str, Part]:
     """Return the state of each part of a search within 0.7 s, even if a part hangs."""
     for check in _CHECKS.values():
         check.start()
-    return {name: _bounded(name, check) for name, check in _CHECKS.items()}
-
-
-def _bounded(name: str, check: BoundedCheck[Part]) -> Part:
-    """Return the state of a part from a started check; a part that does not respond in time counts as down."""
-    try:
-        return check.result(seconds=_PART_SECONDS)
-    except TimeoutError:
-        logger.warning("ready.timeout part=%s", name)
-        state = State.FAILED if name in _REQUIRED else State.DEGRADED
-        return Part(state, f"It did not answer within {_PART_SECONDS} s.", timed_out=True)
+    parts = {}
+    for name, check in _CHECKS.items():
+        try:
+            parts[name] = check.result(seconds=_PART_SECONDS)
+        except TimeoutError:
+            logger.warning("ready.timeout part=%s", name)
+            state = State.FAILED if name in _REQUIRED else State.DEGRADED
+            parts[name] = Part(state, f"It did not answer within {_PART_SECONDS} s.", timed_out=True)
+    return parts
 
 
 def _required(use: Callable[[], object]) -> Part:

@@ -70,7 +70,8 @@ def installation() -> Installation:
     """Check every part with a fixed number of statements. Raises the driver's error if the database is down."""
     parts = checked_parts()
     database = database_facts()
-    usage = shutil.disk_usage(settings.CORECUBE_VAR_DIR)
+    usage, now = shutil.disk_usage(settings.CORECUBE_VAR_DIR), timezone.now()
+    models = [f"{it.name} {status_words(status_of(it), now)}" for it in stored_models() if it.is_enabled]
     return Installation(
         parts=parts,
         database=database,
@@ -84,7 +85,7 @@ def installation() -> Installation:
         disk=Disk(usage.total, usage.free),
         load=runtime.admission().load(),
         ingest=ingest_load(settings.CORECUBE_EMBED_CONCURRENCY),
-        language_models=_language_models(),
+        language_models=" ".join(models) or "No language model is enabled: answers quote the documents.",
         bm25=bm25_status(),
         versions={
             "CoreCube": VERSION,
@@ -94,12 +95,6 @@ def installation() -> Installation:
             **{name: version(name) for name in _PACKAGES},
         },
     )
-
-
-def _language_models() -> str:
-    now = timezone.now()
-    states = [f"{it.name} {status_words(status_of(it), now)}" for it in stored_models() if it.is_enabled]
-    return " ".join(states) or "No language model is enabled: answers quote the documents."
 
 
 def _reranker_name() -> str:

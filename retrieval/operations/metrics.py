@@ -45,7 +45,9 @@ class LoadCollector(Collector):
         """Yield the figures of searches, ingests, memory and reranking."""
         yield from load_metrics(runtime.admission().load())
         yield from ingest_metrics(ingest_load(settings.CORECUBE_EMBED_CONCURRENCY))
-        yield from rerank_metrics(runtime.rerank_guards, _live_density())
+        config = configuration_of(preset_named(PRESET)).config
+        density = config.density if isinstance(config, ConsolidatedConfig) else DensityConfig()
+        yield from rerank_metrics(runtime.rerank_guards, density)
 
     def describe(self) -> Iterable[Metric]:
         """Return nothing, so that registering reads no figure."""
@@ -69,11 +71,6 @@ def metrics(request: HttpRequest) -> HttpResponse:
         return failure_response(request, error)
     encode, content_type = choose_encoder(request.headers.get("Accept", ""))
     return HttpResponse(encode(REGISTRY), content_type=content_type)
-
-
-def _live_density() -> DensityConfig:
-    config = configuration_of(preset_named(PRESET)).config
-    return config.density if isinstance(config, ConsolidatedConfig) else DensityConfig()
 
 
 def _is_admin(request: HttpRequest) -> bool:

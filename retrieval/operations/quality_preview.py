@@ -1,11 +1,11 @@
 """The chunks that the quality filter would drop, by connection: helps admins to choose a threshold."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from django.db.models import QuerySet, Sum
+from django.db.models import Sum
 
 from corecube.models import Connection
 from retrieval.models import Chunk, TermFrequency
@@ -52,18 +52,17 @@ def preview(connection: Connection, *, minimum: float, limit: int) -> QualityPre
     """
     low = Chunk.objects.filter(connection_id=connection.pk, quality__lt=minimum)
     counted = TermFrequency.objects.filter(lexeme="", connection_id=connection.pk)
+    ordered, lowest = low.order_by("quality", "document_id", "ordinal"), []
+    for chunk in ordered[:limit].select_related("document").defer("search") if limit else ():
+        parts = sorted(chunk.quality_parts.items(), key=lambda part: (-part[1], part[0]))
+        beginning = " ".join(chunk.text[: 2 * _MAX_CHARACTERS].split())[:_MAX_CHARACTERS]
+        title = chunk.document.title
+        lowest.append(LowChunk(chunk.document_id, chunk.ordinal, title, chunk.quality, dict(parts), beginning))
     return QualityPreview(
         slug=connection.slug,
         minimum=minimum,
         dropped=low.count(),
         # The empty lexeme stores chunk counts, which is faster than counting millions of rows.
         chunks=counted.aggregate(sum=Sum("chunks"))["sum"] or 0,
-        lowest=tuple(_lowest(low.order_by("quality", "document_id", "ordinal")[:limit])) if limit else (),
+        lowest=tuple(lowest),
     )
-
-
-def _lowest(chunks: QuerySet[Chunk]) -> Iterator[LowChunk]:
-    for chunk in chunks.select_related("document").defer("search"):
-        parts = sorted(chunk.quality_parts.items(), key=lambda part: (-part[1], part[0]))
-        beginning = " ".join(chunk.text[: 2 * _MAX_CHARACTERS].split())[:_MAX_CHARACTERS]
-        yield LowChunk(chunk.document_id, chunk.ordinal, chunk.document.title, chunk.quality, dict(parts), beginning)

@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median_low
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
@@ -63,17 +63,16 @@ def judge(query: str, passage: PassageId, *, grade: int | None, by: User, scope:
         Document.objects.in_scope(scope).select_for_update(no_key=True).filter(pk=passage.document_id).first()
         if not passages_in(scope, [passage.document_id]).filter(content_hash=passage.content_hash).exists():
             raise UnknownPassageError
-        _store(normalised_query(query), passage, grade, by)
-
-
-def _store(query: str, passage: PassageId, grade: int | None, by: User) -> None:
-    document_id, content_hash = passage
-    if grade is None:
-        Judgment.objects.filter(query=query, document_id=document_id, content_hash=content_hash, by=by).delete()
-        return
-    Judgment.objects.update_or_create(
-        query=query, document_id=document_id, content_hash=content_hash, by=by, defaults={"grade": grade}
-    )
+        key: dict[str, Any] = {
+            "query": normalised_query(query),
+            "document_id": passage.document_id,
+            "content_hash": passage.content_hash,
+            "by": by,
+        }
+        if grade is None:
+            Judgment.objects.filter(**key).delete()
+        else:
+            Judgment.objects.update_or_create(**key, defaults={"grade": grade})
 
 
 def grades_of(query: str, *, viewer: User, scope: AccessScope) -> dict[PassageId, Graded]:
@@ -90,7 +89,12 @@ def grades_of(query: str, *, viewer: User, scope: AccessScope) -> dict[PassageId
     )
     for document_id, content_hash, by, grade in rows:
         grades.setdefault(PassageId(document_id, content_hash), {})[by] = grade
-    return {passage: _graded(by_person, viewer.pk) for passage, by_person in grades.items()}
+    found = {}
+    for passage, by_person in grades.items():
+        own = by_person.pop(viewer.pk, None)
+        others = list(by_person.values())
+        found[passage] = Graded(median_low(others) if own is None else own, own, len(others))
+    return found
 
 
 def ranked_passages(outcome: SearchOutcome) -> tuple[PassageId, ...]:
@@ -107,9 +111,3 @@ def standing(scope: AccessScope) -> QuerySet[Judgment]:
         connection_id__in=scope.connection_ids,
     )
     return Judgment.objects.filter(Exists(here), document__connection_id__in=scope.connection_ids)
-
-
-def _graded(grades: Mapping[int, int], viewer: int) -> Graded:
-    own = grades.get(viewer)
-    others = [grade for by, grade in grades.items() if by != viewer]
-    return Graded(median_low(others) if own is None else own, own, len(others))

@@ -1,6 +1,6 @@
 """Reading stored traces back into the engine's types; values unknown to this release are skipped."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -25,7 +25,11 @@ def spans_of(trace: Mapping[str, Any]) -> tuple[Span, ...]:
             seconds=span["ms"] / 1000,
             hits_in=span["hits_in"],
             hits_out=span["hits_out"],
-            drops=tuple(_drops(span)),
+            drops=tuple(
+                Drop(chunk_id_of(chunk), DropReason(reason), detail)
+                for chunk, reason, detail in span["drops"]
+                if reason in _REASONS
+            ),
             notes=tuple(Note(note["code"], note["text"], note["degraded"]) for note in span["notes"]),
             parent=span["parent"],
             events=tuple(span.get("events", ())),
@@ -69,9 +73,3 @@ def packed_hits(trace: Mapping[str, Any]) -> tuple[Hit, ...]:
     numbered = sorted(trace.get("passages", ()), key=lambda passage: passage["number"])
     ids = [chunk_id_of(passage["chunk"]) for passage in numbered]
     return tuple(hits.get(chunk_id) or Hit(chunk_id, 0.0, ScoreType.RUBRIC) for chunk_id in ids)
-
-
-def _drops(span: Mapping[str, Any]) -> Iterator[Drop]:
-    for chunk, reason, detail in span["drops"]:
-        if reason in _REASONS:
-            yield Drop(chunk_id_of(chunk), DropReason(reason), detail)

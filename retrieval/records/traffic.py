@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from django.db.models import Aggregate, Count, DateTimeField, F, FloatField, Func, QuerySet, Value
+from django.db.models import Aggregate, Count, DateTimeField, F, FloatField, Func, Value
 
 from retrieval.models import SearchRecord
 from retrieval.models.search import FLAGS
@@ -68,7 +68,8 @@ def traffic(*, until: datetime, span: timedelta, width: timedelta) -> Traffic:
     begins = Func(
         Value(width), F("at"), Value(_ORIGIN, DateTimeField()), function="date_bin", output_field=DateTimeField()
     )
-    found = {row["begins"]: _figures(row) for row in _measured(records.annotate(begins=begins).values("begins"))}
+    bins = records.annotate(begins=begins).values("begins").annotate(**_measures())
+    found = {row["begins"]: _figures(row) for row in bins}
     count = int((last - first) / width) + 1
     return Traffic(
         total=_figures(records.aggregate(**_measures())),
@@ -89,10 +90,6 @@ def _measures() -> dict[str, Aggregate]:
         "p95": Percentile("milliseconds", share=0.95),
         **{name: Count("pk", filter=FLAGS[name]) for name in _COUNTED},
     }
-
-
-def _measured(bins: QuerySet[SearchRecord, dict[str, Any]]) -> QuerySet[SearchRecord, dict[str, Any]]:
-    return bins.annotate(**_measures())
 
 
 def _figures(row: Mapping[str, Any]) -> Figures:

@@ -21,8 +21,7 @@ from explorer.pages.chat.conversation import problem_text
 from explorer.pages.chat.panels import passage_panel
 from explorer.pages.chat.views import answering, own_answer, render_exchange
 from explorer.viewer import user_page, viewer_of, wants_fragment
-from retrieval.answers.conversations.asking import retry, stop
-from retrieval.answers.conversations.feedback import rate_answer, rate_citation
+from retrieval.answers.conversations.asking import rate_answer, rate_citation, retry, stop
 from retrieval.answers.conversations.reading import exchange_of
 from retrieval.answers.conversations.writing import POLL_SECONDS, Writing, begin, claimed, written
 from retrieval.answers.events import AnswerEvent, Cited, Done, Failed, Text

@@ -7,8 +7,7 @@ from django import forms
 
 from corecube.errors import ConfigError
 from explorer.components.tunables_form import number_field
-from retrieval.presets.consolidated.evidence.section_set import SectionSet
-from retrieval.presets.consolidated.evidence.sections import NUMBERS, TYPE_LISTS, Section
+from retrieval.presets.consolidated.evidence.sections import NUMBERS, TYPE_LISTS, Section, SectionSet
 from retrieval.text.traits import HINTS
 
 _INPUT: Final = {"class": "input"}

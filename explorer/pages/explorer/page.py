@@ -27,8 +27,7 @@ from explorer.components.timeline import TraceRow, span_rows
 from explorer.pages.explorer.ledger import Ledger, LedgerSource, ledger, leg_rank
 from retrieval.engine.types import ChunkFacts, ChunkId, Hit, QueryTerms, ScoreType
 from retrieval.index.store import TextSearch, read_facts
-from retrieval.presets.consolidated.evidence.fairness import MERIT
-from retrieval.presets.consolidated.evidence.precedence import PRECEDENCE
+from retrieval.presets.consolidated.evidence.order import MERIT, PRECEDENCE
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk, SectionState
 from retrieval.ranking.blend import on_unit_scale

@@ -36,7 +36,7 @@ from retrieval.engine.pipeline import HYBRID
 from retrieval.engine.stored_filter import FullFilter, read_filter
 from retrieval.models import Document, LanguageModel, PresetVersion, SearchRecord
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
-from retrieval.records.reopening import reopened
+from retrieval.records.stored_outcome import reopened
 from retrieval.search.configuration import configuration_of
 from retrieval.search.outcome import SearchOutcome
 from retrieval.search.queued_searches import PRESET

@@ -20,7 +20,6 @@ from retrieval.answers.conversations.reading import earlier_questions, exchanges
 from retrieval.answers.events import AnswerEvent, Done, Failed, Text
 from retrieval.answers.model_rewrite import follow_up
 from retrieval.answers.rewrite import Rewriting
-from retrieval.engine.types import Passage
 from retrieval.llm.citations import find_citations
 from retrieval.llm.streams import with_heartbeats
 from retrieval.llm.types import Notice
@@ -77,25 +76,23 @@ class Writing:
             "provider": done.provider if done else "",
             "is_refused": bool(done and done.refused),
             "is_extractive": bool(done and done.extractive),
-            "passages": [_stored(it, cited=it.number in cited) for it in passages],
+            "passages": [
+                {
+                    "number": it.number,
+                    "document": str(it.hit.chunk_id.document_id),
+                    "ordinal": it.hit.chunk_id.ordinal,
+                    "content_hash": it.hit.chunk.content_hash,
+                    "connection": it.hit.chunk.connection_id,
+                    "score": it.score,
+                    "cited": it.number in cited,
+                }
+                for it in passages
+            ],
             "connections": None if connections is None else sorted(connections),
             "unsupported": [asdict(it) for it in done.unsupported] if done else [],
             "notices": [asdict(it) for it in notices],
             "problem": self.problem,
         }
-
-
-def _stored(passage: Passage, *, cited: bool) -> dict[str, Any]:
-    facts = passage.hit.chunk
-    return {
-        "number": passage.number,
-        "document": str(passage.hit.chunk_id.document_id),
-        "ordinal": passage.hit.chunk_id.ordinal,
-        "content_hash": facts.content_hash,
-        "connection": facts.connection_id,
-        "score": passage.score,
-        "cited": cited,
-    }
 
 
 def claimed(answer: Message) -> bool:

@@ -1,7 +1,7 @@
 """Recall: a search of the user's memory, then of all other connections, packed into one token budget."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -9,16 +9,14 @@ from uuid import UUID
 from corecube.access import Principal, ScopeRequest, scope_for
 from corecube.errors import NotPermittedError
 from corecube.models import Connection
-from corecube.scope import AccessScope, ConnectionFacts
-from retrieval.answers.memory.items import KIND, PROJECT
-from retrieval.answers.memory.place import memory_in
-from retrieval.answers.memory.turns import pack_in_turns
+from corecube.scope import ConnectionFacts
+from retrieval.answers.memory.items import KIND, PROJECT, memory_in
 from retrieval.engine.state import RequestFilter
-from retrieval.engine.types import Hit, MemoryType, Passage
+from retrieval.engine.types import Hit, MemoryType, Passage, Ranking
 from retrieval.models import Document, SearchRecord
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.helix.config import HelixConfig
-from retrieval.ranking.packing import outside_in
+from retrieval.ranking.packing import outside_in, pack
 from retrieval.records.accesses import note_accesses
 from retrieval.search import runtime
 from retrieval.search.outcome import SearchOutcome
@@ -108,7 +106,13 @@ def recall(question: Question, *, principal: Principal) -> Recalled:
         )
     )
     note_accesses(passage.hit.chunk_id.document_id for passage in passages)
-    items = (_item(passage, scopes[passage.hit.chunk_id], facts) for passage in passages)
+    items = []
+    for passage in passages:
+        hit = passage.hit
+        connection = scopes[hit.chunk_id].inclusion(hit.chunk.connection_id).connection
+        own = facts.get(hit.chunk_id.document_id)
+        kind, project = ("", "") if own is None else (own.get(KIND, ""), own.get(PROJECT, ""))
+        items.append(RecalledItem(passage, connection, own is not None, kind, project))
     degraded = dict.fromkeys(code for outcome in ran for code in outcome.state.degraded)
     return Recalled(tuple(items), tuple(outcome.id for outcome in ran), tuple(degraded), others.skipped)
 
@@ -134,9 +138,32 @@ def usable_preset(principal: Principal) -> str:
     return found
 
 
-def _item(passage: Passage, scope: AccessScope, facts: Mapping[UUID, Mapping[str, str]]) -> RecalledItem:
-    connection = scope.inclusion(passage.hit.chunk.connection_id).connection
-    own = facts.get(passage.hit.chunk_id.document_id)
-    if own is None:
-        return RecalledItem(passage, connection, from_memory=False)
-    return RecalledItem(passage, connection, from_memory=True, kind=own.get(KIND, ""), project=own.get(PROJECT, ""))
+def pack_in_turns(
+    memory: Ranking,
+    rest: Ranking,
+    *,
+    budget_tokens: int,
+    limit: int,
+    header: Callable[[int, Hit], str],
+    count_tokens: Callable[[str], int],
+) -> tuple[Passage, ...]:
+    """Return up to `limit` passages within the token budget, numbered from 1.
+
+    First the memory with half of both limits, then the rest, then the remaining memory. Equal texts are packed once.
+    """
+    passages: tuple[Passage, ...] = ()
+    for hits, share, count in (
+        (memory, budget_tokens // 2, (limit + 1) // 2),
+        (rest, budget_tokens, limit),
+        (memory, budget_tokens, limit),
+    ):
+        taken = {passage.hit.chunk.content_hash for passage in passages}
+        done = len(passages)
+        more, _ = pack(
+            tuple(hit for hit in hits if hit.chunk.content_hash not in taken)[: count - done],
+            budget_tokens=share - sum(passage.token_count for passage in passages),
+            header=lambda number, hit, done=done: header(number + done, hit),  # type: ignore[misc]
+            count_tokens=count_tokens,
+        )
+        passages += tuple(replace(passage, number=passage.number + done) for passage in more)
+    return passages

@@ -65,12 +65,14 @@ class Look:
 def leg_step(look: Look, *, found_elsewhere: bool) -> Step:
     """Return how a chunk came through a leg."""
     if rank := look.rank:
-        found = _FOUND.get(look.span.stage, _no_more)(look)
+        found = _FOUND[look.span.stage](look) if look.span.stage in _FOUND else ()
         return Step(look.span.stage, StepState.PASSED, ", ".join((f"rank {rank} of {len(look.ranking):,}", *found)))
     if failure := _failure(look):
         state = StepState.DEGRADED if found_elsewhere else StepState.DROPPED
         return Step(look.span.stage, state, failure)
-    fact, remedy = _left_out(look) or _MISSED.get(look.span.stage, _not_returned)(look)
+    missed = _MISSED[look.span.stage](look) if look.span.stage in _MISSED else None
+    unknown = (f"not among the {len(look.ranking):,} that it returned", "")
+    fact, remedy = _left_out(look) or missed or unknown
     state = StepState.MISSED if found_elsewhere else StepState.DROPPED
     return Step(look.span.stage, state, fact, remedy)
 
@@ -109,39 +111,18 @@ def _left_out(look: Look) -> tuple[str, str] | None:
 def _failure(look: Look) -> str:
     if look.span.stage == "dense" and look.state.vector is None:
         return "the query could not be embedded"
-    return next((_clause(note.text) for note in look.span.notes if note.degraded), "")
-
-
-def _clause(sentence: str) -> str:
-    return f"{sentence[:1].lower()}{sentence[1:].rstrip('.')}"
-
-
-def _no_more(look: Look) -> tuple[str, ...]:  # noqa: ARG001 -- one of several
-    return ()
-
-
-def _not_returned(look: Look) -> tuple[str, str]:
-    return f"not among the {len(look.ranking):,} that it returned", ""
-
-
-def _found_dense(look: Look) -> tuple[str, ...]:
-    return () if look.cosine is None else (f"cosine {look.cosine:.3f}",)
+    text = next((note.text for note in look.span.notes if note.degraded), "")
+    return f"{text[:1].lower()}{text[1:].rstrip('.')}"
 
 
 def _found_fulltext(look: Look) -> tuple[str, ...]:
     if look.hit is None:
         return ()
-    held = ", ".join(_held(look.hit)[:_MAX_WORDS])
+    # The terms that it holds, with the field where that is not its text.
+    named = [(_quoted(match.lexeme), _FIELDS.get(match.weight, "")) for match in look.hit.matches[:_MAX_WORDS]]
+    held = ", ".join(f"{word} in the {place}" if place else word for word, place in named)
     lacking = _lacking(look)
     return (f"score {look.hit.signals['fulltext']:.3f}", held, *([f"not {_words(lacking)}"] if lacking else []))
-
-
-def _found_bm25(look: Look) -> tuple[str, ...]:
-    return tuple(f"score {hit.score:.2f}" for hit in look.ranking if hit.chunk_id == look.chunk_id)
-
-
-def _found_sparse(look: Look) -> tuple[str, ...]:
-    return _found_bm25(look)
 
 
 def _missed_bm25(look: Look) -> tuple[str, str]:
@@ -203,28 +184,17 @@ def _unmatched(look: Look, hit: Hit) -> tuple[str, str]:
         )
     if look.has_note(_RELAXED):
         searched = _words([term.lexeme for term in _searched(look.state, look.config)])
-        cap = _cap_for(look.state.terms.terms, {match.lexeme for match in hit.matches})
+        lexemes, cap = {match.lexeme for match in hit.matches}, 0
+        # The rarest of the held terms is searched for under this cap on summed frequencies.
+        for term in look.state.terms.terms:
+            cap += term.document_frequency
+            if term.lexeme in lexemes:
+                break
         remedy = at_least(look.config, "fulltext.relax_cap", cap, "would have searched for these terms too")
         return f"{held}, too common to search for; searched for {searched}", remedy
     enough = len(look.ranking) + 1
     remedy = at_least(look.config, "fulltext.relax_below", enough, "would have matched any of the rarest terms")
     return f"{held}, not {_words(_lacking(look))}; enough chunks contain every term", remedy
-
-
-def _cap_for(terms: Sequence[Term], held: set[str]) -> int:
-    """Return the cap on summed frequencies under which the rarest of the held terms is searched for."""
-    total = 0
-    for term in terms:
-        total += term.document_frequency
-        if term.lexeme in held:
-            break
-    return total
-
-
-def _held(hit: Hit) -> list[str]:
-    """Return the terms that a chunk holds, with the field where that is not its text."""
-    named = ((_quoted(match.lexeme), _FIELDS.get(match.weight, "")) for match in hit.matches)
-    return [f"{word} in the {place}" if place else word for word, place in named]
 
 
 def _lacking(look: Look) -> list[str]:
@@ -244,9 +214,9 @@ def _quoted(lexeme: str) -> str:
 
 
 _FOUND: Final[Mapping[str, Callable[[Look], tuple[str, ...]]]] = {
-    "dense": _found_dense,
+    "dense": lambda look: () if look.cosine is None else (f"cosine {look.cosine:.3f}",),
     "fulltext": _found_fulltext,
-    "bm25": _found_bm25,
+    "bm25": lambda look: tuple(f"score {hit.score:.2f}" for hit in look.ranking if hit.chunk_id == look.chunk_id),
 }
 _MISSED: Final[Mapping[str, Callable[[Look], tuple[str, str]]]] = {
     "dense": _missed_dense,

@@ -10,17 +10,50 @@ from retrieval.engine.state import Drop, DropReason, SearchState, Span
 from retrieval.engine.types import ChunkId, Hit, Ranking
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.cuts import cut_with_quota
+from retrieval.presets.consolidated.evidence.depth import adaptive_top_k, over_fetched, relaxed_top_k
 from retrieval.presets.consolidated.evidence.order import min_slots
 from retrieval.presets.consolidated.evidence.recovery import is_recovered
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk, SectionState
+from retrieval.presets.consolidated.evidence.sections import Section
 from retrieval.presets.consolidated.stages.floors import SectionFloors
 from retrieval.presets.consolidated.stages.fuse import FuseWeighted
 from retrieval.presets.consolidated.stages.protect import Protect
 from retrieval.presets.consolidated.stages.quota import CutWithQuota
 from retrieval.presets.preset import PresetConfig
 from retrieval.presets.stage_catalog import ABOUT
-from retrieval.records.lifeline.depth import deeper
 from retrieval.records.lifeline.remedies import at_least, at_most, policy_at_least, policy_at_most
+
+
+def deeper(state: SearchState, config: PresetConfig, chunks: int, *, is_cut: bool) -> str:
+    """Return the complexity, and the cap where that stands against it, at which so many chunks are read.
+
+    With `is_cut`, at which so many go to the reranker. Empty for a search without a section.
+    """
+    section = state.part(SectionState)
+    if section is None or not isinstance(config, ConsolidatedConfig):
+        return ""
+    policy = section.ask.section
+    cap = max(policy.cap, chunks)
+    highest = {facts.name: int(facts.high) for facts in Section.declared()}
+    limit = min(highest["complexity"], cap)
+
+    def depth(complexity: int) -> int:
+        documents, health = section.documents, section.health
+        top_k = adaptive_top_k(complexity, cap=cap, documents=documents, config=config.depth, health=health)
+        if not is_cut:
+            return over_fetched(top_k, cap=cap, config=config.depth)
+        return relaxed_top_k(top_k, section.grade, cap=cap, config=config.grades)
+
+    enough = (it for it in range(policy.complexity, limit + 1) if depth(it) >= chunks)
+    complexity = next(enough, None)
+    if cap > highest["cap"] or complexity is None:
+        return "No complexity and cap that a section may have would have included it."
+    wanted = {"complexity": (policy.complexity, complexity), "cap": (policy.cap, cap)}
+    prefix = "question." if section.ask.is_plain else ""
+    raised = [f"a {prefix}{name} of at least {value:,}" for name, (own, value) in wanted.items() if value > own]
+    place = "" if section.ask.is_plain else f" in {policy.name}"
+    return f"{' and '.join(raised).capitalize()}{place} would have included it."
+
 
 #: The stages whose windows a section's depth sets.
 _BY_DEPTH: Final = frozenset({FuseWeighted.name, CutWithQuota.name})
@@ -92,18 +125,14 @@ def _rerank_cut(loss: Loss) -> tuple[str, str]:
     rank = int(loss.drop.numbers["rank"])
     section = loss.state.part(SectionState)
     if section is not None and loss.span.stage == Protect.name:
-        limit = _places(loss, section.ask)
+        limit = rank
+        if loss.hit is not None and isinstance(loss.config, ConsolidatedConfig):
+            # As many as it would have needed to have one, as they are shared.
+            limit = min_slots(loss.hit, loss.before, type_of=section.ask.type_of, config=loss.config.fairness)
         if section.ask.is_plain:
             return loss.drop.detail, f"Requesting {limit:,} hits would have kept it."
         return loss.drop.detail, policy_at_least(loss.state, "keep", limit, "would have kept it")
     return loss.drop.detail, at_least(loss.config, loss.window, rank, "would have included it") if loss.window else ""
-
-
-def _places(loss: Loss, ask: SectionAsk) -> int:
-    """Return how many places a chunk would have needed to have one, as they are shared."""
-    if loss.hit is None or not isinstance(loss.config, ConsolidatedConfig):
-        return int(loss.drop.numbers["rank"])
-    return min_slots(loss.hit, loss.before, type_of=ask.type_of, config=loss.config.fairness)
 
 
 def _quality(loss: Loss) -> tuple[str, str]:
@@ -116,28 +145,25 @@ def _quality(loss: Loss) -> tuple[str, str]:
 
 def _below_floor(loss: Loss) -> tuple[str, str]:
     if "nearness" in loss.drop.numbers:
-        return loss.drop.detail, _lower_policy(loss)
+        # Behind a cliff there is no remedy: where it lies is a matter of the pool.
+        section, floor = loss.state.part(SectionState), loss.drop.numbers["floor"]
+        if section is None or loss.span.stage != SectionFloors.name or floor <= 0:
+            return loss.drop.detail, ""
+        # The section's own floor, before the pool's grade relaxed it.
+        own = section.ask.section.score_floor * loss.drop.numbers["nearness"] / floor
+        minimum = max(0.0, _rounded_down(own, _THOUSANDTHS))
+        return loss.drop.detail, policy_at_most(loss.state, loss.config, "score_floor", minimum, "would have kept it")
     if loss.hit is None:
         return loss.drop.detail, ""
     minimum = _rounded_down(loss.drop.numbers["score"], _THOUSANDTHS)
     return loss.drop.detail, at_most(loss.config, f"floor.{loss.hit.score_type}", minimum, "would have kept it")
 
 
-def _lower_policy(loss: Loss) -> str:
-    """Return which floor of the section would have kept a chunk: its own one, before the pool's grade relaxed it.
-
-    Behind a cliff there is none: where it lies is a matter of the pool.
-    """
-    section, nearness, floor = loss.state.part(SectionState), loss.drop.numbers["nearness"], loss.drop.numbers["floor"]
-    if section is None or loss.span.stage != SectionFloors.name or floor <= 0:
-        return ""
-    minimum = _rounded_down(section.ask.section.score_floor * nearness / floor, _THOUSANDTHS)
-    return policy_at_most(loss.state, loss.config, "score_floor", max(0.0, minimum), "would have kept it")
-
-
 def _duplicate(loss: Loss) -> tuple[str, str]:
     kept, likeness = loss.other(loss.drop.instead), loss.drop.numbers["likeness"]
-    name = _name(kept, loss.state.scope)
+    name = "another chunk"
+    if kept and kept.facts and loss.state.scope.allows(kept.facts.connection_id):
+        name = f"\N{LEFT DOUBLE QUOTATION MARK}{kept.facts.title}\N{RIGHT DOUBLE QUOTATION MARK}"
     why = _preferred(kept, loss.hit, loss.state.scope)
     if kept and loss.hit and kept.chunk.content_hash == loss.hit.chunk.content_hash:
         return f"has the same text as {name}{why}", "Only one copy of the same text is returned."
@@ -157,11 +183,6 @@ def _budget(loss: Loss) -> tuple[str, str]:
     needed = room_needed(_tokens_before(loss), numbers["tokens"], budget=numbers["budget"])
     fact = f"would need {numbers['tokens']:,} tokens, {numbers['left']:,} of {numbers['budget']:,} were left"
     return fact, at_least(loss.config, loss.config.budget[0], needed, "would have had room for it")
-
-
-def _top_k(loss: Loss) -> tuple[str, str]:
-    rank = int(loss.drop.numbers["rank"])
-    return loss.drop.detail, f"Requesting {rank:,} hits would have included it."
 
 
 def room_needed(before: Sequence[int], tokens: int, *, budget: int) -> int:
@@ -186,12 +207,6 @@ def _tokens_before(loss: Loss) -> list[int]:
             sizes[drop.chunk_id] = int(drop.numbers["tokens"])
     ids = [hit.chunk_id for hit in loss.before]
     return [sizes[chunk_id] for chunk_id in ids[: ids.index(loss.drop.chunk_id)] if chunk_id in sizes]
-
-
-def _name(hit: Hit | None, scope: AccessScope) -> str:
-    if hit is None or hit.facts is None or not scope.allows(hit.facts.connection_id):
-        return "another chunk"
-    return f"\N{LEFT DOUBLE QUOTATION MARK}{hit.facts.title}\N{RIGHT DOUBLE QUOTATION MARK}"
 
 
 def _preferred(kept: Hit | None, lost: Hit | None, scope: AccessScope) -> str:
@@ -227,5 +242,8 @@ _EXPLAINED: Final[Mapping[DropReason, Callable[[Loss], tuple[str, str]]]] = {
     DropReason.BELOW_FLOOR: _below_floor,
     DropReason.DUPLICATE: _duplicate,
     DropReason.BUDGET: _budget,
-    DropReason.TOP_K: _top_k,
+    DropReason.TOP_K: lambda loss: (
+        loss.drop.detail,
+        f"Requesting {int(loss.drop.numbers['rank']):,} hits would have included it.",
+    ),
 }

@@ -6,7 +6,7 @@ from typing import Final
 from uuid import UUID
 
 from corecube.scope import AccessScope, ExcludedConnection, Exclusion, Inclusion
-from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
+from retrieval.engine.types import ChunkId, Hit, ScoreType
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import probe, store
 from retrieval.index.lexemes import any_of
@@ -51,7 +51,10 @@ def follow(document_id: UUID, outcome: SearchOutcome, reader: Reader) -> Lifelin
     """
     known = sorted(reader.known)
     document = Document.objects.filter(pk=document_id, connection_id__in=known).first()
-    item = _sync_item(document_id, known)
+    # What the last sync that had to take the document in says of it.
+    told = (SyncItem.State.FAILED, *_WAITING)
+    items = SyncItem.objects.filter(document_id=document_id, sync__connection_id__in=known, state__in=told)
+    item = items.select_related("sync__connection").order_by("-sync__queued_at").first()
     if document is None:
         return _not_indexed(item, outcome, reader) if item else None
     inclusion = _inclusion(reader.scope, document.connection_id)
@@ -72,13 +75,6 @@ class _Found:
     inclusion: Inclusion | None
     exclusion: ExcludedConnection | None
     source: str
-
-
-def _sync_item(document_id: UUID, known: list[int]) -> SyncItem | None:
-    """Return what the last sync that had to take a document in says of it; None where there is nothing to say."""
-    told = (SyncItem.State.FAILED, *_WAITING)
-    items = SyncItem.objects.filter(document_id=document_id, sync__connection_id__in=known, state__in=told)
-    return items.select_related("sync__connection").order_by("-sync__queued_at").first()
 
 
 def _inclusion(scope: AccessScope, connection_id: int) -> Inclusion | None:
@@ -186,33 +182,25 @@ def _indexed(found: _Found, counted: DocumentProbe) -> Step:
 
 def _evidence(document_id: UUID, journey: Journey) -> Evidence:
     """Return the exact signals of a document's chunks, and the exact places of those that a leg did not return."""
-    probed, match = _probed(journey), asked_for(journey.state, journey.config)
+    state, search, index = journey.state, journey.config.fulltext.text_search, runtime.resources().index
+    # Another model may have taken over since the search: its vectors cannot be compared.
+    is_comparable = state.vector is not None and state.vector.size == index.dim
+    vector, terms = state.vector if is_comparable else None, state.terms.terms
+    probed, match = probe.Probed(state.scope, index, vector, terms, search), asked_for(state, journey.config)
     ordinals = [journey.followed.ordinal] if journey.followed else []
     found = probe.document(probed, document_id, match=match, ordinals=ordinals, timeout_seconds=_LOOK_SECONDS)
     subjects = journey.subjects(found)
-    chunks = {hit.chunk_id: hit for hit in _read({it for it in subjects.values() if it}, probed)}
-    places = dict(_places(journey, subjects, found, probed, match))
-    return Evidence(found, chunks, places)
-
-
-def _probed(journey: Journey) -> probe.Probed:
-    state, search = journey.state, journey.config.fulltext.text_search
-    index = runtime.resources().index
-    # Another model may have taken over since the search: its vectors cannot be compared.
-    is_comparable = state.vector is not None and state.vector.size == index.dim
-    return probe.Probed(state.scope, index, state.vector if is_comparable else None, state.terms.terms, search)
-
-
-def _read(chunk_ids: set[ChunkId], probed: probe.Probed) -> Ranking:
-    return store.complete(
-        tuple(Hit(chunk_id, 0.0, ScoreType.RRF) for chunk_id in sorted(chunk_ids)),
-        vector=probed.vector,
-        index=probed.index,
-        terms=probed.terms,
-        scope=probed.scope,
-        search=probed.search,
+    read = store.complete(
+        tuple(Hit(chunk_id, 0.0, ScoreType.RRF) for chunk_id in sorted({it for it in subjects.values() if it})),
+        vector=vector,
+        index=index,
+        terms=terms,
+        scope=state.scope,
+        search=search,
         timeout_seconds=_LOOK_SECONDS,
     )
+    places = dict(_places(journey, subjects, found, probed, match))
+    return Evidence(found, {hit.chunk_id: hit for hit in read}, places)
 
 
 def _places(

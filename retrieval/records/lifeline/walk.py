@@ -6,15 +6,108 @@ from dataclasses import dataclass
 from typing import Self
 from uuid import UUID
 
-from retrieval.engine.state import DropReason, SearchState, Span
+from retrieval.engine.state import Drop, DropReason, SearchState, Span
 from retrieval.engine.types import ChunkId, Hit, Ranking
 from retrieval.index.types import DocumentProbe
 from retrieval.presets.preset import PresetConfig
 from retrieval.presets.stage_catalog import ABOUT
-from retrieval.records.lifeline.course import Course, Fate, drop_in, fates, place_in
 from retrieval.records.lifeline.legs import Look, leg_step
 from retrieval.records.lifeline.losses import Loss, explained
 from retrieval.records.lifeline.types import PACKED, TOP_K, Evidence, Step, StepState, Way
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """The spans that a hit goes through, in order."""
+
+    legs: tuple[Span, ...]
+    #: What follows the legs, as far as to the packing; each leaves a ranking.
+    stages: tuple[Span, ...]
+    #: None when the time was up before it.
+    packing: Span | None
+
+    @classmethod
+    def of(cls, state: SearchState) -> Self:
+        """Return the course of a finished search: from its legs on, else from what first gave hits, else the last span.
+
+        The last span alone is where the deadline passed before anything was found.
+        """
+        # The spans that did the work, legs in the place of what ran them.
+        parents = {span.parent for span in state.trace}
+        spans = [span for span in state.trace if span.stage not in parents]
+        legs = tuple(span for span in spans if span.stage in state.rankings)
+        packing = next((span for span in spans if "passages" in span.gives), None)
+        givers = (place for place, span in enumerate(spans) if "hits" in span.gives)
+        begin = spans.index(legs[-1]) + 1 if legs else next(givers, max(len(spans) - 1, 0))
+        end = spans.index(packing) if packing else len(spans)
+        return cls(legs, tuple(spans[begin:end]), packing)
+
+    @property
+    def gives_hits(self) -> bool:
+        """Whether anything was searched before the time was up."""
+        return bool(self.legs) or any("hits" in span.gives for span in self.stages)
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """How far one chunk came."""
+
+    chunk_id: ChunkId
+    #: The first stage (by its place in the course, from 0) that had it; the legs' hits come in at 0.
+    came_in: int
+    #: Stages that are behind it; as many as there are when it came as far as the packing.
+    passed: int
+    #: Its place, from 1, in the last ranking that had it; 0 where that was a leg's.
+    rank: int
+    #: What removed it; None when it was packed, or left without a recorded reason.
+    drop: Drop | None
+    citation: int | None = None
+
+    @property
+    def distance(self) -> tuple[int, bool, bool, int, int]:
+        """Sort key: the further it came the greater, then the better its rank was."""
+        is_wanted = self.drop is None or self.drop.reason is not DropReason.TOP_K
+        return (self.passed, self.citation is not None, is_wanted, -self.rank, -self.chunk_id.ordinal)
+
+
+def fates(document_id: UUID, state: SearchState, course: Course) -> tuple[Fate, ...]:
+    """Return the fate of every chunk of a document that a leg or a stage had, the one that came furthest first."""
+    seen = {
+        hit.chunk_id
+        for ranking in (*state.rankings.values(), *(span.left for span in course.stages))
+        for hit in ranking
+        if hit.chunk_id.document_id == document_id
+    }
+    ranks = [{hit.chunk_id: rank for rank, hit in enumerate(span.left, start=1)} for span in course.stages]
+    in_legs = {hit.chunk_id for ranking in state.rankings.values() for hit in ranking}
+    found = [_fate(chunk_id, state, course, ranks, is_from_leg=chunk_id in in_legs) for chunk_id in seen]
+    return tuple(sorted(found, key=lambda fate: fate.distance, reverse=True))
+
+
+def place_in(span: Span, chunk_id: ChunkId) -> tuple[int, Hit] | None:
+    """Return a chunk's place, from 1, among what a span left, and its hit; None when it is not there."""
+    places = ((rank, hit) for rank, hit in enumerate(span.left, start=1) if hit.chunk_id == chunk_id)
+    return next(places, None)
+
+
+def drop_in(span: Span, chunk_id: ChunkId) -> Drop | None:
+    """Return a span's reason for removing a chunk; None when it has none."""
+    return next((drop for drop in span.drops if drop.chunk_id == chunk_id), None)
+
+
+def _fate(
+    chunk_id: ChunkId, state: SearchState, course: Course, ranks: Sequence[Mapping[ChunkId, int]], *, is_from_leg: bool
+) -> Fate:
+    came_in = 0 if is_from_leg else next(place for place, left in enumerate(ranks) if chunk_id in left)
+    rank = 0
+    for place in range(came_in, len(ranks)):
+        drop = drop_in(course.stages[place], chunk_id)
+        if drop or chunk_id not in ranks[place]:
+            return Fate(chunk_id, came_in, place, rank, drop)
+        rank = ranks[place][chunk_id]
+    drop = drop_in(course.packing, chunk_id) if course.packing else None
+    numbers = (passage.number for passage in state.passages if passage.hit.chunk_id == chunk_id)
+    return Fate(chunk_id, came_in, len(course.stages), rank, drop, next(numbers, None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,18 +195,16 @@ def _stages(journey: Journey, course: Course, fate: Fate | None) -> Iterator[Ste
 
 def _passed(journey: Journey, span: Span, fate: Fate, before: Ranking) -> Step:
     """Return the step of a stage that let the chunk through; one that did nothing says why."""
-    found = place_in(span, fate.chunk_id)
-    fact = _fact(span, found[1], found[0], journey.config) if found else ""
+    fact = ""
+    if found := place_in(span, fate.chunk_id):
+        rank, hit = found
+        about = ABOUT.get(span.stage)
+        # "rank 11 of 30, logit 4.210"; the rank alone where the stage decides by no number.
+        numbers = about.fact(hit, journey.config) if about and about.fact else ""
+        fact = ", ".join(filter(None, (f"rank {rank:,} of {len(span.left):,}", numbers)))
     is_degraded = any(note.degraded for note in span.notes)
     told = [note.text.rstrip(".") for note in span.notes if note.degraded or span.left is before]
     return Step(span.stage, StepState.DEGRADED if is_degraded else StepState.PASSED, ". ".join((fact, *told)))
-
-
-def _fact(span: Span, hit: Hit, rank: int, config: PresetConfig) -> str:
-    """Return "rank 11 of 30, logit 4.210"; the rank alone where the stage decides by no number."""
-    about = ABOUT.get(span.stage)
-    numbers = about.fact(hit, config) if about and about.fact else ""
-    return ", ".join(filter(None, (f"rank {rank:,} of {len(span.left):,}", numbers)))
 
 
 def _lost(journey: Journey, span: Span, before: Ranking, fate: Fate | None) -> Step:
@@ -146,19 +237,13 @@ def _packing(journey: Journey, course: Course, fate: Fate | None, before: Rankin
         yield Step(PACKED, StepState.NOT_REACHED)
         return
     yield Step(TOP_K, StepState.PASSED, f"rank {fate.rank:,}, within the top {wanted:,}")
-    yield _packed(loss, fate, _tokens(journey.state))
-
-
-def _packed(loss: Loss | None, fate: Fate, tokens: Mapping[int, int]) -> Step:
     if loss:
-        return Step(PACKED, StepState.DROPPED, *explained(loss))
-    if fate.citation is None:
-        return Step(PACKED, StepState.DROPPED, "removed here, no reason recorded")
-    return Step(PACKED, StepState.PASSED, f"packed as [{fate.citation}], {tokens[fate.citation]:,} tokens")
-
-
-def _tokens(state: SearchState) -> dict[int, int]:
-    return {passage.number: passage.token_count for passage in state.passages}
+        yield Step(PACKED, StepState.DROPPED, *explained(loss))
+    elif fate.citation is None:
+        yield Step(PACKED, StepState.DROPPED, "removed here, no reason recorded")
+    else:
+        tokens = {passage.number: passage.token_count for passage in journey.state.passages}[fate.citation]
+        yield Step(PACKED, StepState.PASSED, f"packed as [{fate.citation}], {tokens:,} tokens")
 
 
 def _more_time(journey: Journey) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from retrieval.answers.figures import names_of, numbers_of, words_of
+from retrieval.answers.faithfulness import names_of, numbers_of, words_of
 from retrieval.engine.words import stemmer
 
 STEM = stemmer("english")

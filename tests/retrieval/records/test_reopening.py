@@ -7,7 +7,7 @@ from corecube.models import Grant
 from corecube.scope import Sensitivity
 from retrieval.errors import EmptyQueryError
 from retrieval.models import Document, SearchRecord
-from retrieval.records.reopening import reopened
+from retrieval.records.stored_outcome import reopened
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 

@@ -2,8 +2,7 @@ import pytest
 
 from corecube.errors import ConflictError, InvalidRequestError
 from corecube.models import Connection
-from retrieval.answers.conversations.asking import ask, start
-from retrieval.answers.conversations.feedback import rate_answer, rate_citation
+from retrieval.answers.conversations.asking import ask, rate_answer, rate_citation, start
 from retrieval.errors import UnknownPassageError
 from retrieval.models import Judgment, Message, SearchRecord
 

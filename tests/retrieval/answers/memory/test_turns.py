@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.answers.memory.turns import pack_in_turns
+from retrieval.answers.memory.recall import pack_in_turns
 from tests.retrieval.conftest import hit
 
 

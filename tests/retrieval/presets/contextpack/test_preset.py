@@ -18,8 +18,7 @@ from retrieval.presets.contextpack.config import ContextPackConfig
 from retrieval.presets.contextpack.judge import RelevanceConfig, RubricScores
 from retrieval.presets.contextpack.stages.neighbours import NeighboursConfig
 from retrieval.presets.contextpack.stages.pack_context import ContextConfig
-from retrieval.records.recent_outcome import recent_outcome
-from retrieval.records.reopening import reopened
+from retrieval.records.stored_outcome import recent_outcome, reopened
 from retrieval.search import runtime
 from retrieval.search.context_packs import retrieve
 from retrieval.search.request import SearchRequest

@@ -1,0 +1,94 @@
+"""Stored searches read again with the reader's present access. Nothing is searched or stored."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+
+from corecube.access import Principal, scope_for
+from corecube.scope import AccessScope
+from retrieval.engine.deadline import Deadline
+from retrieval.engine.query import read_query
+from retrieval.engine.state import SearchState
+from retrieval.engine.types import Answerability, Passage, Verdict
+from retrieval.index.store import read_facts
+from retrieval.models import SearchRecord
+from retrieval.presets.catalog import preset_named
+from retrieval.presets.preset import Preset, PresetConfig
+from retrieval.ranking.packing import by_number
+from retrieval.records.stored_trace import chunk_id_of, hits_of, packed_hits, spans_of
+from retrieval.search.configuration import Configuration
+from retrieval.search.outcome import SearchOutcome
+from retrieval.search.request import checked_query
+from retrieval.stages.analyze import Analyze
+from retrieval.stages.assemble import header
+
+
+def recent_outcome(record: SearchRecord, principal: Principal) -> SearchOutcome:
+    """Return a stored search's hits and passages as they are now, without those deleted or out of scope.
+
+    Where any is missing there is no answerability: its verdict included them. Raises UnknownPresetError.
+    """
+    preset, config, state = _begun(record, principal, text=record.query, now=record.at)
+    stored = hits_of(record.trace)
+    hits, passages = read_facts(stored, scope=state.scope), stored_passages(record.trace, scope=state.scope)
+    state = replace(state, hits=hits, access_checked=True, trace=spans_of(record.trace), passages=passages)
+    if len(hits) == len(stored) and (judged := record.trace.get("answerability")):
+        answerability = Answerability(
+            verdict=Verdict(judged["verdict"]),
+            confidence=judged["confidence"],
+            is_calibrated=judged["calibrated"],
+            signals=judged["signals"],
+            reason=judged["reason"],
+        )
+        state = replace(state, answerability=answerability)
+    configuration = Configuration(config=config, number=record.trace.get("version", 0))
+    return SearchOutcome(record.pk, preset, record.preset_version, state, configuration)
+
+
+def reopened(record: SearchRecord, principal: Principal, *, text: str) -> SearchOutcome:
+    """Return what an answer to a stored search is written from: its query, which is `text`, its terms and passages.
+
+    Passages are read with the principal's present access, without those deleted or out of scope, numbered without gaps
+    in their order. Neighbours of a hit are not among the hits.
+    Raises EmptyQueryError, QueryTooLongError, UnknownPresetError.
+    """
+    preset, _, state = _begun(record, principal, text=checked_query(text), now=timezone.now())
+    passages = stored_passages(record.trace, scope=state.scope)
+    hits = tuple(it.hit for it in by_number(passages) if it.is_hit)
+    state = replace(Analyze(settings.CORECUBE_TEXT_SEARCH_CONFIG)(state), hits=hits, passages=passages)
+    return SearchOutcome(record.pk, preset, record.preset_version, replace(state, access_checked=True))
+
+
+def _begun(
+    record: SearchRecord, principal: Principal, *, text: str, now: datetime
+) -> tuple[Preset, PresetConfig, SearchState]:
+    preset = preset_named(record.preset)
+    config, _ = preset.defaults.fitted(record.trace.get("values", {}))
+    state = SearchState(
+        query=read_query(text, characters=config.query.retrieval_characters),
+        scope=scope_for(principal).only(record.connection_ids, reveal=False),
+        deadline=Deadline.after(config.deadline_ms / 1000),
+        now=now,
+        top_k=record.top_k,
+    )
+    return preset, config, state
+
+
+def stored_passages(trace: Mapping[str, Any], *, scope: AccessScope) -> tuple[Passage, ...]:
+    """Return the packed passages that still exist and are in scope, in reading order, numbered without gaps.
+
+    Each has its role; older traces have none.
+    """
+    hits = {hit.chunk_id: hit for hit in read_facts(packed_hits(trace), scope=scope)}
+    packed = [it | {"id": chunk_id_of(it["chunk"])} for it in trace.get("passages", ())]
+    there = [it for it in packed if it["id"] in hits]
+    numbers = {it["number"]: number for number, it in enumerate(sorted(there, key=lambda it: it["number"]), start=1)}
+    return tuple(
+        Passage(numbers[it["number"]], hit, header(numbers[it["number"]], hit, scope), it["tokens"], it.get("role", ""))
+        for it in there
+        if (hit := hits[it["id"]])
+    )
