@@ -1,20 +1,158 @@
-"""URLs of the pages. Each page has a folder in `explorer/pages` and a line here."""
+"""URLs of the pages, by folder of `explorer/pages`."""
 
-from django.urls import include, path
+from django.urls import path, re_path
+
+from explorer.pages.access import audit, clearances, compartments, groups, keys, people
+from explorer.pages.chat import answers
+from explorer.pages.chat import views as chat
+from explorer.pages.compare import views as compare
+from explorer.pages.connections import edit, jobs
+from explorer.pages.connections import views as connections
+from explorer.pages.documents import views as documents
+from explorer.pages.evaluation import judge
+from explorer.pages.evaluation import views as evaluation
+from explorer.pages.evidence import section_sets
+from explorer.pages.evidence import views as evidence
+from explorer.pages.explorer import queued
+from explorer.pages.explorer import views as search
+from explorer.pages.health import views as health
+from explorer.pages.log import views as log
+from explorer.pages.models import language_models, routes, usage
+from explorer.pages.models import views as models
+from explorer.pages.presets import views as presets
+from explorer.pages.side_by_side import views as side_by_side
 
 app_name = "explorer"
+_ANSWER = "chat/<uuid:conversation_id>/{}/<uuid:message_id>/"
+
 urlpatterns = [
-    path("", include("explorer.pages.explorer.urls")),
-    path("", include("explorer.pages.chat.urls")),
-    path("", include("explorer.pages.compare.urls")),
-    path("", include("explorer.pages.side_by_side.urls")),
-    path("", include("explorer.pages.documents.urls")),
-    path("", include("explorer.pages.evidence.urls")),
-    path("", include("explorer.pages.evaluation.urls")),
-    path("", include("explorer.pages.log.urls")),
-    path("", include("explorer.pages.presets.urls")),
-    path("", include("explorer.pages.connections.urls")),
-    path("", include("explorer.pages.models.urls")),
-    path("", include("explorer.pages.health.urls")),
-    path("", include("explorer.pages.access.urls")),
+    # explorer/pages/explorer
+    path("", search.search, name="search"),
+    path("answer/<uuid:record_id>/", search.answer, name="answer"),
+    path("queued/", queued.ask, name="queue_search"),
+    path("queued/<uuid:search_id>/", queued.queued, name="queued_search"),
+    # explorer/pages/chat
+    path("chat/", chat.new, name="chat"),
+    path("chat/history/", chat.history, name="chat_history"),
+    path("chat/history/delete/", chat.delete_everything, name="chat_delete_all"),
+    path("chat/<uuid:conversation_id>/", chat.conversation, name="conversation"),
+    path(_ANSWER.format("events"), answers.stream, name="chat_events"),
+    path(_ANSWER.format("stop"), answers.stop_answer, name="chat_stop"),
+    path(_ANSWER.format("answer"), answers.answer, name="chat_answer"),
+    path(_ANSWER.format("retry"), answers.retry_answer, name="chat_retry"),
+    path(_ANSWER.format("rate"), answers.rate, name="chat_rate"),
+    path(_ANSWER.format("passage") + "<int:number>/", answers.passage, name="chat_passage"),
+    path("chat/<uuid:conversation_id>/rename/", chat.rename_one, name="chat_rename"),
+    path("chat/<uuid:conversation_id>/delete/", chat.delete_one, name="chat_delete"),
+    path("chat/<uuid:conversation_id>/export.<str:kind>", chat.export, name="chat_export"),
+    # explorer/pages/compare
+    path("compare/", compare.compare, name="compare"),
+    # explorer/pages/side_by_side
+    path("side-by-side/", side_by_side.side_by_side, name="side_by_side"),
+    # explorer/pages/documents
+    path("documents/", documents.documents, name="documents"),
+    path("documents/<uuid:document_id>/", documents.document, name="document"),
+    # explorer/pages/evidence
+    path("evidence/", evidence.evidence, name="evidence"),
+    path("section-sets/", section_sets.sets, name="section_sets"),
+    path("section-sets/<slug:name>/", section_sets.one_set, name="section_set"),
+    path("section-sets/<slug:name>/copy/", section_sets.copy_set, name="copy_section_set"),
+    path("section-sets/<slug:name>/reset/", section_sets.reset_set, name="reset_section_set"),
+    path("section-sets/<slug:name>/delete/", section_sets.delete_set, name="delete_section_set"),
+    path("section-sets/<slug:name>/new-section/", section_sets.new_section, name="new_section"),
+    path("section-sets/<slug:name>/sections/<slug:section>/", section_sets.edit_section, name="edit_section"),
+    path(
+        "section-sets/<slug:name>/sections/<slug:section>/change/", section_sets.change_section, name="change_section"
+    ),
+    # explorer/pages/evaluation
+    path("judge/", judge.judge_hit, name="judge"),
+    path("judge/case/", judge.save_as_case, name="save_as_case"),
+    path("judgments/", evaluation.question_sets, name="judgments"),
+    path("judgments/cases/<uuid:case_id>/", evaluation.change_case, name="change_case"),
+    path("judgments/<slug:slug>/", evaluation.question_set, name="question_set"),
+    path("judgments/<slug:slug>/delete/", evaluation.remove_set, name="delete_question_set"),
+    path("judgments/<slug:slug>/measures/", evaluation.measures, name="measure_set"),
+    path("judgments/<slug:slug>/import/", evaluation.import_judgments, name="import_judgments"),
+    path("judgments/<slug:slug>/export.<str:kind>", evaluation.export, name="export_judgments"),
+    # explorer/pages/log
+    path("log/", log.log, name="log"),
+    path("log/<uuid:record_id>/", log.record, name="record"),
+    # explorer/pages/presets
+    path("presets/", presets.presets, name="presets"),
+    path("presets/<slug:name>/", presets.preset, name="preset"),
+    path("presets/<slug:name>/discard/", presets.discard_draft, name="discard_draft"),
+    path("presets/<slug:name>/promote/<int:number>/", presets.promote, name="promote"),
+    # explorer/pages/connections
+    path("jobs/", jobs.jobs, name="jobs"),
+    path("jobs/<uuid:job_id>/", jobs.job, name="job"),
+    path("jobs/<uuid:job_id>/cancel/", jobs.cancel, name="cancel_job"),
+    path("jobs/<uuid:job_id>/retry/", jobs.retry, name="retry_job"),
+    path("connections/", connections.connections, name="connections"),
+    path("connections/new/", edit.new_connection, name="new_connection"),
+    path("connections/new/access/", edit.connection_access, name="new_connection_access"),
+    path("connections/new/<slug:kind>/", edit.new_connection_of, name="new_connection_of"),
+    path("connections/<slug:slug>/", connections.connection, name="connection"),
+    path("connections/<slug:slug>/progress/", connections.connection_progress, name="connection_progress"),
+    path("connections/<slug:slug>/quality/", connections.connection_quality, name="connection_quality"),
+    path("connections/<slug:slug>/sync/", connections.sync_connection, name="sync_connection"),
+    path("connections/<slug:slug>/edit/", edit.edit_connection, name="edit_connection"),
+    path("connections/<slug:slug>/access/", edit.connection_access, name="connection_access"),
+    path("connections/<slug:slug>/switch/", connections.switch, name="switch_connection"),
+    path("connections/<slug:slug>/delete/", edit.remove_connection, name="delete_connection"),
+    path("connections/<slug:slug>/upload/", connections.upload, name="upload"),
+    re_path(r"^sources/(?P<rest>[-\w/]*)$", connections.moved),
+    # explorer/pages/models
+    path("models/", models.models, name="models"),
+    path("models/indexes/", models.start_index, name="start_index"),
+    path("models/indexes/<int:number>/build/", models.build_index, name="build_index"),
+    path("models/indexes/<int:number>/switch/", models.switch_index, name="switch_index"),
+    path("models/indexes/<int:number>/drop/", models.drop_index, name="drop_index"),
+    path("language-models/", language_models.language_models, name="language_models"),
+    path("language-models/new/", language_models.new_language_model, name="new_language_model"),
+    path("language-models/usage/", usage.usage, name="usage"),
+    path("language-models/routing/", language_models.set_rule, name="set_rule"),
+    path("language-models/routing/<int:number>/remove/", language_models.remove_rule, name="remove_rule"),
+    path("language-models/<slug:slug>/", language_models.edit_language_model, name="edit_language_model"),
+    path("language-models/<slug:slug>/delete/", language_models.delete_language_model, name="delete_language_model"),
+    path("routes/", routes.routes, name="routes"),
+    path("routes/<int:number>/delete/", routes.remove_example, name="remove_route_example"),
+    # explorer/pages/health
+    path("overview/", health.overview, name="overview"),
+    path("overview/jobs/", health.overview_jobs, name="overview_jobs"),
+    path("overview/guide/dismiss/", health.dismiss_guide, name="dismiss_guide"),
+    path("health/", health.health, name="health"),
+    # explorer/pages/access
+    # access/compartments/
+    path("access/compartments/", compartments.compartments, name="compartments"),
+    path("access/compartments/new/", compartments.new_compartment, name="new_compartment"),
+    path("access/compartments/<slug:slug>/", compartments.compartment, name="compartment"),
+    path("access/compartments/<slug:slug>/delete/", compartments.delete, name="delete_compartment"),
+    # access/clearances/
+    path("access/clearances/", clearances.clearances, name="clearances"),
+    path("access/clearances/change/", clearances.change, name="change_clearance"),
+    # access/users/
+    path("access/users/", people.users, name="users"),
+    path("access/users/new/", people.new_user, name="new_user"),
+    path("access/users/<int:user_id>/", people.user, name="user"),
+    path("access/users/<int:user_id>/groups/", people.change_groups, name="change_groups"),
+    path("access/users/<int:user_id>/active/", people.change_active, name="change_active"),
+    path("access/users/<int:user_id>/admin/", people.change_admin, name="change_admin"),
+    path("access/users/<int:user_id>/link/", people.new_link, name="new_link"),
+    # access/groups/
+    path("access/groups/", groups.groups, name="groups"),
+    path("access/groups/new/", groups.new_group, name="new_group"),
+    path("access/groups/<int:group_id>/", groups.group, name="group"),
+    path("access/groups/<int:group_id>/member/", groups.change_member, name="change_member"),
+    path("access/groups/<int:group_id>/delete/", groups.delete, name="delete_group"),
+    path("access/groups/<int:group_id>/claims/", groups.add_claim, name="add_claim"),
+    path("access/groups/<int:group_id>/claims/<int:claim_id>/delete/", groups.remove_claim, name="remove_claim"),
+    # access/keys/, keys/
+    path("access/keys/", keys.keys, name="keys"),
+    path("access/keys/<uuid:key_id>/forwarding/", keys.forwarding, name="key_forwarding"),
+    path("keys/", keys.own_keys, name="own_keys"),
+    path("keys/new/", keys.new_key, name="new_key"),
+    path("keys/<uuid:key_id>/revoke/", keys.revoke, name="revoke_key"),
+    # access/audit/
+    path("access/audit/", audit.audit, name="audit"),
+    path("access/audit/export/", audit.export, name="audit_export"),
 ]
