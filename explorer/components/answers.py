@@ -114,15 +114,11 @@ def _with_places(text: str, passage_count: int, doubts: Iterable[Doubt] = ()) ->
     """Return the text with placeholders for its markers and for the ends of its doubtful sentences."""
     pieces: list[str] = []
     place = 0
-    for start, end, holder in sorted((*_marker_places(text, passage_count), *_doubt_places(text, doubts))):
+    markers = ((it.start, it.end, f"{_OPEN}{it.number}{_CLOSE}") for it in find_citations(text, passage_count))
+    for start, end, holder in sorted((*markers, *_doubt_places(text, doubts))):
         pieces += (_HOLDERS.sub("", text[place:start]), holder)
         place = max(place, end)
     return "".join((*pieces, _HOLDERS.sub("", text[place:])))
-
-
-def _marker_places(text: str, passage_count: int) -> Iterator[tuple[int, int, str]]:
-    for citation in find_citations(text, passage_count):
-        yield citation.start, citation.end, f"{_OPEN}{citation.number}{_CLOSE}"
 
 
 def _doubt_places(text: str, doubts: Iterable[Doubt]) -> Iterator[tuple[int, int, str]]:

@@ -66,7 +66,17 @@ class _CompartmentRow:
 
 def _compartment_row(compartment: Compartment, documents: Mapping[int, int], reach: Reach) -> _CompartmentRow:
     """Return a compartment's row; its connections and grants must be prefetched."""
-    lines = tuple(_line(it, documents, reach) for it in compartment.connections.all())
+    lines = tuple(
+        _ConnectionLine(
+            slug=it.slug,
+            name=it.name,
+            sensitivity=level_of(it.sensitivity),
+            enabled=it.enabled,
+            documents=documents.get(it.pk, 0),
+            people=sum(it.pk in seen for seen in reach.values()),
+        )
+        for it in compartment.connections.all()
+    )
     holders = [_holder(grant) for grant in compartment.grants.all()]
     return _CompartmentRow(
         slug=compartment.slug,
@@ -75,17 +85,6 @@ def _compartment_row(compartment: Compartment, documents: Mapping[int, int], rea
         connections=lines,
         documents=sum(line.documents for line in lines),
         holders=tuple(sorted(holders, key=lambda it: (it.holder.kind, it.holder.name))),
-    )
-
-
-def _line(connection: Connection, documents: Mapping[int, int], reach: Reach) -> _ConnectionLine:
-    return _ConnectionLine(
-        slug=connection.slug,
-        name=connection.name,
-        sensitivity=level_of(connection.sensitivity),
-        enabled=connection.enabled,
-        documents=documents.get(connection.pk, 0),
-        people=sum(connection.pk in seen for seen in reach.values()),
     )
 
 

@@ -56,7 +56,12 @@ def rate(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) -> H
     """Store a rating: `rating` is 1, -1, or 0 to clear it; `number` is a passage of the answer."""
     found = own_answer(viewer_of(request), conversation_id, message_id)
     try:
-        thumbs = _rated(found, request.POST)
+        number, rating = _number(request.POST, "number"), _number(request.POST, "rating") or None
+        if number is None:
+            rate_answer(found, rating)
+        else:
+            rate_citation(found, number, rating)
+        thumbs = {"rating": rating, "number": number, "about": "this answer" if number is None else f"source {number}"}
     except NotFoundError as error:
         raise Http404 from error
     except CoreCubeError as error:
@@ -69,15 +74,6 @@ def rate(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) -> H
     return render(
         request, "explorer/chat/_thumbs.html", {"conversation": found.conversation, "exchange": found, **thumbs}
     )
-
-
-def _rated(answer: Message, sent: QueryDict) -> dict[str, Any]:
-    number, rating = _number(sent, "number"), _number(sent, "rating") or None
-    if number is None:
-        rate_answer(answer, rating)
-    else:
-        rate_citation(answer, number, rating)
-    return {"rating": rating, "number": number, "about": "this answer" if number is None else f"source {number}"}
 
 
 @user_page("GET")

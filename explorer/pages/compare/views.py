@@ -239,7 +239,11 @@ def _around(principal: Principal, asked: Compared) -> dict[str, Any]:
     scope = scope_for(principal)
     record = asked.record
     if record and asked.text is None:
-        asked = _as_logged(asked, record)
+        section = record.trace.get("section", "")
+        if section and "subject" in record.trace:
+            asked = replace(asked, text=record.trace["subject"], section=section)
+        else:
+            asked = replace(asked, text=record.query or None)
     if record and asked.without is None:
         asked = replace(asked, without=narrowing_of(record, scope))
     if record and asked.filter is None:
@@ -253,14 +257,6 @@ def _around(principal: Principal, asked: Compared) -> dict[str, Any]:
         "picker": picker(asked.section) if asked.has_sections else None,
         "filter_words": filter_words(read_filter(asked.filter or "")),
     }
-
-
-def _as_logged(asked: Compared, record: SearchRecord) -> Compared:
-    """Return the parameters with the query of a logged search, or with its section and subject."""
-    section = record.trace.get("section", "")
-    if section and "subject" in record.trace:
-        return replace(asked, text=record.trace["subject"], section=section)
-    return replace(asked, text=record.query or None)
 
 
 def _results(principal: Principal, asked: Compared, scope: AccessScope) -> dict[str, Any]:

@@ -130,6 +130,7 @@ def sync_row(job: JobState, now: datetime, *, known: int) -> SyncRow:
     """Return the row of a sync; progress is estimated from the `known` stored documents until the source is listed."""
     sync = job.sync
     is_open = sync.status in Sync.OPEN
+    wait = wait_words(job.wait) if job.wait else ""
     counts = ("seen", "added", "changed", "unchanged", "failed", "deleted", "chunks")
     return SyncRow(
         id=sync.pk,
@@ -145,10 +146,12 @@ def sync_row(job: JobState, now: datetime, *, known: int) -> SyncRow:
         if job.documents_per_second
         else "",
         left=_left(job),
-        wait=_wait(job),
+        wait="Stopping. This takes a few seconds." if sync.status == Sync.Status.CANCELLING else wait,
         found=_found(sync),
         since=wording.ago(sync.started_at or sync.queued_at, now),
-        seconds=_seconds(sync, now),
+        seconds=""
+        if sync.started_at is None
+        else duration(((sync.finished_at or now) - sync.started_at).total_seconds()),
         message=sync.message,
         progress=_progress(job, known) if is_open else None,
         is_open=is_open,
@@ -185,12 +188,6 @@ def wait_words(wait: Wait) -> str:
     if not wait.ahead:
         return "Next in the queue. It starts when a worker is free."
     return f"Waiting for a free worker, after {wording.counted(wait.ahead, 'sync')}."
-
-
-def _wait(job: JobState) -> str:
-    if job.sync.status == Sync.Status.CANCELLING:
-        return "Stopping. This takes a few seconds."
-    return wait_words(job.wait) if job.wait else ""
 
 
 def _found(sync: Sync) -> str:
@@ -233,12 +230,6 @@ def _progress(job: JobState, known: int) -> float | None:
         share = job.chunks_embedded / job.chunks_in_hand if job.chunks_in_hand else 0.0
         return round(percent(done + in_hand * share, sync.seen), 1)
     return round(percent(sync.seen, known), 1) if known and sync.unchanged else None
-
-
-def _seconds(sync: Sync, now: datetime) -> str:
-    if sync.started_at is None:
-        return ""
-    return duration(((sync.finished_at or now) - sync.started_at).total_seconds())
 
 
 @require_GET

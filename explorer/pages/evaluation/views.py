@@ -58,13 +58,6 @@ class _SetResultPanel:
     wrongly_refused: str
 
 
-def _case_rows(question_set: QuestionSet, scope: AccessScope) -> list[tuple[Case, int]]:
-    """Return the cases of a set, each with the number of its judgments."""
-    cases = list(question_set.cases.select_related("created_by"))
-    counts = _judgments([case.query for case in cases], scope)
-    return [(case, counts.get(normalised_query(case.query), 0)) for case in cases]
-
-
 def _result_panel(result: SetResult) -> _SetResultPanel:
     return _SetResultPanel(
         preset=result.preset,
@@ -134,10 +127,12 @@ def question_set(request: HtmxHttpRequest, slug: str) -> HttpResponse:
 
 def _page(request: HtmxHttpRequest, found: QuestionSet) -> dict[str, Any]:
     scope = scope_for(Principal(viewer_of(request)))
+    cases = list(found.cases.select_related("created_by"))
+    counts = _judgments([case.query for case in cases], scope)
     return {
         "section": "judgments",
         "question_set": found,
-        "cases": _case_rows(found, scope),
+        "cases": [(case, counts.get(normalised_query(case.query), 0)) for case in cases],
         "presets": list(PRESETS),
         "max_measured": MAX_MEASURED,
     }

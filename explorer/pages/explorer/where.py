@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from corecube.access import Principal, scope_for
 from corecube.sanitise import storable
-from corecube.scope import AccessScope, ExcludedConnection, Exclusion
+from corecube.scope import AccessScope, Exclusion
 from explorer import wording
 from retrieval.engine.types import ChunkId
 from retrieval.models import Document, SyncItem
@@ -151,15 +151,15 @@ def _row(step: Step, line: Lifeline, *, is_loss: bool) -> _StepRow:
         word=_WORDS[step.state],
         fact=_fact(step, line),
         remedy=step.remedy,
-        remedy_address=_grant_page(line.exclusion) if step.name == ACCESS and step.remedy and line.exclusion else "",
+        remedy_address=(
+            reverse("explorer:connection", args=[line.exclusion.connection.slug])
+            if line.exclusion.reason is Exclusion.DISABLED
+            else reverse("explorer:clearances")
+        )
+        if step.name == ACCESS and step.remedy and line.exclusion
+        else "",
         is_loss=is_loss,
     )
-
-
-def _grant_page(excluded: ExcludedConnection) -> str:
-    if excluded.reason is Exclusion.DISABLED:
-        return reverse("explorer:connection", args=[excluded.connection.slug])
-    return reverse("explorer:clearances")
 
 
 def _fact(step: Step, line: Lifeline) -> str:

@@ -25,7 +25,7 @@ from retrieval.admin import language_models as services
 from retrieval.admin.language_models import key_length
 from retrieval.llm.clients import service_of
 from retrieval.llm.environment import default_of, is_configured, stored_models
-from retrieval.llm.reachability import ModelState, ModelStatus, status_of, try_saved
+from retrieval.llm.reachability import ModelState, status_of, try_saved
 from retrieval.llm.trial import Trial, try_model
 from retrieval.models import LanguageModel, RoutingRule
 
@@ -125,26 +125,18 @@ def _row(model: LanguageModel, now: datetime, *, is_default: bool) -> _ModelRow:
         state=status.state,
         label=f"{label} for {age.removesuffix(' ago')}" if is_failing and "ago" in age else label,
         tone=_TONES[status.state],
-        detail=_detail(status, now),
+        detail=f"answered {wording.ago(status.since, now)}"
+        if status.state is ModelState.READY and status.since
+        else status.problem,
         fallback=model.fallback.name if model.fallback else "",
         context=model.context_tokens,
-        price=_price(model),
+        price=f"{money(model.prompt_price)} / {money(model.completion_price)}"
+        if model.prompt_price or model.completion_price
+        else "\N{EN DASH}",
         is_default=is_default,
         is_locked=model.is_locked,
         has_key=bool(key_length(model)),
     )
-
-
-def _detail(status: ModelStatus, now: datetime) -> str:
-    if status.state is ModelState.READY and status.since:
-        return f"answered {wording.ago(status.since, now)}"
-    return status.problem
-
-
-def _price(model: LanguageModel) -> str:
-    if not (model.prompt_price or model.completion_price):
-        return "\N{EN DASH}"
-    return f"{money(model.prompt_price)} / {money(model.completion_price)}"
 
 
 def _rule(rule: RoutingRule) -> _RuleRow:
