@@ -1,19 +1,54 @@
-"""What the pages that search share: the user to search as, excluded connections, and how a failure is shown."""
+"""What the pages that search share: menus, modes, filters, the user to search as, and how a failure is shown."""
 
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
+from django.conf import settings
 from django.http import QueryDict
 
 from corecube.access import Principal, ScopeRequest
 from corecube.errors import CoreCubeError
 from corecube.models import User
 from corecube.scope import AccessScope
+from retrieval.engine.metadata_conditions import Condition, Conditions
+from retrieval.engine.pipeline import HYBRID
+from retrieval.engine.state import RequestFilter
+from retrieval.engine.stored_filter import FullFilter
+from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
+from retrieval.presets.helix.config import HelixConfig
 
 logger = logging.getLogger(__name__)
 
 _SERVER_ERROR: Final = 500
+_KEYWORD_LEGS: Final = frozenset({"fulltext", "bm25", "sparse"})
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An option of a menu."""
+
+    #: Its value in an address.
+    value: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceGroup:
+    """Options with one heading."""
+
+    heading: str
+    choices: tuple[Choice, ...]
+
+
+def with_chosen(choices: Iterable[tuple[str, str]], chosen: str) -> list[tuple[str, str]]:
+    """Return the choices, value and label, and the chosen value if it is not among them.
+
+    An address can contain a value that is not offered, such as a deleted user. It still applies and must be shown.
+    """
+    listed = list(choices)
+    return listed if not chosen or chosen in dict(listed) else [*listed, (chosen, chosen)]
 
 
 def people_for(viewer: User) -> Iterable[User]:
@@ -48,3 +83,50 @@ def failed(error: CoreCubeError, page: str, context: Mapping[str, Any]) -> tuple
         logger.error("%s.failed code=%s", page, error.code, exc_info=error)
     failure = {"title": failure_title(error), "message": str(error)}
     return {**context, "failure": failure, "announcement": str(error)}, error.status
+
+
+def filter_words(limits: FullFilter) -> tuple[str, ...]:
+    """Return a clause for each condition: "memory type decision", "project atlas", "author is Ann"."""
+    return (*_of_memory(limits.filter), *_of_metadata(limits.conditions))
+
+
+def _of_memory(memory: RequestFilter) -> Iterator[str]:
+    if memory.memory_types:
+        yield f"memory type {' or '.join(sorted(memory.memory_types))}"
+    if memory.project:
+        yield f"project {memory.project}"
+    if memory.since:
+        yield f"from {memory.since:%-d %b %Y %H:%M}"
+    if memory.until:
+        yield f"until {memory.until:%-d %b %Y %H:%M}"
+
+
+def _of_metadata(conditions: Conditions | None) -> Iterator[str]:
+    if conditions is None:
+        return
+    clauses = [_clause(condition) for condition in conditions.each]
+    if conditions.all_of:
+        yield from clauses
+    else:
+        yield " or ".join(clauses)
+
+
+def _clause(condition: Condition) -> str:
+    value = condition.value
+    shown = f"{value:g}" if isinstance(value, float) else value if isinstance(value, str) else ", ".join(value or ())
+    return " ".join(filter(None, (" or ".join(condition.names), condition.operator, shown)))
+
+
+def modes_of(preset: str) -> tuple[str, ...]:
+    """Return the modes of a preset; those of the default one for an unknown preset."""
+    found = PRESETS.get(preset, PRESETS[DEFAULT_PRESET])
+    has_sparse = settings.CORECUBE_SPARSE_MODEL and isinstance(found.defaults, HelixConfig)
+    return (HYBRID, *found.legs, *(("sparse",) if has_sparse else ()))
+
+
+def mode_in(preset: str, mode: str) -> str:
+    """Return a mode for a preset: its own keyword leg instead of one that it lacks, anything else unchanged."""
+    modes = modes_of(preset)
+    if mode in modes or mode not in _KEYWORD_LEGS:
+        return mode
+    return next((it for it in modes if it in _KEYWORD_LEGS), mode)

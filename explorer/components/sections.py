@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from explorer import wording
-from explorer.components.choices import Choice, ChoiceGroup
+from explorer.components.search_page import Choice, ChoiceGroup
 from retrieval.errors import UnknownSectionError
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.consolidated.config import ConsolidatedConfig

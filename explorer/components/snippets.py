@@ -1,4 +1,4 @@
-"""Marks the words of a text that match a query, and chooses the best snippet. Pure.
+"""Marks the words of a text that match a query, and chooses the best snippet.
 
 It returns segments, not HTML; templates escape each of them.
 """
@@ -10,7 +10,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from retrieval.engine.types import TermMatch
+from django.conf import settings
+
+from corecube.scope import ConnectionFacts
+from retrieval.engine.types import Hit, TermMatch
+from retrieval.engine.words import stemmer
 
 #: Returns the lexeme of a lower-case word, by the stemmer of the query.
 Stem = Callable[[str], str]
@@ -153,3 +157,12 @@ def _end_of_piece(text: str, start: int, characters: int) -> int:
         return len(text)
     blank = text.rfind(" ", start, limit + 1)
     return blank if blank > start else limit
+
+
+def hit_text(
+    hit: Hit, connection: ConnectionFacts, *, characters: int = SNIPPET_CHARACTERS
+) -> tuple[tuple[Segment, ...], tuple[Segment, ...]]:
+    """Return a hit's title and snippet in segments; words match by the stemmer of the connection's language."""
+    stem = stemmer(connection.language or settings.CORECUBE_TEXT_SEARCH_CONFIG)
+    title = highlight(hit.chunk.title, [match.lexeme for match in hit.matches], stem=stem)
+    return title, snippet(hit.chunk.text, hit.matches, stem=stem, characters=characters)

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from explorer import wording
 from explorer.components.bars import BarPart
 from explorer.components.drops import DropRow
-from explorer.components.lane_cards import Card, Place
+from explorer.components.lanes import Card, Place
 from explorer.components.links import document_url
 from explorer.components.snippets import Segment
 from retrieval.ingest import reasons

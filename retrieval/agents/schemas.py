@@ -4,7 +4,7 @@ from typing import Final
 
 from pydantic import BaseModel, Field
 
-from retrieval.api.request_body import StrictBody
+from retrieval.api.schemas import StrictBody
 from retrieval.api.shape import Absolute, document_path
 from retrieval.engine.types import Hit
 from retrieval.presets.catalog import DEFAULT_PRESET

@@ -11,8 +11,7 @@ from corecube.connectors.types import Capability
 from corecube.errors import ConfigError
 from corecube.models import Connection
 from corecube.scope import Sensitivity, TrustLevel
-from retrieval.api.request_body import StrictBody
-from retrieval.api.schemas import Source
+from retrieval.api.schemas import Source, StrictBody
 from retrieval.ingest.reasons import PERMANENT, advice
 from retrieval.models import SyncItem, SyncProblem
 

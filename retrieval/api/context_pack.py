@@ -11,8 +11,18 @@ from corecube.api import principal_of
 from corecube.scope import AccessScope
 from retrieval.api import shape
 from retrieval.api.dify_schemas import FiltersIn, conditions_of
-from retrieval.api.request_body import StrictBody
-from retrieval.api.schemas import REFUSALS, AnswerabilityOut, Overrides, Pages, Rows, ScopeIn, Source, Timings, TopK
+from retrieval.api.schemas import (
+    REFUSALS,
+    AnswerabilityOut,
+    Overrides,
+    Pages,
+    Rows,
+    ScopeIn,
+    Source,
+    StrictBody,
+    Timings,
+    TopK,
+)
 from retrieval.api.search import scope_request
 from retrieval.models import SearchRecord
 from retrieval.presets.contextpack.pack import PackTrace, SelectedChunk

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from corecube.sanitise import storable
-from retrieval.api.request_body import RequestBody
+from retrieval.api.schemas import RequestBody
 from retrieval.engine.metadata_conditions import Condition, Conditions, Value
 
 _TextOperator = Literal["contains", "not contains", "start with", "end with", "is", "is not", "in", "not in"]

@@ -21,8 +21,7 @@ from corecube.sanitise import storable
 from retrieval.api import shape
 from retrieval.api.idempotency import Answer, IdempotencyKey, once
 from retrieval.api.managed import pushable_connection
-from retrieval.api.request_body import StrictBody
-from retrieval.api.schemas import REFUSALS, Pages, Rows, Source
+from retrieval.api.schemas import REFUSALS, Pages, Rows, Source, StrictBody
 from retrieval.ingest.push import PushState, delete_pushed, name_for, push_document
 from retrieval.models import Chunk, Document
 from retrieval.models.document import document_id as id_of

@@ -7,8 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from retrieval.api.presets import TunableOut
-from retrieval.api.request_body import StrictBody
-from retrieval.api.schemas import Explanation, HitOut, Overrides, ScopeIn, Timings
+from retrieval.api.schemas import Explanation, HitOut, Overrides, ScopeIn, StrictBody, Timings
 from retrieval.search.evidence_runs import MAX_SUBJECT
 from retrieval.search.section_sets import DEFAULT_SECTION_SET
 

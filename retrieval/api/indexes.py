@@ -11,8 +11,7 @@ from corecube.api import principal_of
 from corecube.errors import ConfigError, InvalidRequestError, NotFoundError
 from corecube.models import User
 from retrieval.api.managed import installation_admin
-from retrieval.api.request_body import RequestBody
-from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS
+from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, RequestBody
 from retrieval.errors import ModelMissingError
 from retrieval.index.embedding_index import all_indexes, progress
 from retrieval.index.scans import ScanChoice

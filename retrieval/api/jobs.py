@@ -15,8 +15,7 @@ from corecube.api import principal_of
 from corecube.errors import NotFoundError
 from retrieval.api.connection_schemas import ProblemOut
 from retrieval.api.managed import managed_connection, managed_connections, require_admin
-from retrieval.api.request_body import RequestBody
-from retrieval.api.schemas import REFUSALS
+from retrieval.api.schemas import REFUSALS, RequestBody
 from retrieval.ingest.jobs import JobState, job_states
 from retrieval.ingest.services import cancel_sync, queue_sync, retry_failed
 from retrieval.models import Sync, SyncItem

@@ -10,8 +10,7 @@ from pydantic import BaseModel, Field
 from corecube.access import scope_for
 from corecube.api import principal_of
 from corecube.errors import InvalidRequestError
-from retrieval.api.request_body import StrictBody
-from retrieval.api.schemas import REFUSALS
+from retrieval.api.schemas import REFUSALS, StrictBody
 from retrieval.errors import UnknownPassageError
 from retrieval.records.judgments import PassageId, judge, normalised_query, passages_in
 from retrieval.records.stored_trace import chunk_id_of

@@ -18,8 +18,7 @@ from corecube.models import ApiKey, Compartment, Connection, User
 from corecube.models.access import MAX_REQUESTS_PER_MINUTE
 from corecube.sanitise import storable
 from corecube.scope import Sensitivity
-from retrieval.api.request_body import StrictBody
-from retrieval.api.schemas import REFUSALS
+from retrieval.api.schemas import REFUSALS, StrictBody
 from retrieval.presets.catalog import PRESETS
 
 Level = Literal["public", "internal", "confidential", "restricted"]

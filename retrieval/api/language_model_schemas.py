@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from retrieval.admin.language_models import key_length
-from retrieval.api.request_body import StrictBody
+from retrieval.api.schemas import StrictBody
 from retrieval.llm.reachability import ModelState, status_of
 from retrieval.llm.trial import Trial
 from retrieval.models import LanguageModel, RoutingRule

@@ -14,8 +14,7 @@ from corecube.sanitise import storable
 from retrieval.answers.memory.items import MAX_CHARACTERS, Item, remember
 from retrieval.answers.memory.recall import Question, RecalledItem, recall
 from retrieval.api import shape
-from retrieval.api.request_body import StrictBody
-from retrieval.api.schemas import REFUSALS, Source
+from retrieval.api.schemas import REFUSALS, Source, StrictBody
 from retrieval.engine.types import MemoryType
 from retrieval.models import SearchRecord
 

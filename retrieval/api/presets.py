@@ -10,8 +10,7 @@ from pydantic import BaseModel, Field
 from corecube.api import principal_of
 from retrieval.admin import preset_versions
 from retrieval.api.managed import managed_preset, may_manage_presets
-from retrieval.api.request_body import StrictBody
-from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, Numbers
+from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, Numbers, StrictBody
 from retrieval.engine.tunables import TunableFacts
 from retrieval.models import PresetVersion
 from retrieval.presets.catalog import PRESETS

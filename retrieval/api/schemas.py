@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal
+from types import NoneType
+from typing import Annotated, Any, Final, Literal, get_args
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from retrieval.api.request_body import StrictBody
 from retrieval.engine.pipeline import HYBRID
 from retrieval.presets.catalog import DEFAULT_PRESET
 
@@ -39,6 +39,32 @@ Tier = Annotated[
         "search: a worker also searches for query variants from a language model, and the result is fetched later.",
     ),
 ]
+
+
+class RequestBody(BaseModel):
+    """A JSON object of a request; null for an optional field is the same as leaving the field out.
+
+    Clients that serialise every field they know send null for those without a value. A field whose type has None
+    keeps its null, which may differ from leaving it out: in a change it removes a value.
+    """
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, given: object) -> object:
+        if not isinstance(given, Mapping):
+            return given
+        ignored = {
+            name
+            for name, field in cls.model_fields.items()
+            if not field.is_required() and NoneType not in get_args(field.annotation)
+        }
+        return {name: value for name, value in given.items() if value is not None or name not in ignored}
+
+
+class StrictBody(RequestBody):
+    """A JSON object of a request that refuses unknown fields."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 class ScopeIn(StrictBody):

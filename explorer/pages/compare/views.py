@@ -16,15 +16,21 @@ from explorer import wording
 from explorer.charts.chart import Chart
 from explorer.charts.rank_flow import rank_flow
 from explorer.components.badges import Badge
-from explorer.components.choices import Choice, ChoiceGroup
 from explorer.components.drops import chunk_name
-from explorer.components.filter import filter_words
-from explorer.components.lane_cards import LanesPanel
-from explorer.components.lanes import Facts, Source, first_with_facts, lanes_panel
-from explorer.components.modes import modes_of
+from explorer.components.lanes import Facts, LanesPanel, Source, first_with_facts, lanes_panel
 from explorer.components.preset_numbers import ChangeRow, change_rows
 from explorer.components.scope import scope_chips
-from explorer.components.search_page import excluded_slugs, excluding, failed, people_for, run_as_name
+from explorer.components.search_page import (
+    Choice,
+    ChoiceGroup,
+    excluded_slugs,
+    excluding,
+    failed,
+    filter_words,
+    modes_of,
+    people_for,
+    run_as_name,
+)
 from explorer.components.sections import has_sections, picker, query_of, section_asked
 from explorer.components.sides import Question, Run, Side, narrowing_of, opposite, read_side, run
 from explorer.pages.explorer.page import completed

@@ -20,7 +20,7 @@ from corecube.models import Compartment, Connection
 from corecube.reach import AccessChange, ConnectionAccess, access_change, access_to
 from corecube.scope import Sensitivity
 from explorer.pages.connections.forms import ConnectionForm, DeleteConnectionForm
-from explorer.pages.connections.panels import access_summary, check_rows
+from explorer.pages.connections.views import access_summary, check_rows
 from explorer.viewer import admin_page, admins_only, render_page, viewer_of
 from explorer.wording import counted
 from retrieval.ingest.enrich.wants import default_enrichment

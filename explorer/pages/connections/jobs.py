@@ -21,7 +21,7 @@ from corecube.http import HtmxHttpRequest
 from corecube.models import Connection
 from explorer import wording
 from explorer.components.bars import percent
-from explorer.components.choices import with_chosen
+from explorer.components.search_page import with_chosen
 from explorer.viewer import admins_only, render_page, viewer_of, wants_fragment
 from explorer.wording.configuration import STAGE_LABELS, duration, time_left
 from retrieval.ingest.jobs import STALLED, JobState, Wait, WaitReason, job_states

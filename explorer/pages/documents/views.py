@@ -16,7 +16,7 @@ from corecube.errors import NotFoundError, NotPermittedError
 from corecube.http import HtmxHttpRequest
 from corecube.sanitise import storable
 from explorer import wording
-from explorer.components.choices import with_chosen
+from explorer.components.search_page import with_chosen
 from explorer.viewer import principal_for, render_page, user_page, viewer_of, wants_fragment
 from retrieval.models import Chunk, Document
 from retrieval.records.accesses import note_accesses

@@ -1,8 +1,11 @@
 """Section sets, for admins: the list, one set with its sections, copy, reset, delete, and the sections of a set."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 from django.contrib import messages
+from django.forms import BoundField
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
@@ -10,8 +13,8 @@ from django.views.decorators.http import require_GET, require_POST
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from explorer.components.edit_form import STALE
+from explorer.components.preset_numbers import FieldRow, field_row, figure
 from explorer.pages.evidence.forms import CopyForm, SectionForm, SectionSetForm, add_problems
-from explorer.pages.evidence.section_set_panels import number_rows, section_lines, set_row, type_fields
 from explorer.viewer import admin_page, admins_only, viewer_of
 from retrieval.errors import TunablesError, VersionConflictError
 from retrieval.presets.consolidated.evidence.sections import Section, SectionSet
@@ -31,6 +34,88 @@ from retrieval.search.section_sets import (
 
 _INVALID: Final = 422
 _STEPS: Final = {"up": -1, "down": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class SetRow:
+    """A section set in the list."""
+
+    name: str
+    title: str
+    sections: int
+    source_types: tuple[str, ...]
+    #: "default", "edited" or "custom".
+    state: str
+    tone: str
+    is_shipped: bool
+    is_edited: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _SectionLine:
+    section: Section
+    #: The query about the test subject.
+    query: str
+    floors: str
+    #: "excel (3, 1 retained)".
+    required: tuple[str, ...]
+    #: In addition to the set's defaults.
+    never_recovered: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _TypeFields:
+    name: str
+    role: BoundField
+    quantity: BoundField
+    survivors: BoundField
+
+    @property
+    def errors(self) -> list[str]:
+        return [str(error) for field in (self.role, self.quantity, self.survivors) for error in field.errors]
+
+
+def set_row(found: SectionSet) -> SetRow:
+    """Return a set's row."""
+    shipped, edited = is_shipped(found.name), is_edited(found)
+    state = ("edited" if edited else "default") if shipped else "custom"
+    tone = {"edited": "warn", "custom": "good"}.get(state, "")
+    return SetRow(found.name, found.title, len(found.sections), found.precedence, state, tone, shipped, edited)
+
+
+def section_lines(found: SectionSet, subject: str) -> Iterator[_SectionLine]:
+    """Yield the sections of a set, each with its query about a subject."""
+    for section in found.sections:
+        yield _SectionLine(
+            section=section,
+            query=section.query(subject or "{subject}"),
+            floors=f"{figure(section.score_floor)} / {figure(section.quality_floor)}",
+            required=tuple(_required(section)),
+            never_recovered=tuple(it for it in section.never_recovered if it not in found.defaults.never_recovered),
+        )
+
+
+def _required(section: Section) -> Iterator[str]:
+    for it in section.required:
+        survivors = section.survivor_floors.get(it)
+        retained = f", {survivors:,} retained" if survivors else ""
+        yield f"{it} ({section.quantity_floor(it):,}{retained})"
+
+
+def number_rows(form: SectionForm | SectionSetForm, section_set: SectionSet) -> Iterator[FieldRow]:
+    """Yield the fields of a section's settings, each with its bounds and default.
+
+    The default of a section comes from its set, that of a set is the shipped one.
+    """
+    defaults = section_set.defaults.numbers if isinstance(form, SectionForm) else {}
+    for facts in Section.declared():
+        yield field_row(form[facts.name], facts, defaults.get(facts.name, facts.default))
+
+
+def type_fields(form: SectionForm) -> Iterator[_TypeFields]:
+    """Yield the fields of each source type, in the set's order."""
+    for it in form.source_types:
+        yield _TypeFields(it, form[f"role.{it}"], form[f"quantity_floors.{it}"], form[f"survivor_floors.{it}"])
 
 
 @require_GET

@@ -17,13 +17,10 @@ from explorer.components.badges import Badge, HitBadge, badges, hit_badges
 from explorer.components.bars import BarPart, score_bar
 from explorer.components.context import ContextPanel, context_panel
 from explorer.components.drops import ChunkLabels
-from explorer.components.funnel import Funnel, funnel
-from explorer.components.hit_text import hit_text
-from explorer.components.lane_cards import LanesPanel
-from explorer.components.lanes import Facts, drop_words, lane_sources, lanes_panel, shown_hits
+from explorer.components.funnel import Funnel, TraceRow, funnel, span_rows
+from explorer.components.lanes import Facts, LanesPanel, drop_words, lane_sources, lanes_panel, shown_hits
 from explorer.components.preset_numbers import version_label
-from explorer.components.snippets import Segment
-from explorer.components.timeline import TraceRow, span_rows
+from explorer.components.snippets import Segment, hit_text
 from explorer.pages.explorer.ledger import Ledger, LedgerSource, ledger, leg_rank
 from retrieval.engine.types import ChunkFacts, ChunkId, Hit, QueryTerms, ScoreType
 from retrieval.index.store import TextSearch, read_facts

@@ -17,12 +17,20 @@ from corecube.scope import AccessScope
 from explorer import wording
 from explorer.components.answers import AnswerPanel, answer_panel
 from explorer.components.drops import chunk_labels
-from explorer.components.filter import filter_words
 from explorer.components.links import document_url
-from explorer.components.modes import mode_in, modes_of
 from explorer.components.preset_numbers import ChangeRow, change_rows
 from explorer.components.scope import scope_chips, scope_rows, view_as
-from explorer.components.search_page import excluded_slugs, excluding, failed, failure_title, people_for, run_as_name
+from explorer.components.search_page import (
+    excluded_slugs,
+    excluding,
+    failed,
+    failure_title,
+    filter_words,
+    mode_in,
+    modes_of,
+    people_for,
+    run_as_name,
+)
 from explorer.components.sections import has_sections, picker, query_of, section_asked, section_strip
 from explorer.components.sides import Side
 from explorer.pages.evaluation.judge import judging_context

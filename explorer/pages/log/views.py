@@ -20,12 +20,11 @@ from explorer.charts.chart import ABSENT, Chart
 from explorer.charts.waterfall import waterfall
 from explorer.components.answerability import signal_label
 from explorer.components.bars import BarPart, score_bar
-from explorer.components.choices import with_chosen
 from explorer.components.drops import ChunkLabels, chunk_label
-from explorer.components.funnel import Funnel, stored_funnel
+from explorer.components.funnel import Funnel, TraceRow, span_rows, stored_funnel
 from explorer.components.preset_numbers import version_label
+from explorer.components.search_page import with_chosen
 from explorer.components.sections import section_label
-from explorer.components.timeline import TraceRow, span_rows
 from explorer.pages.evaluation.judge import case_context
 from explorer.pages.log.filters import SINCE, LogFilter, Place
 from explorer.pages.log.panels import badges_of, log_flags, log_matches, log_page, log_row, surface_label, with_facts

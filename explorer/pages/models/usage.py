@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from corecube.http import HtmxHttpRequest
 from explorer.charts.usage import usage_chart
-from explorer.pages.health.overview_panels import Figure
+from explorer.pages.health.views import Figure
 from explorer.pages.models.language_models import money
 from explorer.viewer import admin_page
 from retrieval.operations.usage import Line, Sums, by_day, by_group, total, used_between

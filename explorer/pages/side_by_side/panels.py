@@ -16,8 +16,7 @@ from explorer.components.badges import Badge, badges
 from explorer.components.bars import BarPart
 from explorer.components.context import ContextPanel, context_panel
 from explorer.components.drops import chunk_name
-from explorer.components.lane_cards import Card
-from explorer.components.lanes import face
+from explorer.components.lanes import Card, face
 from explorer.components.preset_numbers import version_label
 from explorer.pages.side_by_side.preset_cost import GroupTime, ModelUse, group_times, model_uses, time_bar
 from explorer.wording.durations import milliseconds

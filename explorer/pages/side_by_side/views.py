@@ -14,9 +14,8 @@ from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from corecube.models import User
 from corecube.scope import AccessScope
-from explorer.components.filter import filter_words
 from explorer.components.scope import scope_chips
-from explorer.components.search_page import excluded_slugs, excluding, failed, people_for, run_as_name
+from explorer.components.search_page import excluded_slugs, excluding, failed, filter_words, people_for, run_as_name
 from explorer.pages.side_by_side.panels import (
     Asking,
     Attempt,

@@ -1,6 +1,6 @@
 import pytest
 
-from explorer.components.choices import with_chosen
+from explorer.components.search_page import with_chosen
 from retrieval.ingest.sync import sync_connection
 
 _OFFERED = [("a", "A"), ("b", "B")]

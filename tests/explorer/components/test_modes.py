@@ -2,7 +2,7 @@
 
 import pytest
 
-from explorer.components.modes import mode_in, modes_of
+from explorer.components.search_page import mode_in, modes_of
 
 
 @pytest.mark.parametrize(

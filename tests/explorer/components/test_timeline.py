@@ -1,6 +1,6 @@
 """The trace on its time line."""
 
-from explorer.components.timeline import span_rows
+from explorer.components.funnel import span_rows
 
 
 def test_a_parent_stands_before_the_legs_that_ran_inside_it(finished):

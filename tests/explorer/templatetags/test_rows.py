@@ -3,7 +3,7 @@
 import lxml.html
 
 from explorer.components.drops import DropRow
-from explorer.components.lane_cards import Card, Place
+from explorer.components.lanes import Card, Place
 from explorer.components.ledger_rows import LedgerRow, TermRow
 from explorer.components.snippets import Segment
 from explorer.pages.evaluation.judge import judge_strip

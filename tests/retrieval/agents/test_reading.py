@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.agents.reading import joint
+from retrieval.agents.tools import joint
 
 SHARED = "the queue takes four minutes to drain"
 

@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from corecube.connectors.types import ItemError, ItemProblem, SourceItem
-from explorer.pages.connections.panels import connection_rows
+from explorer.pages.connections.views import connection_rows
 from retrieval.errors import EncoderError
 from retrieval.ingest import tasks
 from retrieval.ingest.jobs import job_states

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from corecube.connectors.types import Capability
 from corecube.models import Connection
 from corecube.reach import ConnectionAccess
-from explorer.pages.connections.panels import _next_sync as next_sync
-from explorer.pages.connections.panels import access_summary, check_rows, config_rows
+from explorer.pages.connections.views import _next_sync as next_sync
+from explorer.pages.connections.views import access_summary, check_rows, config_rows
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 

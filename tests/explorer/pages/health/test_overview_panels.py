@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from corecube.models import ApiKey, User
-from explorer.pages.connections.panels import ConnectionRow
-from explorer.pages.health.overview_panels import problems, search_figures, store_figures
+from explorer.pages.connections.views import ConnectionRow
 from explorer.pages.health.panels import HealthRow
+from explorer.pages.health.views import problems, search_figures, store_figures
 from retrieval.records.traffic import Figures
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
