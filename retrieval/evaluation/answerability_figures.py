@@ -81,10 +81,7 @@ def weighted(measured: Sequence[Measured]) -> list[Sample]:
 
 
 def out_of_fold(measured: Sequence[Measured], groups: Sequence[str], *, quick: bool) -> Floats:
-    """Return each question's confidence from a fit on the folds without its group.
-
-    `quick` leaves the sentences' cosine out.
-    """
+    """Return each question's confidence from a fit on other groups; `quick` leaves the sentences' cosine out."""
     samples, fold = weighted(measured), folds(groups, FOLDS)
     confidences = np.zeros(len(measured))
     for number in range(FOLDS):

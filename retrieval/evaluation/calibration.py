@@ -81,10 +81,7 @@ def calibration_error(confidences: Floats, answerable: Labels, weights: Floats |
 
 
 def bootstrap(figure: Callable[[NDArray[np.intp]], float], answerable: Labels) -> Interval:
-    """Return a figure of all questions with its bootstrap interval, resampled within each kind.
-
-    `figure` gets the indices of the questions to use.
-    """
+    """Return a figure with its interval, resampled within each kind; `figure` gets the indices of the questions."""
     random = np.random.default_rng(_SEED)
     kinds = [np.flatnonzero(answerable), np.flatnonzero(~answerable)]
     drawn = [

@@ -65,10 +65,7 @@ def qrels_of(question_set: QuestionSet, *, viewer: User, scope: AccessScope) -> 
 
 
 def read_lines(text: str, question_set: QuestionSet) -> list[Line]:
-    """Return the lines of CSV with a header, or of TREC qrels with cases of the set as queries.
-
-    Raises InvalidRequestError with the number of an invalid line, and for too many characters or lines.
-    """
+    """Return the lines of CSV, or of TREC qrels by case; raise InvalidRequestError for invalid or too many lines."""
     if len(text) > MAX_CHARACTERS:
         raise InvalidRequestError(f"The maximum of an import is {MAX_CHARACTERS:,} characters.")
     text = text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")

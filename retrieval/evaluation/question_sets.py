@@ -47,10 +47,7 @@ def save_case(
     is_answerable: bool = True,
     record: SearchRecord | None = None,
 ) -> tuple[Case, bool]:
-    """Add a question to a set, and return its case and whether it is new; an existing case is not changed.
-
-    Raises InvalidRequestError for an empty question, and for a full set.
-    """
+    """Return a question's case, and whether it is new; raise InvalidRequestError for no question and a full set."""
     query = cut(query)
     if not query:
         raise InvalidRequestError("A case needs a question.")

@@ -21,7 +21,7 @@ from retrieval.evaluation.datasets import JudgedQuery
 from retrieval.ingest.run import Source
 from retrieval.models import Chunk, Sync
 
-_SEED: Final = 11
+_HEADINGS_SEED: Final = 11
 #: A heading with fewer words is a label; one with more is a sentence.
 _MIN_WORDS, _MAX_WORDS = 2, 12
 _MAX_PER_DOCUMENT: Final = 5
@@ -45,10 +45,7 @@ def ingested_folder(folder: Path, progress: Callable[[Sync], None]) -> Connectio
 
 
 def known_items(connections: Sequence[Connection], *, name: str, limit: int) -> KnownItems:
-    """Return up to `limit` queries, the same in every run; raise InvalidRequestError without headings.
-
-    The number per document is limited, so that a long one does not dominate.
-    """
+    """Return up to `limit` queries, a few per document, the same in every run; raise InvalidRequestError for none."""
     names = document_names(connections)
     places: dict[str, set[str]] = {}
     rows = Chunk.objects.filter(document__connection__in=connections).values_list("document_id", "heading_path")
@@ -60,7 +57,7 @@ def known_items(connections: Sequence[Connection], *, name: str, limit: int) -> 
     for heading, documents in sorted(places.items()):
         if len(documents) == 1:
             by_document.setdefault(next(iter(documents)), []).append(heading)
-    draw = Random(_SEED)  # noqa: S311 -- a sample, no secret
+    draw = Random(_HEADINGS_SEED)  # noqa: S311 -- a sample, no secret
     found = [
         (heading, document)
         for document, headings in sorted(by_document.items())

@@ -43,10 +43,7 @@ class ScatteredCorpus:
 
 
 def scattered(dataset: Dataset, progress: Callable[[], None]) -> ScatteredCorpus:
-    """Return the synced collection with its `distractors.jsonl`; existing documents are not embedded again.
-
-    `progress` is called after every document.
-    """
+    """Return the synced collection with its `distractors.jsonl`; `progress` is called after every document."""
     slugs, titles = dict[str, str](), dict[str, str]()
     distractors = dataset.directory / _DISTRACTORS
     for row in chain(dataset.documents(), read_lines(distractors) if distractors.is_file() else ()):

@@ -66,10 +66,7 @@ def _web(parts: SplitResult) -> str:
 
 
 def _plain(path: str) -> str:
-    """Return a path without the suffix of a page; that of the folder for an index page.
-
-    Site generators drop the underscore before folders and pages.
-    """
+    """Return a path without a page's suffix, an index page's folder; generators drop underscores before names."""
     # An address can encode a NUL, which PostgreSQL cannot store.
     written = unicodedata.normalize("NFC", path.replace("\\", "/").replace("\0", ""))
     whole = posixpath.normpath("/" + written.lstrip("/"))

@@ -55,10 +55,7 @@ class Edge:
 
 
 def name_links(seeds: Sequence[SeedText], known: Sequence[KnownName]) -> list[Edge]:
-    """Return the links from the seeds' texts to the documents that they name, the most certain of each pair.
-
-    A name that the seed shares, or that more than eight documents have, is ignored.
-    """
+    """Return the most certain link of each pair by a name that at most eight documents, not the seed, have."""
     bearers: dict[str, list[KnownName]] = defaultdict(list)
     for name in known:
         bearers[name.key].append(name)

@@ -56,10 +56,7 @@ def mentions_of(text: str) -> Mentions:
 
 
 def occurrences(text: str, keys: Collection[str], *, any_case: bool = False) -> list[Occurrence]:
-    """Return the names in a text by their keys, in order; of overlapping ones the longest.
-
-    The first word must be capitalised, unless it is an identifier or `any_case` is true.
-    """
+    """Return the longest names in a text by key, in order: capitalised ones and identifiers, or in `any_case`."""
     if not keys:
         return []
     words = words_of(text)

@@ -70,10 +70,7 @@ def names_of(
     headings: Iterable[str] = (),
     identifiers: Iterable[str] = (),
 ) -> tuple[Name, ...]:
-    """Return a document's names, the most certain of each key; `lead` is the beginning of its text.
-
-    Only a title that looks like a name has short forms.
-    """
+    """Return the most certain names by key; `lead` begins the text. Only a title that is a name has short forms."""
     found: dict[str, Name] = {}
     for kind, text in _candidates(title, lead, aliases, headings, identifiers):
         words = words_of(text)

@@ -84,10 +84,7 @@ def _sentence_ends(text: str) -> tuple[Sequence[int], Sequence[int]]:
 
 
 def phrases(text: str, words: Sequence[Word]) -> Iterator[tuple[int, int]]:
-    """Yield the longest capitalised phrases as places in `words`, first and last, both inclusive.
-
-    Lower-case words of at most three letters may be between capitalised ones.
-    """
+    """Yield the longest capitalised phrases, first and last word, with lower-case words of three letters inside."""
     place = 0
     while place < len(words):
         if not words[place].is_capitalised:

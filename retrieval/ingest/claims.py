@@ -48,10 +48,7 @@ def record_heartbeat(sync_id: UUID, worker: UUID) -> None:
 
 
 def next_sync() -> Sync | None:
-    """Return the sync with claimable items that has the fewest running claims; None without claimable items.
-
-    Ties go to the one that started first.
-    """
+    """Return the sync with claimable items that has the fewest running claims, then the oldest; None without any."""
     due = claimable().filter(sync_id=OuterRef("pk"))
     syncs = list(shared_syncs().filter(Exists(due)).select_related("connection", "connection__compartment"))
     running = SyncItem.objects.filter(sync__in=syncs, state=_STATE.RUNNING).order_by()
@@ -172,10 +169,7 @@ def release(worker: UUID) -> None:
 
 
 def release_lost(sync: Sync | None = None) -> None:
-    """Release the claims of workers without a recent heartbeat; of one sync all claims, recent or not.
-
-    An item that several workers died on fails.
-    """
+    """Release the claims of workers without a recent heartbeat, or all of a sync; out of tries, an item fails."""
     running = SyncItem.objects.filter(state=_STATE.RUNNING)
     release_ended(running.filter(sync=sync) if sync else running.filter(heartbeat_at__lt=alive_since()))
 

@@ -75,10 +75,7 @@ def end(sync: Sync, status: Sync.Status, message: str = "") -> None:
 
 
 def delete_items(sync: Sync) -> None:
-    """Delete a sync's items except those that failed, which can be tried again; of earlier syncs, delete all.
-
-    The few items that a dry run names stay until the next full sync.
-    """
+    """Delete a sync's items except failed ones, and those of earlier syncs; a dry run's stay until a full sync."""
     if sync.kind == Sync.Kind.DRY_RUN:
         return
     sync.items.exclude(state=_STATE.FAILED).delete()

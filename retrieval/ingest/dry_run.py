@@ -44,10 +44,7 @@ class DryRun:
         return _NOT_OPENED.format(opened=self._opened, all=both, seconds=settings.CORECUBE_DRY_RUN_SECONDS)
 
     def check(self, page: Sequence[SourceItem | ItemProblem]) -> list[SourceItem | ItemProblem]:
-        """Return a page of a listing, with each item that cannot be indexed replaced by its problem.
-
-        Raises SyncEndedError soon after the sync was cancelled.
-        """
+        """Return a page with each item that cannot be indexed replaced by its problem. Raises SyncEndedError."""
         connection = self.job.target.connection.pk
         ids = {entry.external_id: document_id(connection, entry.external_id) for entry in page}
         rows = Document.objects.filter(pk__in=ids.values()).values_list("pk", "version", "fingerprint")

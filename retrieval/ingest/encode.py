@@ -154,10 +154,7 @@ _Written = tuple[str, tuple[str, ...], tuple[Triple, ...] | None]
 
 
 def with_stored_enrichment(documents: Sequence[PreparedDocument], connection_id: int) -> list[PreparedDocument]:
-    """Return the documents with the stored enrichment of chunks with the same text in the same document.
-
-    Enrichment costs money, and a change on one page does not affect the others.
-    """
+    """Return the documents with the stored enrichment of unchanged chunks, which costs money to make again."""
     ids = {document_id(connection_id, document.item.external_id): document for document in documents}
     written: dict[tuple[UUID, str], _Written] = {
         (identity, digest): (context, tuple(questions), triples_of(triples))

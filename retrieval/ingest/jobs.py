@@ -73,10 +73,7 @@ class _Items:
 
 
 def job_states(syncs: Iterable[Sync], now: datetime) -> list[JobState]:
-    """Return the states of syncs, in the same order, in three queries for any number of them.
-
-    The syncs were read with their connections.
-    """
+    """Return the states of syncs, read with their connections, in the same order and in three queries for all."""
     syncs = list(syncs)
     items = _items_by_sync([sync.pk for sync in syncs if sync.status == Sync.Status.RUNNING])
     ended = [sync.pk for sync in syncs if sync.status not in Sync.OPEN]

@@ -21,10 +21,7 @@ _LOCK_CLASS: Final = 7_301
 
 @contextmanager
 def sync_lock(connection: Connection) -> Iterator[None]:
-    """Hold the connection's advisory lock; the database releases it when the process dies.
-
-    Raises SyncRunningError when another process holds it.
-    """
+    """Hold the connection's advisory lock, which ends with the process. Raises SyncRunningError if it is held."""
     with database.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [_LOCK_CLASS, connection.pk])
         if cursor.fetchone() != (True,):

@@ -49,10 +49,7 @@ def raw_type(item: SourceItem) -> str:
 
 
 def modified_at(document: PreparedDocument, *, now: datetime) -> datetime | None:
-    """Return when the document last changed, in UTC: the date in its metadata, or else the source's.
-
-    A date that cannot be represented in UTC, or that is more than a day after `now`, is ignored.
-    """
+    """Return when it last changed, in UTC, by its metadata or else its source; invalid and future dates are ignored."""
     stated = (document.text.metadata[key] for key in _DATE_KEYS if key in document.text.metadata)
     dates = (*stated, document.item.modified_at)
     return next((utc for date in dates if (utc := _in_utc(date, now + _MAX_CLOCK_DIFFERENCE))), None)

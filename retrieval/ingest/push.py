@@ -64,10 +64,7 @@ class PushOutcome:
 
 
 def name_for(external_id: str, media_type: str, *, is_text: bool) -> str:
-    """Return the name that selects the parser: the id's last part, with the media type's suffix if it has none.
-
-    Raises InvalidRequestError for a media type that no parser reads.
-    """
+    """Return a name with a suffix that selects the parser; raise InvalidRequestError for an unknown media type."""
     name = PurePosixPath(external_id.replace("\\", "/")).name or "document"
     found = _format_of(media_type)
     if found is None:

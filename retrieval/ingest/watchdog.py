@@ -108,10 +108,7 @@ class Watchdog:
 
 
 def release_overdue(sync_id: UUID, worker: UUID, step: Step, message: str) -> None:
-    """Fail the item whose step hangs, and release the worker's other claims.
-
-    When a step has several items, the cause is unknown: each is tried alone next, and fails when no tries are left.
-    """
+    """Fail the item of a step that hangs; of several, retry each alone. Release the worker's other claims."""
     overdue = claims.claimed_by(worker, step.claims)
     if len(step.claims) == 1:
         claims.fail(overdue, sync_id=sync_id, reason="too_slow", message=message)

@@ -61,10 +61,7 @@ def variants_of(question: str, provider: ModelProvider) -> tuple[str, ...]:
 
 
 def variants_in(answer: str, question: str) -> tuple[str, ...]:
-    """Return the questions and the passage of an answer without duplicates; raise AnswerGarbageError for none.
-
-    Long texts are truncated; values that are no text, and the question itself, are left out.
-    """
+    """Return an answer's texts, cut, without duplicates and the question itself; raise AnswerGarbageError for none."""
     found = dict.fromkeys(_texts(_parsed(answer)))
     variants = tuple(it for it in found if it.casefold() != question.strip().casefold())
     if not variants:

@@ -87,10 +87,7 @@ _EXCUSED: Final = (AnswerRefusedError, AnswerRateLimitedError)
 
 
 class ModelClient:
-    """Streams answers of one model; all requests and threads share it and its connections.
-
-    After three consecutive failures the model is paused for half a minute.
-    """
+    """Streams one model's answers on shared connections; three failures in a row pause it for half a minute."""
 
     def __init__(self, service: ModelService, *, breaker: CircuitBreaker | None = None) -> None:
         self.service = service

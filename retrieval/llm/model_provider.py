@@ -27,10 +27,7 @@ async def _ignore(_: AnswerError | None) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelProvider:
-    """Lets one language model answer one request.
-
-    The usage is recorded after each answer, also after a failed or cancelled one.
-    """
+    """Lets one language model answer one request, and records the usage even of failed and cancelled answers."""
 
     id: Id
     name: str

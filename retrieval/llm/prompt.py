@@ -69,10 +69,7 @@ def new_fence(texts: Sequence[str]) -> str:
 
 
 def messages(task: Task, *, fence: str = "") -> tuple[Message, ...]:
-    """Return the system message, the conversation, and the passages with the question.
-
-    `fence` is for tests; without it a random one is used.
-    """
+    """Return the system message, the conversation, and the passages with the question; `fence` is for tests."""
     fence = fence or new_fence([*_texts(task)])
     passages = "".join(f"{_fenced(passage, fence)}\n\n" for passage in task.passages)
     context = f"Passages:\n\n{passages}" if passages else "There are no passages.\n\n"

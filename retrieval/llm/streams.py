@@ -76,10 +76,7 @@ async def _pump(
 
 
 async def with_heartbeats(events: AsyncGenerator[_T, None], seconds: float) -> AsyncGenerator[_T | None, None]:
-    """Yield the events, and None after each `seconds` without one. Closing it closes the events at once.
-
-    The events run in a separate task, at most one event ahead.
-    """
+    """Yield the events, one ahead at most, and None after `seconds` without one. Closing it closes the events."""
     queue: asyncio.Queue[_T | _Ended] = asyncio.Queue(maxsize=1)
     pump = asyncio.create_task(_pump(lambda: events, queue.put))
     try:

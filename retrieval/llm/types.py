@@ -127,10 +127,7 @@ class Provider(Protocol):
         ...
 
     def stream(self, task: Task) -> AsyncGenerator[Piece, None]:
-        """Yield the answer piece by piece, with citations [N] by passage number, and last the usage.
-
-        Closing it stops the work, also of a remote service. Raises CoreCubeError.
-        """
+        """Yield the answer with citations [N], then the usage; closing it stops the work. Raises CoreCubeError."""
         ...
 
     def refuses(self, text: str) -> bool:

@@ -42,10 +42,7 @@ _COMMON: Final = resources.files("retrieval.text").joinpath("common_words.txt").
 
 
 def language_of(text: str) -> str:
-    """Return the language of a text in lower case, "english"; empty if it cannot be detected.
-
-    Very short text, code and columns of numbers have no language.
-    """
+    """Return the language in lower case, "english"; empty if not detected, as for short text, code and numbers."""
     words = [word.casefold() for word in _WORD.findall(text[:_MAX_CHARACTERS])]
     letters = sum(map(len, words))
     if not letters:

@@ -32,10 +32,7 @@ _SHIFTS: Final = _drawn(PERMUTATIONS + 1)
 
 
 def minhash(text: str) -> bytes:
-    """Return the signature of a text's words, one byte per permutation, the same in every process.
-
-    Case and punctuation are ignored. The signature of a text without words is empty.
-    """
+    """Return the signature of a text's words, a byte per permutation, without case; empty for no words."""
     words = [word.casefold() for word in words_of(text)]
     if not words:
         return b""
@@ -49,10 +46,7 @@ def minhash(text: str) -> bytes:
 
 
 def similarity(one: bytes, other: bytes) -> float:
-    """Return the estimated Jaccard similarity of two texts by their signatures, 0 to 1; 0 if one is empty.
-
-    Its standard error is at most 0.045: sqrt(J (1 - J) / 128).
-    """
+    """Return the estimated Jaccard similarity, 0 to 1 (standard error up to 0.045); 0 if a signature is empty."""
     if not one or not other:
         return 0.0
     alike = float(np.mean(np.frombuffer(one, np.uint8) == np.frombuffer(other, np.uint8)))

@@ -167,10 +167,7 @@ def link_characters(lines: Sequence[str]) -> float:
 
 
 def noise(lines: Sequence[str]) -> float:
-    """Return the damage of the words, 0 (clean) to 1 (unreadable), as after a bad scan.
-
-    Code, tables of numbers and scripts other than Latin have none by these rules.
-    """
+    """Return the damage of Latin words as after a bad scan, 0 (clean) to 1; none in code and tables of numbers."""
     words = [word for line in lines if not _CODE_SIGNS.search(_ADDRESS.sub("", line)) for word in _WORD.findall(line)]
     if len(words) < _MIN_WORDS:
         return 0.0

@@ -131,10 +131,7 @@ def split_sentences(text: str) -> list[str]:
 
 
 def continues(before: str, after: str) -> bool:
-    """Return whether a sentence continues after a full stop: in an abbreviation, or before a lower-case word.
-
-    The last characters before the stop and the first one after it are enough.
-    """
+    """Return whether a sentence continues after a full stop, by the last characters before and the first after it."""
     return bool(_ABBREVIATION.search(before)) or after[:1].islower()
 
 

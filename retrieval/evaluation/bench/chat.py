@@ -55,10 +55,7 @@ async def run_concurrently(
     at_once: int,
     timeout_seconds: float,
 ) -> list[_T]:
-    """Do work for the numbers 0 to `count` - 1, `at_once` of them at any time, and return the results as they finish.
-
-    `url` is the server's URL, `secret` the API key.
-    """
+    """Do work for the numbers 0 to `count` - 1, `at_once` at any time; return the results as they finish."""
     waiting = iter(range(count))
     results: list[_T] = []
     async with httpx2.AsyncClient(
@@ -80,10 +77,7 @@ async def run_concurrently(
 async def read_all(
     url: str, secret: str, questions: Sequence[str], *, count: int, at_once: int, done: Callable[[], None]
 ) -> list[Reading]:
-    """Send `count` questions in turn, `at_once` of them at any time; each reader continues after an answer.
-
-    `done` is called after each answer.
-    """
+    """Send `count` questions in turn, each of `at_once` readers one after the other; call `done` after each answer."""
 
     async def read(client: httpx2.AsyncClient, number: int) -> Reading:
         reading = await _read(client, questions[number % len(questions)])

@@ -28,10 +28,7 @@ class FirstSearch:
 
 
 def first_search(plan: Plan, percent: int, *, is_warmed: bool, is_restarted: bool = False) -> FirstSearch:
-    """Start a process on the current database and return the duration of its first search; raise UnavailableError.
-
-    `is_restarted` is only reported.
-    """
+    """Return the first search's duration in a new process; raise UnavailableError. `is_restarted` is only reported."""
     inherited = {name: value for name, value in os.environ.items() if name != "DATABASE_URL_FILE"}
     arguments = {
         "plan": asdict(plan),

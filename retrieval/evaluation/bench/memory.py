@@ -17,10 +17,7 @@ def own_bytes() -> int:
 
 
 def server_bytes() -> int | None:
-    """Return the bytes of all processes of the server; shared memory is counted once.
-
-    None for a server on another machine, or without access to its processes. The system's file cache is not included.
-    """
+    """Return the bytes of the server's processes without file cache, shared ones once; None if they are not local."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")
         pid = int(cursor.fetchone()[0])

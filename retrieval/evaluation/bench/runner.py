@@ -115,10 +115,7 @@ class _Observation:
 
 
 def bench(plan: Plan, *, keep: bool, progress: Progress, first: bool = True) -> BenchReport:
-    """Build the plan's chunks in a scratch database, search them, and return the figures.
-
-    Without `first` the first search of a new process is not measured.
-    """
+    """Build a plan's chunks in a scratch database and search them; `first` measures a new process's first search."""
     with _separate_text_index(keep=keep):
         with scratch_database(recipe(plan), keep=True) as scratch:
             seconds, reused = _filled(plan, scratch, progress), scratch.reused is not None

@@ -71,10 +71,7 @@ def scratch_database(recipe: Mapping[str, Any], *, keep: bool) -> Iterator[Scrat
 
 
 def restart_server() -> bool:
-    """Stop the embedded server, which the next connection starts again; return whether it was stopped.
-
-    It is not stopped if another process uses it; other servers are never stopped.
-    """
+    """Stop an embedded server that no other process uses, for a later restart; return whether it was stopped."""
     if connection.settings_dict["ENGINE"] != _EMBEDDED:
         return False
     data_dir = settings.CORECUBE_POSTGRES_DIR

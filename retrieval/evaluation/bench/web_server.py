@@ -57,10 +57,7 @@ class WebServer:
 
 @contextmanager
 def web_server() -> Iterator[WebServer]:
-    """Run the web server like `manage.py start` on the database of Django's default connection.
-
-    Raises UnavailableError if it does not start.
-    """
+    """Run the web server like `manage.py start` on the default connection's database; raise UnavailableError."""
     with socket.create_server((_HOST, 0)) as probe:
         port = int(probe.getsockname()[1])
     command = [sys.executable, "-m", "uvicorn", "corecube.asgi:application", f"--host={_HOST}", f"--port={port}"]

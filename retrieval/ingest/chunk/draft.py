@@ -33,10 +33,7 @@ class Draft:
 
 
 def written(drafts: Iterable[Draft], room: Room, title: str) -> tuple[ChunkDraft, ...]:
-    """Return the drafts as chunks with ordinals; those without any token are left out.
-
-    A first heading that equals `title` is left out of the heading path.
-    """
+    """Return the drafts with tokens as chunks with ordinals; a first heading equal to `title` is not in their paths."""
     full = (draft for draft in drafts if token_cost(draft.own, room.separator))
     return tuple(_written(draft, ordinal, room, title) for ordinal, draft in enumerate(full))
 
@@ -47,10 +44,7 @@ def merge_small(drafts: Sequence[Draft], room: Room) -> list[Draft]:
 
 
 def _fitting(room: Room, side: Neighbour, small: Draft, neighbour: Draft) -> Iterator[Key]:
-    """Yield the sort key for merging a small draft with a neighbour, if that is allowed.
-
-    The neighbour that is closer in the outline wins, then the smaller result, then the earlier one.
-    """
+    """Yield the key of an allowed merge with a neighbour: closer in the outline, then smaller, then earlier wins."""
     pair = (neighbour, small) if side is Neighbour.BEFORE else (small, neighbour)
     tokens, depth = token_cost(_together(*pair).pieces, room.separator), _shared_depth(*pair)
     # The same section, siblings, or a parent and its child.

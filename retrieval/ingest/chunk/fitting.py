@@ -19,10 +19,7 @@ def sources(blocks: Iterable[Block], counter: TokenCounter, room: Room) -> list[
 
 
 def fitting_pieces(source: Source, room: Room) -> list[Piece]:
-    """Return the source as one piece if it fits a chunk, or else as pieces that do.
-
-    Prose and lists must fit the target, tables and code the limit of a chunk.
-    """
+    """Return a source as pieces that fit: prose and lists the target of a chunk, tables and code its limit."""
     limit = room.limit if source.block.kind in _UNDIVIDED else room.target
     return [whole(source)] if len(source.starts) <= limit else split(source, room.target - room.overlap)
 
@@ -52,10 +49,7 @@ def _tables_with_header(source: Source, header: Source, room: Room) -> Iterator[
 
 
 def _table_part(rows: list[Piece], header: Source, number: int | None) -> Source:
-    """Return the rows below the header row as a table whose first row has that number.
-
-    The positions of their tokens are shifted, not computed again.
-    """
+    """Return the rows below the header as a table from row `number`; the tokens' positions are only shifted."""
     source = rows[0].source
     begin, end = source.position(rows[0].first), source.position(rows[-1].end)
     body = source.block.text[begin:end].rstrip()

@@ -63,10 +63,7 @@ def lines_of(piece: Piece) -> Numbers:
 def written(
     runs: Iterable[Run], room: Room, *, numbers: Callable[[Piece], Numbers] = lines_of
 ) -> tuple[ChunkDraft, ...]:
-    """Return the runs as chunks with ordinals from 0; those without any token are left out.
-
-    `numbers` returns the first and the last line or item of a piece.
-    """
+    """Return the runs with tokens as chunks; `numbers` returns the first and the last line or item of a piece."""
     full = (run.within(room.limit, room) for run in runs if token_cost(run.pieces, room.separator))
     return tuple(_written(run, ordinal, room, numbers) for ordinal, run in enumerate(full))
 
@@ -97,10 +94,7 @@ def _written(run: Run, ordinal: int, room: Room, numbers: Callable[[Piece], Numb
 
 
 def _fitting(room: Room, side: Neighbour, small: Run, neighbour: Run) -> Iterator[Key]:
-    """Yield the sort key for merging a small run with a neighbour, if that is allowed.
-
-    The neighbour that shares more of the path wins, then the smaller result, then the earlier one.
-    """
+    """Yield the key of an allowed merge with a neighbour: more of the path, then smaller, then earlier wins."""
     size = small.tokens(room)
     if size >= room.target // _SMALL_SHARE:
         return

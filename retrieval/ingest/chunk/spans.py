@@ -35,10 +35,7 @@ class Source:
     starts: Sequence[int]
 
     def position(self, token: int) -> int:
-        """Return the first character of a piece that starts with `token`.
-
-        The indentation before a line's first token belongs to that line.
-        """
+        """Return the first character of a piece that starts with `token`, with the indentation before it."""
         if token == 0 or token >= len(self.starts):
             return 0 if token == 0 else len(self.block.text)
         start = self.starts[token]
@@ -132,10 +129,7 @@ def whole(source: Source) -> Piece:
 
 
 def split(source: Source, max_length: int) -> list[Piece]:
-    """Return the source split at its sentences or lines; those longer than `max_length` tokens are split at words.
-
-    Pieces of only white space are left out.
-    """
+    """Return a source split at sentences or lines, longer ones than `max_length` tokens at words; none is blank."""
     cuts = [0, *sentence_starts(source, 1, len(source.starts)), len(source.starts)]
     pieces = (
         piece for first, end in pairwise(cuts) if end > first for piece in _at_words(source, first, end, max_length)
@@ -144,10 +138,7 @@ def split(source: Source, max_length: int) -> list[Piece]:
 
 
 def sentence_starts(source: Source, lowest: int, highest: int) -> list[int]:
-    """Return, in order, the tokens from `lowest` to before `highest` at which a sentence starts.
-
-    In code, tables and lists, lines count as sentences.
-    """
+    """Return, in order, the tokens from `lowest` to before `highest` at which a sentence, or in code a line, starts."""
     ends = _LINE_ENDS if source.block.kind in _BROKEN_AT_LINES else _SENTENCE_ENDS
     begin = max(0, source.position(lowest) - _LOOK_BACK_CHARACTERS)
     found = ends.finditer(source.block.text, begin, source.position(highest))

@@ -51,10 +51,7 @@ def waiting(connection: Connection, writable: Wants = _EVERYTHING) -> QuerySet[C
 
 
 def drawn(connection: Connection, *, limit: int, seed: str, writable: Wants = _EVERYTHING) -> list[Pending]:
-    """Return at most `limit` waiting chunks, document by document.
-
-    The seed decides the order of documents, so that those whose chunks always fail do not block the others.
-    """
+    """Return at most `limit` waiting chunks by document; by the seed, so that failing chunks do not block others."""
     order = MD5(Concat(Cast(F("document_id"), TextField()), Value(seed, TextField()), output_field=TextField()))
     rows = list(
         waiting(connection, writable)

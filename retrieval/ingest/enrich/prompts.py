@@ -89,10 +89,7 @@ def questions_in(answer: str) -> tuple[str, ...]:
 
 
 def expansions_in(lines: Sequence[str]) -> tuple[str, ...]:
-    """Return the different questions of a question model, with or without a question mark; at most five.
-
-    Each has at most 200 characters. Raises EnrichError for none.
-    """
+    """Return the different questions of a question model: up to five of up to 200 characters. Raises EnrichError."""
     found: dict[str, str] = {}
     for line in map(plain, lines):
         if len(line) in _QUESTION_CHARACTERS:

@@ -205,10 +205,7 @@ def _store(connection: Connection, answers: Sequence[Answer]) -> int:
 def _store_with_vectors(
     connection: Connection, texts: Sequence[str], chunks: Sequence[tuple[EnrichedChunk, int | None]]
 ) -> int:
-    """Store chunks with the vectors of their texts, by place in `texts`; None keeps a chunk's vectors.
-
-    The vectors are made again when an index was added meanwhile.
-    """
+    """Store chunks with the vectors at a place in `texts`, None for their own; again when an index was added."""
     stored = None if chunks else 0
     while stored is None:
         vectors = _vectors(texts) if texts else {}
@@ -222,10 +219,7 @@ def _store_with_vectors(
 
 
 def _vectors(texts: Sequence[str]) -> dict[int, list[Vector]]:
-    """Return the texts' vectors for every index; none for an index with late chunking.
-
-    An index that is not active keeps its vectors if its model fails.
-    """
+    """Return the texts' vectors by index: none for late chunking, or for an inactive index whose model fails."""
     found: dict[int, list[Vector]] = {}
     for row in all_indexes():
         is_active = row.status == EmbeddingIndex.Status.ACTIVE

@@ -28,10 +28,7 @@ def enrich_connection(connection_id: int) -> None:
 
 
 def queue_enrichment(connection: Connection) -> None:
-    """Queue the enrichment of a connection's chunks if it requests what a configured model may write.
-
-    After a lost message, the next sync or `manage.py enrich` does the work.
-    """
+    """Queue a connection's enrichment if a model may write any; a lost message waits for the next sync."""
     if requested(connection) & writable_for(connection):
         transaction.on_commit(partial(_send, connection.pk))
 

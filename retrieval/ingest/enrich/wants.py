@@ -54,10 +54,7 @@ def writable_for(connection: Connection) -> Wants:
 
 
 def may_be_sent(connection: Connection) -> bool:
-    """Return whether a connection's chunks may be sent to the enriching language model.
-
-    Agents' memories may come from any compartment, so the rules of all compartments apply to them.
-    """
+    """Return whether chunks may be sent to the language model; for memories the rules of all compartments count."""
     rules = RoutingRule.objects.filter(compartment__isnull=False).select_related("language_model")
     if not Memory.objects.filter(connection_id=connection.pk).exists():
         rules = rules.filter(compartment_id=connection.compartment_id)

@@ -152,10 +152,7 @@ class Writers:
 
 
 def local_questions(model: Seq2Seq, place: Place) -> tuple[str, ...]:
-    """Return the questions that a local model (doc2query) writes for a chunk; raise EnrichError.
-
-    The model reads the chunk under its title and headings, on this machine and at no cost.
-    """
+    """Return the questions that a local model (doc2query) writes for a chunk, at no cost; raise EnrichError."""
     text = in_context(place.title, place.heading_path, place.text)
     try:
         with _LOCAL_RUNS, ingest_slot():
@@ -171,10 +168,7 @@ def _loaded(directory: Path) -> Seq2Seq:
 
 @contextmanager
 def writers(wants: Wants, *, may_be_sent: bool = True) -> Iterator[Writers]:
-    """Yield the models for a pass; raise ConfigError if there is none, and what loading one raises.
-
-    A language model service is left out when the chunks may not be sent to it.
-    """
+    """Yield the models for a pass, without a service unless `may_be_sent`; raise ConfigError if there is none."""
     service = configured_service() if may_be_sent else None
     name = settings.CORECUBE_ENRICH_QUESTIONS_MODEL if wants.questions else ""
     local = _loaded(settings.CORECUBE_MODELS_DIR / name) if name else None

@@ -26,10 +26,7 @@ _CUT: Final = " …"
 
 
 def parse_code(raw: RawDocument) -> ParsedDocument:
-    """Return a file of source code with unchanged lines, except that those over 2,000 characters are cut.
-
-    Every block has the number of its first line. Raises IngestError `empty`.
-    """
+    """Return a file of code with unchanged lines, cut at 2,000 characters; raise IngestError `empty`."""
     lines = cleaned(decode(raw.content, charset_of(raw.media_type)).replace("\f", " ").replace("\v", " ")).split("\n")
     cut = 0
     for number, line in enumerate(lines):

@@ -89,10 +89,7 @@ _REFUSED_COMPOUND: Final[Mapping[str, str]] = {
 
 
 def kind_of_zip(content: bytes) -> str:
-    """Return docx, xlsx, pptx, epub, ods, odt or odp.
-
-    Raises IngestError: `unsupported_type` for any other archive, and what `checked_names` raises.
-    """
+    """Return docx, xlsx, pptx, epub, ods, odt or odp; raise IngestError `unsupported_type`, or as `checked_names`."""
     names = checked_names(content)
     kind = next((kind for part, kind in _ZIPPED.items() if part in names), "")
     # OpenDocument files begin with their own type, which is never compressed.
@@ -109,11 +106,7 @@ def kind_of_zip(content: bytes) -> str:
 
 
 def kind_of_compound(content: bytes) -> str:
-    """Return msg or xls.
-
-    Raises IngestError: `encrypted` for an Office file with a password, `unsupported_type` for any other,
-    `corrupt` for one whose parts cannot be listed.
-    """
+    """Return msg or xls. Raises IngestError: `encrypted` (a password), `unsupported_type`, `corrupt` (no parts)."""
     parts = _compound_parts(content)
     if _ENCRYPTED_PART in parts or (not parts and _ENCRYPTED_PART.encode("utf-16-le") in content):
         raise IngestError("encrypted", "The file is protected by a password.")

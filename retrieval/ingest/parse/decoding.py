@@ -87,10 +87,7 @@ def _likeliest(matches: CharsetMatches) -> str:
 
 
 def in_utf8(content: bytes, declared: str = "") -> bytes:
-    """Return text in UTF-16 or UTF-32 as UTF-8, without a byte order mark; other content unchanged.
-
-    Raises IngestError `encoding` for badly damaged text.
-    """
+    """Return UTF-16 and UTF-32 as UTF-8 without a mark, other content unchanged. Raises IngestError `encoding`."""
     mark, marked = _mark(content)
     is_wide = marked if mark else wide_encoding(content, declared)
     return decode(content, declared).encode() if is_wide else content

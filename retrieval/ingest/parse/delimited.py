@@ -24,10 +24,7 @@ _STATED: Final = "sep="
 
 
 def parse_delimited(raw: RawDocument) -> ParsedDocument:
-    """Return the document of a csv or tsv file; its rows are numbered by record, as spreadsheets show them.
-
-    Raises IngestError: `too_large` for too many cells or too long a cell, `encoding`, `empty`.
-    """
+    """Return a csv or tsv file; rows are numbered by record. Raises IngestError: `too_large`, `encoding`, `empty`."""
     text = decode(raw.content, charset_of(raw.media_type))
     delimiter, text = _delimiter(text)
     if text.count(delimiter) + text.count("\n") > _MAX_FIELDS:

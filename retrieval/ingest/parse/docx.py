@@ -103,10 +103,7 @@ _NOTE_TYPES: Final = (("w:footnote", RELATIONSHIP_TYPE.FOOTNOTES), ("w:endnote",
 
 
 def parse_docx(raw: RawDocument) -> ParsedDocument:
-    """Return the document of a Word file; foot and end notes follow the paragraph that refers to them.
-
-    Tracked deletions, page headers and footers, comments and the table of contents are left out.
-    """
+    """Return a Word file with its notes, without deletions, comments, page headers and the table of contents."""
     if _DOCUMENT_PART not in checked_names(raw.content):
         raise IngestError("corrupt", "The file is not a Word document.")
     document = docx.Document(BytesIO(raw.content))

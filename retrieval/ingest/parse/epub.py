@@ -23,10 +23,7 @@ _MAX_CHAPTERS: Final = 5000
 
 
 def parse_epub(raw: RawDocument) -> ParsedDocument:
-    """Return the document of a book: the parts in its spine except the table of contents.
-
-    Raises IngestError: `encrypted` (copy protection), `too_large`, `corrupt`, `empty`.
-    """
+    """Return a book's chapters. Raises IngestError: `encrypted` (copy protection), `too_large`, `corrupt`, `empty`."""
     names = checked_names(raw.content)
     if _CONTAINER not in names:
         raise IngestError("corrupt", "The file is not an EPUB book.")

@@ -103,10 +103,7 @@ RTF: Final = _format(parse_rtf, 16, ".rtf", "application/rtf", "text/rtf")
 
 
 def _read_attached(raw: RawDocument) -> ParsedDocument:
-    """Return the document of a file that is attached to a mail; an attached mail without its attachments.
-
-    Raises IngestError, and nothing else, so that the mail is read with any attachment.
-    """
+    """Return an attached file, a mail without its attachments; raise IngestError only, so that the mail is read."""
     found = format_of(raw)
     if len(raw.content) > found.max_bytes:
         raise IngestError("too_large", "The attached file is too large.")
@@ -134,11 +131,7 @@ FORMATS: Final = (
 
 
 def format_of(raw: RawDocument) -> Format:
-    """Return the format of a source item.
-
-    Raises IngestError: `unsupported_type` for binary content of no known format, `encrypted` for
-    an Office file with a password, whatever its name.
-    """
+    """Return a source item's format; raise IngestError: `unsupported_type`, or `encrypted` for an Office password."""
     if raw.content.startswith(COMPOUND_START):
         return _CONTAINED[kind_of_compound(raw.content)]
     path = PurePosixPath(raw.name.replace("\\", "/").lower())

@@ -16,10 +16,7 @@ _CUT: Final = "\n…"
 
 
 def parse_notebook(raw: RawDocument) -> ParsedDocument:
-    """Return the cells of a notebook in order; images and other binary outputs are left out.
-
-    Raises IngestError: `corrupt` for other files, `too_large` beyond 20,000 cells.
-    """
+    """Return the cells without images. Raises IngestError: `corrupt`, `too_large` beyond 20,000 cells."""
     try:
         notebook = json.loads(decode(raw.content))
     except (ValueError, RecursionError) as error:

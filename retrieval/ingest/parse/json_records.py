@@ -35,10 +35,7 @@ def as_text(value: Value) -> str:
 
 
 def flat_lines(value: Value, path: str = "") -> Iterator[str]:
-    """Yield "path: text" for each plain value below `path`, in order; null and empty ones are left out.
-
-    Indices of a list start at 1. Raises IngestError `too_large` below 200 levels.
-    """
+    """Yield "path: text" for each plain value with a text; indices start at 1. Raises IngestError `too_large`."""
     waiting: list[tuple[str, Value, int]] = [(path, value, 0)]
     while waiting:
         step, current, depth = waiting.pop()

@@ -48,10 +48,7 @@ class Mail:
 
 
 def mail_document(raw: RawDocument, mail: Mail, read_attached: Parser) -> ParsedDocument:
-    """Return the document of a mail: its header as lines, its text, each readable attachment below its name.
-
-    Raises IngestError `empty` for a mail without any text.
-    """
+    """Return a mail: its header as lines, its text, its attachments by name. Raises IngestError `empty`."""
     date = mail.sent.astimezone(UTC).isoformat(timespec="minutes") if mail.sent else ""
     shown_date = f"{mail.sent.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if mail.sent else ""
     head = {"From": mail.sender, "To": mail.recipients, "Cc": mail.copied, "Date": shown_date}
@@ -118,10 +115,7 @@ _ENDLESS_HEADER: Final = re.compile(
 
 
 def parse_eml(raw: RawDocument, read_attached: Parser) -> ParsedDocument:
-    """Return the document of a mail; `read_attached` reads the files that are attached to it.
-
-    Raises IngestError: `corrupt`, `too_large`, `empty`.
-    """
+    """Return a mail, with attached files by `read_attached`. Raises IngestError: `corrupt`, `too_large`, `empty`."""
     content, start = raw.content, raw.content[:_HEADER_START]
     # In a mail that begins with ASCII only a part can be wide, which is decoded with the part.
     if not start.isascii() or b"\0" in start:

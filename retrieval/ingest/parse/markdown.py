@@ -239,10 +239,7 @@ _RAW: Final = re.compile(rf"^[ \t]*{_RAW_TAG}[ \t]*\n|{_RAW_TAG}", re.MULTILINE)
 
 
 def without_generator_tags(markdown: str) -> str:
-    """Return `markdown` without includes, captures, attribute lists and site variables.
-
-    Code blocks and code spans do not change, except for the tags that switch Liquid off and on.
-    """
+    """Return the text without includes, captures, attribute lists and site variables, but with those in code."""
     if "{" not in markdown:
         return markdown
     return _GENERATED.sub(_replacement, _without_comments(_RAW.sub("", markdown)))

@@ -42,10 +42,7 @@ def moment(value: float, clock: Clock) -> datetime | None:
 
 
 def shown_date(value: float, tokens: Sequence[_Token], clock: Clock) -> str:
-    """Return a date by the tokens of a format: in ISO format for a full numeric date, or else by the format.
-
-    Empty for a number that is not a date.
-    """
+    """Return a date as its format shows it, a full numeric one in ISO format; empty for a number that is no date."""
     date = moment(value, clock)
     if date is None:
         return ""

@@ -21,11 +21,7 @@ _RUNNING: Final = frozenset({"date-time", "footer", "header", "page-number"})
 
 
 def parse_odp(raw: RawDocument) -> ParsedDocument:
-    """Return the document of a presentation; a block's page is its slide's number.
-
-    Hidden slides are read too, and named in the metadata. Raises IngestError: `too_large`, `corrupt`, `encrypted`,
-    `empty`.
-    """
+    """Return slides as pages, even hidden ones. Raises IngestError: `too_large`, `corrupt`, `encrypted`, `empty`."""
     document = opened(raw.content, "presentation")
     slides = list(document.body.iterchildren(qualified("draw", "page")))
     if len(slides) > _MAX_SLIDES:

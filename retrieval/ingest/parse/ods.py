@@ -22,10 +22,7 @@ _MAX_REPEATED: Final = 1_048_576
 
 
 def parse_ods(raw: RawDocument) -> ParsedDocument:
-    """Return the document of an OpenDocument spreadsheet, as `parse_xlsx` does.
-
-    Raises IngestError: `too_large`, `corrupt`, `encrypted`, `empty`.
-    """
+    """Return the sheets as `parse_xlsx` does. Raises IngestError: `too_large`, `corrupt`, `encrypted`, `empty`."""
     names = checked_names(raw.content)
     if CONTENT not in names:
         raise IngestError("corrupt", "The file is not an OpenDocument spreadsheet.")

@@ -54,10 +54,7 @@ def facts_of(archive: zipfile.ZipFile, names: frozenset[str]) -> dict[str, str]:
 
 
 def opened(content: bytes, kind: str) -> OpenDocument:
-    """Return the parts of a file with a body of this kind: "text" or "presentation".
-
-    Raises IngestError: `too_large`, `corrupt`, `encrypted`.
-    """
+    """Return the parts of a "text" or "presentation"; raise IngestError: `too_large`, `corrupt`, `encrypted`."""
     names = checked_names(content)
     wrong_type = IngestError("corrupt", f"The file is not an OpenDocument {kind}.")
     if CONTENT not in names:

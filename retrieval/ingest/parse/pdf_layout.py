@@ -56,10 +56,7 @@ _SHARE_OF_PAGES: Final = 0.4
 
 
 def without_running_lines(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
-    """Return the lines of each page without headers, footers and page numbers that repeat.
-
-    A gap separates a running line from the text, so the repeated header row of a table stays.
-    """
+    """Return each page's lines without repeated headers, footers and page numbers, which a gap separates."""
     left = [list(page) for page in pages]
     for _ in range(_MAX_LAYERS):
         before, left = left, _without_outermost(left)
@@ -82,10 +79,7 @@ def _without_outermost(pages: list[list[Line]]) -> list[list[Line]]:
 
 
 def _repetitions(signature: str, pages: set[int], page_count: int) -> set[int]:
-    """Return the pages on which a line is a repetition; none if it is text.
-
-    A line on many but not most pages is the title of a chapter, which stays on its first page.
-    """
+    """Return the pages that repeat a line; the title of a chapter, which many but not most have, stays once."""
     if _PAGE_NUMBER.fullmatch(signature):
         return pages if len(pages) >= _MIN_NUMBERED_PAGES else set()
     span = max(pages) - min(pages) + 1

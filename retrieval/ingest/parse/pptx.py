@@ -35,11 +35,7 @@ _Shape = Any
 
 
 def parse_pptx(raw: RawDocument) -> ParsedDocument:
-    """Return the document of a presentation; a block's page is its slide's number.
-
-    Hidden slides are read too, and named in the metadata. Raises IngestError: `too_large`, `corrupt`,
-    `encrypted`, `empty`.
-    """
+    """Return slides as pages, even hidden ones. Raises IngestError: `too_large`, `corrupt`, `encrypted`, `empty`."""
     if "ppt/presentation.xml" not in checked_names(raw.content):
         raise IngestError("corrupt", "The file is not a PowerPoint presentation.")
     presentation = Presentation(BytesIO(raw.content))

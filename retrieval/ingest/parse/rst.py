@@ -37,10 +37,7 @@ _VERSIONS: Final = frozenset({"versionadded", "versionchanged", "versionremoved"
 
 
 def parse_rst(raw: RawDocument) -> ParsedDocument:
-    """Return the document of a reStructuredText file.
-
-    Raises IngestError `too_large` for a line of 10,000 characters or more.
-    """
+    """Return a reStructuredText file. Raises IngestError `too_large` for a line of 10,000 characters or more."""
     text = tidy(decode(raw.content, charset_of(raw.media_type)))
     if max(map(len, text.split("\n"))) >= _MAX_LINE_CHARACTERS:
         raise IngestError("too_large", f"A line of the file has more than {_MAX_LINE_CHARACTERS} characters.")

@@ -16,10 +16,7 @@ _SNIFFED_BYTES: Final = 1024
 
 
 def parse_rtf(raw: RawDocument) -> ParsedDocument:
-    """Return the paragraphs of a rich text file; pictures and other objects are left out.
-
-    Raises IngestError: `corrupt`, `empty`.
-    """
+    """Return the paragraphs of a rich text file, without objects. Raises IngestError: `corrupt`, `empty`."""
     content = in_utf8(raw.content).lstrip(b"\xef\xbb\xbf \t\r\n")
     if not content.startswith(_START):
         raise IngestError("corrupt", "The file is not rich text (RTF).")

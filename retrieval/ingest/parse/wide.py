@@ -115,10 +115,7 @@ _NOTHING: Final = _Reading("", " ")
 
 
 def wide_encoding(content: bytes, declared: str = "") -> str:
-    """Return the UTF-16 or UTF-32 encoding, with byte order, of a text without a mark; empty for other content.
-
-    `declared` is the charset that the source names. A missing byte at the end is accepted.
-    """
+    """Return the UTF-16 or UTF-32 encoding of a text without a mark, which may be cut; empty for other content."""
     sample = content[:_SNIFFED_BYTES]
     hinted = _hinted(declared)
     if not count_controls(sample) and _is_utf8(sample):

@@ -17,10 +17,7 @@ _BOLD_WEIGHT: Final = 600
 
 
 def parse_xls(raw: RawDocument) -> ParsedDocument:
-    """Return the document of an old Excel workbook, as `parse_xlsx` does.
-
-    Raises IngestError: `too_large`, `corrupt`, `encrypted`, `empty`.
-    """
+    """Return the sheets as `parse_xlsx` does. Raises IngestError: `too_large`, `corrupt`, `encrypted`, `empty`."""
     try:
         book = xlrd.open_workbook(
             file_contents=raw.content, formatting_info=True, on_demand=True, ragged_rows=True, logfile=StringIO()

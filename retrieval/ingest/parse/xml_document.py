@@ -67,10 +67,7 @@ def _children(element: etree._Element, name: str) -> Iterator[etree._Element]:
 
 
 def _text_of(element: etree._Element, names: tuple[str, ...]) -> str:
-    """Return the text of the first child with one of the names, in the order of the names.
-
-    Text that is escaped twice, as titles often are, is unescaped.
-    """
+    """Return the text of the first child with one of the names, in their order; what is escaped twice is unescaped."""
     texts = (one_line(unescape("".join(child.itertext()))) for name in names for child in _children(element, name))
     return next(filter(None, texts), "")
 
@@ -93,10 +90,7 @@ _MAX_PARTS: Final = 100_000
 
 
 def parse_xml(raw: RawDocument) -> ParsedDocument:
-    """Return a feed, a web page or any other document in XML.
-
-    Raises IngestError: `corrupt` for damaged XML and for entity declarations, `unsupported_type` for a drawing.
-    """
+    """Return a feed, page or other XML. Raises IngestError: `corrupt` (also for entities), `unsupported_type` (svg)."""
     root = tree_of(raw.content)
     kind = local(root)
     if kind == "html":
