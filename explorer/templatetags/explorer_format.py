@@ -15,7 +15,7 @@ from explorer.components.drops import DropRow
 from explorer.components.lanes import Card, Place
 from explorer.components.links import document_url
 from explorer.components.snippets import Segment
-from retrieval.ingest import reasons
+from retrieval.ingest import problems
 
 register = template.Library()
 register.simple_tag(document_url)
@@ -37,13 +37,13 @@ def thousands(number: int) -> str:
 @register.filter
 def advice(reason: str) -> str:
     """Return what can be done about an item that was not indexed for this reason; empty if unknown."""
-    return reasons.advice(reason)
+    return problems.advice(reason)
 
 
 @register.filter
 def may_pass(reason: str) -> bool:
     """Return whether trying such an item again can help."""
-    return reason not in reasons.PERMANENT
+    return reason not in problems.PERMANENT
 
 
 @register.filter

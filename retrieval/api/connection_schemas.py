@@ -12,7 +12,7 @@ from corecube.errors import ConfigError
 from corecube.models import Connection
 from corecube.scope import Sensitivity, TrustLevel
 from retrieval.api.schemas import Source, StrictBody
-from retrieval.ingest.reasons import PERMANENT, advice
+from retrieval.ingest.problems import PERMANENT, advice
 from retrieval.models import SyncItem, SyncProblem
 
 

@@ -132,7 +132,17 @@ def calibrated(observed: Sequence[Observed], *, asked: int) -> Fit:
             f"{MIN_OF_EACH} questions of each kind with hits and the same score type are needed;"
             f" there are {count} answerable and {others} not answerable ones."
         )
-    confidences = _cross_validated(used)
+    # Cross-validation, with equal questions in one fold.
+    groups = [hashlib.sha256(it.text.strip().lower().encode()).hexdigest() for it in used]
+    order = sorted(range(len(groups)), key=lambda place: groups[place])
+    fold = np.zeros(len(groups), dtype=int)
+    fold[order] = folds([groups[place] for place in order], _FOLDS)
+    confidences = np.zeros(len(used))
+    for number in range(_FOLDS):
+        training = [it.sample for it, own in zip(used, fold, strict=True) if own != number]
+        trained = fitted(training, ridge=_RIDGE, prior=shipped())
+        for place in np.flatnonzero(fold == number).tolist():
+            confidences[place] = trained.confidence(used[place].sample.signals)
     before = np.array([shipped().confidence(it.sample.signals) for it in used])
     figures = {
         **_figures(confidences, answerable),
@@ -144,21 +154,6 @@ def calibrated(observed: Sequence[Observed], *, asked: int) -> Fit:
     }
     model = fitted([it.sample for it in used], ridge=_RIDGE, prior=shipped(), score_type=score_type)
     return Fit(model, figures)
-
-
-def _cross_validated(observed: Sequence[Observed]) -> Floats:
-    """Return each question's confidence from a fit on the other folds; equal questions are in one fold."""
-    groups = [hashlib.sha256(it.text.strip().lower().encode()).hexdigest() for it in observed]
-    order = sorted(range(len(groups)), key=lambda place: groups[place])
-    fold = np.zeros(len(groups), dtype=int)
-    fold[order] = folds([groups[place] for place in order], _FOLDS)
-    confidences = np.zeros(len(observed))
-    for number in range(_FOLDS):
-        training = [it.sample for it, own in zip(observed, fold, strict=True) if own != number]
-        model = fitted(training, ridge=_RIDGE, prior=shipped())
-        for place in np.flatnonzero(fold == number).tolist():
-            confidences[place] = model.confidence(observed[place].sample.signals)
-    return confidences
 
 
 def _figures(confidences: Floats, answerable: np.ndarray[Any, np.dtype[np.bool_]]) -> dict[str, float]:

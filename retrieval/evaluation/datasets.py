@@ -44,7 +44,14 @@ def load_dataset(directory: Path) -> Dataset:
     for name in (_CORPUS, _QUERIES, _QRELS):
         if not (directory / name).is_file():
             raise InvalidRequestError(f"{directory} has no {name}; a BEIR layout is expected.")
-    qrels = _read_qrels(directory / _QRELS)
+    path = directory / _QRELS
+    qrels: dict[str, dict[str, int]] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        for judged in csv.DictReader(file, delimiter="\t"):
+            try:
+                qrels.setdefault(judged["query-id"], {})[judged["corpus-id"]] = int(judged["score"])
+            except (KeyError, TypeError, ValueError) as error:
+                raise InvalidRequestError(f"{path.name}: columns query-id, corpus-id, score are expected.") from error
     queries = tuple(
         JudgedQuery(row["_id"], str(row.get("text", "")))
         for row in read_lines(directory / _QUERIES)
@@ -66,14 +73,3 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
                 yield {**row, "_id": str(row["_id"])}
             except (ValueError, KeyError, TypeError) as error:
                 raise InvalidRequestError(f"{path.name}, line {number}: not an object with an _id.") from error
-
-
-def _read_qrels(path: Path) -> dict[str, dict[str, int]]:
-    qrels: dict[str, dict[str, int]] = {}
-    with path.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file, delimiter="\t"):
-            try:
-                qrels.setdefault(row["query-id"], {})[row["corpus-id"]] = int(row["score"])
-            except (KeyError, TypeError, ValueError) as error:
-                raise InvalidRequestError(f"{path.name}: columns query-id, corpus-id, score are expected.") from error
-    return qrels

@@ -6,9 +6,9 @@ from typing import Any, Final
 from uuid import UUID
 
 from retrieval.graph.addresses import Place
+from retrieval.graph.links import Stated, stated_by_links
 from retrieval.graph.mentions import Mentions, mentions_of
 from retrieval.graph.names import Name, names_of
-from retrieval.graph.stated import Stated, stated_by_links
 
 _ALIAS_KEYS: Final = ("aliases", "alias", "also_known_as", "redirect_from")
 #: Characters at the beginning of a text that may contain its name.

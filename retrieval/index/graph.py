@@ -8,11 +8,10 @@ from uuid import UUID
 
 from corecube.scope import AccessScope
 from retrieval.engine.types import ChunkId, Vector
-from retrieval.graph.links import MAX_SHARING, Holder, SeedText
+from retrieval.graph.links import MAX_SHARING, Holder, Meeting, SeedText, Stated, StatedKind
 from retrieval.graph.mentions import Mentions
 from retrieval.graph.question import KnownName
 from retrieval.graph.spans import number_of
-from retrieval.graph.stated import Meeting, Stated, StatedKind
 from retrieval.index.reading import read, vector_text
 from retrieval.index.statements import prepared
 from retrieval.index.store import VectorIndex

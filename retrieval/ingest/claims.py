@@ -17,8 +17,7 @@ from django.utils import timezone
 
 from retrieval.ingest.encode import ClaimLostError
 from retrieval.ingest.locks import lock_items
-from retrieval.ingest.problems import clear_problems, record_problems
-from retrieval.ingest.reasons import TRANSIENT
+from retrieval.ingest.problems import TRANSIENT, clear_problems, record_problems
 from retrieval.models import Sync, SyncItem
 
 CLAIMED_AT_ONCE: Final = 64

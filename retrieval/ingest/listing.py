@@ -21,8 +21,7 @@ from corecube.models import AuditEvent, Connection
 from corecube.sanitise import storable
 from retrieval.ingest.dry_run import DryRun
 from retrieval.ingest.prepared_document import version_mark
-from retrieval.ingest.problems import clear_problems, record_problems
-from retrieval.ingest.reasons import TRANSIENT
+from retrieval.ingest.problems import TRANSIENT, clear_problems, record_problems
 from retrieval.ingest.run import Job, Progress, Steps, SyncEndedError, item_to_json, reload
 from retrieval.ingest.schedule import changes_since, settings_mark
 from retrieval.models import Document, Sync, SyncItem
@@ -101,7 +100,16 @@ class Listing:
         else:
             for page in _pages(self._until_cancelled(self.job.source.connector.items()), _PAGE):
                 self._note_page(page)
-        self._note_missing()
+        for missing in _pages(self._missing(), _PAGE):
+            noted = missing
+            if self.job.sync.kind == Sync.Kind.DRY_RUN:
+                self._update(deleted=F("deleted") + len(missing))
+                noted = missing[: self._room(state=_STATE.GONE)]
+            gone = [
+                SyncItem(sync=self.job.sync, document_id=pk, external_id=external_id, state=_STATE.GONE)
+                for pk, external_id in noted
+            ]
+            SyncItem.objects.bulk_create(gone, ignore_conflicts=True)
 
     def _until_cancelled(self, entries: Iterable[_Entry]) -> Iterator[_Entry]:
         for entry in entries:
@@ -231,19 +239,6 @@ class Listing:
             reason=problem.reason,
             message=storable(problem.message),
         )
-
-    def _note_missing(self) -> None:
-        """Store GONE items for documents that the source no longer has, except those that could not be listed."""
-        for page in _pages(self._missing(), _PAGE):
-            noted = page
-            if self.job.sync.kind == Sync.Kind.DRY_RUN:
-                self._update(deleted=F("deleted") + len(page))
-                noted = page[: self._room(state=_STATE.GONE)]
-            gone = [
-                SyncItem(sync=self.job.sync, document_id=pk, external_id=external_id, state=_STATE.GONE)
-                for pk, external_id in noted
-            ]
-            SyncItem.objects.bulk_create(gone, ignore_conflicts=True)
 
     def _missing(self) -> Iterator[tuple[UUID, str]]:
         documents = Document.objects.filter(connection=self.job.target.connection).order_by("pk")

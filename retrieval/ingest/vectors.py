@@ -169,7 +169,13 @@ class DocumentVectors:
             self.seconds += perf_counter() - started
 
     def _vectors(self, row: EmbeddingIndex, encoder: Encoder, listener: Listener) -> dict[UUID, list[Vector]]:
-        stored = _stored(list(self.texts), row.pk)
+        ids = list(self.texts)
+        embeddings = Embedding.objects.filter(document_id__in=ids, index_id=row.pk)
+        by_chunk = {(it.document_id, it.ordinal): it.vector.to_numpy().astype(np.float32) for it in embeddings}
+        stored = {
+            key: (it.text, [by_chunk.get((key, ordinal)) for ordinal in it.ordinals])
+            for key, it in stored_texts(ids).items()
+        }
         if row.mode == EmbeddingIndex.Mode.LATE:
             known = {
                 key: [vector for vector in vectors if vector is not None]
@@ -232,14 +238,4 @@ def stored_texts(ids: Sequence[UUID]) -> dict[UUID, StoredText]:
             found[0].document.fingerprint,
         )
         for key, found in chunks.items()
-    }
-
-
-def _stored(ids: Sequence[UUID], index: int) -> dict[UUID, tuple[DocumentText, list[Vector | None]]]:
-    """Return the stored texts of documents, with each chunk's vector in the index, None for a missing one."""
-    embeddings = Embedding.objects.filter(document_id__in=ids, index_id=index)
-    vectors = {(it.document_id, it.ordinal): it.vector.to_numpy().astype(np.float32) for it in embeddings}
-    return {
-        key: (stored.text, [vectors.get((key, ordinal)) for ordinal in stored.ordinals])
-        for key, stored in stored_texts(ids).items()
     }

@@ -91,7 +91,7 @@ class ChunkLink(models.Model):
     document_id = models.UUIDField()
     ordinal = models.IntegerField()
     connection_id = models.BigIntegerField()
-    #: `retrieval.graph.stated.StatedKind`.
+    #: `retrieval.graph.links.StatedKind`.
     kind = models.CharField(max_length=12)
     #: Of the target's URL or name.
     key = models.BigIntegerField()

@@ -131,7 +131,13 @@ class SheetBuilder:
         """Return the sheet; a cell merged over rows is repeated in each of them with other cells."""
         sheet = self._sheet
         if any(before.number >= after.number for before, after in zip(sheet.rows, sheet.rows[1:], strict=False)):
-            sheet.rows = _in_order(sheet.rows)
+            by_number: dict[int, Row] = {}
+            for filled in sheet.rows:
+                known = by_number.setdefault(filled.number, filled)
+                if known is not filled:
+                    for cell in zip(filled.columns, filled.texts, filled.kinds, strict=True):
+                        known.insert(*cell)
+            sheet.rows = [by_number[number] for number in sorted(by_number)]
         numbers = [row.number for row in sheet.rows]
         for count, merge in enumerate(merges):
             if count == _MAX_MERGES:
@@ -172,13 +178,3 @@ def column_number(reference: str) -> int:
             break
         number = number * 26 + ord(letter.upper()) - ord("A") + 1
     return number - 1
-
-
-def _in_order(rows: list[Row]) -> list[Row]:
-    by_number: dict[int, Row] = {}
-    for row in rows:
-        known = by_number.setdefault(row.number, row)
-        if known is not row:
-            for cell in zip(row.columns, row.texts, row.kinds, strict=True):
-                known.insert(*cell)
-    return [by_number[number] for number in sorted(by_number)]

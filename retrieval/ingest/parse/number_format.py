@@ -216,13 +216,9 @@ def _whole(digits: str, pattern: Sequence[_Token]) -> str:
         return f"{int(digits or 0):,}".zfill(zeros) if digits else ""
     if not any(kind in _LITERALS for kind, _ in pattern):
         return digits
-    return _interspersed(digits, pattern)
-
-
-def _interspersed(digits: str, pattern: Sequence[_Token]) -> str:
-    """Return the digits with the characters between them, such as 555-0100."""
     shown: list[str] = []
     left = len(digits)
+    # Characters between the digits stay, as in 555-0100.
     first = next(place for place, (kind, _) in enumerate(pattern) if kind == "digit")
     for place in range(len(pattern) - 1, -1, -1):
         kind, text = pattern[place]

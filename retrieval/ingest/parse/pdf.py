@@ -1,10 +1,14 @@
-"""PDF: the text layer as paragraphs with page numbers."""
+"""PDF: the text layer as paragraphs with page numbers, without running headers; broken words are repaired."""
 
 import ctypes
 import re
 import threading
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
 from typing import Final
 
 import pypdfium2
@@ -12,8 +16,195 @@ import pypdfium2.raw as pdfium
 
 from retrieval.errors import IngestError
 from retrieval.ingest.parse.finish import finished
-from retrieval.ingest.parse.pdf_layout import BROKEN_WORD, Line, blocks_of_pages, without_running_lines
-from retrieval.text.document import ParsedDocument, RawDocument
+from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
+
+#: A gap this many times the usual leading separates two blocks.
+_BLOCK_GAP: Final = 1.35
+#: Gaps larger than this many line heights do not count as leading.
+_MAX_LEADING: Final = 2.5
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of text; coordinates in points, `bottom` growing up the page."""
+
+    text: str
+    page: int
+    left: float
+    right: float
+    bottom: float
+    height: float
+
+
+def usual_leading(lines: Sequence[Line]) -> float:
+    """Return the usual distance between the lines of a page, 0 if it has none."""
+    gaps = [
+        above.bottom - below.bottom
+        for above, below in pairwise(lines)
+        if 0 < above.bottom - below.bottom < _MAX_LEADING * max(above.height, 1)
+    ]
+    return median(gaps) if gaps else 0
+
+
+def is_apart(above: Line, below: Line, leading: float) -> bool:
+    """Return whether two lines are further apart than lines of one paragraph."""
+    return above.bottom - below.bottom > _BLOCK_GAP * (leading or max(above.height, 1))
+
+
+_PAGE_NUMBER: Final = re.compile(r"\W{0,100}(?:page\s+)?(?:#|[ivxlc]{1,7})(?:\s*(?:of|/|-)\s*#)?\W{0,100}")
+#: Maximum lines of a header or footer before a gap, and maximum number of such layers.
+_MAX_EDGE_LINES: Final = 3
+_MAX_LAYERS: Final = 3
+_MIN_PAGES: Final = 3
+_MIN_NUMBERED_PAGES: Final = 2
+#: Minimum share of the pages with a running line between its first and last page (left or right pages).
+_SHARE_OF_SPAN: Final = 0.4
+#: A line on this share of all pages is removed from all of them.
+_SHARE_OF_PAGES: Final = 0.4
+
+
+def _without_outermost(pages: list[list[Line]]) -> list[list[Line]]:
+    edges = [_edge_lines(page) for page in pages]
+    pages_of: defaultdict[str, set[int]] = defaultdict(set)
+    for number, edge in enumerate(edges):
+        for line in edge:
+            pages_of[_signature(line)].add(number)
+    running = {signature: _repetitions(signature, found, len(edges)) for signature, found in pages_of.items()}
+    return [
+        [line for line in page if line not in edge or number not in running.get(_signature(line), ())]
+        for number, (page, edge) in enumerate(zip(pages, edges, strict=True))
+    ]
+
+
+def _repetitions(signature: str, pages: set[int], page_count: int) -> set[int]:
+    """Return the pages that repeat a line; the title of a chapter, which many but not most have, stays once."""
+    if _PAGE_NUMBER.fullmatch(signature):
+        return pages if len(pages) >= _MIN_NUMBERED_PAGES else set()
+    span = max(pages) - min(pages) + 1
+    if len(pages) < _MIN_PAGES or len(pages) < _SHARE_OF_SPAN * span:
+        return set()
+    return pages if len(pages) >= _SHARE_OF_PAGES * page_count else pages - {min(pages)}
+
+
+def _edge_lines(page: Sequence[Line]) -> frozenset[Line]:
+    downwards = sorted(page, key=lambda line: -line.bottom)
+    leading = usual_leading(downwards)
+    pairs = list(pairwise(downwards))
+    top = _lines_to_gap([(above, is_apart(above, below, leading)) for above, below in pairs])
+    bottom = _lines_to_gap([(below, is_apart(above, below, leading)) for above, below in reversed(pairs)])
+    return frozenset(top + bottom)
+
+
+def _lines_to_gap(edge: Sequence[tuple[Line, bool]]) -> list[Line]:
+    """Return the lines up to the first gap; none if there is no gap after the first few."""
+    nearest = edge[:_MAX_EDGE_LINES]
+    gap = next((position for position, (_, apart) in enumerate(nearest, start=1) if apart), 0)
+    return [line for line, _ in nearest[:gap]]
+
+
+def _signature(line: Line) -> str:
+    """Return the text with numbers as '#', which is the same on each page."""
+    return re.sub(r"\d+", "#", line.text).casefold().strip()
+
+
+#: PDFium's replacement for a hyphen that breaks a word.
+BROKEN_WORD: Final = "\ufffe"
+_WORD: Final = re.compile(r"\w[\w'\u2019]*")
+_BROKEN: Final = re.compile(rf"(?<!\w)(\w+){BROKEN_WORD}(\w+)")
+_HYPHEN_AT_END: Final = re.compile(r"\w[-\u00ad\u2010]$")
+_FIGURE: Final = re.compile(r"[$€£(]*[\d\u2013\u2014-][\d,.%)]*")
+_SENTENCE_END: Final = re.compile(r"[.!?:;][\"'\u201d\u2019)\]]*$")
+#: Character width, in line heights, above which a line has spaced columns.
+_SPREAD: Final = 0.75
+_SIZE_CHANGE: Final = 1.15
+_SAME_ROW: Final = 0.8
+#: Tolerance for detecting wrapped lines: hyphens, justified text and kerning leave some room.
+_SLACK_CHARACTERS: Final = 3
+#: Shorter words ("in", "for") start many words that were broken.
+_MIN_START: Final = 4
+
+
+def blocks_of_pages(pages: Sequence[Sequence[Line]]) -> list[Block]:
+    """Return the paragraphs of the pages in reading order, each with the page that it starts on."""
+    groups = list(_groups(pages))
+    texts = [_joined(group) for group in groups]
+    words = {word.casefold() for text in texts for word in _WORD.findall(_BROKEN.sub(" ", text))}
+    repaired = (_BROKEN.sub(lambda broken: _repaired(broken[1], broken[2], words), text) for text in texts)
+    return [
+        Block(BlockKind.PARAGRAPH, text.replace(BROKEN_WORD, "-"), page=group[0].page)
+        for group, text in zip(groups, repaired, strict=True)
+    ]
+
+
+def _groups(pages: Sequence[Sequence[Line]]) -> Iterator[list[Line]]:
+    group: list[Line] = []
+    for page in pages:
+        leading = usual_leading(page)
+        for line in page:
+            if group and _starts_block(group[-1], line, leading):
+                yield group
+                group = []
+            group.append(line)
+    if group:
+        yield group
+
+
+def _starts_block(previous: Line, line: Line, leading: float) -> bool:
+    if line.page != previous.page or line.bottom > previous.bottom + line.height / 2:
+        # A sentence may continue after the end of a column or a page.
+        is_open = not _SENTENCE_END.search(previous.text) and not _is_row(previous)
+        return not (is_open and line.text[:1].islower() and not _is_row(line))
+    sizes = sorted((max(previous.height, 1), max(line.height, 1)))
+    return is_apart(previous, line, leading) or sizes[1] > _SIZE_CHANGE * sizes[0]
+
+
+def _joined(group: Sequence[Line]) -> str:
+    """Return the group's text: wrapped lines joined by spaces, lines that end early by line ends."""
+    right = max(line.right for line in group)
+    parts = [group[0].text]
+    for previous, line in pairwise(group):
+        if _HYPHEN_AT_END.search(previous.text) and line.text[:1].islower():
+            parts[-1] = parts[-1][:-1] + BROKEN_WORD
+        elif previous.text.endswith(BROKEN_WORD):
+            pass
+        elif _is_same_row(previous, line) or _is_wrapped(previous, line, right):
+            parts.append(" ")
+        else:
+            parts.append("\n")
+        parts.append(line.text)
+    return "".join(parts)
+
+
+def _is_same_row(previous: Line, line: Line) -> bool:
+    is_level = previous.page == line.page and abs(previous.bottom - line.bottom) < _SAME_ROW * line.height
+    return is_level and line.left >= previous.right
+
+
+def _is_wrapped(previous: Line, line: Line, right: float) -> bool:
+    if previous.page != line.page:
+        return True
+    if _is_row(previous) or _is_row(line):
+        return False
+    first_word = line.text.partition(" ")[0]
+    return previous.right + _character_width(line) * (len(first_word) + _SLACK_CHARACTERS) >= right
+
+
+def _is_row(line: Line) -> bool:
+    is_spread = " " in line.text and _character_width(line) > _SPREAD * line.height > 0
+    last_words = line.text.rsplit(maxsplit=2)[-2:]
+    return is_spread or all(map(_FIGURE.fullmatch, last_words))
+
+
+def _character_width(line: Line) -> float:
+    return (line.right - line.left) / max(len(line.text), 1)
+
+
+def _repaired(start: str, end: str, words: set[str]) -> str:
+    """Return the joined word, or the hyphenated one if only its start is one of the document's words."""
+    joined = start + end
+    is_compound = len(start) >= _MIN_START and start.casefold() in words and joined.casefold() not in words
+    return f"{start}-{end}" if is_compound else joined
+
 
 _MAX_PAGES: Final = 5000
 #: A line also ends after a broken word, where PDFium writes no line end.
@@ -33,10 +224,15 @@ def parse_pdf(raw: RawDocument) -> ParsedDocument:
         pages, properties = _read(raw.content)
     if not any(pages):
         raise IngestError("no_text", "The PDF has no text layer. It is probably a scan.")
+    left = [list(page) for page in pages]
+    for _ in range(_MAX_LAYERS):
+        before, left = left, _without_outermost(left)
+        if left == before:
+            break
     return finished(
         raw,
         source_type="pdf",
-        blocks=blocks_of_pages(without_running_lines(pages)),
+        blocks=blocks_of_pages(left),
         metadata={
             "author": properties.get("Author", ""),
             "subject": properties.get("Subject", ""),

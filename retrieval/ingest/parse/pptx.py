@@ -55,7 +55,9 @@ def parse_pptx(raw: RawDocument) -> ParsedDocument:
             "created": properties.created.date().isoformat() if properties.created else "",
             "modified": properties.modified.date().isoformat() if properties.modified else "",
             "slides": str(len(slides)),
-            "hidden_slides": ", ".join(str(n) for n, slide in enumerate(slides, start=1) if _is_hidden(slide)),
+            "hidden_slides": ", ".join(
+                str(n) for n, slide in enumerate(slides, start=1) if (slide.element.get("show") in ("0", "false"))
+            ),
         },
         property_title=title if title.lower() != _PROGRAM_TITLE else _title(slides[0]) if slides else "",
     )
@@ -81,10 +83,6 @@ def _slide(slide: Slide, number: int) -> Iterator[Block]:
 def _title(slide: Slide) -> str:
     title = slide.shapes.title
     return one_line(title.text_frame.text) if title is not None else ""
-
-
-def _is_hidden(slide: Slide) -> bool:
-    return slide.element.get("show") in ("0", "false")
 
 
 def _read(shape: _Shape, builder: BlockBuilder, depth: int) -> None:

@@ -13,7 +13,7 @@ from corecube.connectors import checked_config
 from corecube.models import Compartment, Connection
 from corecube.scope import Sensitivity, TrustLevel
 from retrieval.ingest.enrich.wants import default_enrichment
-from retrieval.ingest.reasons import advice
+from retrieval.ingest.problems import advice
 from retrieval.ingest.services import queue_sync
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Sync, SyncItem, SyncProblem

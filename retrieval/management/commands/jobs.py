@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from corecube.commands import DatabaseCommand
 from retrieval.ingest.jobs import JobState, job_states
-from retrieval.ingest.reasons import advice
+from retrieval.ingest.problems import advice
 from retrieval.ingest.services import cancel_sync, retry_failed
 from retrieval.models import Sync, SyncItem
 

@@ -13,7 +13,7 @@ from corecube.connectors.types import ItemProblem
 from retrieval.index import active
 from retrieval.ingest.preparation import Preparation
 from retrieval.ingest.preview import PreviewedFile, preview, summaries
-from retrieval.ingest.reasons import advice
+from retrieval.ingest.problems import advice
 from retrieval.text.document import CHUNK_PROFILES
 
 

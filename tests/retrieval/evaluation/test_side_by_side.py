@@ -10,8 +10,8 @@ from retrieval.engine.types import ScoreType
 from retrieval.errors import SearchTimeoutError
 from retrieval.evaluation import runner, side_by_side
 from retrieval.evaluation.corpus import document_names
-from retrieval.evaluation.raw_files import ingested_folder, known_items
 from retrieval.evaluation.runner import measured, ordering
+from retrieval.evaluation.side_by_side import ingested_folder, known_items
 from retrieval.presets.catalog import PRESETS
 from retrieval.search.relevance import kept_relevance
 from tests.fake_llm import FakeLLM

@@ -7,8 +7,8 @@ import pytest
 
 from retrieval.engine.types import ChunkId
 from retrieval.graph.addresses import Place
+from retrieval.graph.links import Meeting, Stated, StatedKind, stated_by_links, stated_by_triples, stated_links
 from retrieval.graph.spans import number_of
-from retrieval.graph.stated import Meeting, Stated, StatedKind, stated_by_links, stated_by_triples, stated_links
 
 A, B, C = (UUID(int=number) for number in (1, 2, 3))
 CHUNK = ChunkId(A, 0)

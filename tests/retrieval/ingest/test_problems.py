@@ -15,8 +15,7 @@ from retrieval.errors import EncoderError
 from retrieval.ingest import tasks
 from retrieval.ingest.jobs import job_states
 from retrieval.ingest.preparation import prepare_raw
-from retrieval.ingest.problems import reason_of
-from retrieval.ingest.reasons import FAILURES, PERMANENT, TRANSIENT, Retry, advice
+from retrieval.ingest.problems import FAILURES, PERMANENT, TRANSIENT, Retry, advice, reason_of
 from retrieval.ingest.run import Source
 from retrieval.ingest.services import cancel_sync, retry_failed
 from retrieval.ingest.sync import sync_connection

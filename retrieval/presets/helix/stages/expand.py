@@ -10,10 +10,9 @@ from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import ChunkId, Vector
 from retrieval.errors import EncoderError, SearchTimeoutError
-from retrieval.graph.links import Edge, name_links, shared_name_links
+from retrieval.graph.links import Edge, name_links, shared_name_links, stated_links
 from retrieval.graph.question import NamedDocument, misspelled_in, named_in, without
 from retrieval.graph.spans import key_of
-from retrieval.graph.stated import stated_links
 from retrieval.index import graph
 from retrieval.index.store import VectorIndex
 from retrieval.presets.helix.expansion import Entry, Expansion, GraphConfig, document_scores, lifted, seeds_of

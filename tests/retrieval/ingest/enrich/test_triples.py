@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from corecube.access import scope_for
 from corecube.models import Connection
 from retrieval.errors import EnrichError
-from retrieval.graph.stated import stated_links
+from retrieval.graph.links import stated_links
 from retrieval.index import graph
 from retrieval.ingest.enrich.prompts import Place
 from retrieval.ingest.enrich.services import enrich, enrich_after_sync, estimate_pass, remove_enrichment

@@ -28,7 +28,7 @@ from retrieval.ingest.sandbox.frames import MAX_ANSWER_BYTES
 from retrieval.graph.document import ChunkGraph
 from retrieval.graph.mentions import Mentions
 from retrieval.graph.names import Name, NameKind
-from retrieval.graph.stated import Stated, StatedKind
+from retrieval.graph.links import Stated, StatedKind
 from retrieval.ingest.preparation import PreparedChunk, PreparedText
 from retrieval.text.traits import ChunkTraits
 from retrieval.text.document import ChunkDraft, Hyperlink
