@@ -16,7 +16,7 @@ from tests.browser.pages import ERRORS, PAGES
 from tests.profiles import PROFILE
 
 #: Options that are tried of one picker; those of longer lists are spread over all of it.
-_TRIED = {"default": 2, "nightly": 6}[PROFILE]
+_TRIED = {"default": 1, "nightly": 6}[PROFILE]
 #: The form whose choices are part of the page's address.
 _FORM = """[...document.forms].find(
   (it) => it.method === "get" && [...it.elements].some((its) => its.matches("select, [type=checkbox], [type=radio]"))

@@ -121,12 +121,6 @@ def one_page(folder, word):
     return "ingest", str(folder), "--connection", word, "--queue"
 
 
-def test_a_queued_sync_is_run_by_a_worker_over_files(installation, observe, tmp_path):
-    observe.manage(*one_page(tmp_path / "files", "quetzal"))
-    with worker(installation):
-        assert wait_until_searchable(observe, "quetzal") == ["done", "1", "1"]
-
-
 def test_a_queued_sync_is_run_by_a_worker_over_redis(installation, observe, redis_url, tmp_path):
     environment = {**installation, "REDIS_URL": redis_url}
     manage(environment, *one_page(tmp_path / "redis", "ocelot"))
@@ -165,18 +159,20 @@ def wait_for_more(observe):
     assert observe(script).split() == ["True"]
 
 
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("stop", [signal.SIGQUIT, signal.SIGKILL])
-def test_a_sync_whose_worker_ends_is_finished_by_the_next_worker(installation, observe, tmp_path, stop):
-    word = f"ibis{stop}"
-    many_pages(tmp_path / word, word)
-    observe.manage("ingest", str(tmp_path / word), "--connection", word, "--queue")
-    with worker(installation, stop=stop):
-        wait_until_half_way(observe)
+def assert_is_unfinished(observe):
     script = "from retrieval.models import Sync; s = Sync.objects.first(); print(s.status)"
     assert observe(script).split()[0] in {"queued", "running"}
+
+
+@pytest.mark.timeout(900)
+def test_a_sync_over_files_whose_worker_quits_is_finished_by_the_next_worker(installation, observe, tmp_path):
+    many_pages(tmp_path / "ibis", "ibis")
+    observe.manage("ingest", str(tmp_path / "ibis"), "--connection", "ibis", "--queue")
+    with worker(installation, stop=signal.SIGQUIT):
+        wait_until_half_way(observe)
+    assert_is_unfinished(observe)
     with worker(installation):
-        status, added, chunks = wait_until_searchable(observe, word)
+        status, added, chunks = wait_until_searchable(observe, "ibis")
     # Not one is lost, and none is there or counted twice.
     assert (status, int(added), int(chunks)) == ("done", _PAGES, _PAGES)
 
@@ -220,6 +216,7 @@ def test_after_kills_of_worker_database_and_queue_the_store_is_what_it_would_hav
     manage(environment, "ingest", str(tmp_path / "heron"), "--connection", "disturbed", "--queue")
     with worker(environment, stop=signal.SIGKILL):
         wait_until_half_way(observe)
+    assert_is_unfinished(observe)
     with worker(environment):
         wait_for_more(observe)
         kill_postgres(environment)
@@ -228,8 +225,9 @@ def test_after_kills_of_worker_database_and_queue_the_store_is_what_it_would_hav
     observe.end()
     with worker(installation):
         observe.begin()
-        status, added, _ = wait_until_searchable(observe, "heron")
-    assert (status, int(added)) == ("done", _PAGES)
+        status, added, chunks = wait_until_searchable(observe, "heron")
+    # As many again are those of the undisturbed sync.
+    assert (status, int(added), int(chunks)) == ("done", _PAGES, 2 * _PAGES)
     disturbed, undisturbed = rows(observe, "disturbed"), rows(observe, "undisturbed")
     # Every number of every vector too, bit by bit.
     assert disturbed == undisturbed
