@@ -12,10 +12,8 @@ class Entry:
     """A link of the navigation."""
 
     label: str
-    #: Name of the URL, and of the icon under templates/icons.
     view: str
     icon: str
-    #: The value of `section` in the context of its pages.
     section: str
     admins_only: bool = True
 

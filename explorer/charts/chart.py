@@ -16,7 +16,6 @@ class Chart:
     the colours of the current theme.
     """
 
-    #: Unique on its page; names the element.
     id: str
     title: str
     #: One sentence that describes the chart, for those who do not see it.

@@ -18,7 +18,6 @@ class Badge:
 
     text: str
     detail: str
-    #: A stage used a fallback or was cut short.
     degraded: bool
 
 

@@ -42,7 +42,6 @@ class ContextPanel:
     budget: int
     share: float
     left_out: DropList
-    #: How many of them exceeded the budget.
     cut: int
     #: Hits outside top k; they were not considered for the budget.
     beyond: int

@@ -22,7 +22,6 @@ _SNIPPET: Final = 120
 #: Units of the drawing: its width, and the height of one row.
 _WIDTH: Final = 100
 _ROW: Final = 100
-#: The key of the result's lane.
 RESULT: Final = "result"
 _TWO: Final = 2
 _ABSENT: Final = "\N{EN DASH}"
@@ -59,7 +58,6 @@ class Card:
     source: str = ""
     hue: str = ""
     places: tuple[Place, ...] = ()
-    #: The last one that was returned.
     is_last: bool = False
 
     @property
@@ -90,20 +88,18 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
-    """The lines between two lanes."""
-
+class _Gap:
     lines: tuple[Line, ...]
     width: int
     height: int
 
 
 @dataclass(frozen=True, slots=True)
-class LaneColumn:
+class _LaneColumn:
     """A lane and the lines after it; None after the last."""
 
     lane: Lane
-    gap: Gap | None
+    gap: _Gap | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +111,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class TableRow:
-    """A chunk in the table view."""
-
+class _TableRow:
     card: Card
     #: Its rank and score in each ranking; None in one without it.
     cells: tuple[Cell | None, ...]
@@ -140,8 +134,8 @@ class Overlap:
 class LanesPanel:
     """Rankings side by side."""
 
-    columns: tuple[LaneColumn, ...]
-    table: tuple[TableRow, ...]
+    columns: tuple[_LaneColumn, ...]
+    table: tuple[_TableRow, ...]
     #: The overlap of the outer lanes; None unless there are two to compare.
     overlap: Overlap | None
     #: The lane that the colours of lines refer to.
@@ -213,9 +207,9 @@ def lanes_panel(sources: Sequence[Source], facts: Facts) -> LanesPanel:
     faces = {chunk_id: face(hit, facts.scope) for chunk_id, hit in facts.read.items()}
     lanes = [_lane(source, sources, ranks, facts.reasons, faces) for source in sources]
     height = max((len(lane.cards) for lane in lanes), default=0) * _ROW
-    gaps = [Gap(tuple(_lines(left, right, ranks)), _WIDTH, height) for left, right in pairwise(sources)]
+    gaps = [_Gap(tuple(_lines(left, right, ranks)), _WIDTH, height) for left, right in pairwise(sources)]
     return LanesPanel(
-        columns=tuple(LaneColumn(lane, gap) for lane, gap in zip(lanes, [*gaps, None], strict=True)),
+        columns=tuple(_LaneColumn(lane, gap) for lane, gap in zip(lanes, [*gaps, None], strict=True)),
         table=tuple(_table(sources, lanes)),
         overlap=_overlap(sources),
         result=next((source.label for source in sources if source.is_result), ""),
@@ -286,7 +280,7 @@ def _overlap(sources: Sequence[Source]) -> Overlap | None:
     )
 
 
-def _table(sources: Sequence[Source], lanes: Sequence[Lane]) -> Iterator[TableRow]:
+def _table(sources: Sequence[Source], lanes: Sequence[Lane]) -> Iterator[_TableRow]:
     """Yield a row for each chunk that a lane shows: the result's first, then those of the others."""
     cells = [
         {hit.chunk_id: Cell(rank, f"{hit.score:.3f}") for rank, hit in enumerate(source.hits, start=1)}
@@ -297,4 +291,4 @@ def _table(sources: Sequence[Source], lanes: Sequence[Lane]) -> Iterator[TableRo
         for card, hit in zip(lane.cards, source.hits, strict=False):
             if hit.chunk_id not in listed:
                 listed.add(hit.chunk_id)
-                yield TableRow(card, tuple(column.get(hit.chunk_id) for column in cells))
+                yield _TableRow(card, tuple(column.get(hit.chunk_id) for column in cells))

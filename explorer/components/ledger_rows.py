@@ -31,17 +31,14 @@ class TermRow:
 class LedgerRow:
     """One row of a score breakdown."""
 
-    #: Sets the colour.
     signal: str
     label: str
     #: "+0.438", "allowed".
     value: str
-    #: The raw numbers, a clause each.
     facts: tuple[str, ...]
     formula: str = ""
     config_key: str = ""
     terms: tuple[TermRow, ...] = ()
-    #: The leg did not return the hit.
     absent: bool = False
     #: The contribution in full precision; None for a row that adds nothing to the score.
     amount: float | None = None

@@ -25,7 +25,6 @@ class _PresetRow:
     live: str
     #: "by alice, 3 days ago"; empty for the shipped defaults.
     since: str
-    #: The number of settings of the live version that differ from the defaults.
     changed: int
     #: The draft's number; None for none.
     draft: int | None
@@ -47,7 +46,6 @@ class _VersionRow:
     status: str
     tone: str
     note: str
-    #: The number of settings that differ from the defaults.
     changed: int
     #: "by alice, 3 days ago"; empty for the shipped defaults.
     created: str

@@ -29,7 +29,6 @@ _KEYWORD_LEGS: Final = frozenset({"fulltext", "bm25", "sparse"})
 class Choice:
     """An option of a menu."""
 
-    #: Its value in an address.
     value: str
     label: str
 

@@ -70,7 +70,6 @@ class _AuditRow:
     actor: str
     action: str
     subject: str
-    #: Name and value of each detail, as text.
     details: tuple[tuple[str, str], ...]
 
 

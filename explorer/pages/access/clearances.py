@@ -59,7 +59,6 @@ class Column:
 
     slug: str
     name: str
-    #: "1 internal, 2 restricted".
     connections: str
 
 
@@ -68,7 +67,6 @@ class Row:
     """A holder's clearances, one for each compartment."""
 
     holder: Holder
-    #: "4 people" in a group.
     note: str
     cells: tuple[Cell, ...]
 

@@ -44,7 +44,6 @@ class _ConnectionLine:
     sensitivity: str
     enabled: bool
     documents: int
-    #: Number of users who can see it.
     people: int
 
 

@@ -17,7 +17,6 @@ class _UserRow:
     is_admin: bool
     is_active: bool
     groups: tuple[str, ...]
-    #: Number of visible connections.
     connections: int
     #: "3 days ago", or "never".
     signed_in: str

@@ -44,7 +44,6 @@ class _PassageBlock:
     #: The last heading above it; empty if it is the same as in the block before.
     heading: str
     text: str
-    #: Whether it is the passage, not a neighbour.
     is_cited: bool
 
 

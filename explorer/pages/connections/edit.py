@@ -34,7 +34,6 @@ _NO_CHANGE: Final = AccessChange(ConnectionAccess((), ()), ConnectionAccess((), 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
     capabilities: tuple[Capability, ...] = ()
-    #: The change of access to confirm before saving.
     access_change: AccessChange | None = None
     is_saved: bool = False
 

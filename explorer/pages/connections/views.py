@@ -52,7 +52,6 @@ class ConnectionRow:
     slug: str
     name: str
     kind: str
-    #: "Folder on the server".
     kind_label: str
     compartment: str
     sensitivity: str

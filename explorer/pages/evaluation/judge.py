@@ -42,7 +42,6 @@ class JudgeStrip:
     passage: str
     buttons: tuple[_GradeButton, ...]
     is_judged: bool
-    #: "2 by another user", "3, median of 4 other users", or empty.
     others: str
 
 

@@ -53,7 +53,6 @@ class _SetResultPanel:
     measures: tuple[MeasureCell, ...]
     measured: int
     cases: tuple[_CaseResultRow, ...]
-    #: "3 of 4"; empty without such cases.
     refused: str
     wrongly_refused: str
 

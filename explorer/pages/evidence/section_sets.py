@@ -37,9 +37,7 @@ _STEPS: Final = {"up": -1, "down": 1}
 
 
 @dataclass(frozen=True, slots=True)
-class SetRow:
-    """A section set in the list."""
-
+class _SetRow:
     name: str
     title: str
     sections: int
@@ -54,7 +52,6 @@ class SetRow:
 @dataclass(frozen=True, slots=True)
 class _SectionLine:
     section: Section
-    #: The query about the test subject.
     query: str
     floors: str
     #: "excel (3, 1 retained)".
@@ -75,16 +72,14 @@ class _TypeFields:
         return [str(error) for field in (self.role, self.quantity, self.survivors) for error in field.errors]
 
 
-def set_row(found: SectionSet) -> SetRow:
-    """Return a set's row."""
+def _set_row(found: SectionSet) -> _SetRow:
     shipped, edited = is_shipped(found.name), is_edited(found)
     state = ("edited" if edited else "default") if shipped else "custom"
     tone = {"edited": "warn", "custom": "good"}.get(state, "")
-    return SetRow(found.name, found.title, len(found.sections), found.precedence, state, tone, shipped, edited)
+    return _SetRow(found.name, found.title, len(found.sections), found.precedence, state, tone, shipped, edited)
 
 
-def section_lines(found: SectionSet, subject: str) -> Iterator[_SectionLine]:
-    """Yield the sections of a set, each with its query about a subject."""
+def _section_lines(found: SectionSet, subject: str) -> Iterator[_SectionLine]:
     for section in found.sections:
         yield _SectionLine(
             section=section,
@@ -102,7 +97,7 @@ def _required(section: Section) -> Iterator[str]:
         yield f"{it} ({section.quantity_floor(it):,}{retained})"
 
 
-def number_rows(form: SectionForm | SectionSetForm, section_set: SectionSet) -> Iterator[FieldRow]:
+def _number_rows(form: SectionForm | SectionSetForm, section_set: SectionSet) -> Iterator[FieldRow]:
     """Yield the fields of a section's settings, each with its bounds and default.
 
     The default of a section comes from its set, that of a set is the shipped one.
@@ -112,8 +107,7 @@ def number_rows(form: SectionForm | SectionSetForm, section_set: SectionSet) -> 
         yield field_row(form[facts.name], facts, defaults.get(facts.name, facts.default))
 
 
-def type_fields(form: SectionForm) -> Iterator[_TypeFields]:
-    """Yield the fields of each source type, in the set's order."""
+def _type_fields(form: SectionForm) -> Iterator[_TypeFields]:
     for it in form.source_types:
         yield _TypeFields(it, form[f"role.{it}"], form[f"quantity_floors.{it}"], form[f"survivor_floors.{it}"])
 
@@ -122,7 +116,7 @@ def type_fields(form: SectionForm) -> Iterator[_TypeFields]:
 @admins_only
 def sets(request: HtmxHttpRequest) -> HttpResponse:
     """List the section sets."""
-    rows = [set_row(it) for it in section_sets()]
+    rows = [_set_row(it) for it in section_sets()]
     return render(request, "explorer/evidence/section_sets.html", {"section": "section_sets", "rows": rows})
 
 
@@ -161,12 +155,12 @@ def _page(
     subject = request.GET.get("about", "")[:MAX_SUBJECT]
     context: dict[str, Any] = {
         "section": "section_sets",
-        "row": set_row(found),
-        "lines": list(section_lines(found, subject)),
+        "row": _set_row(found),
+        "lines": list(_section_lines(found, subject)),
         "subject": subject,
         "max_subject": MAX_SUBJECT,
         "form": form,
-        "numbers": list(number_rows(form, found)),
+        "numbers": list(_number_rows(form, found)),
         "copy": copy or CopyForm(initial={"title": f"{found.title} (copy)"}),
         "replaces": fingerprint(found) if replaces is None else replaces,
     }
@@ -218,7 +212,7 @@ def delete_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
 
 
 def _confirm(request: HtmxHttpRequest, found: SectionSet, action: str) -> HttpResponse:
-    context = {"section": "section_sets", "row": set_row(found), "action": action}
+    context = {"section": "section_sets", "row": _set_row(found), "action": action}
     return render(request, "explorer/evidence/section_set_confirm.html", context)
 
 
@@ -273,8 +267,8 @@ def _section_page(
         "set": form.section_set,
         "edited": form.section,
         "form": form,
-        "numbers": list(number_rows(form, form.section_set)),
-        "types": list(type_fields(form)),
+        "numbers": list(_number_rows(form, form.section_set)),
+        "types": list(_type_fields(form)),
         "subject": subject,
         "max_subject": MAX_SUBJECT,
         "preview": form.query if "preview" in request.POST else "",

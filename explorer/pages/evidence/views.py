@@ -101,7 +101,6 @@ class _SectionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _EvidencePanel:
-    set_name: str
     title: str
     subject: str
     columns: tuple[str, ...]
@@ -130,7 +129,6 @@ class _EvidencePanel:
 def evidence_panel(evidence: Evidence, *, run_as: str = "") -> _EvidencePanel:
     """Return the panel of a run; `run_as` is its user if that is not the reader."""
     return _EvidencePanel(
-        set_name=evidence.section_set.name,
         title=evidence.section_set.title,
         subject=evidence.subject,
         columns=evidence.source_types,

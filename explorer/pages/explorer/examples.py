@@ -20,7 +20,6 @@ class Example:
     """A question that the samples answer, or that should be refused."""
 
     text: str
-    #: What it demonstrates: identifier, paraphrase, table, freshness, access ...
     kind: str
     user: str
     #: Slugs of the connections with the answer; empty for none.

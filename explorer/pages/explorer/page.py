@@ -138,10 +138,8 @@ def _term(signal: str, difference: float) -> str:
 class _LegRank:
     leg: str
     label: str
-    #: The rank, or a dash.
     rank: str
     absent: bool
-    #: "rank 2 of 100", "not in the top 100".
     detail: str
 
 
@@ -154,7 +152,6 @@ class _HitRow:
     snippet: tuple[Segment, ...]
     source: str
     trust: str
-    #: "synced 3 days ago".
     age: str
     #: "p. 3", "pp. 3-4", or empty.
     pages: str
@@ -162,7 +159,6 @@ class _HitRow:
     score_type: str
     bar: tuple[BarPart, ...]
     legs: tuple[_LegRank, ...]
-    #: The number of its passage, if it was packed.
     citation: int | None
     ledger: Ledger
     verdict: str

@@ -50,7 +50,6 @@ class _StepRow:
     remedy: str
     #: The page on which an admin applies the remedy; empty for none.
     remedy_address: str
-    #: The first step that dropped it.
     is_loss: bool
 
 
@@ -62,7 +61,6 @@ class _LifelinePanel:
     has_page: bool
     is_principals: bool
     source: str
-    #: "packed as [3]", "dropped at dedupe".
     verdict: str
     is_packed: bool
     steps: tuple[_StepRow, ...]
@@ -81,7 +79,6 @@ class Candidate:
     document_id: UUID
     title: str
     source: str
-    #: Why it is not indexed; empty if it is.
     trouble: str = ""
 
 

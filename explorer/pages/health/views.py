@@ -56,7 +56,6 @@ class Figure:
 
     label: str
     value: str
-    #: The URL of the listed items; empty without one.
     address: str = ""
 
 

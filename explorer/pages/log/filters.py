@@ -19,7 +19,6 @@ from retrieval.presets.catalog import PRESETS
 #: Milliseconds above which a search is slow, by default.
 SLOW_MS: Final = 500
 _MAX_SLOW_MS: Final = 1_000_000
-#: Periods by their names in the address.
 SINCE: Final[Mapping[str, timedelta]] = {
     "hour": timedelta(hours=1),
     "day": timedelta(days=1),

@@ -34,9 +34,7 @@ _EXPLORER_TOP_K: Final = SearchRequest(text="").top_k
 class _Replay:
     #: Empty if it cannot run again.
     address: str
-    #: Why it cannot, in a sentence.
     obstacle: str
-    #: What the Explorer does differently from the logged search.
     leaves_out: tuple[str, ...] = ()
 
 

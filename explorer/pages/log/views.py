@@ -67,12 +67,10 @@ class _StoredHit:
     score: float
     score_type: str
     bar: tuple[BarPart, ...]
-    #: Its rank in each leg, or a dash.
     legs: tuple[Figure, ...]
     contributions: tuple[Figure, ...]
     signals: tuple[Figure, ...]
     matches: tuple[TermMatch, ...]
-    #: The number of its passage, if it was packed.
     citation: int | None
 
 
@@ -102,13 +100,11 @@ class _RecordPanels:
     preset_version: str
     version: str
     is_draft: bool
-    #: "maya", "maya via key cc_12…".
     principal: str
     funnel: Funnel
     trace: tuple[TraceRow, ...]
     waterfall: Chart | None
     hits: tuple[_StoredHit, ...]
-    #: Hits that the reader may not see now.
     hidden: int
     signals: tuple[Figure, ...]
     presences: Mapping[str, int]

@@ -68,7 +68,6 @@ class _ModelRow:
 @dataclass(frozen=True, slots=True)
 class _RuleRow:
     id: int
-    #: "compartment" or "user".
     kind: str
     name: str
     effect: str

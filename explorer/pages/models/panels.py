@@ -53,7 +53,6 @@ class IndexRow:
     source: str
     dimensions: int
     mode: str
-    #: "full vectors", "a bit a component" ...
     scan: str
     #: active, building, complete (built, not yet in use) or previous.
     status: str

@@ -33,7 +33,6 @@ from retrieval.search.service import search
 logger = logging.getLogger(__name__)
 
 _SERVER_ERROR: Final = 500
-#: The depth of overlaps.
 DEPTH: Final = 10
 
 
@@ -95,7 +94,6 @@ class Elsewhere:
 @dataclass(frozen=True, slots=True)
 class _SharedHit:
     card: Card
-    #: How many presets returned it.
     found: int
     elsewhere: tuple[Elsewhere, ...]
 

@@ -27,7 +27,6 @@ GROUPS: Final[Mapping[str, str]] = {
 class ModelUse:
     """The usage of a language model by a search."""
 
-    #: Its slug.
     model: str
     calls: int
     #: Prompts whose grades were cached.
