@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
+from corecube.reach import ReachChange
 from corecube.scope import ExcludedConnection, Exclusion, Inclusion, Sensitivity, TrustLevel
 from retrieval.engine.about import About
 from retrieval.engine.types import ChunkFacts
@@ -207,3 +208,20 @@ def _too_low(excluded: ExcludedConnection) -> str:
     if excluded.clearance is None:
         return f"sensitivity {sensitivity} is above the clearance"
     return f"sensitivity {sensitivity} > clearance {level(excluded.clearance)} through {excluded.via}"
+
+
+def reach_summary(change: ReachChange) -> str:
+    """Return who gains and who loses access to how many connections."""
+    sentences = (_sentence(change.gained, "gain"), _sentence(change.lost, "lose"))
+    return " ".join(filter(None, sentences)) or "Nobody's access changes."
+
+
+def _sentence(counts: Mapping[str, int], verb: str) -> str:
+    """Return "bob gains access to 2 connections." or "3 people lose access to up to 4 connections."."""
+    if not counts:
+        return ""
+    limit = max(counts.values())
+    if len(counts) == 1:
+        return f"{next(iter(counts))} {verb}s access to {counted(limit, 'connection')}."
+    bound = "" if set(counts.values()) == {limit} else "up to "
+    return f"{len(counts):,} people {verb} access to {bound}{counted(limit, 'connection')}."

@@ -63,37 +63,18 @@ class AuditFilter:
         return not any((self.action, self.actor, self.subject, self.since))
 
 
-@dataclass(frozen=True, slots=True)
-class _AuditRow:
-    id: int
-    at: datetime
-    actor: str
-    action: str
-    subject: str
-    details: tuple[tuple[str, str], ...]
-
-
-def audit_row(event: AuditEvent) -> _AuditRow:
-    """Return an event's row; its actor must be read already."""
-    return _AuditRow(
-        id=event.pk,
-        at=event.at,
-        actor=event.actor.username if event.actor else "",
-        action=event.action,
-        subject=event.subject,
-        details=tuple(
-            (name.replace("_", " "), _value(value)) for name, value in sorted(event.details.items(), key=_sort_key)
-        ),
-    )
+def details_of(event: AuditEvent) -> list[tuple[str, str]]:
+    """Return name and value of each detail, as text."""
+    return [(name.replace("_", " "), _value(value)) for name, value in sorted(event.details.items(), key=_sort_key)]
 
 
 def csv_lines(events: Iterable[AuditEvent]) -> str:
     """Return events as lines of a CSV file."""
     out = io.StringIO()
     for event in events:
-        row = audit_row(event)
-        details = "; ".join(f"{name}: {value}" for name, value in row.details)
-        cells = (row.at.astimezone(UTC).isoformat(timespec="seconds"), row.actor, row.action, row.subject, details)
+        actor = event.actor.username if event.actor else ""
+        details = "; ".join(f"{name}: {value}" for name, value in details_of(event))
+        cells = (event.at.astimezone(UTC).isoformat(timespec="seconds"), actor, event.action, event.subject, details)
         csv.writer(out).writerow(f"'{it}" if it.startswith(_FORMULA_PREFIXES) else it for it in cells)
     return out.getvalue()
 
@@ -130,13 +111,13 @@ def audit(request: HtmxHttpRequest) -> HttpResponse:
     """Show the events, newest first, a page at a time."""
     filters = AuditFilter.read(request.GET)
     found = list(_events(filters)[: _PAGE_SIZE + 1])
-    rows = [audit_row(event) for event in found[:_PAGE_SIZE]]
+    rows = [(event, details_of(event)) for event in found[:_PAGE_SIZE]]
     latest = AuditEvent.objects.order_by("-pk").values_list("action", flat=True)[:_SUGGESTION_EVENTS]
     context = {
         "section": "audit",
         "filters": filters,
         "rows": rows,
-        "older": rows[-1].id if len(found) > _PAGE_SIZE else None,
+        "older": found[_PAGE_SIZE - 1].pk if len(found) > _PAGE_SIZE else None,
         "actions": sorted(set(latest)),
     }
     return render(request, "explorer/access/audit.html", context)

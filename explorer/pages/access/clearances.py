@@ -18,8 +18,8 @@ from corecube.http import HtmxHttpRequest
 from corecube.models import AuditEvent, Compartment, Grant, User
 from corecube.scope import Sensitivity
 from explorer import wording
-from explorer.pages.access.people_panels import reach_summary
 from explorer.viewer import admin_page, admins_only, viewer_of, wants_fragment
+from explorer.wording import reach_summary
 
 LEVELS: Final = ("none", *(level.name.lower() for level in Sensitivity))
 

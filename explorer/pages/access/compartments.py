@@ -31,13 +31,6 @@ _MEANINGS: Final[Mapping[Sensitivity, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _LevelRow:
-    name: str
-    meaning: str
-    connections: int
-
-
-@dataclass(frozen=True, slots=True)
 class _ConnectionLine:
     slug: str
     name: str
@@ -103,7 +96,7 @@ def compartments(request: HtmxHttpRequest) -> HttpResponse:
     context = {
         "section": "compartments",
         "rows": _rows(found),
-        "levels": tuple(_LevelRow(it.name.lower(), _MEANINGS[it], levels.count(it.value)) for it in Sensitivity),
+        "levels": tuple((it.name.lower(), _MEANINGS[it], levels.count(it.value)) for it in Sensitivity),
     }
     return render(request, "explorer/access/compartments.html", context)
 

@@ -5,7 +5,6 @@ from django.contrib.auth.models import Group
 from django.db.models import Count
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from corecube import groups as group_services
@@ -19,8 +18,8 @@ from corecube.oidc.provider import is_configured
 from corecube.reach import reach_of
 from explorer.pages.access.clearances import clearances_of, columns, last_change, row
 from explorer.pages.access.forms import ClaimForm, GroupForm
-from explorer.pages.access.people_panels import reach_summary, user_row
 from explorer.viewer import admin_page, admins_only, viewer_of
+from explorer.wording import reach_summary
 
 _MAX_MEMBERS = 500
 
@@ -133,13 +132,12 @@ def _group_context(found: Group) -> dict[str, object]:
     members = User.objects.filter(groups=found).order_by("username")
     shown = list(members.prefetch_related("groups")[:_MAX_MEMBERS])
     reach = reach_of(User.objects.filter(pk__in=[it.pk for it in shown]))
-    now = timezone.now()
     count = members.count()
     others = User.objects.filter(is_active=True).exclude(groups=found).order_by("username")
     return {
         "section": "groups",
         "group": found,
-        "members": [user_row(it, reach, now) for it in shown],
+        "members": [(it, len(reach.get(it.username, ()))) for it in shown],
         "count": count,
         "unlisted": count - len(shown),
         "others": others.values_list("username", flat=True)[:_MAX_MEMBERS],

@@ -24,8 +24,8 @@ from explorer.components.scope import scope_chips, scope_rows
 from explorer.pages.access.clearances import clearances_of, columns, last_change, row
 from explorer.pages.access.forms import GroupsForm, NamesForm, NewUserForm
 from explorer.pages.access.keys import key_rows
-from explorer.pages.access.people_panels import reach_summary, user_row
 from explorer.viewer import admin_page, admins_only, viewer_of
+from explorer.wording import reach_summary
 
 MAX_USERS: Final = 200
 
@@ -39,11 +39,10 @@ def users(request: HtmxHttpRequest) -> HttpResponse:
     found = User.objects.filter(matching).order_by("-is_active", "username")
     shown = list(found.prefetch_related("groups")[:MAX_USERS])
     reach = reach_of(User.objects.filter(pk__in=[it.pk for it in shown]))
-    now = timezone.now()
     count = found.count()
     context = {
         "section": "users",
-        "rows": [user_row(it, reach, now) for it in shown],
+        "rows": [(it, len(reach.get(it.username, ()))) for it in shown],
         "find": find,
         "count": count,
         "unlisted": count - len(shown),
@@ -164,7 +163,7 @@ def _user_context(found: User) -> dict[str, Any]:
     now = timezone.now()
     return {
         "section": "users",
-        "person": user_row(found, {found.username: frozenset(scope.connection_ids)}, now),
+        "person": found,
         "joined": found.date_joined,
         "groups": GroupsForm(initial={"groups": found.groups.order_by("pk")}),
         "columns": columns(compartments),

@@ -50,17 +50,6 @@ _DEPTH: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class _FactRow:
-    label: str
-    left: str
-    right: str
-
-    @property
-    def differs(self) -> bool:
-        return self.left != self.right
-
-
-@dataclass(frozen=True, slots=True)
 class _ComparePanel:
     left: Run
     right: Run
@@ -73,7 +62,8 @@ class _ComparePanel:
     only_right: int
     #: Hits on each side that were deleted or that the reader may not see.
     unseen: tuple[int, int]
-    facts: tuple[_FactRow, ...]
+    #: Label, and the value of each run.
+    facts: tuple[tuple[str, str, str], ...]
     notes: tuple[tuple[str, Badge], ...]
     #: Changed settings; None if those of a side are unknown.
     changes: tuple[ChangeRow, ...] | None
@@ -106,7 +96,7 @@ def _compare_panel(left: Run, right: Run, facts: Facts) -> _ComparePanel:
         only_left=found.count(Direction.LEFT),
         only_right=found.count(Direction.RIGHT),
         unseen=(_unseen(left, facts), _unseen(right, facts)),
-        facts=tuple(_FactRow(label, value, shown[label]) for label, value in _shown(left).items()),
+        facts=tuple((label, value, shown[label]) for label, value in _shown(left).items()),
         notes=tuple((name, badge) for name, run in (("A", left), ("B", right)) for badge in run.notes),
         changes=change_rows(left.config, right.config) if left.config and right.config else None,
         lanes=lanes_panel(sources, facts),

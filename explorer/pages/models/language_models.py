@@ -47,9 +47,7 @@ _TONES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _ModelRow:
-    slug: str
-    name: str
-    model: str
+    model: LanguageModel
     host: str
     state: ModelState
     #: The state as text: "not answering for 3 minutes".
@@ -57,11 +55,8 @@ class _ModelRow:
     tone: str
     #: The error, or the time of the last answer; empty if unknown.
     detail: str
-    fallback: str
-    context: int
     price: str
     is_default: bool
-    is_locked: bool
     has_key: bool
 
 
@@ -117,9 +112,7 @@ def _row(model: LanguageModel, now: datetime, *, is_default: bool) -> _ModelRow:
     label, age = _LABELS[status.state], wording.ago(status.since or now, now)
     is_failing = status.state is ModelState.FAILING
     return _ModelRow(
-        slug=model.slug,
-        name=model.name,
-        model=model.model,
+        model=model,
         host=urlsplit(model.base_url).netloc,
         state=status.state,
         label=f"{label} for {age.removesuffix(' ago')}" if is_failing and "ago" in age else label,
@@ -127,13 +120,10 @@ def _row(model: LanguageModel, now: datetime, *, is_default: bool) -> _ModelRow:
         detail=f"answered {wording.ago(status.since, now)}"
         if status.state is ModelState.READY and status.since
         else status.problem,
-        fallback=model.fallback.name if model.fallback else "",
-        context=model.context_tokens,
         price=f"{money(model.prompt_price)} / {money(model.completion_price)}"
         if model.prompt_price or model.completion_price
         else "\N{EN DASH}",
         is_default=is_default,
-        is_locked=model.is_locked,
         has_key=bool(key_length(model)),
     )
 

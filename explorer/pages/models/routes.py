@@ -31,12 +31,6 @@ _PURPOSES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class _AddedExample:
-    number: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class _RoutePanel:
     name: str
     label: str
@@ -44,7 +38,7 @@ class _RoutePanel:
     #: The first built-in examples, and the others.
     shown: tuple[str, ...]
     more: tuple[str, ...]
-    added: tuple[_AddedExample, ...]
+    added: tuple[RouteExample, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +58,9 @@ class _TrialPanel:
 
 
 def _route_panels() -> tuple[_RoutePanel, ...]:
-    added: dict[str, list[_AddedExample]] = {}
+    added: dict[str, list[RouteExample]] = {}
     for example in RouteExample.objects.order_by("pk"):
-        added.setdefault(example.route, []).append(_AddedExample(example.pk, example.text))
+        added.setdefault(example.route, []).append(example)
     shipped = shipped_examples()
     return tuple(
         _RoutePanel(

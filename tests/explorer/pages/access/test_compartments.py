@@ -33,7 +33,7 @@ def test_the_list_names_connections_documents_and_who_sees_them(admin, world):
 
 
 def test_the_levels_are_counted(admin):
-    assert {it.name: it.connections for it in admin.get(PAGE).context["levels"]} == {
+    assert {name: connections for name, _, connections in admin.get(PAGE).context["levels"]} == {
         "public": 0,
         "internal": 2,
         "confidential": 0,

@@ -3,7 +3,7 @@
 import pytest
 
 from corecube.reach import ReachChange
-from explorer.pages.access.people_panels import reach_summary
+from explorer.wording import reach_summary
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_both_sides_run_and_stand_beside_each_other(browse):
     assert panel.up + panel.down + panel.same + panel.only_left == len(panel.left.hits)
     assert (panel.left.mode, panel.right.mode) == ("hybrid", "fulltext")
     assert 0 <= panel.rbo <= 1
-    assert {row.label for row in panel.facts if row.differs} >= {"Mode", "Fingerprint"}
+    assert {label for label, left, right in panel.facts if left != right} >= {"Mode", "Fingerprint"}
     assert panel.changes == ()
     assert 'id="chart-rank-flow"' in page(response)
     assert "style=" not in page(response).split("<main")[1].split('<figure class="chart"')[0]
