@@ -122,7 +122,8 @@ def scope_for(
     limits = _best_grants(principal.key.user) if principal.key and principal.is_forwarded else grants
     included: list[Inclusion] = []
     excluded: list[ExcludedConnection] = []
-    for connection in _connections(None if reveal_excluded else grants, _requested_slugs(request)):
+    slugs = (*request.include, *request.exclude) if request and request.include else ()
+    for connection in _connections(None if reveal_excluded else grants, slugs):
         grant, limit = grants.get(connection.compartment_id), limits.get(connection.compartment_id)
         reason = _exclusion(connection, grant, limit, principal.key)
         if reason is None and grant is not None and limit is not None:
@@ -182,10 +183,6 @@ def _best_grants(user: User) -> dict[int, _Grant]:
     return {grant.compartment_id: grant for grant in map(_Grant._make, _rows(_GRANTS, {"user": user.pk}))}
 
 
-def _requested_slugs(request: ScopeRequest | None) -> tuple[str, ...]:
-    return (*request.include, *request.exclude) if request and request.include else ()
-
-
 def _connections(compartments: Collection[int] | None, slugs: Sequence[str]) -> Iterator[_Connection]:
     """Yield the connections by name: of all compartments for None; with these slugs, if any."""
     if compartments is not None and not compartments:
@@ -218,8 +215,12 @@ def _exclusion(
         return Exclusion.CLEARANCE
     if limit is None or limit.clearance < connection.sensitivity:
         return Exclusion.KEY
-    if key is not None and not _key_allows(key, connection):
-        return Exclusion.KEY
+    if key is not None:
+        # `for_secret` prefetches the compartments, so there is no query per connection.
+        compartments = {compartment.pk for compartment in key.compartments.all()}
+        in_compartment = not compartments or connection.compartment_id in compartments
+        if not in_compartment or (key.max_sensitivity is not None and connection.sensitivity > key.max_sensitivity):
+            return Exclusion.KEY
     return None if connection.enabled else Exclusion.DISABLED
 
 
@@ -228,13 +229,6 @@ def _excluded(connection: _Connection, reason: Exclusion, grant: _Grant | None) 
         return ExcludedConnection(connection.facts, reason, is_enabled=connection.enabled)
     clearance = Sensitivity(grant.clearance)
     return ExcludedConnection(connection.facts, reason, grant.holder, clearance, connection.enabled)
-
-
-def _key_allows(key: ApiKey, connection: _Connection) -> bool:
-    # `for_secret` prefetches the compartments, so there is no query per connection.
-    compartments = {compartment.pk for compartment in key.compartments.all()}
-    in_compartment = not compartments or connection.compartment_id in compartments
-    return in_compartment and (key.max_sensitivity is None or connection.sensitivity <= key.max_sensitivity)
 
 
 def _narrow(scope: AccessScope, request: ScopeRequest, *, reveal: bool) -> AccessScope:

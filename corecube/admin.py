@@ -20,6 +20,10 @@ admin.site.site_header = admin.site.site_title = "CoreCube administration"
 admin.site.unregister(Group)
 
 
+def _never(self: admin.ModelAdmin, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ANN401, ARG001 -- Django's signature
+    return False
+
+
 class Audited(admin.ModelAdmin):
     """Also records changes in the audit log: the names of fields, without values."""
 
@@ -68,9 +72,7 @@ class AuditedUserAdmin(Audited, UserAdmin):
     noun = "user"
     readonly_fields = (*UserAdmin.readonly_fields, "is_active", "is_staff", "is_superuser", "last_login", "date_joined")
 
-    def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:  # noqa: ARG002 -- Django's signature
-        """Return False."""
-        return False
+    has_delete_permission = _never
 
 
 @admin.register(Group)
@@ -169,9 +171,7 @@ class ApiKeyAdmin(Audited):
     readonly_fields = ("user", "prefix", "created_at", "last_used_at")
     filter_horizontal = ("compartments", "push_connections")
 
-    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 -- Django's signature
-        """Return False."""
-        return False
+    has_add_permission = _never
 
     def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:  # noqa: ANN401, FBT001 -- Django's signature
         """Save the key and log when it is revoked."""
@@ -189,14 +189,4 @@ class AuditEventAdmin(admin.ModelAdmin):
     list_filter = ("action",)
     list_select_related = ("actor",)
 
-    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 -- Django's signature
-        """Return False."""
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: AuditEvent | None = None) -> bool:  # noqa: ARG002
-        """Return False."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: AuditEvent | None = None) -> bool:  # noqa: ARG002
-        """Return False."""
-        return False
+    has_add_permission = has_change_permission = has_delete_permission = _never

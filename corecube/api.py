@@ -37,7 +37,7 @@ from corecube.errors import (
     RefusedForNowError,
     UnstorableValueError,
 )
-from corecube.http import GetResponse, outage_response, request_id, wants_json
+from corecube.http import Middleware, outage_response, request_id, wants_json
 from corecube.keys import USER_HEADER, forwarded_user
 from corecube.models import ApiKey, User
 
@@ -48,6 +48,7 @@ _OUTAGES: Final = (OperationalError, InterfaceError, DatabaseUnavailableError)
 #: Statuses of errors for which the same request may succeed later.
 _TEMPORARY: Final = frozenset({408, 409, 429})
 _PRESERVED_HEADERS: Final = ("Allow", "Retry-After")
+_KEY_REQUIRED: Final = "An API key is required: send it as `Authorization: Bearer cc_...`."
 _PLAIN_REFUSALS: Final = {
     404: ("Not found.", "not_found"),
     405: ("Method not allowed.", "method_not_allowed"),
@@ -140,8 +141,11 @@ def make_api(
     handlers: dict[type[Exception], Callable[..., HttpResponse]] = {
         Exception: partial(failure_response, parameters=parameters),
         ValidationError: _validation_error,
-        AuthenticationError: _no_credentials,
-        HttpError: _invalid_json,
+        AuthenticationError: lambda *_: error_response(_KEY_REQUIRED, status=401, code=NotAuthenticatedError.code),
+        # ninja raises it only for a body that is not JSON.
+        HttpError: lambda _request, error: error_response(
+            "The body is not valid JSON.", status=error.status_code, code="invalid_json"
+        ),
         RequestDataTooBig: lambda _request, _error: _status_response(413),
         SuspiciousOperation: lambda _request, _error: _status_response(400),
         MultiPartParserError: lambda _request, _error: _status_response(400),
@@ -213,16 +217,6 @@ def _validation_error(request: HttpRequest, error: ValidationError) -> HttpRespo
     return error_response(message, status=422, code="invalid_request", param=param)
 
 
-def _no_credentials(request: HttpRequest, error: HttpError) -> HttpResponse:  # noqa: ARG001 -- ninja's signature
-    message = "An API key is required: send it as `Authorization: Bearer cc_...`."
-    return error_response(message, status=401, code=NotAuthenticatedError.code)
-
-
-def _invalid_json(request: HttpRequest, error: HttpError) -> HttpResponse:  # noqa: ARG001 -- ninja's signature
-    """Handle ninja's error, which it raises only for a body that is not JSON."""
-    return error_response("The body is not valid JSON.", status=error.status_code, code="invalid_json")
-
-
 def _status_response(status: int) -> JsonResponse:
     if status >= 500:  # noqa: PLR2004 -- HTTP
         message, code = str(CoreCubeError()), CoreCubeError.code
@@ -231,11 +225,8 @@ def _status_response(status: int) -> JsonResponse:
     return error_response(message, status=status, code=code)
 
 
-class ErrorShapeMiddleware:
+class ErrorShapeMiddleware(Middleware):
     """Formats errors outside the handlers of an API: unknown URL, method or host."""
-
-    def __init__(self, get_response: GetResponse) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Return the response."""

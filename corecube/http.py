@@ -50,14 +50,22 @@ def request_id(request: HttpRequest) -> str:
     return str(getattr(request, "request_id", "-"))
 
 
-class RequestIdMiddleware:
+class Middleware:
+    """A middleware that passes requests on."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Return the response."""
+        return self.get_response(request)
+
+
+class RequestIdMiddleware(Middleware):
     """Gives every request an id, logs it for failures and returns it as `x-request-id`.
 
     An id sent by the client is ignored, so that clients cannot write to the log.
     """
-
-    def __init__(self, get_response: GetResponse) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Return the response with the id in a header."""
@@ -73,11 +81,8 @@ class RequestIdMiddleware:
             logger.error("request.failed id=%s path=%s", request_id(request), request.path)
 
 
-class ContentSecurityPolicyMiddleware:
+class ContentSecurityPolicyMiddleware(Middleware):
     """Allows only resources of this server: no inline scripts or styles, no framing."""
-
-    def __init__(self, get_response: GetResponse) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Return the response with the policy."""
@@ -86,15 +91,8 @@ class ContentSecurityPolicyMiddleware:
         return response
 
 
-class DatabaseOutageMiddleware:
+class DatabaseOutageMiddleware(Middleware):
     """Turns a database outage into a 503 response."""
-
-    def __init__(self, get_response: GetResponse) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Return the response."""
-        return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """Return the 503 for an outage, None for any other exception."""

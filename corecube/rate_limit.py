@@ -35,7 +35,10 @@ def take(key: ApiKey) -> None:
             paced_until=Greatest(Coalesce(F("paced_until"), Now()), Now()) + interval
         )
     if not taken:
-        raise RateLimitedError(retry_after_seconds=_wait(key, interval))
+        ahead = ExpressionWrapper(F("paced_until") - Now(), output_field=DurationField())
+        lead = ApiKey.objects.filter(pk=key.pk).values_list(ahead, flat=True).first() or timedelta()
+        seconds = math.ceil((lead - (_MINUTE - interval)).total_seconds())
+        raise RateLimitedError(retry_after_seconds=max(1, seconds))
 
 
 def charge(key: ApiKey, requests: int) -> None:
@@ -47,10 +50,3 @@ def charge(key: ApiKey, requests: int) -> None:
         return
     cost = requests * (_MINUTE / key.requests_per_minute)
     ApiKey.objects.filter(pk=key.pk).update(paced_until=Greatest(Coalesce(F("paced_until"), Now()), Now()) + cost)
-
-
-def _wait(key: ApiKey, interval: timedelta) -> int:
-    """Return the seconds until the next request is permitted, at least 1."""
-    ahead = ExpressionWrapper(F("paced_until") - Now(), output_field=DurationField())
-    lead = ApiKey.objects.filter(pk=key.pk).values_list(ahead, flat=True).first() or timedelta()
-    return max(1, math.ceil((lead - (_MINUTE - interval)).total_seconds()))

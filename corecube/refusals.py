@@ -15,7 +15,7 @@ from django.shortcuts import render
 from corecube.api import failure_response
 from corecube.database import is_unstorable
 from corecube.errors import CoreCubeError, InvalidRequestError, RefusedForNowError, UnstorableValueError
-from corecube.http import GetResponse, request_id, wants_json
+from corecube.http import Middleware, request_id, wants_json
 
 logger = logging.getLogger(__name__)
 
@@ -30,11 +30,8 @@ class UnsupportedEncodingError(InvalidRequestError):
     code: ClassVar[str] = "unsupported_encoding"
 
 
-class RefusalMiddleware:
+class RefusalMiddleware(Middleware):
     """Rejects unreadable requests, and turns errors of views that the request caused into responses."""
-
-    def __init__(self, get_response: GetResponse) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Return the response."""

@@ -65,9 +65,8 @@ def unseal(token: str, purpose: Purpose = Purpose.CONNECTION) -> dict[str, str]:
 
 def _keys(purpose: Purpose) -> MultiFernet:
     keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
-    return MultiFernet([_fernet(force_bytes(key), _INFO[purpose]) for key in keys])
-
-
-def _fernet(secret_key: bytes, info: bytes) -> Fernet:
-    derived = HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=None, info=info).derive(secret_key)
-    return Fernet(base64.urlsafe_b64encode(derived))
+    derived = (
+        HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=None, info=_INFO[purpose]).derive(force_bytes(key))
+        for key in keys
+    )
+    return MultiFernet([Fernet(base64.urlsafe_b64encode(it)) for it in derived])

@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from corecube import audit
-from corecube.http import GetResponse
+from corecube.http import Middleware
 from corecube.models import User
 from corecube.sign_in_limits import (
     Attempt,
@@ -58,14 +58,6 @@ def record_refusal(credentials: Mapping[str, Any], request: HttpRequest | None =
     _take_attempt(request)
     if address := _address(request):
         _record("session.refused", str(credentials.get("username", "")), address=address)
-
-
-def note_limit(request: HttpRequest, username: str, error: SignInLimitError) -> None:
-    """Record that a limit refuses attempts, at most once per limit in 15 minutes."""
-    if not begins_refusing(error.limit):
-        return
-    _record("session.limited", username, address=_address(request), limit=error.limit.label)
-    logger.warning("sign_in.limited by=%s address=%s", error.limit.label.replace(" ", "_"), _address(request))
 
 
 def note_provider_refusal(request: HttpRequest, code: str) -> None:
@@ -119,16 +111,16 @@ class SignInGuard:
             count(attempt)
         except SignInLimitError as error:
             request.sign_in_refusal = error  # type: ignore[attr-defined]  # Django's requests take attributes
-            note_limit(request, username, error)
+            if begins_refusing(error.limit):
+                label = error.limit.label
+                _record("session.limited", username, address=address_of(request), limit=label)
+                logger.warning("sign_in.limited by=%s address=%s", label.replace(" ", "_"), address_of(request))
             raise ValidationError(str(error), code=error.code) from error
         request.sign_in_attempt = attempt  # type: ignore[attr-defined]
 
 
-class SignInMiddleware:
+class SignInMiddleware(Middleware):
     """Sets the status of a refused attempt, and marks the browser after a successful sign-in."""
-
-    def __init__(self, get_response: GetResponse) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Answer the request."""

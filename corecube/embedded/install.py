@@ -80,8 +80,12 @@ def name_for_server(data_dir: Path, account: pwd.struct_passwd) -> str:
 
 def create_data_dir(data_dir: Path, account: pwd.struct_passwd) -> None:
     """Create a missing data directory atomically."""
-    if (data_dir / "PG_VERSION").exists():
-        _require_version(data_dir)
+    version = data_dir / "PG_VERSION"
+    if version.exists():
+        if (found := version.read_text(encoding="ascii").strip()) != str(MAJOR):
+            raise DatabaseUnavailableError(
+                f"{data_dir} was created by PostgreSQL {found}, but this release has {MAJOR}. See docs/operations.md."
+            )
         return
     unfinished = data_dir.with_name(f"{data_dir.name}.new")
     shutil.rmtree(unfinished, ignore_errors=True)
@@ -90,13 +94,6 @@ def create_data_dir(data_dir: Path, account: pwd.struct_passwd) -> None:
         os.chown(unfinished, account.pw_uid, account.pw_gid)
     _initdb(unfinished, account)
     unfinished.rename(data_dir)
-
-
-def _require_version(data_dir: Path) -> None:
-    found = (data_dir / "PG_VERSION").read_text(encoding="ascii").strip()
-    if found != str(MAJOR):
-        message = f"{data_dir} was created by PostgreSQL {found}, but this release has {MAJOR}. See docs/operations.md."
-        raise DatabaseUnavailableError(message)
 
 
 def _initdb(data_dir: Path, account: pwd.struct_passwd) -> None:

@@ -3,18 +3,3 @@
 from corecube.models.access import ApiKey, AuditEvent, Compartment, ForwardedToken, Grant, User
 from corecube.models.connection import Connection, PushedItem
 from corecube.models.sign_in import OidcGroup, OidcIdentity, OidcMembership, SignInPace
-
-__all__ = [
-    "ApiKey",
-    "AuditEvent",
-    "Compartment",
-    "Connection",
-    "ForwardedToken",
-    "Grant",
-    "OidcGroup",
-    "OidcIdentity",
-    "OidcMembership",
-    "PushedItem",
-    "SignInPace",
-    "User",
-]

@@ -62,7 +62,8 @@ def _new_identity(person: Person) -> OidcIdentity:
     if user is not None:
         audit.record("user.linked", actor=None, subject=user.username, issuer=person.issuer)
     elif settings.CORECUBE_OIDC_CREATE_USERS:
-        user = User.objects.create_user(_free_username(person), email=person.mail or None, password=None)
+        name = next(it for it in _usernames(person) if not User.objects.filter(username__iexact=it).exists())
+        user = User.objects.create_user(name, email=person.mail or None, password=None)
         audit.record("user.created", actor=None, subject=user.username, has_password=False, via="sign-in")
     else:
         raise NoAccountError
@@ -78,11 +79,6 @@ def _user_by_mail(person: Person) -> User | None:
     if len(found) != 1 or found[0].oidc_identities.filter(issuer=person.issuer).exists():
         return None
     return found[0]
-
-
-def _free_username(person: Person) -> str:
-    """Return the requested name, with a number if it is taken."""
-    return next(name for name in _usernames(person) if not User.objects.filter(username__iexact=name).exists())
 
 
 def _usernames(person: Person) -> Iterator[str]:

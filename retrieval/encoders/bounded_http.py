@@ -1,13 +1,14 @@
 """An HTTP client with limits on the total time and the size of a response."""
 
 import asyncio
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from threading import Thread
-from typing import Final
+from typing import Any, Final
 
 import httpx2
 
@@ -118,6 +119,15 @@ class BoundedClient:
                     if len(content) > self._max_answer_bytes:
                         raise AnswerTooLargeError(f"answered with more than {self._max_answer_bytes} bytes")
             return bytes(content)
+
+
+def parsed(content: bytes, *, invalid: Callable[[str], CoreCubeError]) -> Any:  # noqa: ANN401 -- any JSON
+    """Return the JSON of a response; raise the error that `invalid` returns for a reason, without its cause."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        # The message of the cause contains the response.
+        raise invalid("it is not JSON") from None
 
 
 def retry_after(header: str, *, now: datetime) -> float | None:

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.encoders.bounded_http import BoundedClient, ServiceFaultError
+from retrieval.encoders.bounded_http import BoundedClient, ServiceFaultError, parsed
 from retrieval.encoders.breaker import CircuitBreaker
 from retrieval.encoders.embed_services import EmbedService, invalid_response
 from retrieval.encoders.protocol import Batching
@@ -164,7 +164,7 @@ class RemoteEncoder:
         except ServiceFaultError as error:
             logger.warning("embedding.request_failed kind=%s reason=%s", self.service.kind, error)
             raise _fault(error) from error
-        return self.service.vectors(_parsed(content), count=len(texts))
+        return self.service.vectors(parsed(content, invalid=invalid_response), count=len(texts))
 
 
 def requests(tokens: Sequence[int], *, max_texts: int, max_tokens: int) -> list[tuple[int, int]]:
@@ -198,12 +198,3 @@ def _fault(error: ServiceFaultError) -> EncoderError:
 
 def _paused() -> EncoderError:
     return EncoderUnavailableError("The embedding service failed several times in a row. It is paused for 30 seconds.")
-
-
-def _parsed(content: bytes) -> object:
-    try:
-        parsed: object = json.loads(content)
-    except (ValueError, RecursionError):
-        # Without its cause: its message contains the response.
-        raise invalid_response("it is not JSON") from None
-    return parsed

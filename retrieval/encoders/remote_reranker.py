@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from corecube.errors import ConfigError
-from retrieval.encoders.bounded_http import BoundedClient, ServiceFaultError, ServiceTimeoutError
+from retrieval.encoders.bounded_http import BoundedClient, ServiceFaultError, ServiceTimeoutError, parsed
 from retrieval.encoders.breaker import CircuitBreaker
 from retrieval.encoders.reranker import MIN_FAILURE_SECONDS
 from retrieval.engine.types import ScoreType
@@ -186,7 +186,7 @@ class RemoteReranker:
     def _request(self, body: bytes, *, count: int, timeout_seconds: float) -> list[float]:
         try:
             content = self._post(body, timeout_seconds=timeout_seconds)
-            return self._service.shape.scores(_parsed(content), count=count)
+            return self._service.shape.scores(parsed(content, invalid=invalid_response), count=count)
         except RerankError as error:
             logger.warning("reranking.request_failed kind=%s code=%s reason=%s", self._service.kind, error.code, error)
             raise
@@ -198,12 +198,3 @@ class RemoteReranker:
             raise RerankTimeoutError from error
         except ServiceFaultError as error:
             raise RerankError(f"The reranking service {error}.") from error
-
-
-def _parsed(content: bytes) -> object:
-    try:
-        parsed: object = json.loads(content)
-    except (ValueError, RecursionError):
-        # Without its cause: its message contains the response.
-        raise invalid_response("it is not JSON") from None
-    return parsed

@@ -121,7 +121,11 @@ class ConfluenceConnector:
         with _as_source_error():
             self._require_spaces(self.api)
         for key in self.config.spaces:
-            yield from self._changed(key, f" and {since}")
+            entries, ids = self._found(key, f" and {since}")
+            shown = {it.external_id for it in entries}
+            # Without the problem that counts all excluded contents.
+            yield from (it for it in entries if it.external_id != _excluded_id(key))
+            yield from (ItemGone(number) for number in ids if number not in shown)
 
     def read(self, item: SourceItem) -> bytes:
         """Return a page as HTML, or an attachment's bytes; raise ItemError."""
@@ -137,13 +141,6 @@ class ConfluenceConnector:
         if kind == "anonymous":
             return Capability.failed("authenticate", "The site does not accept the token.")
         return Capability.passed("authenticate", "The token is valid.")
-
-    def _changed(self, key: str, since: str) -> Iterator[SourceItem | ItemProblem | ItemGone]:
-        """Yield a space's changes without the problem that counts all excluded contents."""
-        entries, ids = self._found(key, since)
-        shown = {it.external_id for it in entries}
-        yield from (it for it in entries if it.external_id != _excluded_id(key))
-        yield from (ItemGone(number) for number in ids if number not in shown)
 
     def _found(self, key: str, only: str = "") -> tuple[list[SourceItem | ItemProblem], list[str]]:
         """Return a space's items, filtered by CQL, and all ids found; raise ConfigError, UnavailableError."""

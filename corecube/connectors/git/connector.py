@@ -66,7 +66,8 @@ class GitConnector:
     def from_setup(cls, setup: SourceSetup) -> Self:
         """Return the connector of a connection with the optional secret `token`; raise ConfigError."""
         config = setup.read(GitConfig)
-        if config.branch and not _is_branch_name(config.branch):
+        is_branch = _BRANCH.fullmatch(config.branch) and not config.branch.endswith(".lock")
+        if config.branch and (not is_branch or any(part in config.branch for part in _NOT_IN_BRANCHES)):
             raise FieldError("branch", f"This is not a branch name: {config.branch!r}.")
         limit = setup.limit(config.max_bytes)
         meter = Meter(config.max_repository_bytes)
@@ -155,11 +156,6 @@ class GitConnector:
     def _address(self, path: str, branch: str, commit: ObjectID) -> str:
         parts = {"branch": branch, "commit": commit.decode(), "path": path}
         return re.sub(r"\{(branch|commit|path)\}", lambda found: quote(parts[found[1]], safe="/"), self.link)
-
-
-def _is_branch_name(text: str) -> bool:
-    is_allowed = _BRANCH.fullmatch(text) is not None and not text.endswith(".lock")
-    return is_allowed and not any(part in text for part in _NOT_IN_BRANCHES)
 
 
 def _client(config: GitConfig, setup: SourceSetup, meter: Meter) -> tuple[GitClient, bytes]:

@@ -208,7 +208,10 @@ class Dates:
             if path in missing:
                 missing.discard(path)
                 found[path] = when
-        self._save({_key(path, files[path]): when for path, when in found.items()})
+        temporary = self.path.with_suffix(".new")
+        dates = {_key(path, files[path]): when for path, when in found.items()}
+        temporary.write_text(json.dumps(dates), encoding="utf-8")
+        temporary.replace(self.path)
         return {path: datetime.fromtimestamp(when, tz=UTC) for path, when in found.items()}
 
     def _load(self) -> dict[str, int]:
@@ -217,11 +220,6 @@ class Dates:
             if isinstance(loaded, dict):
                 return {key: when for key, when in loaded.items() if isinstance(when, int)}
         return {}
-
-    def _save(self, dates: Mapping[str, int]) -> None:
-        temporary = self.path.with_suffix(".new")
-        temporary.write_text(json.dumps(dates), encoding="utf-8")
-        temporary.replace(self.path)
 
 
 def _changes(repo: Repo, commit: ObjectID) -> Iterator[tuple[bytes, int]]:
