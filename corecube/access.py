@@ -40,8 +40,8 @@ ORDER BY granted.clearance, granted.id DESC
 #: The connections as `_Connection`, optionally only those of some compartments and with some slugs.
 _CONNECTIONS: Final = Prepared("""
 SELECT
-    source.id, source.slug, source.name, source.compartment_id, compartment.name, source.sensitivity, source.trust,
-    source.half_life_days, source.freshness_basis, source.language, source.enabled
+    source.id, source.slug, source.name, compartment.name, source.sensitivity, source.trust,
+    source.half_life_days, source.freshness_basis, source.language, source.compartment_id, source.enabled
 FROM corecube_connection AS source
 JOIN corecube_compartment AS compartment ON compartment.id = source.compartment_id
 WHERE
@@ -148,32 +148,9 @@ class _Grant(NamedTuple):
 
 
 class _Connection(NamedTuple):
-    id: int
-    slug: str
-    name: str
+    facts: ConnectionFacts
     compartment_id: int
-    compartment: str
-    sensitivity: int
-    trust: int
-    half_life_days: float
-    freshness_basis: str
-    language: str
     enabled: bool
-
-    @property
-    def facts(self) -> ConnectionFacts:
-        """The part that the engine needs."""
-        return ConnectionFacts(
-            id=self.id,
-            slug=self.slug,
-            name=self.name,
-            compartment=self.compartment,
-            sensitivity=Sensitivity(self.sensitivity),
-            trust=TrustLevel(self.trust),
-            half_life_days=self.half_life_days,
-            freshness_basis=FreshnessBasis(self.freshness_basis),
-            language=self.language,
-        )
 
 
 def _best_grants(user: User) -> dict[int, _Grant]:
@@ -186,14 +163,20 @@ def _best_grants(user: User) -> dict[int, _Grant]:
 def _connections(compartments: Collection[int] | None, slugs: Sequence[str]) -> Iterator[_Connection]:
     """Yield the connections by name: of all compartments for None; with these slugs, if any."""
     if compartments is not None and not compartments:
-        return iter(())
+        return
     # Excludes text that PostgreSQL cannot store.
     valid = [slug for slug in slugs if slug.isascii() and slug.isprintable()]
     parameters = {
         "compartments": None if compartments is None else list(compartments),
         "slugs": valid if slugs and compartments is not None else None,
     }
-    return map(_Connection._make, _rows(_CONNECTIONS, parameters))
+    for row in _rows(_CONNECTIONS, parameters):
+        pk, slug, name, compartment, level, trust, half_life_days, basis, language, compartment_id, enabled = row
+        sensitivity, freshness = Sensitivity(level), FreshnessBasis(basis)
+        facts = ConnectionFacts(
+            pk, slug, name, compartment, sensitivity, TrustLevel(trust), half_life_days, freshness, language
+        )
+        yield _Connection(facts, compartment_id, enabled)
 
 
 def _rows(sql: Prepared, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
@@ -209,17 +192,18 @@ def _exclusion(
 
     `limit` is the grant of the key's user, the same as `grant` unless the key acts for another user.
     """
+    sensitivity = connection.facts.sensitivity
     if grant is None:
         return Exclusion.NO_GRANT
-    if grant.clearance < connection.sensitivity:
+    if grant.clearance < sensitivity:
         return Exclusion.CLEARANCE
-    if limit is None or limit.clearance < connection.sensitivity:
+    if limit is None or limit.clearance < sensitivity:
         return Exclusion.KEY
     if key is not None:
         # `for_secret` prefetches the compartments, so there is no query per connection.
         compartments = {compartment.pk for compartment in key.compartments.all()}
         in_compartment = not compartments or connection.compartment_id in compartments
-        if not in_compartment or (key.max_sensitivity is not None and connection.sensitivity > key.max_sensitivity):
+        if not in_compartment or (key.max_sensitivity is not None and sensitivity > key.max_sensitivity):
             return Exclusion.KEY
     return None if connection.enabled else Exclusion.DISABLED
 

@@ -13,7 +13,7 @@ from django.core.checks import CheckMessage, Error, Tags, register
 from django.db import connections
 
 from corecube.errors import ConfigError, DatabaseUnavailableError
-from corecube.postgresql.answering import ask
+from corecube.postgresql.base import ask
 
 _MIN_POSTGRESQL: Final = 15
 _MIN_PGVECTOR: Final = (0, 8)

@@ -71,17 +71,22 @@ def delete_compartment(compartment: Compartment, *, actor: User) -> Consequences
     found = consequences(compartment)
     if found.connections:
         raise ConflictError(f"{compartment.name} still has connections: {', '.join(found.connections)}.")
+    revoke_limited_keys(compartment, actor=actor)
+    compartment.delete()
+    audit.record(
+        "compartment.deleted", actor=actor, subject=compartment.slug, grants=found.grants, keys_revoked=found.keys
+    )
+    return found
+
+
+def revoke_limited_keys(compartment: Compartment, *, actor: User | None) -> None:
+    """Revoke the keys limited to a compartment, which would have unlimited access after its deletion."""
     for key in _limited_keys(compartment):
         key.revoked_at = timezone.now()
         key.save(update_fields=["revoked_at"])
         audit.record(
             "key.revoked", actor=actor, subject=str(key), user=key.user.username, deleted_compartment=compartment.slug
         )
-    compartment.delete()
-    audit.record(
-        "compartment.deleted", actor=actor, subject=compartment.slug, grants=found.grants, keys_revoked=found.keys
-    )
-    return found
 
 
 def _limited_keys(compartment: Compartment) -> QuerySet[ApiKey]:

@@ -31,7 +31,6 @@ SELECT current_setting('max_connections')::int
        - coalesce(current_setting('reserved_connections', true), '0')::int
 """
 
-#: The fitted size of each pool.
 _fitted: Final[WeakKeyDictionary[_Pool, int]] = WeakKeyDictionary()
 
 

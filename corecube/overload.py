@@ -83,7 +83,6 @@ class OverloadGuard:
 
     def __init__(self, waiting: Callable[[], int]) -> None:
         self._waiting = waiting
-        #: Number of refused requests.
         self.refused = 0
 
     def wrap(self, application: Application, *, connections: int) -> Application:

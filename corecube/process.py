@@ -1,4 +1,4 @@
-"""The running process: CPU cores, garbage collection, memory for stack frames, children that end with it, and locks.
+"""The running process: cores, garbage collection, stack frames, children that end with it, locks, private files.
 
 The kernel releases the lock of a file when its last holder ends, so no lock becomes stale.
 """
@@ -8,6 +8,7 @@ import gc
 import os
 import shutil
 import signal
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,7 @@ _T = TypeVar("_T")
 _GC_THRESHOLD: Final = 20_000
 #: Stack slots of eight bytes: slightly more than half of 1 MiB.
 _STACK_SLOTS: Final = 66_000
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
 def cores() -> int:
@@ -101,3 +103,30 @@ def exclusive(path: Path) -> Iterator[None]:
         # A process forked in the meantime also has the file open, so closing would not unlock it.
         fcntl.flock(lock, fcntl.LOCK_UN)
         os.close(lock)
+
+
+def write_privately() -> None:
+    """Make new files of this process and its children private."""
+    os.umask(_OTHERS)
+
+
+def make_private(path: Path) -> bool:
+    """Remove the permissions of other accounts; return False if this account may not change them."""
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+        if mode & _OTHERS:
+            path.chmod(mode & ~_OTHERS)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def make_all_private(folder: Path) -> Iterator[Path]:
+    """Make the content of a folder private, except links; yield what could not be changed."""
+    for place, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            path = Path(place, name)
+            if not path.is_symlink() and not make_private(path):
+                yield path

@@ -6,22 +6,16 @@ from django.contrib.auth.models import Group
 from django.db import transaction
 from django.db.models.signals import m2m_changed, post_delete, pre_delete
 from django.dispatch import receiver
-from django.utils import timezone
 
-from corecube import audit
+from corecube.compartments import revoke_limited_keys
 from corecube.connectors.setup import remove_folder, state_folder, upload_folder
-from corecube.models import ApiKey, Compartment, Connection, OidcMembership, User
+from corecube.models import Compartment, Connection, OidcMembership, User
 
 
 @receiver(pre_delete, sender=Compartment)
 def revoke_narrowed_keys(instance: Compartment, **_: object) -> None:
-    """Revoke the keys limited to the compartment, which would otherwise have unlimited access."""
-    for key in ApiKey.objects.filter(compartments=instance, revoked_at__isnull=True).select_related("user"):
-        key.revoked_at = timezone.now()
-        key.save(update_fields=["revoked_at"])
-        audit.record(
-            "key.revoked", actor=None, subject=str(key), user=key.user.username, deleted_compartment=instance.slug
-        )
+    """Revoke the keys limited to the compartment."""
+    revoke_limited_keys(instance, actor=None)
 
 
 @receiver(post_delete, sender=Connection)

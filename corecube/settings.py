@@ -27,8 +27,7 @@ from corecube.env import (
     secret_key,
     usable_folder,
 )
-from corecube.private import make_private, write_privately
-from corecube.process import cores
+from corecube.process import cores, make_private, write_privately
 
 # onnxruntime collects telemetry in the home folder unless it is disabled before the import.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")

@@ -1,4 +1,4 @@
-"""Sign-ins with a password: limits, known browsers, and events in the audit log."""
+"""Sign-ins with a password: limits, known browsers, events in the audit log, and pages to set a password."""
 
 import logging
 import secrets
@@ -6,12 +6,17 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.forms import PasswordChangeForm
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
+from django.contrib.auth.views import PasswordChangeView, PasswordResetConfirmView
 from django.core import signing
 from django.core.exceptions import ValidationError
 from django.dispatch import receiver
-from django.http import HttpRequest
+from django.forms import BaseForm
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.urls import reverse_lazy
 
 from corecube import audit
 from corecube.http import Middleware
@@ -23,12 +28,12 @@ from corecube.sign_in_limits import (
     count,
     may_note_provider_refusal,
     name_digest,
+    reset_limits,
     undo_attempt,
 )
 
 logger = logging.getLogger(__name__)
 
-#: The authentication backend of the sign-in provider.
 PROVIDER_BACKEND: Final = "corecube.oidc.backend.ProviderBackend"
 _MAX_ADDRESS_CHARACTERS: Final = 64
 
@@ -166,3 +171,49 @@ def _warn_of_proxy(request: HttpRequest) -> None:
         "proxy.not_trusted address=%s: X-Forwarded-For is ignored; add the proxy to CORECUBE_TRUSTED_PROXIES",
         address_of(request),
     )
+
+
+class SetPasswordView(PasswordResetConfirmView):
+    """The page of a one-time link."""
+
+    template_name = "registration/set_password.html"
+    success_url = reverse_lazy("login")
+
+    def form_valid(self, form: BaseForm) -> HttpResponse:
+        """Store the password, reset the limits of failed sign-ins, and record the event."""
+        response = super().form_valid(form)
+        if isinstance(self.user, User):
+            reset_limits(username=self.user.username)
+            audit.record("user.password_set", actor=self.user, subject=self.user.username)
+        return response
+
+
+class ChangePasswordForm(PasswordChangeForm):
+    """Limits attempts at the old password in a signed-in browser."""
+
+    def clean_old_password(self) -> str:
+        """Check the old password; reject it after too many failures."""
+        attempt = Attempt.of(self.user.get_username(), "", browser="password change")
+        try:
+            count(attempt)
+        except SignInLimitError as error:
+            raise ValidationError(str(error), code=error.code) from error
+        old: str = super().clean_old_password()
+        undo_attempt(attempt)
+        return old
+
+
+class ChangePasswordView(PasswordChangeView):
+    """The page to change the password."""
+
+    form_class = ChangePasswordForm
+    template_name = "registration/change_password.html"
+    success_url = reverse_lazy("explorer:search")
+
+    def form_valid(self, form: BaseForm) -> HttpResponse:
+        """Store the password, end all other sessions, and record the event."""
+        response = super().form_valid(form)
+        if isinstance(self.request.user, User):
+            audit.record("user.password_changed", actor=self.request.user, subject=self.request.user.username)
+        messages.success(self.request, "Your password was changed. All other sessions were signed out.")
+        return response

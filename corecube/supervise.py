@@ -28,7 +28,6 @@ class Program:
     name: str
     command: tuple[str, ...]
     log: Path
-    #: The signal for a graceful end.
     stop_signal: signal.Signals = signal.SIGTERM
 
 

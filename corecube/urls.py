@@ -5,7 +5,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from corecube.oidc import views as oidc
-from corecube.passwords import ChangePasswordView, SetPasswordView
+from corecube.sign_ins import ChangePasswordView, SetPasswordView
 
 urlpatterns = [
     path("favicon.ico", RedirectView.as_view(url="/static/favicon.svg")),

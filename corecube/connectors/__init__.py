@@ -14,7 +14,6 @@ from corecube.errors import ConfigError
 from corecube.models import Connection
 from corecube.secrets import unseal
 
-#: The dotted path of each kind's connector.
 CONNECTORS: Final[Mapping[str, str]] = {kind.name: kind.connector for kind in KINDS.values()}
 
 

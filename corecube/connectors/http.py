@@ -84,7 +84,6 @@ class RequestOptions:
     follow: bool = True
     #: Decides by status and headers whether to read the body; an unread body is empty.
     wants_body: Callable[[int, Mapping[str, str]], bool] = lambda *_: True
-    #: Overrides the client's limit.
     max_bytes: int | None = None
 
 

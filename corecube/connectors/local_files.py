@@ -35,7 +35,6 @@ _OCTAL_ESCAPE: Final = re.compile(rb"\\([0-7]{3})")
 class LocalFiles:
     """The files that a connection may read."""
 
-    #: Real paths.
     roots: tuple[Path, ...] = ()
     #: Real paths, each with a slash at its end; they and everything below them are refused.
     refused: tuple[str, ...] = ()

@@ -36,7 +36,6 @@ def resolve(host: str, port: int) -> list[str]:
 class AddressGuard:
     """Allows connections to public addresses, and to those that are allowed by network or by host name."""
 
-    #: Allowed private networks.
     networks: tuple[Network, ...] = ()
     #: Hosts that an admin configured; their addresses are not checked.
     trusted_hosts: frozenset[str] = frozenset()

@@ -9,7 +9,7 @@ from typing import Final, Self
 
 from corecube.connectors.globs import EVERYTHING, Globs
 from corecube.connectors.setup import SourceConfig, SourceSetup, too_large
-from corecube.connectors.types import Capability, ItemError, SourceItem, require
+from corecube.connectors.types import Capability, ItemError, ProbedConnector, SourceItem
 from corecube.models import Connection, PushedItem
 
 #: The columns that another push of the same id overwrites.
@@ -42,7 +42,7 @@ class Pushed:
 
 
 @dataclass(frozen=True, slots=True)
-class PushConnector:
+class PushConnector(ProbedConnector):
     """Reads pushed documents. A document leaves the source only when a program deletes it."""
 
     connection_id: int
@@ -54,10 +54,6 @@ class PushConnector:
         """Return the connector of a connection's pushed documents; raise ConfigError."""
         config = setup.read(PushConfig)
         return cls(setup.connection, setup.limit(config.max_bytes), config.globs())
-
-    def check(self) -> None:
-        """Raise ConfigError if the documents cannot be listed."""
-        require(self.preflight())
 
     def preflight(self) -> Iterator[Capability]:
         """Yield the capability "list"."""

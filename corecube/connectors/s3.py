@@ -20,7 +20,7 @@ from corecube.connectors.globs import Globs
 from corecube.connectors.http import USER_AGENT
 from corecube.connectors.network import checked_url
 from corecube.connectors.setup import FieldError, SourceConfig, SourceSetup, too_large
-from corecube.connectors.types import Capability, ItemError, ItemProblem, SourceItem, require
+from corecube.connectors.types import Capability, ItemError, ItemProblem, ProbedConnector, SourceItem
 from corecube.errors import UnavailableError
 
 #: Storage classes whose objects must be restored before they can be read.
@@ -44,7 +44,7 @@ class S3Config(SourceConfig):
 
 
 @dataclass(frozen=True)
-class S3Connector:
+class S3Connector(ProbedConnector):
     """Lists a bucket below a prefix and reads its objects.
 
     The secrets `access_key` and `secret_key` sign the requests (with `session_token` for temporary credentials);
@@ -88,10 +88,6 @@ class S3Connector:
                 yield Capability.failed("read", f"Objects cannot be read: {_label(error)}.")
             else:
                 yield Capability.passed("read", "Objects can be read.")
-
-    def check(self) -> None:
-        """Raise ConfigError if the bucket cannot be listed or its first object cannot be read."""
-        require(self.preflight())
 
     def items(self) -> Iterator[SourceItem | ItemProblem]:
         """Yield the objects in the order of their keys; raise UnavailableError if a page cannot be fetched."""

@@ -115,6 +115,10 @@ class Connector(Protocol):
 class ProbedConnector(Connector, Protocol):
     """A connector that can check its source before anything is stored."""
 
+    def check(self) -> None:
+        """Raise ConfigError with the message of the first failed check."""
+        require(self.preflight())
+
     def preflight(self) -> Iterator[Capability]:
         """Yield the results of the checks in order, up to the first failure."""
         ...

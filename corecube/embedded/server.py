@@ -35,7 +35,6 @@ _SOCKET_PATH_BYTES: Final = 107
 _CONNECT_SECONDS: Final = 10
 _POLL_SECONDS: Final = 0.05
 _one_thread: Final = threading.Lock()
-#: The servers that this process uses.
 _in_use: "Final[dict[Path, EmbeddedServer]]" = {}
 
 

@@ -15,7 +15,6 @@ class OidcIdentity(models.Model):
     issuer = models.CharField(max_length=500)
     #: The permanent id of the account at the provider.
     subject = models.CharField(max_length=255)
-    #: Whether the provider gave the user admin rights.
     gives_admin = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
     last_used_at = models.DateTimeField(null=True, blank=True)

@@ -22,7 +22,6 @@ from corecube.connectors.network import AddressGuard, Deadline, GuardedBackend
 from corecube.connectors.types import ItemError
 from corecube.oidc.problems import ProviderDownError, UntrustedAnswerError
 
-#: Cache time of the discovery document.
 _CACHE_SECONDS: Final = 600.0
 logger = logging.getLogger(__name__)
 

@@ -27,7 +27,6 @@ from corecube.sign_ins import PROVIDER_BACKEND, note_provider_refusal
 logger = logging.getLogger(__name__)
 
 _View = Callable[[HttpRequest], HttpResponse]
-#: Time limit for the sign-in at the provider.
 _MAX_SIGN_IN_SECONDS: Final = 900
 #: The session key of the library for pending sign-ins by state.
 _PENDING: Final = "oidc_states"

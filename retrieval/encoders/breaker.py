@@ -18,9 +18,7 @@ _T = TypeVar("_T")
 class BreakerState(StrEnum):
     """The state of a breaker."""
 
-    #: Calls are allowed.
     CLOSED = "closed"
-    #: Calls are refused.
     OPEN = "open"
     #: One call at a time is allowed as a trial.
     HALF_OPEN = "half_open"

@@ -86,7 +86,6 @@ class CosineScale:
         return f"cosine {self.noise:.2f} counts as 0"
 
 
-#: The scale that leaves cosines unchanged.
 UNSCALED: Final = CosineScale()
 
 

@@ -18,7 +18,6 @@ from retrieval.errors import EncoderError
 class EmbedKind:
     """The request format of a kind of service."""
 
-    #: The provider's address.
     address: str
     #: The request's field for the number of components.
     dim_field: str
@@ -26,17 +25,6 @@ class EmbedKind:
     role_field: str = ""
     query_role: str = ""
     document_role: str = ""
-
-    def request(self, texts: Sequence[str], *, model: str, is_query: bool, dim: int, base64: bool) -> dict[str, Any]:
-        """Return the request body for the texts' vectors; with `dim` 0 the model decides their length."""
-        role = self.query_role if is_query else self.document_role
-        return {
-            "model": model,
-            "input": list(texts),
-            **({self.dim_field: dim} if dim else {}),
-            **({self.role_field: role} if self.role_field else {}),
-            **({"encoding_format": "base64"} if base64 else {}),
-        }
 
 
 EMBED_KINDS: Final[Mapping[str, EmbedKind]] = MappingProxyType(
@@ -76,7 +64,6 @@ class EmbedService:
     #: Maximum number of texts and tokens per request.
     batch_texts: int = 64
     batch_tokens: int = 60_000
-    #: Concurrent requests.
     calls: int = 8
     #: 0 for no limit.
     requests_per_minute: int = 0
@@ -106,13 +93,15 @@ class EmbedService:
 
     def body(self, texts: Sequence[str], *, is_query: bool) -> dict[str, Any]:
         """Return the request body for the texts' vectors."""
-        return self.shape.request(
-            texts,
-            model=(self.query_model or self.model) if is_query else self.model,
-            is_query=is_query,
-            dim=self.dim if self.shorten == "service" else 0,
-            base64=self.base64,
-        )
+        shape = self.shape
+        return {
+            "model": (self.query_model or self.model) if is_query else self.model,
+            "input": list(texts),
+            # Without it the model decides the length of the vectors.
+            **({shape.dim_field: self.dim} if self.shorten == "service" else {}),
+            **({shape.role_field: shape.query_role if is_query else shape.document_role} if shape.role_field else {}),
+            **({"encoding_format": "base64"} if self.base64 else {}),
+        }
 
     def vectors(self, answer: object, *, count: int) -> Floats:
         """Return the unit vectors of the request's texts, shape (count, dim), in its order.

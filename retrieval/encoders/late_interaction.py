@@ -65,21 +65,6 @@ class TokenVectors:
         return float((products * self.scales).max(axis=1).mean())
 
 
-class TokenEncoder(Protocol):
-    """The part of an embedding model that late interaction needs."""
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-
-    @property
-    def threads(self) -> int:
-        """Number of texts that it encodes in parallel."""
-
-    def token_vectors(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
-        """Return the unit vectors of each text's tokens, shape (tokens, dim)."""
-
-
 class LateInteraction:
     """Adds the best match of each query token with a token of the text to the blend."""
 
@@ -87,7 +72,7 @@ class LateInteraction:
     blend_weight: float = _WEIGHT
     problem = ""
 
-    def __init__(self, encoder: TokenEncoder, *, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(self, encoder: OnnxEncoder, *, clock: Callable[[], float] = monotonic) -> None:
         self._encoder = encoder
         self.name = f"late interaction of {encoder.name}"
         self._clock = clock

@@ -58,14 +58,12 @@ class Manifest(ModelManifest):
     kind: ClassVar[str] = "embedding"
     special_tokens: ClassVar[int] = 2
 
-    #: Components of a vector.
     dim: int
     #: A key of `POOLINGS`.
     pooling: str
     #: Prefixes of queries and documents that the model was trained with.
     query_prefix: str
     document_prefix: str
-    #: Whether vectors are normalised to unit length.
     normalise: bool
     #: Minimum number of components after truncation, for a model trained for it (Kusupati et al., Matryoshka
     #: Representation Learning, 2022); 0 for a model without truncation.

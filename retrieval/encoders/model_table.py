@@ -36,7 +36,6 @@ class TableModel:
 
     #: Name of the folder under `var/models`.
     name: str
-    #: Repository on the hub.
     repository: str
     tier: Tier
     dim: int
@@ -196,7 +195,6 @@ _TABLE: Final = (
         languages="many",
     ),
 )
-#: By name.
 MODEL_TABLE: Final[Mapping[str, TableModel]] = MappingProxyType({model.name: model for model in _TABLE})
 
 

@@ -57,18 +57,12 @@ class OnnxEncoder:
         self._inputs = input_names(session, model=manifest.name)
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
-        """Return the unit vector of a query, shape (dim,).
-
-        A text beyond max_tokens is truncated. Raises EncoderError if the session fails.
-        """
+        """Return the unit vector of a query, truncated to max_tokens, shape (dim,); raise EncoderError."""
         vector: NDArray[np.float32] = self._run(self._tokenizer.encode([self.manifest.query_prefix + text]))[0]
         return vector
 
     def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return unit vectors, shape (len(texts), dim), in input order.
-
-        Texts beyond max_tokens are truncated. Raises EncoderError if the session fails.
-        """
+        """Return the unit vectors of texts, truncated to max_tokens, shape (len(texts), dim); raise EncoderError."""
         token_ids = self._tokenizer.encode([self.manifest.document_prefix + text for text in texts])
         batches = length_sorted_batches([len(ids) for ids in token_ids], self.manifest.batch_tokens)
         vectors = np.zeros((len(texts), self.dim), np.float32)
@@ -87,10 +81,9 @@ class OnnxEncoder:
         return self._tokenizer.spans(text)
 
     def token_vectors(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
-        """Return the unit vectors of each text's tokens, shape (tokens, dim), in input order.
+        """Return the unit vectors of each text's tokens, shape (tokens, dim), in input order; raise EncoderError.
 
-        Without prefix and special tokens; a text beyond max_tokens is truncated. Raises EncoderError if the session
-        fails.
+        Without prefix and special tokens; a text beyond max_tokens is truncated.
         """
         return list(run_in_parallel(self._token_vectors, self._tokenizer.encode_marked(texts), threads=self.threads))
 

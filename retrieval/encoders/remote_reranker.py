@@ -27,12 +27,10 @@ class ServiceKind:
 
     #: The provider's address; empty for a self-hosted service.
     address: str = ""
-    #: Whether a request names the model.
     names_model: bool = True
     #: The request's fields for the texts and for the number of results; empty for a service that returns all.
     texts_field: str = "documents"
     count_field: str = "top_n"
-    #: Additional fields of the request.
     options: Mapping[str, bool] = field(default_factory=dict)
     #: The response's field with the rows; empty if the response is the rows. Each row has an index and a score.
     rows_field: str = "results"

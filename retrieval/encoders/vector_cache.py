@@ -95,7 +95,6 @@ class SentenceEncoder:
     """
 
     encoder: Encoder
-    #: None for no cache.
     cache: VectorCache | None = None
 
     def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:

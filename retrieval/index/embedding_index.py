@@ -32,7 +32,6 @@ _LOCK: Final = 7_302
 #: First key of the advisory locks that keep two builds of one index apart.
 _BUILD_LOCK_CLASS: Final = 7_303
 _DROPPED_AT_ONCE: Final = 10_000
-#: The scan of the full vectors.
 _WHOLE: Final = ScanChoice()
 
 

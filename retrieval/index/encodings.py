@@ -1,4 +1,4 @@
-"""Writing what optional models make of chunks: sparse vectors, and the vectors of tokens."""
+"""What optional models make of chunks: writing sparse vectors and the vectors of tokens, and the sparse leg's reads."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,23 +8,29 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
+from corecube.scope import AccessScope
 from retrieval.encoders.late_interaction import TokenVectors
 from retrieval.encoders.sparse_encoder import SparseVector
-from retrieval.index.reading import changed, rows
+from retrieval.engine.state import RequestFilter
+from retrieval.engine.types import Ranking, ScoreType
+from retrieval.index.filters import filtered
+from retrieval.index.reading import changed, read, rows
 from retrieval.index.statements import statement
+from retrieval.index.store import MAX_EF_SEARCH, ONLY_THE_HNSW_INDEX, ranking
 
 _UNENCODED: Final = statement("upkeep/unencoded")
 _INSERT: Final = {"sparse": statement("upkeep/insert_sparse"), "tokens": statement("upkeep/insert_tokens")}
 _CREATE_HNSW: Final = statement("upkeep/create_hnsw_sparse")
 _REMOVE: Final = "DELETE FROM {table} WHERE document_id = ANY(%s)"
-_DROP: Final = "DELETE FROM {table} WHERE connection_id = %s"
-_DROP_OTHERS: Final = "DELETE FROM {table} WHERE connection_id = %s AND model_key <> %s"
+_DROP: Final = "DELETE FROM {table} WHERE connection_id = %s AND model_key <> %s"
 _COUNT: Final = "SELECT count(*) FROM {table} WHERE connection_id = %s AND model_key = %s"
 _OTHER_INDEXES: Final = (
     "SELECT oid::regclass::text FROM pg_class WHERE relkind = 'i' AND relname ^@ %s AND relname <> %s"
     " AND relnamespace = current_schema()::regnamespace"
 )
 _SPARSE_INDEX: Final = "retrieval_sparse_hnsw_"
+_EXACT: Final = statement("sparse_exact")
+_HNSW: Final = statement("sparse_hnsw")
 
 
 class Encodings(StrEnum):
@@ -99,20 +105,15 @@ def drop_other_sparse_indexes(*, model_key: int) -> int:
         return len(found)
 
 
-def drop_other_encodings(kind: Encodings, connection_id: int, *, model_key: int) -> int:
-    """Delete a connection's encodings by any model but this one and return how many there were."""
-    return changed(_DROP_OTHERS.replace("{table}", kind.table), [connection_id, model_key])
-
-
 def remove_encodings(cursor: Any, ids: Sequence[UUID]) -> None:  # noqa: ANN401 -- Django's cursor wrapper has no public type
     """Delete everything that was made of documents' chunks."""
     for kind in Encodings:
         cursor.execute(_REMOVE.replace("{table}", kind.table), [list(ids)])
 
 
-def drop_encodings(kind: Encodings, connection_id: int) -> int:
-    """Delete a connection's encodings of a kind and return how many there were."""
-    return changed(_DROP.replace("{table}", kind.table), [connection_id])
+def drop_encodings(kind: Encodings, connection_id: int, *, but: int = -1) -> int:
+    """Delete a connection's encodings of a kind, except those by the model of the key `but`; return how many."""
+    return changed(_DROP.replace("{table}", kind.table), [connection_id, but])
 
 
 def count_encodings(kind: Encodings, connection_id: int, *, model_key: int) -> int:
@@ -126,3 +127,47 @@ def _columns(encoding: SparseVector | TokenVectors) -> dict[str, Any]:
         return {"vector": encoding.to_text()}
     steps, scales = encoding.to_bytes()
     return {"steps": steps, "scales": scales}
+
+
+@dataclass(frozen=True, slots=True)
+class SparseLook:
+    """What a sparse search compares, and within what."""
+
+    vector: SparseVector
+    scope: AccessScope
+    #: `retrieval.encoders.embedders.key_of` the model that made the vector.
+    model_key: int
+    depth: int
+    timeout_seconds: float
+    request_filter: RequestFilter = RequestFilter()  # noqa: RUF009 -- frozen
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What every statement takes."""
+        return {
+            "vector": self.vector.to_text(),
+            "dim": self.vector.dim,
+            "model": self.model_key,
+            "scope": self.scope.connection_ids,
+            "depth": self.depth,
+        }
+
+
+def sparse_exact(look: SparseLook) -> Ranking:
+    """Return the chunks in scope with the highest inner product above 0, found by comparing all of them."""
+    sql, parameters = filtered(_EXACT, look.parameters, look.request_filter)
+    return ranking(read(sql, parameters, timeout_seconds=look.timeout_seconds), ScoreType.SPARSE)
+
+
+def sparse_hnsw(look: SparseLook, *, ef_search: int) -> Ranking:
+    """Return about the chunks in scope with the highest inner product above 0, by the HNSW index (iterative scan)."""
+    candidates = min(2 * look.depth, MAX_EF_SEARCH)
+    settings = {
+        "hnsw.ef_search": str(min(max(ef_search, candidates), MAX_EF_SEARCH)),
+        "hnsw.iterative_scan": "relaxed_order",
+        **ONLY_THE_HNSW_INDEX,
+    }
+    sql, parameters = filtered(_HNSW, {**look.parameters, "candidates": candidates}, look.request_filter)
+    rows = read(sql, parameters, timeout_seconds=look.timeout_seconds, settings=settings)
+    found = (hit for hit in ranking(rows, ScoreType.SPARSE) if hit.score > 0)
+    return tuple(sorted(found, key=lambda hit: (-hit.score, hit.chunk_id)))[: look.depth]

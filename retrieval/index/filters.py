@@ -26,7 +26,6 @@ _TABLE: Final = re.compile(r"\bFROM (retrieval_\w+)")
 _CHUNKS: Final = "retrieval_chunk"
 #: What only a statement that walks an HNSW index takes.
 _WALK: Final = "%(candidates)s"
-#: Projects that a question is compared with.
 _MAX_PROJECTS: Final = 1000
 #: Maximum number of filter fields; a PostgreSQL function has at most 100 arguments.
 _MAX_NAMES: Final = 20

@@ -54,7 +54,6 @@ class Subgraph:
     holders: tuple[Holder, ...] = ()
     #: Links that the seeds state, with the documents that they lead to.
     stated: tuple[Meeting, ...] = ()
-    #: Rows read.
     size: int = 0
     is_cut: bool = False
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 from retrieval.index.reading import rows
 from retrieval.index.statements import statement
 from retrieval.index.types import ChunkTexts
-from retrieval.models import Document, ReadModel, SearchRecord
+from retrieval.models import ReadModel, SearchRecord
 
 _ENTRIES: Final = statement("upkeep/outbox_entries")
 _WAITING: Final = statement("upkeep/outbox_waiting")
@@ -25,7 +25,6 @@ _HORIZON: Final = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
 _NEWEST: Final = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
 #: Maximum number of counted pending changes of a follower.
 MAX_COUNTED: Final = 10_000
-#: Changes that are forgotten at once.
 _MAX_PRUNED: Final = 5_000
 #: What the rows of BM25 indexes begin with, one for each machine that has one.
 BM25: Final = "bm25-"
@@ -36,14 +35,6 @@ _SILENT: Final = timedelta(days=7)
 _SIGN_OF_LIFE: Final = timedelta(minutes=1)
 #: Days for which a search can be compared with the changes since it, where searches are kept for ever.
 _COMPARED_DAYS: Final = 90
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A document that changed or went, and the transaction that did it."""
-
-    document_id: UUID
-    transaction_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +82,10 @@ def history() -> str:
     return _value(_HISTORY)
 
 
-def entries(*, after: int, before: int, limit: int) -> list[Entry]:
-    """Return the next changes after a transaction and before another, about `most`: all those of each transaction."""
-    return [Entry(*row) for row in rows(_ENTRIES, {"after": after, "before": before, "limit": limit})]
+def entries(*, after: int, before: int, limit: int) -> list[tuple[UUID, int]]:
+    """Return the documents and transactions of the next changes between two, about `limit`: all of each transaction."""
+    found = rows(_ENTRIES, {"after": after, "before": before, "limit": limit})
+    return [(document, transaction) for document, transaction in found]
 
 
 def lag(position: int) -> Lag:
@@ -105,11 +97,6 @@ def lag(position: int) -> Lag:
 def chunk_texts(documents: Sequence[UUID], *, languages: Mapping[int, str], default: str) -> list[ChunkTexts]:
     """Return the chunks that documents have now; `languages` by connection, `default` where one is not named there."""
     return [_chunk_texts(row, languages.get(row[2]) or default) for row in rows(_TEXTS, {"documents": list(documents)})]
-
-
-def documents_after(after: UUID, *, limit: int) -> list[UUID]:
-    """Return the next documents by id."""
-    return list(Document.objects.filter(pk__gt=after).order_by("pk").values_list("pk", flat=True)[:limit])
 
 
 def follows(name: str, position: int) -> None:

@@ -58,7 +58,9 @@ class StoredInteraction:
                 timeout_seconds=max(0.001, until - perf_counter()),
             )
             missing = tuple(hit for hit in hits if hit.chunk_id not in stored)
-            stored |= self._made(missing, TimeBox(until - perf_counter()))
+            texts = [in_context(it.chunk.title, it.chunk.heading_path, it.chunk.text) for it in missing]
+            made = self._encoded(texts, TimeBox(until - perf_counter()))
+            stored |= {hit.chunk_id: vectors for hit, vectors in zip(missing, made, strict=True)}
         except SearchTimeoutError as error:
             raise RerankTimeoutError from error
         except (EncoderError, DatabaseUnavailableError, ValueError) as error:
@@ -73,10 +75,6 @@ class StoredInteraction:
             return [vectors.max_sim(query_vectors) for vectors in self._encoded(texts, box)]
         except EncoderError as error:
             raise RerankError(f"The model {self._encoder.name!r} failed.") from error
-
-    def _made(self, hits: Ranking, box: TimeBox) -> dict[ChunkId, TokenVectors]:
-        texts = [in_context(it.chunk.title, it.chunk.heading_path, it.chunk.text) for it in hits]
-        return {hit.chunk_id: made for hit, made in zip(hits, self._encoded(texts, box), strict=True)}
 
     def _encoded(self, texts: Sequence[str], box: TimeBox) -> list[TokenVectors]:
         step = self._encoder.threads

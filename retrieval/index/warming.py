@@ -1,7 +1,6 @@
 """Bringing what searches read from the disk into memory, before the first of them asks for it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from corecube.scope import AccessScope
@@ -38,25 +37,20 @@ _WALKS: Final = 8
 _WALK_SECONDS: Final = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Warmed:
-    """What was brought into memory, and how."""
+def warm_relations(index: VectorIndex) -> str:
+    """Bring an embedding index and the rows behind it into memory, as far as the server allows and 3 GiB reach.
 
-    #: "pg_prewarm", into the server's own buffers; "read", into the system's; "walked", as far as searches went.
-    means: str
-    bytes: int
-
-
-def warm_relations(index: VectorIndex) -> Warmed:
-    """Bring an embedding index and the rows behind it into memory, as far as the server allows and 3 GiB reach."""
+    Return how, and how many bytes: "pg_prewarm", into the server's own buffers; "read", into the system's; "walked", as
+    far as searches went.
+    """
     (means,) = read(_MEANS, {})
     names = [f"retrieval_embedding_hnsw_{index.id}", *_NAMES]
     relations = read(_RELATIONS, {"names": names})
     if means["prewarms"]:
-        return Warmed("pg_prewarm", _prewarm(relations, limit=min(means["buffers"] // 2, _MAX_BYTES)))
+        return f"pg_prewarm {_prewarm(relations, limit=min(means['buffers'] // 2, _MAX_BYTES))}"
     if means["reads"]:
-        return Warmed("read", _read_through(relations))
-    return Warmed("walked", 0)
+        return f"read {_read_through(relations)}"
+    return "walked 0"
 
 
 def walk(index: VectorIndex, *, scope: AccessScope) -> int:

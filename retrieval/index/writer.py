@@ -1,9 +1,10 @@
-"""Writing documents to the store, each batch in one transaction, and keeping the counts that searches read."""
+"""Writing documents to the store, each batch in one transaction, the counts that searches read, and accesses."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -58,6 +59,7 @@ _DOCUMENT_FIELDS: Final = (
     "modified_at",
     "synced_at",
 )
+_RECORD: Final = statement("upkeep/record_accesses")
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,3 +301,24 @@ def delete_all_documents(connection: Connection) -> None:
     delete_documents(list(Document.objects.filter(connection=connection).values_list("pk", flat=True)))
     fold_term_counts(connection.pk)
     count_common(connection.pk)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """When a document was last read, and how often since that was written last."""
+
+    at: datetime
+    times: int
+
+
+def write_accesses(accesses: Mapping[UUID, Access]) -> None:
+    """Add accesses in one statement; accesses of deleted documents are dropped."""
+    if not accesses:
+        return
+    parameters: dict[str, Any] = {
+        "documents": list(accesses),
+        "moments": [it.at for it in accesses.values()],
+        "times": [it.times for it in accesses.values()],
+    }
+    with committed_later(), connection.cursor() as cursor:
+        cursor.execute(_RECORD, parameters)

@@ -16,7 +16,7 @@ from retrieval.index.encodings import (
     Encodings,
     Unencoded,
     create_sparse_index,
-    drop_other_encodings,
+    drop_encodings,
     drop_other_sparse_indexes,
     store_encodings,
     unencoded,
@@ -60,7 +60,7 @@ def fill_encodings_or_log(connection_id: int, progress: Callable[[], None]) -> N
 
 def _fill(kind: Encodings, model: SparseEncoder | LateEncoder, connection_id: int, progress: Progress) -> int:
     key, stored = key_of(model), 0
-    drop_other_encodings(kind, connection_id, model_key=key)
+    drop_encodings(kind, connection_id, but=key)
     for chunks in unencoded(kind, connection_id=connection_id, model_key=key, at_once=_BATCH_CHUNKS):
         stored += store_encodings(kind, chunks, _encoded(model, chunks), model_key=key)
         progress(len(chunks))

@@ -77,7 +77,6 @@ class Message(models.Model):
     #: The user's rating: 1 or -1; of each citation by its number.
     feedback = models.SmallIntegerField(null=True)
     citation_feedback = models.JSONField(default=dict)
-    #: Code of why it failed.
     problem = models.CharField(max_length=60, blank=True, default="")
 
     class Meta:

@@ -93,7 +93,6 @@ class SearchRecord(models.Model):
     preset_version = models.CharField(max_length=64)
     #: Empty if CORECUBE_KEEP_QUERY_TEXT is off.
     query = models.TextField(blank=True)
-    #: Number of requested hits.
     top_k = models.PositiveSmallIntegerField(default=10, db_default=10)
     connection_ids = models.JSONField(default=list)
     milliseconds = models.FloatField()
@@ -105,7 +104,6 @@ class SearchRecord(models.Model):
     #: Whether it was answerable (`retrieval.engine.types.Verdict`), with the confidence; empty if not computed.
     verdict = models.CharField(max_length=20, blank=True, default="", db_default="")
     confidence = models.FloatField(null=True)
-    #: Whether its answer was a refusal.
     is_refused = models.BooleanField(default=False, db_default=False)
     #: The user's rating of the answer: 1 or -1; empty for none.
     feedback = models.SmallIntegerField(null=True)

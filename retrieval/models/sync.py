@@ -26,7 +26,6 @@ class Sync(models.Model):
         CANCELLING = "cancelling"
         CANCELLED = "cancelled"
 
-    #: The statuses before the end.
     OPEN: ClassVar = (Status.QUEUED, Status.RUNNING, Status.CANCELLING)
 
     class Kind(models.TextChoices):

@@ -19,7 +19,7 @@ from django.db import Error
 from django.utils import timezone
 
 from corecube.database import release_connection
-from retrieval.index.accesses import Access, write_accesses
+from retrieval.index.writer import Access, write_accesses
 
 logger = logging.getLogger(__name__)
 

@@ -111,8 +111,7 @@ def _open_router(tools: Resources | None) -> str:
 
 
 def _warm_disk(tools: Resources | None) -> str:
-    done = warm_relations((tools or runtime.resources()).index)
-    return f"{done.means} {done.bytes}"
+    return warm_relations((tools or runtime.resources()).index)
 
 
 def _walk(tools: Resources | None) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from corecube.private import make_all_private, make_private
+from corecube.process import make_all_private, make_private
 
 AS_ROOT = os.geteuid() == 0
 NOBODY = 65534
@@ -93,7 +93,7 @@ def test_what_an_earlier_release_left_open_is_closed(tmp_path):
 
 @pytest.mark.skipif(not AS_ROOT, reason="needs another account")
 def test_what_belongs_to_another_account_is_told():
-    script = "import sys; from pathlib import Path; from corecube.private import make_private;"
+    script = "import sys; from pathlib import Path; from corecube.process import make_private;"
     script += " print(make_private(Path(sys.argv[1])))"
     command = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", sys.executable, "-c", script]
     with tempfile.TemporaryDirectory(prefix="corecube-test-") as name:

@@ -16,7 +16,7 @@ from corecube.connectors.confluence.api import ConfluenceApi, Content, ContentWi
 from corecube.connectors.globs import Globs
 from corecube.connectors.network import checked_url
 from corecube.connectors.setup import FieldError, SourceConfig, SourceSetup, too_large
-from corecube.connectors.types import Capability, ItemError, ItemGone, ItemProblem, SourceItem, require
+from corecube.connectors.types import Capability, ItemError, ItemGone, ItemProblem, ProbedConnector, SourceItem
 from corecube.errors import ConfigError, UnavailableError
 
 #: CQL compares minutes in the user's time zone, which the API does not return: up to 12 hours behind UTC.
@@ -43,7 +43,7 @@ class ConfluenceConfig(SourceConfig):
 
 
 @dataclass(frozen=True)
-class ConfluenceConnector:
+class ConfluenceConnector(ProbedConnector):
     """Reads spaces through the REST API with one user's permissions.
 
     The id of a page identifies its document, so that a renamed or moved page stays the same document. A page that is
@@ -103,10 +103,6 @@ class ConfluenceConnector:
                 yield Capability.passed("reach", "The site answers.")
                 step = "authenticate"
             yield Capability.failed(step, str(error))
-
-    def check(self) -> None:
-        """Raise ConfigError if the site or a space cannot be read as configured."""
-        require(self.preflight())
 
     def items(self) -> Iterator[SourceItem | ItemProblem]:
         """Yield the contents space by space: pages, blog posts, attachments, then the number of excluded ones."""

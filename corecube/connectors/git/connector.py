@@ -21,7 +21,7 @@ from corecube.connectors.git.mirror import Dates, Mirror, Remote
 from corecube.connectors.globs import Globs
 from corecube.connectors.network import checked_url
 from corecube.connectors.setup import FieldError, SourceConfig, SourceSetup, too_large
-from corecube.connectors.types import Capability, ItemError, ItemProblem, SourceItem, require
+from corecube.connectors.types import Capability, ItemError, ItemProblem, ProbedConnector, SourceItem
 from corecube.errors import ConfigError, CoreCubeError, UnavailableError
 
 _LFS: Final = b"version https://git-lfs.github.com/spec/"
@@ -52,7 +52,7 @@ class GitConfig(SourceConfig):
 
 
 @dataclass(frozen=True)
-class GitConnector:
+class GitConnector(ProbedConnector):
     """Reads the files of a branch's newest commit. Hidden files and folders are excluded, links are not followed."""
 
     mirror: Mirror
@@ -93,10 +93,6 @@ class GitConnector:
             yield Capability.passed("reach", "The server answers.")
             yield Capability.passed("authenticate", "The server allows access.")
             yield Capability.passed("list", f"The branch {branch} exists.")
-
-    def check(self) -> None:
-        """Raise ConfigError if the branch cannot be read as configured."""
-        require(self.preflight())
 
     def items(self) -> Iterator[SourceItem | ItemProblem]:
         """Fetch the changes and yield the branch's files in git's order.

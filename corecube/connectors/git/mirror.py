@@ -30,7 +30,7 @@ from dulwich.repo import Repo
 
 from corecube.connectors.git.clients import Meter
 from corecube.errors import ConfigError, UnavailableError
-from corecube.private import make_private
+from corecube.process import make_private
 
 _HEADS: Final = b"refs/heads/"
 #: Each fetch adds one pack file; with more than these, a new copy is cheaper.
@@ -52,7 +52,6 @@ _DAMAGED: Final = (
     ZlibError,
 )
 _Result = TypeVar("_Result")
-#: Maximum number of commits to search for files of unknown date.
 _MAX_COMMITS: Final = 50_000
 #: The end of the year 9999, the last date of datetime; a commit may have any time.
 _MAX_TIMESTAMP: Final = 253_402_300_799
@@ -68,7 +67,6 @@ class Remote:
     #: Empty for the server's default branch.
     branch: str
     meter: Meter
-    #: Time limit of one fetch.
     seconds: float
     #: Larger files are not fetched if the server supports that.
     max_file_bytes: int

@@ -14,9 +14,9 @@ from corecube.connectors.globs import Globs
 from corecube.connectors.http import HttpClient, HttpLimits, RequestOptions
 from corecube.connectors.network import AddressGuard
 from corecube.connectors.setup import FieldError, SourceConfig, SourceSetup
-from corecube.connectors.types import Capability, ItemError, ItemProblem, SourceItem, require
+from corecube.connectors.types import Capability, ItemError, ItemProblem, ProbedConnector, SourceItem
 from corecube.connectors.web.crawl import Crawl, CrawlPlan
-from corecube.connectors.web.links import CrawlBounds, host_prefix, normalised, path_of, prefix_of
+from corecube.connectors.web.links import CrawlBounds, normalised, path_of, prefix_of
 from corecube.connectors.web.page import HTML_TYPES
 from corecube.connectors.web.robots import Robots
 from corecube.connectors.web.store import CrawlStore, Page
@@ -58,7 +58,7 @@ class WebConfig(SourceConfig):
 
 
 @dataclass(frozen=True)
-class WebConnector:
+class WebConnector(ProbedConnector):
     """Crawls web sites, obeys robots.txt, nofollow and noindex, and fetches only changed pages."""
 
     plan: CrawlPlan
@@ -82,7 +82,7 @@ class WebConnector:
             media_types=frozenset(it.strip().lower() for it in config.media_types),
         )
         prefixes = tuple(prefix_of(it) for it in _addresses("prefixes", config.prefixes))
-        prefixes = prefixes or tuple(dict.fromkeys(host_prefix(it) for it in plan.start))
+        prefixes = prefixes or tuple(dict.fromkeys(f"{urlsplit(it).netloc}/" for it in plan.start))
         client = HttpClient(HttpLimits(max_bytes=setup.limit(config.max_bytes)), AddressGuard(config.private_networks))
         key = hashlib.sha256(repr((prefixes, sorted(plan.media_types))).encode()).hexdigest()[:16]
         return cls(plan, prefixes, client, CrawlStore(setup.state, key), config.globs())
@@ -91,10 +91,6 @@ class WebConnector:
         """Yield reach, list (robots.txt) and read for the first start page."""
         with self.client.without_retries() as client:
             yield from _checks(self.plan.start[0], client)
-
-    def check(self) -> None:
-        """Raise ConfigError if the first start page cannot be visited."""
-        require(self.preflight())
 
     def items(self) -> Iterator[SourceItem | ItemProblem]:
         """Crawl and yield the pages, the nearest to the start first.

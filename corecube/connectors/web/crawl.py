@@ -19,7 +19,6 @@ _NOT_MODIFIED: Final = 304
 _SERVER_ERROR: Final = 500
 _GONE: Final = frozenset({404, 410})
 _REFUSED: Final = frozenset({401, 402, 403, 407, 451})
-#: Maximum number of sitemaps of one site.
 _MAX_SITEMAPS: Final = 200
 #: Errors of the site rather than of the page.
 _SITE_ERRORS: Final = frozenset({"unreachable", "timeout", "unavailable"})

@@ -97,11 +97,6 @@ def prefix_of(url: str) -> str:
     return f"{parts.netloc}{parts.path}"
 
 
-def host_prefix(url: str) -> str:
-    """Return the prefix of all addresses of the same host."""
-    return f"{urlsplit(url).netloc}/"
-
-
 def _clean(path: str) -> str:
     """Return a path with minimal percent-encoding; an encoded slash stays encoded."""
     parts = re.split("%2f", path, flags=re.IGNORECASE)

@@ -14,7 +14,6 @@ from corecube.connectors.types import ItemError
 from corecube.connectors.web.links import normalised
 
 HTML_TYPES: Final = frozenset({"text/html", "application/xhtml+xml"})
-#: Bytes of a page that are searched for links.
 _MAX_BYTES: Final = 5 * 2**20
 _MAX_LINKS: Final = 5000
 #: Robot names whose directives apply.
@@ -33,7 +32,6 @@ class PageFacts:
     links: tuple[str, ...] = ()
     #: Normalised canonical address; empty without one.
     canonical: str = ""
-    #: Whether the page may be indexed.
     index: bool = True
 
 

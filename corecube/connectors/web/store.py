@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final, Self
 
 _SCHEMA: Final = "CREATE TABLE IF NOT EXISTS page (url TEXT PRIMARY KEY, crawl INTEGER NOT NULL, facts TEXT NOT NULL)"
-#: Pages per commit.
 _COMMIT_EVERY: Final = 50
 
 

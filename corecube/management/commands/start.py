@@ -23,8 +23,7 @@ from corecube.embedded.watch import watched_database
 from corecube.errors import ConfigError, CoreCubeError, UnavailableError
 from corecube.logs import last_lines
 from corecube.people import ensure_first_admin
-from corecube.private import make_all_private, make_private
-from corecube.process import open_lock, try_exclusive
+from corecube.process import make_all_private, make_private, open_lock, try_exclusive
 from corecube.supervise import Program, StopRequest, keep_running, running, wait_until
 
 _FIRST_PORT: Final = 8000

@@ -21,6 +21,7 @@ from retrieval.index.bm25.folder import About, Folder
 from retrieval.index.bm25.reader import Reader, readable
 from retrieval.index.bm25.writer import Writer
 from retrieval.index.types import ChunkTexts
+from retrieval.models import Document
 
 logger = logging.getLogger(__name__)
 
@@ -40,9 +41,7 @@ class Followed:
 
     #: Transactions up to this one are in the index.
     position: int
-    #: Number of applied changes.
     changes: int
-    #: Whether the index was built anew.
     is_rebuilt: bool = False
 
 
@@ -120,12 +119,12 @@ def _followed(where: Folder, position: int) -> tuple[int, int]:
     try:
         while entries := outbox.entries(after=position, before=before, limit=_CHANGES_AT_ONCE):
             with readable(), Writer(build, settings.CORECUBE_TEXT_SEARCH_CONFIG) as writer:
-                documents, languages = sorted({entry.document_id for entry in entries}), _languages()
+                documents, languages = sorted({document for document, _ in entries}), _languages()
                 for first in range(0, len(documents), _DOCUMENTS_AT_ONCE):
                     some = documents[first : first + _DOCUMENTS_AT_ONCE]
                     writer.replace(some, _texts(some, languages))
-                writer.commit(entries[-1].transaction_id)
-            position, changes = entries[-1].transaction_id, changes + len(entries)
+                writer.commit(entries[-1][1])
+            position, changes = entries[-1][1], changes + len(entries)
     finally:
         outbox.follows(follower_name(where), position)
     if changes:
@@ -140,7 +139,8 @@ def _rebuilt(where: Folder, progress: Progress) -> Followed:
     build = where.begin(wanted_about())
     with readable(), Writer(build, settings.CORECUBE_TEXT_SEARCH_CONFIG, threads=_BUILD_THREADS) as writer:
         languages, after, chunks = _languages(), UUID(int=0), 0
-        while documents := outbox.documents_after(after, limit=_DOCUMENTS_AT_ONCE):
+        ids = Document.objects.order_by("pk").values_list("pk", flat=True)
+        while documents := list(ids.filter(pk__gt=after)[:_DOCUMENTS_AT_ONCE]):
             chunks += writer.add(_texts(documents, languages))
             after = documents[-1]
             progress(chunks)
@@ -163,7 +163,6 @@ class Bm25Status:
     """The index as it is now."""
 
     is_kept: bool
-    #: Whether searches can read it.
     is_readable: bool = False
     #: Whether it was made from this database and with these settings; another one is about to be built anew.
     is_current: bool = False

@@ -38,7 +38,6 @@ class Question:
     languages: frozenset[str]
     #: Chunks in scope that hold a stem, where that is known; others are counted in the index.
     frequencies: Mapping[str, int] = field(default_factory=dict)
-    #: Chunks in scope.
     corpus_size: int
     #: What a match in each field of the index counts.
     weights: Mapping[str, float]

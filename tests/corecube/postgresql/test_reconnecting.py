@@ -13,8 +13,7 @@ from django.conf import settings
 from psycopg_pool import PoolTimeout
 
 from corecube.embedded.server import embedded_server
-from corecube.postgresql.answering import answers, ask
-from corecube.postgresql.base import ReconnectingPool
+from corecube.postgresql.base import ReconnectingPool, answers, ask
 
 #: Far more than a step takes that does not wait for anything, on a busy machine too.
 _SOON = 60

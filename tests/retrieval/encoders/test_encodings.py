@@ -16,9 +16,8 @@ from retrieval.encoders.embedders import key_of, sparse_encoder, token_encoder
 from retrieval.engine.state import RequestFilter
 from retrieval.errors import RerankTimeoutError, UnknownModeError
 from retrieval.index.bm25.follower import rebuild
-from retrieval.index.encodings import Encodings, drop_encodings
+from retrieval.index.encodings import Encodings, SparseLook, drop_encodings, sparse_exact, sparse_hnsw
 from retrieval.index.reranking import StoredInteraction, token_vectors_of
-from retrieval.index.sparse import SparseLook, sparse_exact, sparse_hnsw
 from retrieval.index.writer import refresh_statistics
 from retrieval.ingest.encodings import fill_encodings
 from retrieval.ingest.sync import sync_connection

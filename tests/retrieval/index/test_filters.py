@@ -12,8 +12,8 @@ from retrieval.encoders.sparse_encoder import SparseVector
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import MemoryType, Term
 from retrieval.index import store
+from retrieval.index.encodings import SparseLook, sparse_exact, sparse_hnsw
 from retrieval.index.filters import holds_any, known_projects
-from retrieval.index.sparse import SparseLook, sparse_exact, sparse_hnsw
 from retrieval.models import Chunk, Document
 
 OLD, NEW = datetime(2020, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)

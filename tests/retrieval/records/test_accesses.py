@@ -6,8 +6,7 @@ from datetime import timezone as fixed_timezone
 import pytest
 from django.utils import timezone
 
-from retrieval.index.accesses import Access, write_accesses
-from retrieval.index.writer import delete_all_documents
+from retrieval.index.writer import Access, delete_all_documents, write_accesses
 from retrieval.models import Document, DocumentAccess
 from retrieval.records import accesses
 from retrieval.records.accesses import AccessBuffer, flush_accesses, note_accesses

@@ -11,7 +11,7 @@ from retrieval.engine.state import Note, SearchState
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Ranking
 from retrieval.errors import EncoderError, EncoderTimeoutError, SearchTimeoutError
-from retrieval.index.sparse import SparseLook, sparse_exact, sparse_hnsw
+from retrieval.index.encodings import SparseLook, sparse_exact, sparse_hnsw
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
