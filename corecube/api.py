@@ -129,10 +129,7 @@ def make_api(
     auth: Sequence[Callable[[HttpRequest], Principal | None]],
     parameters: Mapping[str, str],
 ) -> NinjaAPI:
-    """Return an API without routes, with the shared error handlers.
-
-    `parameters` maps error codes to the parameter of the request that causes them.
-    """
+    """Return an API with the shared error handlers; `parameters` maps error codes to the parameters that cause them."""
     docs = Swagger(settings={"validatorUrl": None, "tryItOutEnabled": True, "defaultModelsExpandDepth": 0})
     api = NinjaAPI(
         title=title, description=description, version="1", urls_namespace=name, auth=auth, docs=docs, docs_url="/docs"

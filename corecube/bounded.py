@@ -12,10 +12,7 @@ _Result = TypeVar("_Result")
 
 
 class BoundedCheck(Generic[_Result]):
-    """A check that runs in a thread, at most once at a time: concurrent callers share the result.
-
-    A check that hangs therefore blocks only one thread.
-    """
+    """A check that runs in a thread, at most once at a time: if it hangs, it blocks one thread, as callers share it."""
 
     def __init__(self, check: Callable[[], _Result]) -> None:
         self._check = check
@@ -31,10 +28,7 @@ class BoundedCheck(Generic[_Result]):
                 Thread(target=self._run, args=(self._result,), name="check", daemon=True).start()
 
     def result(self, *, seconds: float) -> _Result:
-        """Return the result of the last started check, or raise its exception.
-
-        Raises TimeoutError if it has been running for longer than `seconds`.
-        """
+        """Return or raise the result of the last check; raise TimeoutError if it has been running for `seconds`."""
         with self._lock:
             result, left = self._result, (self._started_at or 0.0) + seconds - monotonic()
         return result.result(timeout=max(0.0, left))

@@ -12,7 +12,7 @@ from corecube.connectors.check import check_source, config_problems, normal_conf
 from corecube.connectors.kinds import KINDS, Secret
 from corecube.connectors.types import Capability
 from corecube.database import atomic_change
-from corecube.errors import ConfigError, ConflictError, InvalidRequestError
+from corecube.errors import ConfigError, ConflictError, InvalidFieldsError, InvalidRequestError
 from corecube.models import Connection, User
 from corecube.scope import Sensitivity, TrustLevel
 from corecube.secrets import seal, unseal
@@ -28,16 +28,10 @@ _TAKEN: Final = "Another connection has this slug."
 _ENTER_AGAIN: Final = "Enter it again, because the host has changed."
 
 
-class InvalidConnectionError(InvalidRequestError):
+class InvalidConnectionError(InvalidFieldsError):
     """The connection is not valid."""
 
     code: ClassVar[str] = "invalid_connection"
-
-    def __init__(self, problems: Mapping[str, str]) -> None:
-        self.problems = dict(problems)
-        field, message = next(iter(self.problems.items()))
-        self.param = field or None
-        super().__init__(f"{field}: {message}" if field else message)
 
 
 class CheckFailedError(InvalidRequestError):

@@ -6,6 +6,7 @@ CoreCubeError
 │   ├── UnknownConnectionError
 │   └── UnknownPrincipalError
 ├── InvalidRequestError         the request is not valid
+│   ├── InvalidFieldsError      some fields of a row are not valid
 │   └── UnstorableValueError
 ├── NotAuthenticatedError
 ├── NotPermittedError
@@ -20,6 +21,7 @@ CoreCubeError
 `status` is the HTTP status of an API response, and `code` a stable identifier for API clients.
 """
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 
@@ -63,6 +65,17 @@ class InvalidRequestError(CoreCubeError):
 
     status: ClassVar[int] = 422
     code: ClassVar[str] = "invalid_request"
+
+
+class InvalidFieldsError(InvalidRequestError):
+    """Some fields are not valid."""
+
+    def __init__(self, problems: Mapping[str, str]) -> None:
+        #: By field, empty for general ones.
+        self.problems = dict(problems)
+        field, message = next(iter(self.problems.items()))
+        self.param = field or None
+        super().__init__(f"{field}: {message}" if field else message)
 
 
 class UnstorableValueError(InvalidRequestError):

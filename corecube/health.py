@@ -28,10 +28,7 @@ _WAIT_SECONDS: Final = 20.0
 
 
 def require_database() -> None:
-    """Check that the database is available with all migrations.
-
-    Raises DatabaseUnavailableError, or UnavailableError for pending migrations.
-    """
+    """Raise DatabaseUnavailableError without the database, UnavailableError for pending migrations."""
     try:
         applied = MigrationRecorder(connections["default"]).applied_migrations()
     except Exception as error:  # from the driver, the pool or the embedded server

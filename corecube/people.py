@@ -29,10 +29,7 @@ _USERNAME: Final = "admin"
 def create_user(
     *, username: str, first_name: str = "", last_name: str = "", password: str | None = None, actor: User
 ) -> User:
-    """Add a user without access. Without a password the user cannot sign in until they set one.
-
-    Raises ConflictError for a username that is already taken.
-    """
+    """Add a user without access, who cannot sign in without a password; raise ConflictError for a taken username."""
     user = User.objects.create_user(username, password=password, first_name=first_name, last_name=last_name)
     audit.record("user.created", actor=actor, subject=username, has_password=password is not None)
     return user

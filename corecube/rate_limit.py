@@ -19,10 +19,7 @@ _MINUTE: Final = timedelta(minutes=1)
 
 
 def take(key: ApiKey) -> None:
-    """Count one request of a key; raise RateLimitedError without counting if the limit is exceeded.
-
-    A key without a limit runs no query.
-    """
+    """Count one request of a key with a limit; raise RateLimitedError without counting if the limit is exceeded."""
     if key.requests_per_minute is None:
         return
     interval = _MINUTE / key.requests_per_minute

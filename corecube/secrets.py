@@ -37,10 +37,7 @@ _MAX_CHARACTERS: Final = 20_000
 
 
 def seal(secrets: Mapping[str, str], purpose: Purpose = Purpose.CONNECTION) -> str:
-    """Return the encrypted secrets as a token, empty for none.
-
-    Raises ConfigError for values that are not strings or too long.
-    """
+    """Return the encrypted secrets as a token, empty for none; raise ConfigError for other values and long ones."""
     if not secrets:
         return ""
     if not all(isinstance(value, str) and isinstance(name, str) for name, value in secrets.items()):

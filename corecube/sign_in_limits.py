@@ -157,10 +157,7 @@ def may_note_provider_refusal(address: str) -> bool:
 
 
 def reset_limits(*, username: str = "", address: str = "") -> int:
-    """Delete the failed attempts of a name, an address, or both; all of them without either.
-
-    Return the number of deleted buckets.
-    """
+    """Delete the failed attempts of a name, an address, both, or all; return the number of deleted buckets."""
     rows = SignInPace.objects.exclude(name=_PROVIDER)
     rows = rows.filter(name=name_digest(username)) if username else rows
     rows = rows.filter(address=network_of(address)) if address else rows

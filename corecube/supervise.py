@@ -32,10 +32,7 @@ class Program:
 
 
 class StopRequest:
-    """A context manager that records Ctrl-C, SIGTERM and a closed terminal.
-
-    A second signal requests an immediate end.
-    """
+    """A context manager that records Ctrl-C, SIGTERM and a closed terminal; a second one requests an immediate end."""
 
     def __init__(self) -> None:
         # A plain number, because a signal handler must not use locks.

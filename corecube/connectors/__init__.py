@@ -18,10 +18,7 @@ CONNECTORS: Final[Mapping[str, str]] = {kind.name: kind.connector for kind in KI
 
 
 def connector_for(connection: Connection, secrets: Mapping[str, str] | None = None) -> ProbedConnector:
-    """Return the connector of a connection; raise ConfigError for an invalid kind, config or secret.
-
-    `secrets` replace the stored ones.
-    """
+    """Return a connection's connector; `secrets` replace the stored ones. Raises ConfigError for anything invalid."""
     connector: ProbedConnector = import_string(kind_named(connection.kind).connector).from_setup(
         setup_of(connection, secrets)
     )
@@ -53,9 +50,6 @@ def setup_of(connection: Connection, secrets: Mapping[str, str] | None = None) -
 def checked_config(
     kind: str, config: Mapping[str, Any], secrets: Mapping[str, str] | None = None, *, command_path: str = ""
 ) -> None:
-    """Raise ConfigError if a connection with this kind, config and secrets cannot be read.
-
-    `command_path` is a path that a command on this machine chose.
-    """
+    """Raise ConfigError if such a connection cannot be read; a command on this machine chose `command_path`."""
     unsaved = Connection(kind=kind, slug="unsaved", config=dict(config), command_path=command_path)
     connector_for(unsaved, secrets).check()

@@ -75,10 +75,7 @@ def embedded_server(data_dir: Path) -> EmbeddedServer:
 
 
 def restarted_server(data_dir: Path) -> EmbeddedServer:
-    """Return the server of a data directory, restarted if it has stopped; the process must be a user.
-
-    Raises DatabaseUnavailableError.
-    """
+    """Return the server, restarted if it has stopped, to a process that is a user; raise DatabaseUnavailableError."""
     before = embedded_server(data_dir)
     found = _found_or_started(data_dir, before.users_lock)
     if data_dir in _in_use:  # not released in the meantime
@@ -99,10 +96,7 @@ def ensure_database(server: EmbeddedServer, name: str) -> None:
 
 
 def release(data_dir: Path) -> None:
-    """Stop using the server, and wait until it has stopped, unless other processes use it.
-
-    Close all connections before.
-    """
+    """Stop using the server, with all connections closed, and wait until it has stopped or is used by others."""
     server = _in_use.pop(data_dir, None)
     if server is None:
         return
@@ -211,10 +205,7 @@ def _launch_keeper(data_dir: Path, server: int, arguments: list[str]) -> None:
 
 
 def _wait_until_ready(data_dir: Path) -> None:
-    """Wait until the server accepts connections, which may take minutes after a crash.
-
-    Raises DatabaseUnavailableError if it has ended.
-    """
+    """Wait until the server accepts connections, minutes after a crash; raise DatabaseUnavailableError if it ended."""
     server = open_lock(_lock_path(data_dir, "server"))
     try:
         while _accepting(data_dir) is None:

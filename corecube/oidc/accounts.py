@@ -106,10 +106,7 @@ def _update_admin(user: User, identity: OidcIdentity, person: Person) -> None:
 
 @transaction.atomic
 def map_value(group: Group, value: str, *, actor: User) -> OidcGroup:
-    """Map a value of the groups claim to a group, from the next sign-in.
-
-    Raises InvalidRequestError for a value that is mapped already.
-    """
+    """Map a value of the groups claim to a group, from the next sign-in; raise InvalidRequestError if it is mapped."""
     try:
         with transaction.atomic():
             made = OidcGroup.objects.create(value=value, group=group)

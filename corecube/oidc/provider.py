@@ -66,10 +66,7 @@ def is_configured() -> bool:
 
 
 def provider() -> Provider:
-    """Return the configured provider; raise ProviderDownError or UntrustedAnswerError.
-
-    Each process caches the discovery document for ten minutes.
-    """
+    """Return the provider, cached for ten minutes per process; raise ProviderDownError or UntrustedAnswerError."""
     issuer: str = settings.CORECUBE_OIDC_ISSUER
     if settings.CORECUBE_OIDC_AUTHORIZATION_URL:
         return Provider(

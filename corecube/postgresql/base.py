@@ -71,10 +71,7 @@ class ReconnectingPool(ConnectionPool[Session]):
         self._failure = ""
 
     def getconn(self, timeout: float | None = None) -> Session:
-        """Return a working connection.
-
-        Raises psycopg.OperationalError if none can be made, PoolTimeout if none was free in time.
-        """
+        """Return a working connection; raise OperationalError if none can be made, PoolTimeout if none is free."""
         seconds = self.timeout if timeout is None else timeout
         deadline = monotonic() + seconds
         while (left := deadline - monotonic()) > 0:

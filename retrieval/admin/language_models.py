@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 
 from corecube import audit
 from corecube.database import atomic_change
-from corecube.errors import ConfigError, ConflictError, InvalidRequestError, NotFoundError
+from corecube.errors import ConfigError, ConflictError, InvalidFieldsError, NotFoundError
 from corecube.metadata_addresses import REFUSAL, names_refused
 from corecube.models import Compartment, User
 from corecube.secrets import Purpose, seal
@@ -36,16 +36,10 @@ _KEY_AGAIN: Final = "Enter the key again or remove it: the model now has another
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
-class InvalidModelError(InvalidRequestError):
+class InvalidModelError(InvalidFieldsError):
     """The language model is not valid."""
 
     code: ClassVar[str] = "invalid_language_model"
-
-    def __init__(self, problems: dict[str, str]) -> None:
-        self.problems = problems
-        field, message = next(iter(problems.items()))
-        self.param = field or None
-        super().__init__(f"{field}: {message}" if field else message)
 
 
 class UnknownModelError(NotFoundError):

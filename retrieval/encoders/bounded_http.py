@@ -131,10 +131,7 @@ def parsed(content: bytes, *, invalid: Callable[[str], CoreCubeError]) -> Any:  
 
 
 def retry_after(header: str, *, now: datetime) -> float | None:
-    """Return the seconds, 0 or more, of a Retry-After header; None for an empty or invalid one.
-
-    It is a number of seconds or a date (RFC 9110, section 10.2.3).
-    """
+    """Return the seconds of a Retry-After header (RFC 9110, section 10.2.3), at least 0; None for an invalid one."""
     try:
         seconds = float(header)
     except ValueError:

@@ -94,10 +94,7 @@ def _nearness(cosine: float, noise: float) -> float:
 
 
 def measured_scale(encoder: Encoder) -> CosineScale:
-    """Measure the scale of a model: the mean cosine of questions and passages of different subjects.
-
-    Raises EncoderError if the model fails.
-    """
+    """Measure a model's scale: the mean cosine of texts of different subjects; raise EncoderError."""
     queries = np.stack([encoder.encode_query(query) for query, _ in _SUBJECTS])
     passages = encoder.encode_documents([passage for _, passage in _SUBJECTS])
     cosines = queries @ passages.T

@@ -48,10 +48,7 @@ class Choice:
         return self.service.kind if self.service else f"{_LOCAL}{self.directory.name}"
 
     def load(self) -> Encoder:
-        """Return the encoder, the same instance each time.
-
-        Raises ModelMissingError if a file is missing, EncoderError if one is damaged, ConfigError.
-        """
+        """Return the encoder, the same each time; raise ModelMissingError, EncoderError if damaged, ConfigError."""
         with _loading:
             return _loaded(self)
 
@@ -85,10 +82,7 @@ class Choices:
         return Choice(self.models_dir / folder, dim)
 
     def of_index(self, *, source: str, model: str, dim: int) -> Choice:
-        """Return the model of an index's vectors.
-
-        Raises ConfigError if the settings do not describe its service, ModelMissingError.
-        """
+        """Return the model of an index's vectors; raise ModelMissingError, ConfigError for an undescribed service."""
         if not source or source.startswith(_LOCAL):
             choice = self.local(source.removeprefix(_LOCAL) or model)
             full_dim = read_manifest(choice.directory, Manifest).dim

@@ -182,10 +182,7 @@ def hub_answers(file: HubFile, *, timeout_seconds: float = _HUB_TIMEOUT_SECONDS)
 
 
 def obtain(file: SourceFile, workspace: Path, *, use_hub: bool, report: Report) -> Path:
-    """Return the path of the verified file below `workspace`.
-
-    Raises EncoderError if no source has it or its sha256 differs from the catalog's.
-    """
+    """Return the path of the verified file below `workspace`; raise EncoderError if no source has the right one."""
     if use_hub and file.hub:
         try:
             return _verified(_from_hub(file.hub, workspace, report), file)

@@ -201,10 +201,7 @@ def write_manifest(manifest: ModelManifest, directory: Path) -> None:
 
 
 def verify_files(directory: Path) -> ModelManifest:
-    """Return the manifest after comparing every file with its sha256.
-
-    Raises EncoderError with the first file that differs, and as `read_any_manifest`.
-    """
+    """Return the manifest; raise EncoderError for a file of another sha256, and as `read_any_manifest`."""
     manifest = read_any_manifest(directory)
     for name, expected in manifest.files.items():
         if file_sha256(directory / name) != expected:

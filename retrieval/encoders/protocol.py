@@ -47,10 +47,7 @@ class Encoder(Protocol):
         """Return the unit vector of a query, shape (dim,). Raise EncoderError if the model fails."""
 
     def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return unit vectors, shape (len(texts), dim), in input order.
-
-        Texts beyond max_tokens are truncated. Raises EncoderError if the model fails.
-        """
+        """Return unit vectors in order, shape (len(texts), dim), of texts cut to max_tokens; raise EncoderError."""
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text, without special tokens and truncation."""

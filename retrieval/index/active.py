@@ -25,10 +25,7 @@ def encoder_of(row: EmbeddingIndex) -> Encoder:
 
 
 def active_index(model: Encoder) -> VectorIndex:
-    """Return the embedding index that is searched.
-
-    Raises ModelMissingError if there is none yet, ConfigError if it has another model's vectors.
-    """
+    """Return the searched index; raise ModelMissingError if there is none, ConfigError for another model's."""
     return same_model(_required_row(), model)
 
 

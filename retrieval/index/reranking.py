@@ -89,10 +89,7 @@ class StoredInteraction:
 def token_vectors_of(
     hits: Ranking, *, model_key: int, dim: int, scope: AccessScope, timeout_seconds: float
 ) -> dict[ChunkId, TokenVectors]:
-    """Return the token vectors of hits in scope that a model made; a hit without any is left out.
-
-    Raises SearchTimeoutError.
-    """
+    """Return the token vectors by a model of the hits in scope that have any; raise SearchTimeoutError."""
     parameters = {
         "documents": [hit.chunk_id.document_id for hit in hits],
         "ordinals": [hit.chunk_id.ordinal for hit in hits],

@@ -144,10 +144,7 @@ def credentials(user: str, token: str) -> Mapping[str, str]:
 
 @dataclass(frozen=True)
 class ConfluenceApi:
-    """The API of one site.
-
-    Its methods raise ItemError: those of HttpClient, "refused", "gone", "unavailable", "unreadable".
-    """
+    """The API of one site. Raises the ItemErrors of HttpClient, "refused", "gone", "unavailable", "unreadable"."""
 
     base: str
     is_cloud: bool

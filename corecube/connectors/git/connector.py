@@ -95,10 +95,7 @@ class GitConnector(ProbedConnector):
             yield Capability.passed("list", f"The branch {branch} exists.")
 
     def items(self) -> Iterator[SourceItem | ItemProblem]:
-        """Fetch the changes and yield the branch's files in git's order.
-
-        Raises ConfigError and UnavailableError if the branch cannot be fetched.
-        """
+        """Fetch the changes and yield the branch's files in git's order; raise ConfigError, UnavailableError."""
         try:
             branch, commit = self.mirror.update()
         except ItemError as error:

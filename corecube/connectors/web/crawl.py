@@ -63,10 +63,7 @@ class Crawl:
     _first_problem: str = ""
 
     def run(self) -> Iterator[Page | ItemProblem]:
-        """Yield the pages to ingest, and the problems.
-
-        Raises UnavailableError for a site that does not answer, ConfigError if no start page exists.
-        """
+        """Yield pages and problems; raise UnavailableError for a silent site, ConfigError without start page."""
         self._waiting.extend((url, 0) for url in self.plan.start)
         yield from self._seed_by_sitemaps()
         yield from self._visit_queued()

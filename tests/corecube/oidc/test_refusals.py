@@ -219,9 +219,7 @@ class TestTheProvider:
         assert "/trap" not in [it[0] for it in provider.seen]
 
     def test_it_is_slow(self, browser, provider, monkeypatch):
-        from corecube.oidc import provider
-
-        monkeypatch.setattr(provider, "REQUEST_SECONDS", 0.2)
+        monkeypatch.setattr("corecube.oidc.provider.REQUEST_SECONDS", 0.2)
 
         def wait(*answer):
             time.sleep(0.5)
