@@ -89,11 +89,7 @@ def evaluate(
     stress: Stress | None = None,
     is_judged: bool = False,
 ) -> Evaluation:
-    """Return the preset's figures on the collection, which is ingested first unless it is already there.
-
-    `stress` makes the collection harder; with misleading links it is ingested in addition to the original.
-    See `measured` for `is_judged`.
-    """
+    """Return a preset's figures on a collection, ingested if it is not, harder under `stress`; see `measured`."""
     evaluation_principal()
     if stress is Stress.TYPOS:
         dataset = misspelled(dataset)

@@ -48,11 +48,7 @@ class Collection:
 def collections(
     directory: Path, folders: Sequence[Path], *, progress: Callable[[Sync], None]
 ) -> tuple[Collection, ...]:
-    """Return the judged collections below a directory by name, then the folders as one collection; all are ingested.
-
-    Raises InvalidRequestError for a directory without collections, for an invalid one, and for folders without unique
-    headings.
-    """
+    """Return the judged collections by name, then the folders as one, all ingested; raise InvalidRequestError."""
     evaluation_principal()
     found = sorted(path.parent for path in directory.glob("*/qrels.tsv"))
     if not found:

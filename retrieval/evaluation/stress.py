@@ -26,9 +26,7 @@ _BATCH_ROWS: Final = 1000
 class Stress(StrEnum):
     """A kind of stress."""
 
-    #: One wrong letter in every name of a question.
     TYPOS = "typos"
-    #: Twenty sentences with names of similar documents in every document.
     LINKS = "links"
 
 

@@ -24,7 +24,6 @@ _LETTERS_BETWEEN: Final = 3
 _CACHED_TEXTS: Final = 64
 #: Maximum length of a sentence before and behind a place.
 _AROUND_CHARACTERS: Final = 500
-#: Letters of an initial or a short title.
 _INITIAL_LETTERS: Final = 2
 _MAX_GAP: Final = 3
 MAX_WORDS: Final = 10

@@ -186,8 +186,3 @@ def delete_claimed(sync: Sync, worker: UUID) -> None:
     """Delete the items that a worker holds of a sync that was cancelled."""
     with transaction.atomic():
         lock_items(SyncItem.objects.filter(sync=sync, worker=worker, state=_STATE.RUNNING)).delete()
-
-
-def active_claims(sync: Sync) -> QuerySet[SyncItem]:
-    """Return the claimed items of a sync whose workers sent a recent heartbeat."""
-    return SyncItem.objects.filter(sync=sync, state=_STATE.RUNNING, heartbeat_at__gte=alive_since())

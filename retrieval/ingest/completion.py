@@ -153,7 +153,9 @@ def finish_cancelled(sync: Sync, *, worked_here: bool = False) -> bool:
         return True
     try:
         with sync_lock(sync.connection):
-            if not sync.is_private and claims.active_claims(sync).exists():
+            # Claims whose workers sent a recent heartbeat.
+            active = sync.items.filter(state=_STATE.RUNNING, heartbeat_at__gte=claims.alive_since())
+            if not sync.is_private and active.exists():
                 return False
             if worked_here:
                 update_search_data(sync.connection)

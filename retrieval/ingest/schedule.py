@@ -20,7 +20,6 @@ from retrieval.models import Sync, SyncItem
 
 #: Share of the interval by which a start moves, so that connections do not all start together.
 _JITTER: Final = 0.1
-#: Seconds between two messages to the workers for the same sync.
 _WAKE_SECONDS: Final = 20
 
 

@@ -89,11 +89,7 @@ def cancel_sync(sync: Sync, *, actor: User | None) -> Sync:
 
 
 def store_upload(connection: Connection, *, name: str, content: IO[bytes], actor: User | None) -> None:
-    """Store an uploaded file with its connection; the next sync indexes it.
-
-    Raises InvalidRequestError for a connection of another kind, ConnectionDisabledError, and ItemError for a
-    bad name or a file over the limit.
-    """
+    """Store an upload for the next sync. Raises InvalidRequestError, ConnectionDisabledError, ItemError."""
     require_enabled(connection)
     if connection.kind != "upload":
         raise InvalidRequestError("Files can be uploaded only to a connection of kind upload.")

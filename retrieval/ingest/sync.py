@@ -30,7 +30,6 @@ from retrieval.models import Sync, SyncItem
 logger = logging.getLogger(__name__)
 
 _WORKABLE: Final = (Sync.Status.QUEUED, Sync.Status.RUNNING)
-#: How often a process checks whether waiting items may be tried again.
 _WAIT_SECONDS: Final = 0.5
 
 

@@ -68,11 +68,7 @@ class DocumentText:
 def embed_documents(
     documents: Sequence[DocumentText], encoder: Encoder, *, mode: str, listener: Listener = NO_LISTENER
 ) -> list[list[Vector]]:
-    """Return the unit vector of every chunk of every document, in order.
-
-    Raises EncoderError if the model fails, ConfigError if it cannot make vectors in this mode, and what the listener
-    raises, with no further calls.
-    """
+    """Return every chunk's unit vector by document; raise EncoderError, ConfigError, or what the listener raises."""
     if mode == EmbeddingIndex.Mode.LATE:
         return [list(vectors) for vectors in _embed_late(documents, encoder, listener)]
     known = embed_texts([text for document in documents for text in document.embedded], encoder, listener)
@@ -218,7 +214,6 @@ class StoredText:
 
     text: DocumentText
     ordinals: tuple[int, ...]
-    #: Digest of the document's bytes and of how they were ingested.
     fingerprint: str
 
 

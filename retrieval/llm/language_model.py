@@ -79,7 +79,6 @@ def status_error(name: str, status: int) -> AnswerError:
 
 logger = logging.getLogger(__name__)
 
-#: The loop of all language models' connections.
 _LOOP: Final = BackgroundLoop("language-models")
 _REQUEST_ERRORS: Final = (openai.BadRequestError, openai.UnprocessableEntityError)
 #: Errors that do not count as failures of the service.

@@ -15,7 +15,6 @@ from retrieval.llm.language_model import ModelClient
 from retrieval.llm.routing import Bindings, Id
 from retrieval.llm.types import Cut, Message, Piece, Task, TokenUsage, Turn, Window
 
-#: Records the usage and the seconds of an answer.
 RecordUsage = Callable[[TokenUsage, float], Awaitable[None]]
 #: Records the result of an answer: an error, or None for success.
 RecordResult = Callable[[AnswerError | None], Awaitable[None]]

@@ -5,7 +5,7 @@ each request, and a passage can contain neither it nor anything similar.
 """
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
@@ -20,7 +20,6 @@ from retrieval.ranking.packing import by_number
 REFUSAL: Final = "I couldn't find this in your documents."
 
 _FENCE_BYTES: Final = 8
-#: Overhead of a service per message, in tokens.
 _MESSAGE_TOKENS: Final = 8
 #: Unused share of a window: a model's tokenizer may count up to this much more than the local one.
 _SLACK: Final = 0.15
@@ -70,7 +69,9 @@ def new_fence(texts: Sequence[str]) -> str:
 
 def messages(task: Task, *, fence: str = "") -> tuple[Message, ...]:
     """Return the system message, the conversation, and the passages with the question; `fence` is for tests."""
-    fence = fence or new_fence([*_texts(task)])
+    turns = [text for turn in task.history for text in (turn.question, turn.answer)]
+    parts = [text for it in task.passages for text in (it.header, it.hit.chunk.text)]
+    fence = fence or new_fence([task.question, *turns, *parts])
     passages = "".join(f"{_fenced(passage, fence)}\n\n" for passage in task.passages)
     context = f"Passages:\n\n{passages}" if passages else "There are no passages.\n\n"
     return (
@@ -78,14 +79,6 @@ def messages(task: Task, *, fence: str = "") -> tuple[Message, ...]:
         *(message for turn in task.history for message in _turn(turn)),
         {"role": "user", "content": f"{context}Question:\n{plain(task.question)}"},
     )
-
-
-def _texts(task: Task) -> Iterator[str]:
-    yield task.question
-    for turn in task.history:
-        yield from (turn.question, turn.answer)
-    for passage in task.passages:
-        yield from (passage.header, passage.hit.chunk.text)
 
 
 def _turn(turn: Turn) -> tuple[Message, Message]:

@@ -22,16 +22,13 @@ _MAX_ANSWER_LENGTH: Final = 200
 class Trial:
     """The result of a trial."""
 
-    #: The reason of a failure; empty after an answer.
     problem: str = ""
-    #: The client's error.
     error: AnswerError | None = None
     answer: str = ""
     first_token_seconds: float | None = None
     seconds: float = 0.0
     #: None if the service does not report it.
     usage: TokenUsage | None = None
-    #: The names of the service's models; empty if it does not list them.
     models: tuple[str, ...] = ()
 
     @property

@@ -83,7 +83,6 @@ class Task:
     terms: QueryTerms
     #: The question's unit vector from the search, by the model that compares sentences; None without one.
     vector: Vector | None = None
-    #: Earlier turns, oldest first.
     history: tuple[Turn, ...] = ()
     #: Why there was no search; empty after a search.
     skipped: str = ""
@@ -93,7 +92,6 @@ class Task:
 class Window:
     """The context window of a language model, in its tokens."""
 
-    #: Maximum number of tokens of prompt and answer.
     context_tokens: int
     answer_tokens: int
     #: Its token counter; None if its tokenizer is not on this machine: then the embedding model's is used.

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Final
 
-#: The first characters of a text are enough.
 _MAX_CHARACTERS: Final = 4000
 #: Minimum votes, and minimum factor over the next language, for a decision.
 _MIN_VOTES: Final = 2.0
@@ -37,7 +36,6 @@ _SCRIPTS: Final[Mapping[str, re.Pattern[str]]] = {
 #: Chinese and Japanese need a smaller share: texts contain Latin names, and one character is an entire word.
 _CJK_SHARE: Final = 0.15
 _CJK: Final = frozenset({"japanese", "chinese"})
-#: A language on each line, and the words that vote for it.
 _COMMON: Final = resources.files("retrieval.text").joinpath("common_words.txt").read_text(encoding="utf-8")
 
 

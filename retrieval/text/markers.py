@@ -30,7 +30,6 @@ MARKER: Final = re.compile("|".join(_FORMS))
 _WORDS: Final = (*_AND, *_PAGE)
 _WHOLE_WORD: Final = rf"(?<![A-Za-z.])(?:{'|'.join(map(re.escape, _WORDS))})(?![A-Za-z.])"
 _PART_OF_WORD: Final = "|".join(sorted({word[:size] for word in _WORDS if word != "&" for size in range(1, len(word))}))
-#: The beginning of a possible marker.
 BEGUN: Final = re.compile(
     rf"(?:\[{{1,2}}|\u3010|\uff3b)(?:[{_DIGITS} ,;\uff0c\u3001\-\u2013\u2014]|{_WHOLE_WORD})*"
     rf"(?:{_PART_OF_WORD})?(?:\u2020[^\u3010\u3011\n]*)?\]?\Z"
@@ -69,7 +68,6 @@ class Scanner:
         self._text = ""
         self._place = 0
         self._is_line_start = True
-        #: The end of the current line, once it was searched for.
         self._end = -1
         self._fence = ""
 

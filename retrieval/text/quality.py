@@ -27,7 +27,6 @@ _ENTRY_TRIM: Final = " \t\u00ab\u00bb\u2039\u203a\u2190\u2192\u2191\u2193<>|\u00
 _MAX_ENTRY_WORDS: Final = 4
 _MIN_ENTRIES: Final = 3
 _MIN_LINES: Final = 4
-#: Minimum share of known menu words among a menu's entries.
 _KNOWN_SHARE: Final = 1 / 3
 _SENTENCE_END: Final = re.compile(r"[.!?;:,]['\")]?$")
 
@@ -60,7 +59,6 @@ _NOISE_FULL: Final = 0.6
 #: Fewer words are not enough to detect a damaged scan.
 _MIN_WORDS: Final = 12
 
-#: Smaller parts are left out.
 _MIN_PART: Final = 0.01
 
 

@@ -36,7 +36,6 @@ def traits_of(draft: ChunkDraft, *, source_type: str) -> ChunkTraits:
 _MIN_ROWS: Final = 3
 _MIN_ITEMS: Final = 3
 _MIN_CODE_LINES: Final = 2
-#: Share of code lines from which a chunk without a fence counts as code.
 _CODE_SHARE: Final = 0.4
 
 _TABLE_ROW: Final = re.compile(r"^[^\S\n]*+\|.*\|[^\S\n]*+$|^[^|\n]*\S \| [^\n]*$", re.MULTILINE)

@@ -45,7 +45,6 @@ class OverloadReport:
     #: Milliseconds from a request to its response, by outcome.
     milliseconds: Mapping[str, Percentiles]
     metrics: Mapping[str, float]
-    #: The server's database connections afterwards, and the busy ones.
     opened: int
     at_work: int
 

@@ -98,7 +98,6 @@ class BenchReport:
     own_bytes: int
     server_bytes: int | None
     scan: Mapping[str, Any]
-    #: The model that embedded queries and sentences in the timed searches; empty if none is on this machine.
     embedded_by: str
     first_searches: tuple[FirstSearch, ...]
     scopes: tuple[ScopeFigures, ...]

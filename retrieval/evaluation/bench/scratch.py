@@ -36,7 +36,6 @@ class Scratch:
     name: str
     #: Everything that determines the content of the filled database.
     recipe: Mapping[str, Any]
-    #: The stored facts of a reusable database; None for a new, empty one.
     reused: Mapping[str, Any] | None
 
     def remember(self, facts: Mapping[str, Any]) -> None:

@@ -15,11 +15,7 @@ _HEADER_SHARE: Final = 4
 
 
 def chunk_by_record(document: ParsedDocument, counter: TokenCounter, room: Room) -> tuple[ChunkDraft, ...]:
-    """Return a chunk for each numbered record, with its number; small records without a number are merged.
-
-    A record larger than the limit is split at lines and sentences, and each later part begins with the record's
-    identifying lines.
-    """
+    """Return a chunk per numbered record; large ones repeat their identifying lines, small others are merged."""
     sources = (tokenised(block, counter) for block in document.blocks)
     runs: list[Run] = []
     for is_numbered, group in groupby(sources, key=lambda source: source.block.row is not None):

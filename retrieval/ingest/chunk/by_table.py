@@ -10,11 +10,7 @@ from retrieval.text.document import ChunkDraft, ParsedDocument, TokenCounter
 
 
 def chunk_by_table(document: ParsedDocument, counter: TokenCounter, room: Room) -> tuple[ChunkDraft, ...]:
-    """Return chunks of one sheet each, with its name first in the heading path.
-
-    Row numbers therefore belong to that sheet. Within a sheet, small regions are merged; a table is one chunk if it
-    fits, and repeats its header if it is split.
-    """
+    """Return chunks of one sheet each, to which row numbers belong; a table that is split repeats its header."""
     root = outline(sources(document.blocks, counter, room), room)
     # Text above the first sheet is a sheet without a name.
     sheets = [Section(None, root.level, body=root.body)] if root.body else []

@@ -14,7 +14,6 @@ class Neighbour(IntEnum):
     AFTER = 1
 
 
-#: The sort key for merging a part with the neighbour at its end.
 Key: TypeAlias = tuple[int, int, Neighbour]
 
 

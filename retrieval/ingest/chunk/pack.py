@@ -97,11 +97,7 @@ def _bundles(pieces: Iterable[Piece], room: Room) -> Iterator[_Bundle]:
 
 
 def _tail(pieces: Sequence[Piece], overlap: int) -> tuple[Piece, ...]:
-    """Return the last pieces with at most `overlap` tokens.
-
-    They start at a sentence if one is short enough, or else at a word. Empty if that would repeat all of the pieces.
-    Tables repeat their header instead.
-    """
+    """Return the last pieces with at most `overlap` tokens, from a sentence or a word; empty if that were all."""
     tail: tuple[Piece, ...] = ()
     for piece in reversed(pieces):
         if piece.kind in _NEVER_REPEATED or overlap <= 0:

@@ -30,7 +30,6 @@ from retrieval.text.document import in_context
 
 logger = logging.getLogger(__name__)
 
-#: Chunks whose new vectors are made and stored together.
 _BATCH_CHUNKS: Final = 32
 _MAX_FAILURES: Final = 10
 
@@ -61,7 +60,12 @@ def estimate_pass(connection: Connection, *, limit: int | None = None) -> Estima
     tokens = [
         sum(len(encoder.token_spans(message["content"])) for message in messages(task, pending.place))
         for pending in found
-        for task in _tasks(pending.wants, is_local=is_local)
+        for task, is_wanted in (
+            (CONTEXT_TASK, pending.wants.context),
+            (QUESTIONS_TASK, pending.wants.questions and not is_local),
+            (triples.TASK, pending.wants.triples),
+        )
+        if is_wanted
     ]
     return estimate(
         tokens,
@@ -71,15 +75,6 @@ def estimate_pass(connection: Connection, *, limit: int | None = None) -> Estima
         written_here=sum(pending.wants.questions for pending in found) if is_local else 0,
         for_triples=sum(pending.wants.triples for pending in found),
     )
-
-
-def _tasks(wants: Wants, *, is_local: bool) -> list[str]:
-    tasks = (
-        (CONTEXT_TASK, wants.context),
-        (QUESTIONS_TASK, wants.questions and not is_local),
-        (triples.TASK, wants.triples),
-    )
-    return [task for task, is_wanted in tasks if is_wanted]
 
 
 def enrich_after_sync(connection: Connection) -> Pass:

@@ -20,7 +20,6 @@ class BlockBuilder:
     def __init__(self) -> None:
         self._blocks: list[Block] = []
         self._items: list[str] = []
-        #: Links since the last block, and those of the open list.
         self._links: list[Hyperlink] = []
         self._item_links: list[Hyperlink] = []
 

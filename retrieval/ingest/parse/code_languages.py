@@ -75,7 +75,6 @@ _CLASSES: Final = frozenset({
     "type_definition", "create_table", "create_view", "create_materialized_view", "create_type",
 })  # fmt: skip
 TRANSPARENT: Final = frozenset({"preproc_ifdef", "preproc_if", "linkage_specification", "companion_object"})
-#: Nodes around one definition: `export`, decorators, templates.
 _WRAPPERS: Final = frozenset({
     "decorated_definition", "export_statement", "template_declaration", "statement", "expression_statement",
     "lexical_declaration", "variable_declaration", "type_declaration", "ambient_declaration", "declaration",

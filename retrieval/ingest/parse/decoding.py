@@ -19,9 +19,7 @@ _SNIFFED_BYTES: Final = 8192
 _GUESSED_BYTES: Final = 65536
 #: Maximum share of control characters: random bytes have 10 %, text in any charset almost none.
 _MAX_CONTROLS: Final = 0.02
-#: Number of control characters that any text may have.
 _STRAY_CONTROLS: Final = 4
-#: Share of characters that may be damaged in UTF-16 and UTF-32.
 _MAX_DAMAGED: Final = 0.01
 #: Uncertainty of the coherence (0 to 1, similarity to a language) of a short text.
 _NEAR_DRAW: Final = 0.15

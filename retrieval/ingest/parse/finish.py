@@ -22,7 +22,6 @@ _WIDE_SPACES: Final = re.compile("[\u00a0\u2007\u202f]")
 _MANY_BLANK_LINES: Final = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
 _NO_TITLES: Final = frozenset({"untitled", "untitled document", "document", "anonymous", "unspecified", "title"})
 _PROGRAM_PREFIX: Final = re.compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
-#: Generic names, replaced by the folder's name.
 _GENERIC_STEMS: Final = frozenset({"index", "readme", "default"})
 
 

@@ -8,7 +8,6 @@ from typing import Final
 
 from retrieval.errors import IngestError
 
-#: Kinds of cells; a number shown as a date is a date.
 TEXT: Final = "text"
 NUMBER: Final = "number"
 DATE: Final = "date"

@@ -17,7 +17,6 @@ from retrieval.text.document import Block, ParsedDocument, RawDocument
 _STRUCTURE: Final = ("table", "h1", "h2", "h3", "h4", "pre")
 #: A cell with more text is a column of a page, not a value.
 _MAX_CELL_CHARACTERS: Final = 2000
-#: Maximum span; a larger one is a mistake or an attack.
 _MAX_SPAN: Final = 50
 
 
@@ -31,11 +30,7 @@ def is_data_table(table: HtmlElement) -> bool:
 
 
 def table_rows(table: HtmlElement) -> tuple[list[list[str]], bool]:
-    """Return the texts of the cells row by row, and whether the first row is a header.
-
-    A cell that spans rows is repeated in each, so that every row is complete; a cell that spans columns is followed by
-    empty cells, so that columns stay under their headers.
-    """
+    """Return the texts by row, repeated for row spans and empty for column spans, and whether there is a header."""
     open_spans: dict[int, tuple[int, str]] = {}
     rows = [list(_cells(row, open_spans)) for row in table.iter("tr")]
     first = table.find(".//tr")

@@ -28,7 +28,6 @@ _CONTENT_PATHS: Final = (
 )
 #: A part with a larger share of the page's text is content, independent of its class.
 _CONTENT_SHARE: Final = 0.5
-#: A landmark with a smaller share of the page's text is not the content.
 _LANDMARK_SHARE: Final = 0.3
 _MAX_LINK_CHARACTERS: Final = 40
 _MIN_LINKS: Final = 5

@@ -102,7 +102,6 @@ def _attached(attachments: Sequence[RawDocument], read: Parser) -> Iterator[Bloc
 
 _MAIL_TYPE: Final = "message/rfc822"
 _MAIL_SUFFIX: Final = ".eml"
-#: Every mail has one of these.
 _HEADERS: Final = ("from", "to", "subject", "date", "received", "message-id")
 #: In UTF-16 or UTF-32, one of the first bytes is not ASCII, or NUL.
 _HEADER_START: Final = 4

@@ -27,11 +27,7 @@ _SKIPPED: Final = frozenset(
 
 
 def parse_odt(raw: RawDocument) -> ParsedDocument:
-    """Return the document of an OpenDocument text; foot and end notes follow the paragraph that refers to them.
-
-    Tracked deletions, page headers and footers, comments and the table of contents are left out. Raises IngestError:
-    `too_large`, `corrupt`, `encrypted`, `empty`.
-    """
+    """Return a text as `parse_docx` does. Raises IngestError: `too_large`, `corrupt`, `encrypted`, `empty`."""
     document = opened(raw.content, "text")
     title = document.facts.pop("title", "")
     reader = BodyReader(

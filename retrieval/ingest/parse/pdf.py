@@ -215,11 +215,7 @@ _PDFIUM_LOCK: Final = threading.Lock()
 
 
 def parse_pdf(raw: RawDocument) -> ParsedDocument:
-    """Return the document of a PDF file: paragraphs, without running headers, footers and page numbers.
-
-    Raises IngestError: `encrypted` (needs a password), `no_text` (a scan), `too_large` (pages),
-    `corrupt`.
-    """
+    """Return the paragraphs. Raises IngestError: `encrypted`, `no_text` (a scan), `too_large` (pages), `corrupt`."""
     with _PDFIUM_LOCK:
         pages, properties = _read(raw.content)
     if not any(pages):

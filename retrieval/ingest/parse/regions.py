@@ -97,7 +97,6 @@ def _has_many_figures(rows: Sequence[Row]) -> bool:
 
 
 _MAX_HEADER_ROWS: Final = 4
-#: Rows below a header that are compared with it.
 _HEADER_SAMPLE_ROWS: Final = 50
 _MAX_NAME_LENGTH: Final = 80
 _YEAR: Final = re.compile(r"(?:1[89]|20)\d\d")
@@ -115,7 +114,6 @@ class Header:
 
     columns: tuple[int, ...]
     names: tuple[str, ...]
-    #: The columns with numbers or dates below their name.
     figures: frozenset[int] = frozenset()
 
 

@@ -63,7 +63,6 @@ class SharedStrings:
 
     def __init__(self) -> None:
         self.texts: list[str] = []
-        #: Kinds of the texts: a figure may be stored as a text.
         self.kinds: list[str] = []
         self._parts: list[str] = []
         self._is_text = self._is_reading = False
