@@ -85,15 +85,6 @@ class Observed:
     score_type: str
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """A model fitted on judged questions, and its figures."""
-
-    model: AnswerabilityModel
-    #: Cross-validated, with those of the shipped model on the same questions.
-    figures: dict[str, Any]
-
-
 def observe(
     questions: Sequence[JudgedQuestion], *, preset: str, principal: Principal | None, progress: Callable[[], None]
 ) -> tuple[Observed, ...]:
@@ -118,10 +109,11 @@ def observe(
     return tuple(found)
 
 
-def calibrated(observed: Sequence[Observed], *, asked: int) -> Fit:
+def calibrated(observed: Sequence[Observed], *, asked: int) -> tuple[AnswerabilityModel, dict[str, Any]]:
     """Return the model fitted on the questions with the most frequent score type, and its figures.
 
-    `asked` is the number of all questions. Raises InvalidRequestError with fewer than 30 of either kind.
+    The figures are cross-validated, with those of the shipped model on the same questions; `asked` is the number of all
+    questions. Raises InvalidRequestError with fewer than 30 of either kind.
     """
     score_type = Counter(it.score_type for it in observed).most_common(1)[0][0] if observed else ""
     used = [it for it in observed if it.score_type == score_type]
@@ -153,7 +145,7 @@ def calibrated(observed: Sequence[Observed], *, asked: int) -> Fit:
         "shipped": _figures(before, answerable),
     }
     model = fitted([it.sample for it in used], ridge=_RIDGE, prior=shipped(), score_type=score_type)
-    return Fit(model, figures)
+    return model, figures
 
 
 def _figures(confidences: Floats, answerable: np.ndarray[Any, np.dtype[np.bool_]]) -> dict[str, float]:

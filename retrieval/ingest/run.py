@@ -161,29 +161,17 @@ def reload(sync: Sync) -> None:
         raise SyncEndedError from error
 
 
+_ITEM_FIELDS: Final = ("name", "uri", "locator", "media_type", "version")
+
+
 def item_to_json(item: SourceItem) -> dict[str, Any]:
     """Return an item as it is stored until a worker claims it."""
-    return {
-        "name": item.name,
-        "uri": item.uri,
-        "locator": item.locator,
-        "modified_at": item.modified_at.isoformat() if item.modified_at else None,
-        "media_type": item.media_type,
-        "version": item.version,
-        "facts": dict(item.facts),
-    }
+    modified = item.modified_at.isoformat() if item.modified_at else None
+    return {name: getattr(item, name) for name in _ITEM_FIELDS} | {"modified_at": modified, "facts": dict(item.facts)}
 
 
 def item_from_json(external_id: str, stored: Mapping[str, Any]) -> SourceItem:
     """Return the item that `item_to_json` stored."""
-    modified = stored["modified_at"]
-    return SourceItem(
-        external_id=external_id,
-        name=stored["name"],
-        uri=stored["uri"],
-        locator=stored["locator"],
-        modified_at=datetime.fromisoformat(modified) if modified else None,
-        media_type=stored["media_type"],
-        version=stored["version"],
-        facts=stored["facts"],
-    )
+    modified = datetime.fromisoformat(stored["modified_at"]) if stored["modified_at"] else None
+    fields = {name: stored[name] for name in _ITEM_FIELDS}
+    return SourceItem(external_id=external_id, modified_at=modified, facts=stored["facts"], **fields)

@@ -31,9 +31,7 @@ _EVERY_SECONDS: Final = 1.0
 
 
 @dataclass(slots=True)
-class PaceRecorder:
-    """Adds the effort of a worker to its sync's pace, at most once a second."""
-
+class _PaceRecorder:
     sync: Sync
     _done: Effort = field(default_factory=Effort)
     _stored_at: float = 0.0
@@ -43,49 +41,21 @@ class PaceRecorder:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Count an item that the block reads."""
         started = time.monotonic()
         yield
         self.add(Effort(items=1, reading_seconds=time.monotonic() - started))
 
     def add(self, done: Effort) -> None:
-        """Count the effort, and store it when the last write is a second ago."""
         self._done += done
         if time.monotonic() - self._stored_at >= _EVERY_SECONDS:
             self.store()
 
     def store(self) -> None:
-        """Store the effort since the last write."""
         done, self._done, self._stored_at = self._done, Effort(), time.monotonic()
         with transaction.atomic():
             sync = Sync.objects.select_for_update(no_key=True).filter(pk=self.sync.pk).only("pace").first()
             if sync is not None:
                 Sync.objects.filter(pk=sync.pk).update(pace=with_work(sync.pace, done, at=time.time()))
-
-
-@dataclass(slots=True)
-class EmbeddingProgress:
-    """Stores which share of a batch's chunks is embedded."""
-
-    pace: PaceRecorder
-    worker: UUID
-    chunks: Mapping[int, int]
-    _share: float = 0.0
-    _updated_at: float = field(default_factory=time.monotonic)
-    _written_at: float = field(default_factory=time.monotonic)
-
-    def update(self, share: float) -> None:
-        """Record the share, 0 to 1; at 1 the storing of the documents begins."""
-        now, total = time.monotonic(), sum(self.chunks.values())
-        before, self._share = self._share, max(share, self._share)
-        made = int(total * self._share) - int(total * before)
-        seconds, self._updated_at = now - self._updated_at, now
-        if share >= 1.0:
-            claims.set_storing(list(self.chunks), self.worker)
-        elif now - self._written_at >= _EVERY_SECONDS:
-            self._written_at = now
-            claims.set_embedded_share(list(self.chunks), self.worker, self._share)
-        self.pace.add(Effort(chunks=made, embedding_seconds=seconds))
 
 
 logger = logging.getLogger(__name__)
@@ -114,10 +84,10 @@ class Work:
     _unchanged: list[tuple[SyncItem, str]] = field(default_factory=list)
     _unchanged_since: float = 0.0
     _checked_at: float = field(default_factory=time.monotonic)
-    _pace: PaceRecorder = field(init=False)
+    _pace: _PaceRecorder = field(init=False)
 
     def __post_init__(self) -> None:
-        self._pace = PaceRecorder(self.job.sync)
+        self._pace = _PaceRecorder(self.job.sync)
 
     def process_batch(self) -> bool:
         """Claim items until a batch for the encoder is full, and process them; return whether there were any.
@@ -204,8 +174,7 @@ class Work:
         chunks = {it.claim.pk: len(it.document.text.chunks) for it in prepared}
         self.steps.begin(Doing.EMBEDDING, list(chunks))
         self._pace.store()
-        progress = EmbeddingProgress(self._pace, self.worker, chunks)
-        listener = _Listener(self, {it.document.item.external_id: it for it in prepared}, progress)
+        listener = _Listener(self, {it.document.item.external_id: it for it in prepared}, self._pace, chunks)
         try:
             seconds = encode_and_store([it.document for it in prepared], self.job.target, listener)
         except ModelMissingError:
@@ -235,17 +204,30 @@ class Work:
         self.progress(self.job.sync)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Listener(StoreListener):
     work: Work
     prepared: Mapping[str, _Prepared]
-    progress: EmbeddingProgress
+    pace: _PaceRecorder
+    chunks: Mapping[int, int]
+    _share: float = 0.0
+    _updated_at: float = field(default_factory=time.monotonic)
+    _written_at: float = field(default_factory=time.monotonic)
 
     def calling(self) -> None:
         self.work.steps.progress()
 
     def embedded(self, share: float) -> None:
-        self.progress.update(share)
+        now, total = time.monotonic(), sum(self.chunks.values())
+        before, self._share = self._share, max(share, self._share)
+        made = int(total * self._share) - int(total * before)
+        seconds, self._updated_at = now - self._updated_at, now
+        if share >= 1.0:
+            claims.set_storing(list(self.chunks), self.work.worker)
+        elif now - self._written_at >= _EVERY_SECONDS:
+            self._written_at = now
+            claims.set_embedded_share(list(self.chunks), self.work.worker, self._share)
+        self.pace.add(Effort(chunks=made, embedding_seconds=seconds))
 
     def storing(self, document: PreparedDocument) -> None:
         self.work.steps.begin(Doing.STORING, [self.prepared[document.item.external_id].claim.pk])

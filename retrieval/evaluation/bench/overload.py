@@ -25,15 +25,6 @@ _WARM_UP: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """A request and its outcome."""
-
-    #: The HTTP status, or the class of the error.
-    outcome: str
-    milliseconds: float
-
-
-@dataclass(frozen=True, slots=True)
 class OverloadReport:
     """The figures of a run."""
 
@@ -58,7 +49,7 @@ def bench_overload(factor: int, *, rounds: int, progress: Progress) -> OverloadR
         secret, questions = company_key(progress), company_questions()
         with web_server() as server:
             asyncio.run(_send(server.url, secret, questions, count=_WARM_UP, at_once=1))
-            sent: list[Sent] = []
+            sent: list[tuple[str, float]] = []
             started = perf_counter()
             for number in range(rounds):
                 sent += asyncio.run(_send(server.url, secret, questions, count=at_once, at_once=at_once))
@@ -69,23 +60,25 @@ def bench_overload(factor: int, *, rounds: int, progress: Progress) -> OverloadR
             samples = (sample for family in families for sample in family.samples)
             metrics = {" ".join((it.name, *it.labels.values())): it.value for it in samples}
             opened, at_work = open_connections()
-    outcomes = Counter(it.outcome for it in sent)
-    times = {name: percentiles([it.milliseconds for it in sent if it.outcome == name]) for name in outcomes}
+    outcomes = Counter(outcome for outcome, _ in sent)
+    times = {name: percentiles([took for outcome, took in sent if outcome == name]) for name in outcomes}
     return OverloadReport(
         settings.CORECUBE_POOL_CONNECTIONS, at_once, rounds, seconds, outcomes, times, metrics, opened, at_work
     )
 
 
-async def _send(url: str, secret: str, questions: Sequence[str], *, count: int, at_once: int) -> list[Sent]:
-    """Send `count` searches, `at_once` of them at any time."""
+async def _send(
+    url: str, secret: str, questions: Sequence[str], *, count: int, at_once: int
+) -> list[tuple[str, float]]:
+    """Send `count` searches, `at_once` at any time; return each one's status, or error's class, and milliseconds."""
 
-    async def send(client: httpx2.AsyncClient, number: int) -> Sent:
+    async def send(client: httpx2.AsyncClient, number: int) -> tuple[str, float]:
         started = perf_counter()
         try:
             answer = await client.post("/api/v1/search", json={"query": questions[number % len(questions)]})
             outcome = str(answer.status_code)
         except httpx2.HTTPError as error:
             outcome = type(error).__name__
-        return Sent(outcome, (perf_counter() - started) * 1000)
+        return outcome, (perf_counter() - started) * 1000
 
     return await run_concurrently(url, secret, send, count=count, at_once=at_once, timeout_seconds=_TIMEOUT_SECONDS)

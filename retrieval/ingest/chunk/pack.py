@@ -33,13 +33,6 @@ class Packed:
     own: tuple[Piece, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Bundle:
-    pieces: tuple[Piece, ...]
-    #: Tokens with the blank lines between and before them.
-    tokens: int
-
-
 def token_cost(pieces: Sequence[Piece], separator: int) -> int:
     """Return the number of tokens of the joined pieces."""
     joints = sum(not is_continued(before, after) for before, after in pairwise(pieces))
@@ -60,22 +53,22 @@ def pack(pieces: Sequence[Piece], room: Room, *, balanced: bool) -> list[Packed]
     repeated: tuple[Piece, ...] = ()
     own: list[Piece] = []
     repeated_tokens = own_tokens = 0
-    for bundle in _bundles(pieces, room):
-        is_over = repeated_tokens + own_tokens + bundle.tokens > room.target
+    for bundle, bundle_tokens in _bundles(pieces, room):
+        is_over = repeated_tokens + own_tokens + bundle_tokens > room.target
         # A bundle joins the chunk if at least half of it lies before the aim.
-        if own and (is_over or own_tokens + bundle.tokens / 2 > aim):
+        if own and (is_over or own_tokens + bundle_tokens / 2 > aim):
             packed.append(Packed(repeated, tuple(own)))
             # An overlap of a few words is left out.
-            free = min(room.overlap, room.target - bundle.tokens)
+            free = min(room.overlap, room.target - bundle_tokens)
             repeated = _tail(own, free) if 2 * free > room.overlap else ()
             repeated_tokens, own_tokens, own = token_cost(repeated, room.separator), 0, []
-        own.extend(bundle.pieces)
-        own_tokens += bundle.tokens
+        own.extend(bundle)
+        own_tokens += bundle_tokens
     return [*packed, Packed(repeated, tuple(own))] if own else packed
 
 
-def _bundles(pieces: Iterable[Piece], room: Room) -> Iterator[_Bundle]:
-    """Yield headings and lead-ins with the next piece, other pieces one by one."""
+def _bundles(pieces: Iterable[Piece], room: Room) -> Iterator[tuple[list[Piece], int]]:
+    """Yield headings and lead-ins with the next piece, others alone, each with its tokens and those of blank lines."""
     bundle: list[Piece] = []
     tokens = 0
     for piece in pieces:
@@ -85,15 +78,15 @@ def _bundles(pieces: Iterable[Piece], room: Room) -> Iterator[_Bundle]:
         # A heading may push its text over the target, a lead-in may not.
         has_heading = any(lead.kind is BlockKind.HEADING for lead in bundle)
         if bundle and tokens + added > (room.limit if has_heading else room.target):
-            yield _Bundle(tuple(bundle), tokens)
+            yield bundle, tokens
             bundle, tokens = [], 0
         bundle.append(piece)
         tokens += added
         if not leads:
-            yield _Bundle(tuple(bundle), tokens)
+            yield bundle, tokens
             bundle, tokens = [], 0
     if bundle:
-        yield _Bundle(tuple(bundle), tokens)
+        yield bundle, tokens
 
 
 def _tail(pieces: Sequence[Piece], overlap: int) -> tuple[Piece, ...]:

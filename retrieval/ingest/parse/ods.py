@@ -7,10 +7,9 @@ from typing import Final
 
 from retrieval.errors import IngestError
 from retrieval.ingest.parse.containers import checked_names
-from retrieval.ingest.parse.finish import finished
 from retrieval.ingest.parse.grid import DATE, NUMBER, TEXT, CellBudget, Merge, Sheet, SheetBuilder, kind_of
 from retrieval.ingest.parse.open_document import CONTENT, facts_of, refuse_encrypted
-from retrieval.ingest.parse.sheets import blocks_of_sheets, facts_of_sheets
+from retrieval.ingest.parse.sheets import workbook_document
 from retrieval.ingest.parse.xml_reading import Handlers, read_events
 from retrieval.text.document import ParsedDocument, RawDocument
 
@@ -32,14 +31,7 @@ def parse_ods(raw: RawDocument) -> ParsedDocument:
         with archive.open(CONTENT) as stream:
             read_events(stream, Handlers(start=reader.start, end=reader.end, text=reader.text))
         facts = facts_of(archive, names)
-    title = facts.pop("title", "")
-    return finished(
-        raw,
-        source_type="excel",
-        blocks=blocks_of_sheets(reader.sheets),
-        metadata={**facts, **facts_of_sheets(reader.sheets)},
-        property_title=title,
-    )
+    return workbook_document(raw, reader.sheets, facts)
 
 
 class _Reader:

@@ -1,9 +1,9 @@
 """Blocks of sheets: a heading per sheet, tables with headers, labels with values, notes."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from retrieval.ingest.parse.finish import one_line
+from retrieval.ingest.parse.finish import finished, one_line
 from retrieval.ingest.parse.grid import TEXT, Row, Sheet
 from retrieval.ingest.parse.regions import (
     Header,
@@ -15,7 +15,7 @@ from retrieval.ingest.parse.regions import (
     regions,
     title_rows,
 )
-from retrieval.text.document import Block, BlockKind
+from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
 
 #: Level 1 would make the first sheet's name the document's title.
 _SHEET_LEVEL: Final = 2
@@ -37,12 +37,15 @@ def blocks_of_sheets(sheets: Iterable[Sheet]) -> Iterator[Block]:
             yield from _SheetReader(sheet).blocks()
 
 
-def facts_of_sheets(sheets: Sequence[Sheet]) -> dict[str, str]:
-    """Return the names of the sheets and of the hidden ones."""
-    return {
+def workbook_document(raw: RawDocument, sheets: Sequence[Sheet], facts: Mapping[str, str]) -> ParsedDocument:
+    """Return the document of a workbook with these properties; its metadata name all sheets and the hidden ones."""
+    metadata = {
+        **{name: fact for name, fact in facts.items() if name != "title"},
         "sheets": ", ".join(sheet.name for sheet in sheets),
         "hidden_sheets": ", ".join(sheet.name for sheet in sheets if sheet.is_hidden),
     }
+    blocks, title = blocks_of_sheets(sheets), facts.get("title", "")
+    return finished(raw, source_type="excel", blocks=blocks, metadata=metadata, property_title=title)
 
 
 class _SheetReader:

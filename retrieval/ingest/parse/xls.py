@@ -7,10 +7,9 @@ from typing import Final
 import xlrd
 
 from retrieval.errors import IngestError
-from retrieval.ingest.parse.finish import finished
 from retrieval.ingest.parse.grid import DATE, NUMBER, TEXT, CellBudget, Merge, Sheet, SheetBuilder, kind_of
 from retrieval.ingest.parse.number_format import Clock, number_format
-from retrieval.ingest.parse.sheets import blocks_of_sheets, facts_of_sheets
+from retrieval.ingest.parse.sheets import workbook_document
 from retrieval.text.document import ParsedDocument, RawDocument
 
 _BOLD_WEIGHT: Final = 600
@@ -27,8 +26,7 @@ def parse_xls(raw: RawDocument) -> ParsedDocument:
             raise IngestError("encrypted", "The file is protected by a password.") from error
         raise IngestError("corrupt", "The file is not an Excel workbook.") from error
     sheets = list(_sheets(book))
-    facts = {"author": book.user_name or "", **facts_of_sheets(sheets)}
-    return finished(raw, source_type="excel", blocks=blocks_of_sheets(sheets), metadata=facts)
+    return workbook_document(raw, sheets, {"author": book.user_name or ""})
 
 
 def _sheets(book: xlrd.Book) -> Iterator[Sheet]:

@@ -14,7 +14,6 @@ from typing import Final
 
 from retrieval.errors import IngestError
 from retrieval.ingest.parse.containers import checked_names
-from retrieval.ingest.parse.finish import finished
 from retrieval.ingest.parse.grid import (
     DATE,
     NUMBER,
@@ -27,7 +26,7 @@ from retrieval.ingest.parse.grid import (
     kind_of,
 )
 from retrieval.ingest.parse.number_format import Clock
-from retrieval.ingest.parse.sheets import blocks_of_sheets, facts_of_sheets
+from retrieval.ingest.parse.sheets import workbook_document
 from retrieval.ingest.parse.xlsx_parts import PLAIN, Relations, SharedStrings, Style, Styles, Workbook
 from retrieval.ingest.parse.xml_reading import Handlers, facts_in, read_events
 from retrieval.text.document import ParsedDocument, RawDocument
@@ -146,14 +145,7 @@ def parse_xlsx(raw: RawDocument) -> ParsedDocument:
         reader = _Reader(archive, names)
         sheets = list(reader.sheets())
         facts = reader.facts()
-    title = facts.pop("title", "")
-    return finished(
-        raw,
-        source_type="excel",
-        blocks=blocks_of_sheets(sheets),
-        metadata={**facts, **facts_of_sheets(sheets)},
-        property_title=title,
-    )
+    return workbook_document(raw, sheets, facts)
 
 
 class _Reader:
@@ -166,8 +158,8 @@ class _Reader:
         part = self._root.by_kind.get("officeDocument", "")
         if part not in self._names:
             raise IngestError("corrupt", "The file is not an Excel workbook.")
-        folder, _, name = part.rpartition("/")
-        relations = self._relations(f"{folder}/_rels/{name}.rels".lstrip("/"), folder)
+        folder, _, file = part.rpartition("/")
+        relations = self._relations(f"{folder}/_rels/{file}.rels".lstrip("/"), folder)
         workbook, strings, styles = Workbook(), SharedStrings(), Styles()
         self._read(part, Handlers(start=workbook.start))
         self._read(
@@ -179,11 +171,11 @@ class _Reader:
         # Counting the values is much faster than reading them.
         CellBudget().take(sum(map(self._values_in, relations.by_id.values())))
         budget = CellBudget()
-        for entry in workbook.sheets:
-            builder = SheetBuilder(entry.name, budget, is_hidden=entry.is_hidden)
+        for name, relation, is_hidden in workbook.sheets:
+            builder = SheetBuilder(name, budget, is_hidden=is_hidden)
             reader = SheetReader(builder, strings, known_styles, workbook.clock)
             self._read(
-                relations.by_id.get(entry.relation, ""), Handlers(start=reader.start, end=reader.end, text=reader.text)
+                relations.by_id.get(relation, ""), Handlers(start=reader.start, end=reader.end, text=reader.text)
             )
             self._uncalculated += reader.uncalculated
             yield reader.sheet()

@@ -32,20 +32,11 @@ class Relations:
             self.by_kind.setdefault(attributes.get("Type", "").rpartition("/")[2], path)
 
 
-@dataclass(frozen=True, slots=True)
-class SheetEntry:
-    """A sheet as the workbook lists it."""
-
-    name: str
-    relation: str
-    is_hidden: bool
-
-
 @dataclass(slots=True)
 class Workbook:
-    """The list of sheets and the calendar."""
+    """The list of sheets, each with its name, its relation and whether it is hidden, and the calendar."""
 
-    sheets: list[SheetEntry] = field(default_factory=list)
+    sheets: list[tuple[str, str, bool]] = field(default_factory=list)
     clock: Clock = Clock.SINCE_1900
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
@@ -53,7 +44,7 @@ class Workbook:
         if name == "sheet":
             relation = next((value for key, value in attributes.items() if key.endswith(f":{_RELATION_ID}")), "")
             is_hidden = attributes.get("state", "visible") != "visible"
-            self.sheets.append(SheetEntry(attributes.get("name", ""), relation, is_hidden))
+            self.sheets.append((attributes.get("name", ""), relation, is_hidden))
         elif name == "workbookPr" and attributes.get("date1904", "").lower() in _TRUE:
             self.clock = Clock.SINCE_1904
 

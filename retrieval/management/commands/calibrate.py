@@ -62,17 +62,17 @@ class Command(DatabaseCommand):
             observed = observe(
                 questions, preset=preset, principal=Principal(user) if user else None, progress=bar.update
             )
-        fit = calibrated(observed, asked=len(questions))
+        model, figures = calibrated(observed, asked=len(questions))
         if not options["dry_run"]:
             calibrations.store(
-                fit.model,
+                model,
                 preset=preset,
                 encoder=active.encoder(),
-                figures=fit.figures,
+                figures=figures,
                 source=options["questions"].name,
                 actor=user,
             )
-        self._print(fit.figures, report.calibration(fit.figures, stored=not options["dry_run"]), options)
+        self._print(figures, report.calibration(figures, stored=not options["dry_run"]), options)
 
     def _show(self, options: dict[str, Any]) -> None:
         row = calibrations.active_calibration(options["preset"])
