@@ -194,7 +194,7 @@ def test_no_function_makes_a_pattern_of_anything_but_what_is_tested_here():
     made = {module.__name__ for module in modules() for _ in inline_calls(module, literal=False)}
     assert made == {
         # Words of the code's own, found above in what they are assigned to.
-        "retrieval.presets.helix.memory_types",
+        "retrieval.presets.helix.stages.signals",
         "retrieval.presets.helix.router.question",
         # Escaped words of a request or a document: below, and in tests/test_text_growth.py.
         "explorer.components.snippets",

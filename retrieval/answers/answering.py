@@ -101,10 +101,7 @@ def origin(answering: Answering, done: Done | None) -> frozenset[int] | None:
 
 
 def note(answering: Answering, done: Done) -> None:
-    """Store the refusal of an answer, or the accesses to its cited documents.
-
-    A database failure is logged; the answer stays valid.
-    """
+    """Store the refusal of an answer, or the accesses to its cited documents; a database failure is only logged."""
     if not done.refused:
         cited = {passage.number: passage.hit.chunk_id.document_id for passage in answering.outcome.passages}
         note_accesses(cited[number] for number in done.cited if number in cited)
@@ -128,10 +125,7 @@ async def note_later(answering: Answering, done: Done) -> None:
 
 
 def answered(answering: Answering) -> Done:
-    """Return the finished answer without streaming; raise CoreCubeError if no provider finishes one.
-
-    Holds no database connection in the meantime.
-    """
+    """Return the answer without streaming, without a database connection meanwhile; raise CoreCubeError without one."""
 
     async def last_event() -> Done:
         async with aclosing(answer_events(answering, is_streamed=False)) as events:

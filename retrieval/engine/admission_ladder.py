@@ -21,7 +21,6 @@ class PoolConfig(Tunables):
     )
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for more slots than connections."""
         Tunables.__post_init__(self)
         if self.retrieval_slots + self.ingest_slots > self.connections:
             raise ConfigError("PoolConfig: retrieval_slots and ingest_slots must not exceed connections together.")
@@ -54,7 +53,6 @@ class LadderConfig(Tunables):
     )
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for rungs out of order."""
         Tunables.__post_init__(self)
         if not self.triage < self.hard_reject:
             raise ConfigError("LadderConfig.triage must be below hard_reject.")

@@ -63,7 +63,6 @@ class Pipeline:
     stages: tuple[Stage, ...]
 
     def __post_init__(self) -> None:
-        """Walk the wiring."""
         given = set(_GIVEN)
         for stage in self.stages:
             if missing := stage.needs - given:

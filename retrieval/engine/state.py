@@ -60,7 +60,6 @@ class RequestFilter:
     min_quality: float = 0.0
 
     def __bool__(self) -> bool:
-        """Return whether it excludes anything."""
         by_document = self.since or self.until or self.project or self.memory_types or self.documents
         by_content = self.source_types or self.hint or self.min_quality
         return self.metadata is not None or bool(by_document or by_content)

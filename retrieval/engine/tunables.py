@@ -6,6 +6,7 @@ Nested configs are accessed by dotted names: `config.with_values({"blend.dense":
 
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import partial
 from typing import Any, ClassVar, Final, Self, TypeVar
 
 from corecube.errors import ConfigError
@@ -96,6 +97,10 @@ def tunable(  # noqa: PLR0913 -- declared by keyword, like dataclasses.field
     return field(default=default, metadata=facts)
 
 
+#: Declares a number from 0 to 1, as `tunable` does.
+fraction = partial(tunable, low=0.0, high=1.0)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tunables:
     """Base of the config dataclasses; checks every bound at construction."""
@@ -108,7 +113,6 @@ class Tunables:
     former_names: ClassVar[Mapping[str, str]] = {}
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for a value out of its bounds."""
         for facts in self.declared():
             value = getattr(self, facts.name)
             if problem := facts.problem(value):

@@ -29,7 +29,7 @@ from retrieval.presets.consolidated.evidence.rerank_guard import CutRate, Rerank
 from retrieval.search import runtime
 from retrieval.search.configuration import configuration_of
 from retrieval.search.evidence_runs import PRESET
-from retrieval.search.latency_metrics import SEARCH_SECONDS, STAGE_SECONDS
+from retrieval.search.record import SEARCH_SECONDS, STAGE_SECONDS
 
 #: The rungs from the lowest on; a gauge tells the number.
 _RUNGS: Final = tuple(Rung)

@@ -119,7 +119,6 @@ class Preset:
     legs: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        """Raise ConfigError if the shipped numbers differ from the declared defaults."""
         if self.defaults != type(self.defaults)():
             raise ConfigError(f"The defaults of the preset {self.name} differ from those of its configuration class.")
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, fraction, tunable
 from retrieval.engine.types import Hit, Ranking, ScoreType
 from retrieval.ranking.fusion import best_first, min_max
 
@@ -18,16 +18,14 @@ _LEGS: Final = frozenset({"dense", "fulltext"})
 class BlendConfig(Tunables):
     """How the pool is ordered: weights of min-max-normalised cosine, full-text relevance, and freshness."""
 
-    dense: float = tunable(0.6, low=0.0, high=1.0, help="Weight of vector similarity.")
-    fulltext: float = tunable(0.3, low=0.0, high=1.0, help="Weight of full-text relevance.")
-    freshness: float = tunable(0.1, low=0.0, high=1.0, help="Weight of freshness.")
-    min_cosine_span: float = tunable(
-        0.1, low=0.0, high=1.0, help="Minimum cosine range of a pool at which vector similarity gets its full weight."
+    dense: float = fraction(0.6, help="Weight of vector similarity.")
+    fulltext: float = fraction(0.3, help="Weight of full-text relevance.")
+    freshness: float = fraction(0.1, help="Weight of freshness.")
+    min_cosine_span: float = fraction(
+        0.1, help="Minimum cosine range of a pool at which vector similarity gets its full weight."
     )
-    evidence_shift: float = tunable(
+    evidence_shift: float = fraction(
         0.33,
-        low=0.0,
-        high=1.0,
         help="Maximum share of the full-text weight that moves to the vectors if one hit has a clear lead; 0 for none.",
     )
     typical_standout: float = tunable(

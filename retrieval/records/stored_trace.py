@@ -65,10 +65,7 @@ def ranking_of(trace: Mapping[str, Any]) -> tuple[tuple[ChunkId, str], ...]:
 
 
 def packed_hits(trace: Mapping[str, Any]) -> tuple[Hit, ...]:
-    """Return the hits of the packed passages, by their numbers.
-
-    A neighbour of a hit is no hit itself: it has a score of 0 and no signals.
-    """
+    """Return the hits of the packed passages, by their numbers; a neighbour of a hit has a score of 0, no signals."""
     hits = {hit.chunk_id: hit for hit in hits_of(trace)}
     numbered = sorted(trace.get("passages", ()), key=lambda passage: passage["number"])
     ids = [chunk_id_of(passage["chunk"]) for passage in numbered]

@@ -7,7 +7,7 @@ legs of each are side by side.
 
 import logging
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import ClassVar, Final
@@ -19,7 +19,6 @@ from corecube.sanitise import storable
 from retrieval.engine.state import RequestFilter
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import preset_named
-from retrieval.presets.consolidated.evidence.budget import Budget
 from retrieval.presets.consolidated.evidence.cells import Cell, Presence, cells_of, looked_for
 from retrieval.presets.consolidated.evidence.recovery import Diagnoses
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk
@@ -29,6 +28,31 @@ from retrieval.search.outcome import SearchOutcome
 from retrieval.search.request import SearchRequest
 from retrieval.search.section_sets import section_named, section_set_named
 from retrieval.search.service import search
+
+#: Minimum share: with less a search finds nothing, so the first searches get it rather than all too little.
+MIN_SECONDS: Final = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Seconds for all searches together, from `started`; None for no limit."""
+
+    seconds: float | None
+    started: float
+    clock: Callable[[], float] = perf_counter
+
+    @property
+    def left(self) -> float | None:
+        """Remaining seconds, at least 0; None without a limit."""
+        return None if self.seconds is None else max(0.0, self.started + self.seconds - self.clock())
+
+    def share(self, waiting: int) -> float | None:
+        """Return the seconds for the next of `waiting` searches, 1 or more; None without a limit.
+
+        Each gets an equal share of the remaining time, but at least the minimum while it lasts.
+        """
+        left = self.left
+        return None if left is None else min(left, max(MIN_SECONDS, left / waiting))
 
 
 class UnknownCompartmentError(NotFoundError):

@@ -42,7 +42,7 @@ class Bm25(BaseStage):
     Plain words are alternatives. A quoted phrase must match, a word after a minus must not, and one of the words joined
     by OR must. With a phrase and plain words, chunks without the phrase rank after those with it.
     Scores use statistics of the scope, except the average field lengths, which are those of the entire index. Viewers
-    see them rounded (`retrieval.ranking.score_rounding`).
+    see them rounded (`retrieval.search.service`).
     """
 
     config: Bm25Config

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import Drop, DropReason, SearchState
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, fraction, tunable
 from retrieval.engine.types import Hit, ScoreType
 
 
@@ -16,7 +16,7 @@ class FloorConfig(Tunables):
 
     label: ClassVar[str] = "Minimum scores"
 
-    blend: float = tunable(0.0, low=0.0, high=1.0, help="Minimum blended score.")
+    blend: float = fraction(0.0, help="Minimum blended score.")
     logit: float = tunable(-20.0, low=-20.0, high=20.0, help="Minimum score of a local cross-encoder.")
     relevance: float = tunable(-1.0, low=-1.0, high=1.0, help="Minimum score of a reranking service.")
     maxsim: float = tunable(-1.0, low=-1.0, high=1.5, help="Minimum blended score with late interaction.")

@@ -5,7 +5,7 @@ from typing import ClassVar, Final
 
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, fraction, tunable
 from retrieval.engine.types import Ranking
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import store
@@ -46,9 +46,9 @@ class FulltextConfig(Tunables):
         help="Matches that are scored. If a query matches more, only a part is ranked. Limits the time.",
         costs=True,
     )
-    weight_title: float = tunable(1.0, low=0.0, high=1.0, help="Weight of a term in the title.")
-    weight_heading: float = tunable(0.7, low=0.0, high=1.0, help="Weight of a term in the heading path.")
-    weight_text: float = tunable(0.5, low=0.0, high=1.0, help="Weight of a term in the text.")
+    weight_title: float = fraction(1.0, help="Weight of a term in the title.")
+    weight_heading: float = fraction(0.7, help="Weight of a term in the heading path.")
+    weight_text: float = fraction(0.5, help="Weight of a term in the text.")
     saturation: float = tunable(
         0.2,
         low=0.001,

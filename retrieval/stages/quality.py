@@ -5,14 +5,14 @@ from typing import ClassVar
 
 from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import Drop, DropReason, SearchState
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, fraction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityConfig(Tunables):
     """What counts as boilerplate."""
 
-    minimum: float = tunable(0.3, low=0.0, high=1.0, help="Minimum quality of a chunk; 0 drops none.")
+    minimum: float = fraction(0.3, help="Minimum quality of a chunk; 0 drops none.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,7 @@ UNFINISHED: Final = (Message.State.WAITING, Message.State.WRITING)
 
 
 def start(user: User, *, preset: str = DEFAULT_PRESET, narrowing: ScopeRequest | None = None) -> Conversation:
-    """Create an empty conversation.
-
-    Raises UnknownPresetError, and UnknownConnectionError for a connection outside the user's scope.
-    """
+    """Create an empty conversation; raise UnknownPresetError, UnknownConnectionError outside the user's scope."""
     stored = _stored(Principal(user), narrowing or ScopeRequest())
     return Conversation.objects.create(user=user, preset=preset_named(preset).name, narrowing=stored)
 

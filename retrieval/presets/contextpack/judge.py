@@ -108,10 +108,7 @@ class RelevanceJudge(Protocol):
     """Has a permitted language model score candidates."""
 
     def __call__(self, question: str, hits: Ranking, *, config: RelevanceConfig, seconds: float) -> Judged:
-        """Return the scores of completed hits; raise JudgingError within about `seconds`.
-
-        A missing permission is reported before a lack of time.
-        """
+        """Return the scores of completed hits; raise JudgingError within `seconds`, first for a missing permission."""
 
 
 @dataclass(frozen=True, slots=True)

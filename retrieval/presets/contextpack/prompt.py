@@ -151,10 +151,7 @@ def shown(hit: Hit, *, characters: int) -> Shown:
 
 
 def messages(question: str, candidates: Sequence[Shown], *, fence: str = "") -> tuple[Message, ...]:
-    """Return the rules, and the question with the candidates, numbered from 1.
-
-    `fence` is for tests; without one a new one is drawn.
-    """
+    """Return the rules, and the question with the candidates, numbered from 1; without a `fence` one is drawn."""
     fence = fence or new_fence([question, *(text for it in candidates for text in (it.place, it.text))])
     passages = "\n\n".join(fenced(number, it, fence) for number, it in enumerate(candidates, start=1))
     asked = _ASKED.format(question=plain(question), passages=passages)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 from uuid import UUID
 
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, fraction, tunable
 from retrieval.engine.types import ChunkId, Hit, Lift, Ranking, ScoreType, Term
 from retrieval.graph.links import Edge
 from retrieval.graph.question import NamedDocument
@@ -36,9 +36,7 @@ class GraphConfig(Tunables):
         4, low=0, high=20, unit="documents", help="Documents named in the question that get a reserved place."
     )
     top_seeds: int = tunable(3, low=0, high=20, unit="hits", help="Best hits whose links are followed too.")
-    seed_weight: float = tunable(
-        0.8, low=0.0, high=1.0, help="Weight of the best hit as a seed; a named document weighs 1."
-    )
+    seed_weight: float = fraction(0.8, help="Weight of the best hit as a seed; a named document weighs 1.")
     seed_chunks: int = tunable(
         8,
         low=1,
@@ -65,18 +63,14 @@ class GraphConfig(Tunables):
         unit="links",
         help="A document linked from more documents than this, and from more than `graph.hub_share`, is a hub.",
     )
-    hub_share: float = tunable(
-        0.005, low=0.0, high=1.0, help="Share of the documents in scope that must link to a hub."
-    )
+    hub_share: float = fraction(0.005, help="Share of the documents in scope that must link to a hub.")
     max_mass: float = tunable(
         1.0, low=0.0, high=2.0, help="Maximum that links add to a hit's score, which is 0 to 1 without them."
     )
-    next_share: float = tunable(
-        0.0, low=0.0, high=1.0, help="Share of a best hit's score that goes to the chunks next to it in its section."
+    next_share: float = fraction(
+        0.0, help="Share of a best hit's score that goes to the chunks next to it in its section."
     )
-    section_share: float = tunable(
-        0.0, low=0.0, high=1.0, help="Share of a best hit's score that goes to the rest of its section."
-    )
+    section_share: float = fraction(0.0, help="Share of a best hit's score that goes to the rest of its section.")
 
 
 @dataclass(frozen=True, slots=True)

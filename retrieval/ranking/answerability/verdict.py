@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 from retrieval.engine.state import DropReason, SearchState
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, fraction, tunable
 from retrieval.engine.types import Answerability, Verdict
 from retrieval.ranking.answerability.logistic import Signals
 from retrieval.ranking.answerability.model import AnswerabilityModel
@@ -20,9 +20,9 @@ _MAX_NAMED: Final = 5
 class AnswerabilityConfig(Tunables):
     """When the passages are sufficient to answer a question."""
 
-    answerable_from: float = tunable(0.6, low=0.0, high=1.0, help="Minimum confidence of an answerable question.")
-    partial_from: float = tunable(
-        0.3, low=0.0, high=1.0, help="Minimum confidence of a partly answerable question.", at_most="answerable_from"
+    answerable_from: float = fraction(0.6, help="Minimum confidence of an answerable question.")
+    partial_from: float = fraction(
+        0.3, help="Minimum confidence of a partly answerable question.", at_most="answerable_from"
     )
     sentences: int = tunable(
         2,

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.ranking.mmr import marginal_order
+from retrieval.presets.helix.stages.diversify import marginal_order
 
 
 def units(*rows):

@@ -7,8 +7,8 @@ import pytest
 
 from retrieval.engine.state import Span
 from retrieval.engine.types import ChunkId, Hit, Lift, Passage, ScoreType
-from retrieval.presets.helix.seeds import fused_scores
-from retrieval.ranking.score_rounding import round_for_viewer
+from retrieval.presets.helix.stages.expand import fused_scores
+from retrieval.search.service import round_for_viewer
 from tests.retrieval.conftest import hit
 
 EXACT = (13.42, 13.11, 12.64)

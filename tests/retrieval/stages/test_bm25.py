@@ -14,11 +14,10 @@ from retrieval.index.bm25.follower import rebuild
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document
 from retrieval.presets.corecube.config import CorecubeConfig
-from retrieval.ranking.score_rounding import round_for_viewer
 from retrieval.ranking.signals import in_two_digits
 from retrieval.search import runtime
 from retrieval.search.request import SearchRequest
-from retrieval.search.service import search
+from retrieval.search.service import round_for_viewer, search
 from retrieval.stages.analyze import Analyze
 from retrieval.stages.bm25 import Bm25, Bm25Config
 from retrieval.stages.complete import Complete

@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 
 from corecube.errors import CoreCubeError
 from retrieval.encoders.cosine_scale import UNSCALED, CosineScale
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, fraction, tunable
 from retrieval.engine.types import Hit, Ranking
 
 EXHAUSTED: Final = "fallback_exhausted"
@@ -33,7 +33,7 @@ class CascadeConfig(Tunables):
         at_most="max_wait_seconds",
     )
     max_wait_seconds: float = tunable(4.0, low=0.0, high=60.0, unit="s", help="Maximum wait, before jitter.")
-    jitter: float = tunable(0.25, low=0.0, high=1.0, help="Random variation of a wait, as a share of it.")
+    jitter: float = fraction(0.25, help="Random variation of a wait, as a share of it.")
     structure_minimum: int = tunable(
         3,
         low=1,
@@ -42,9 +42,7 @@ class CascadeConfig(Tunables):
         help="Found chunks under matching headings that make a search of the whole scope unnecessary.",
     )
     min_tokens: int = tunable(5, low=0, high=500, unit="tokens", help="Minimum number of tokens of a recovered chunk.")
-    floor_share: float = tunable(
-        0.5, low=0.0, high=1.0, help="Share of the section's score floor that a recovered chunk must reach."
-    )
+    floor_share: float = fraction(0.5, help="Share of the section's score floor that a recovered chunk must reach.")
 
 
 class Tier(StrEnum):

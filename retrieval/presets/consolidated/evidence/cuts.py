@@ -6,7 +6,7 @@ from itertools import islice
 from typing import ClassVar, Final
 
 from retrieval.engine.state import Drop, DropReason
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, fraction, tunable
 from retrieval.engine.types import Hit, Ranking
 from retrieval.presets.consolidated.evidence.recovery import is_recovered
 
@@ -20,9 +20,7 @@ class QuotaConfig(Tunables):
     seats: int = tunable(
         2, low=1, high=50, unit="chunks", help="Number of slots reserved for the best chunks of every source type."
     )
-    max_share: float = tunable(
-        0.5, low=0.0, high=1.0, help="Above this share of the slots, a source type gets no second reserved slot."
-    )
+    max_share: float = fraction(0.5, help="Above this share of the slots, a source type gets no second reserved slot.")
 
 
 def cut_with_quota(

@@ -15,7 +15,7 @@ from typing import ClassVar
 from retrieval.encoders.breaker import BreakerState
 from retrieval.encoders.cosine_scale import UNSCALED, CosineScale
 from retrieval.engine.state import Drop, DropReason
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, fraction, tunable
 from retrieval.engine.types import Hit, Ranking
 from retrieval.presets.consolidated.evidence.depth import Grade
 
@@ -23,10 +23,7 @@ from retrieval.presets.consolidated.evidence.depth import Grade
 def above_score_floor(
     hits: Ranking, floor: float, scale: CosineScale = UNSCALED, *, why: str = "floor"
 ) -> tuple[Ranking, tuple[Drop, ...]]:
-    """Keep hits whose nearness reaches the floor, in order; one without a cosine stays.
-
-    `why` names the floor in the drops.
-    """
+    """Keep hits whose nearness reaches the floor that `why` names, in order; one without a cosine stays."""
     kept: list[Hit] = []
     drops: list[Drop] = []
     for hit in hits:
@@ -62,11 +59,11 @@ class DensityConfig(Tunables):
     label: ClassVar[str] = "Density floor"
 
     cliff_ratio: float = tunable(0.85, low=0.1, high=1.0, help="Maximum ratio to the previous score at a cliff.")
-    cliff_drop: float = tunable(0.05, low=0.0, high=1.0, unit="similarity", help="Minimum score drop at a cliff.")
-    rate_from: float = tunable(
-        0.02, low=0.0, high=1.0, help="Minimum share of a section's searches that should be cut.", at_most="rate_to"
+    cliff_drop: float = fraction(0.05, unit="similarity", help="Minimum score drop at a cliff.")
+    rate_from: float = fraction(
+        0.02, help="Minimum share of a section's searches that should be cut.", at_most="rate_to"
     )
-    rate_to: float = tunable(0.40, low=0.0, high=1.0, help="Maximum share of a section's searches that should be cut.")
+    rate_to: float = fraction(0.40, help="Maximum share of a section's searches that should be cut.")
 
 
 class TightenSkip(StrEnum):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Final
 
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, fraction, tunable
 
 #: Tolerance for a product of floats slightly above an integer.
 _TOLERANCE: Final = 1e-9
@@ -111,10 +111,7 @@ def health_factor(health: Health, config: DepthConfig) -> float:
 def adaptive_top_k(
     complexity: int, *, cap: int, documents: int, config: DepthConfig, health: Health = Health.GOOD
 ) -> int:
-    """Return how many chunks to rerank: complexity times both factors, rounded up, between the floor and the cap.
-
-    The cap wins over the floor.
-    """
+    """Return how many chunks to rerank: complexity times both factors, rounded up, from the floor up to the cap."""
     wanted = rounded_up(complexity * document_factor(documents, config) * health_factor(health, config))
     return min(cap, max(config.minimum, wanted))
 
@@ -135,26 +132,15 @@ class GradeConfig(Tunables):
 
     label: ClassVar[str] = "Grades"
 
-    a_from: float = tunable(0.6, low=0.0, high=1.0, unit="similarity", help="Minimum scaled similarity for grade A.")
-    b_from: float = tunable(
-        0.5, low=0.0, high=1.0, unit="similarity", help="Minimum scaled similarity for grade B.", at_most="a_from"
+    a_from: float = fraction(0.6, unit="similarity", help="Minimum scaled similarity for grade A.")
+    b_from: float = fraction(0.5, unit="similarity", help="Minimum scaled similarity for grade B.", at_most="a_from")
+    c_from: float = fraction(0.4, unit="similarity", help="Minimum scaled similarity for grade C.", at_most="b_from")
+    d_from: float = fraction(
+        0.25, unit="similarity", help="Minimum scaled similarity for grade D; below it is F.", at_most="c_from"
     )
-    c_from: float = tunable(
-        0.4, low=0.0, high=1.0, unit="similarity", help="Minimum scaled similarity for grade C.", at_most="b_from"
-    )
-    d_from: float = tunable(
-        0.25,
-        low=0.0,
-        high=1.0,
-        unit="similarity",
-        help="Minimum scaled similarity for grade D; below it is F.",
-        at_most="c_from",
-    )
-    c_relief: float = tunable(0.9, low=0.0, high=1.0, help="Factor for the score floor at grade C.")
-    d_relief: float = tunable(
-        0.75, low=0.0, high=1.0, help="Factor for the score floor at grade D.", at_most="c_relief"
-    )
-    f_relief: float = tunable(0.5, low=0.0, high=1.0, help="Factor for the score floor at grade F.", at_most="d_relief")
+    c_relief: float = fraction(0.9, help="Factor for the score floor at grade C.")
+    d_relief: float = fraction(0.75, help="Factor for the score floor at grade D.", at_most="c_relief")
+    f_relief: float = fraction(0.5, help="Factor for the score floor at grade F.", at_most="d_relief")
     c_depth: float = tunable(
         1.1, low=1.0, high=3.0, help="Factor for the depth that is reranked at grade C.", costs=True, at_most="d_depth"
     )
@@ -196,10 +182,7 @@ def relaxed_floor(floor: float, grade: Grade, config: GradeConfig) -> float:
 
 
 def relaxed_top_k(top_k: int, grade: Grade | None, *, cap: int, config: GradeConfig) -> int:
-    """Return how many chunks to rerank for a grade: more for C, D and F, up to the cap.
-
-    Rounded up. A pool without a grade keeps its depth.
-    """
+    """Return how many chunks to rerank for a grade, rounded up: more for C, D and F, up to the cap; None keeps it."""
     depths = {Grade.C: config.c_depth, Grade.D: config.d_depth, Grade.F: config.f_depth}
     factor = depths.get(grade, 1.0) if grade else 1.0
     return max(top_k, min(cap, rounded_up(top_k * factor)))

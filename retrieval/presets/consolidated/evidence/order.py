@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 from uuid import UUID
 
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, fraction, tunable
 from retrieval.engine.types import Hit, Ranking
 from retrieval.ranking.blend import on_unit_scale
 
@@ -76,9 +76,7 @@ class PrecedenceConfig(Tunables):
         at_most="min_margin",
     )
     min_margin: float = tunable(0.005, low=0.0, high=0.05, help="Minimum difference of reranker scores that counts.")
-    fallback_share: float = tunable(
-        0.5, low=0.0, high=1.0, help="Share of the boost if the fallback scored, whose scores are smaller."
-    )
+    fallback_share: float = fraction(0.5, help="Share of the boost if the fallback scored, whose scores are smaller.")
 
 
 def boosts(precedence: Sequence[str], *, is_fallback: bool, config: PrecedenceConfig) -> dict[str, float]:

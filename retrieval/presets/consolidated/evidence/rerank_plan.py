@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 from corecube.scope import AccessScope
 from retrieval.encoders.reranker import Reranker, scores_of
 from retrieval.engine.deadline import Deadline
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, fraction, tunable
 from retrieval.engine.types import Ranking, ScoreType
 from retrieval.errors import RerankError, RerankTimeoutError
 from retrieval.ranking.fusion import best_first, min_max
@@ -29,19 +29,11 @@ class RerankPlanConfig(Tunables):
     chunk_ms: float = tunable(
         25.0, low=0.1, high=5000.0, unit="ms", help="Initial estimate of the time per chunk.", is_shared=True
     )
-    learning: float = tunable(
-        0.2,
-        low=0.0,
-        high=1.0,
-        help="Weight of the latest measurement in the estimate (moving average).",
-        is_shared=True,
+    learning: float = fraction(
+        0.2, help="Weight of the latest measurement in the estimate (moving average).", is_shared=True
     )
-    forgetting: float = tunable(
-        0.05,
-        low=0.0,
-        high=1.0,
-        help="Share by which the estimate returns to its initial value after a skip.",
-        is_shared=True,
+    forgetting: float = fraction(
+        0.05, help="Share by which the estimate returns to its initial value after a skip.", is_shared=True
     )
     split_above: int = tunable(80, low=1, high=1000, unit="chunks", help="A larger pool is sent in batches.")
     batch: int = tunable(

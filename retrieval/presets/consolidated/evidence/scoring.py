@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from corecube.errors import ConfigError
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, fraction, tunable
 from retrieval.engine.types import Hit, Ranking, ScoreType
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider
 from retrieval.ranking.fusion import best_first, reciprocal_rank_fusion
@@ -55,7 +55,7 @@ class SemanticBm25Config(Tunables):
     label: ClassVar[str] = "SemanticBM25"
 
     semantic: float = tunable(0.7, low=0.05, high=1.0, help="Weight of the cosine.")
-    bm25: float = tunable(0.3, low=0.0, high=1.0, help="Weight of BM25, as a share of the pool's best.")
+    bm25: float = fraction(0.3, help="Weight of BM25, as a share of the pool's best.")
 
 
 def lexical_signal(hits: Ranking) -> str:

@@ -7,7 +7,7 @@ from string import Formatter
 from typing import Final
 
 from corecube.errors import ConfigError
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, fraction, tunable
 from retrieval.text.traits import HINTS
 
 NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,59}")
@@ -34,10 +34,8 @@ class Section(Tunables):
     )
     cap: int = tunable(100, low=8, high=200, unit="chunks", help="Chunks it never asks for more than.", costs=True)
     keep: int = tunable(8, low=1, high=100, unit="chunks", help="Chunks that are kept after reranking.", at_most="cap")
-    score_floor: float = tunable(
-        0.0, low=0.0, high=1.0, unit="similarity", help="Minimum scaled similarity of a chunk to the query."
-    )
-    quality_floor: float = tunable(0.0, low=0.0, high=1.0, help="Minimum quality of a chunk.")
+    score_floor: float = fraction(0.0, unit="similarity", help="Minimum scaled similarity of a chunk to the query.")
+    quality_floor: float = fraction(0.0, help="Minimum quality of a chunk.")
     #: The kind of content of its chunks; empty for any.
     hint: str = ""
     required: tuple[str, ...] = ()
@@ -49,7 +47,6 @@ class Section(Tunables):
     survivor_floors: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for the first problem."""
         # Not super(): slots=True creates a new class, which super() does not know.
         Tunables.__post_init__(self)
         for name, problem in self.contradictions():
@@ -166,7 +163,6 @@ class SectionSet:
     defaults: Defaults = field(default_factory=Defaults)
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for the first problem."""
         for name, problem in self.contradictions():
             raise ConfigError(f"The section set's {name} {problem}.")
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import DropReason, SearchState, drops_beyond
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, fraction
 from retrieval.presets.consolidated.evidence.scoring import ranking_weights, weighted_rank_fusion
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.stages.fuse import Fuse, FusionConfig
@@ -17,9 +17,7 @@ class PrimaryConfig(Tunables):
 
     label: ClassVar[str] = "Primary pool"
 
-    sparse_weight: float = tunable(
-        0.3, low=0.0, high=1.0, help="Weight of the BM25 leg. The weight of the vector leg is 1 minus this."
-    )
+    sparse_weight: float = fraction(0.3, help="Weight of the BM25 leg. The weight of the vector leg is 1 minus this.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,6 @@ class FuseWeighted(BaseStage):
         """Return the state with the pool as hits; rephrasings weigh as the question itself."""
         weights = ranking_weights(state.rankings, self.weights.sparse_weight)
         fused = weighted_rank_fusion(state.rankings, weights, rank_constant=self.fusion.rank_constant)
-        section = state.part(SectionState)
-        limit = section.fetched if section else len(fused)
+        limit = state.parts[SectionState].fetched
         drops = drops_beyond(fused, limit, DropReason.OUTSIDE_WINDOW, "fused rank {rank}, window {limit}")
         return replace(state, hits=fused[:limit], drops=(*state.drops, *drops))

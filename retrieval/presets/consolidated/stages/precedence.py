@@ -27,9 +27,7 @@ class PreferSources(BaseStage):
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state ordered by score plus boost; hits without a score stay last."""
-        section = state.part(SectionState)
-        if section is None:
-            return state
+        section: SectionState = state.parts[SectionState]
         ask = section.ask
         precedence = ask.section_set.precedence
         tables = {

@@ -28,9 +28,7 @@ class Protect(BaseStage):
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the hits that stay; protected ones raise the number of requested hits."""
-        section = state.part(SectionState)
-        if section is None:
-            return state
+        section: SectionState = state.parts[SectionState]
         ask = section.ask
         kept, drops = cut_with_protection(
             state.hits,

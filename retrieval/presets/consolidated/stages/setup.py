@@ -5,7 +5,7 @@ from typing import ClassVar, Final
 
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, RequestFilter, SearchState
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, fraction, tunable
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.section_counts import ScopeCounts, failing_compartments, scope_counts
 from retrieval.presets.consolidated.evidence.depth import (
@@ -43,10 +43,8 @@ class QuestionConfig(Tunables):
         help="Maximum number of chunks for a question without a section.",
         costs=True,
     )
-    score_floor: float = tunable(
-        0.18, low=0.0, high=1.0, unit="similarity", help="Minimum scaled similarity of a chunk to the query."
-    )
-    quality_floor: float = tunable(0.25, low=0.0, high=1.0, help="Minimum quality of a chunk.")
+    score_floor: float = fraction(0.18, unit="similarity", help="Minimum scaled similarity of a chunk to the query.")
+    quality_floor: float = fraction(0.25, help="Minimum quality of a chunk.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,9 +34,7 @@ class TightenPool(BaseStage):
 
         The floors decided the cut; the breaker is checked again, since another search may have opened it.
         """
-        section = state.part(SectionState)
-        if section is None:
-            return state
+        section: SectionState = state.parts[SectionState]
         ask = section.ask
         done = tighten(
             state.hits,

@@ -1,5 +1,6 @@
 """Diversifying the best hits (MMR)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import ClassVar
@@ -9,11 +10,35 @@ from numpy.typing import NDArray
 
 from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import Note, SearchState
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, fraction, tunable
 from retrieval.engine.types import Ranking
 from retrieval.ranking.fusion import min_max
-from retrieval.ranking.mmr import marginal_order
 from retrieval.ranking.signals import SEAT
+
+
+def marginal_order(
+    relevance: Sequence[float], vectors: NDArray[np.float32], *, balance: float, first: int = 0, min_cosine: float = 0.0
+) -> list[int]:
+    """Return the places of hits in MMR order.
+
+    Each time the greatest balance * relevance - (1 - balance) * repetition. `relevance` lies between 0 and 1.
+    Repetition is the highest cosine with a selected hit, scaled so that `min_cosine` and less count 0 and 1 counts 1.
+    `vectors` are unit vectors, shape (n, dim), zeros for a hit without one. The first `first` places stay in
+    front; ties go to the earlier place. Carbonell and Goldstein, SIGIR 1998.
+    """
+    cosines = (np.clip(vectors @ vectors.T, min_cosine, 1.0) - min_cosine) / max(1e-9, 1.0 - min_cosine)
+    worth = balance * np.asarray(relevance, dtype=np.float64)
+    selected = list(range(min(first, len(worth))))
+    repeated = cosines[selected].max(axis=0) if selected else np.zeros(len(worth))
+    left = np.ones(len(worth), dtype=bool)
+    left[selected] = False
+    while left.any():
+        gain = np.where(left, worth - (1 - balance) * repeated, -np.inf)
+        best = int(np.argmax(gain))
+        selected.append(best)
+        left[best] = False
+        repeated = np.maximum(repeated, cosines[best])
+    return selected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,9 +47,7 @@ class DiversifyConfig(Tunables):
 
     label: ClassVar[str] = "Diversity"
 
-    relevance: float = tunable(
-        0.5, low=0.0, high=1.0, help="MMR's lambda: 1 ranks by relevance only, 0 by diversity only."
-    )
+    relevance: float = fraction(0.5, help="MMR's lambda: 1 ranks by relevance only, 0 by diversity only.")
     depth: int = tunable(
         50, low=2, high=200, unit="hits", help="Best hits that are compared with each other.", costs=True
     )

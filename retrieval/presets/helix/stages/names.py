@@ -39,10 +39,7 @@ class QuestionNames:
 
 @dataclass(frozen=True, slots=True)
 class LinkEntities(BaseStage):
-    """Look up names of documents in the question, and embed the rest of it.
-
-    It runs in parallel with the legs. `expand` does what is missing.
-    """
+    """Look up names of documents in the question, and embed the rest; `expand` does what is missing."""
 
     config: GraphConfig
     encoder: Encoder

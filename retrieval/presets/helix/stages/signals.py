@@ -1,15 +1,16 @@
-"""Ranking the pool by several signals."""
+"""Ranking the pool by several signals, with the weights of a memory type."""
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import ClassVar, Final
 
 from retrieval.engine.about import About, BaseStage, score_fact
 from retrieval.engine.state import Note, SearchState
-from retrieval.engine.tunables import Tunables, tunable
-from retrieval.engine.types import Hit, MemoryType, Ranking
-from retrieval.presets.helix.memory_types import memory_type_of, prevailing
+from retrieval.engine.tunables import Tunables, fraction, tunable
+from retrieval.engine.types import ChunkFacts, Hit, MemoryType, Ranking
 from retrieval.presets.helix.router.question import Routing
 from retrieval.ranking.blend import BlendConfig, query_weights
 from retrieval.ranking.fusion import leg_of
@@ -27,6 +28,65 @@ from retrieval.ranking.signals import (
 )
 from retrieval.text.identifiers import share_found, written_names
 
+#: Source types that are program text, as the parsers name them.
+_CODE_TYPES: Final = frozenset({"code", "notebook"})
+_MAIL_TYPES: Final = frozenset({"email"})
+
+
+def _words(*words: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![^\W_])(?:{'|'.join(words)})(?![^\W_])", re.IGNORECASE)
+
+
+_DECISION: Final = _words(
+    r"adrs?", r"adr[-_ ]?\d+", r"rfcs?", r"rfc[-_ ]?\d+", "decisions?", r"decision[-_ ]records?", "rationale"
+)
+_PROCEDURE: Final = _words(
+    r"how[-_ ]?tos?", r"how[-_ ]to", "runbooks?", "playbooks?", "procedures?", "tutorials?", "checklists?", "manuals?",
+    "sops?", r"step[-_ ]by[-_ ]step", "guides?", "instructions?", "onboarding",
+)  # fmt: skip
+_EPISODE: Final = _words(
+    "incidents?", r"inc[-_ ]\d[\w-]*", r"post[-_ ]?mortems?", "outages?", "meetings?", r"minutes of", "standups?",
+    "retros?", "retrospectives?", "inbox", "tickets?", "journals?", "diary", "changelog", r"call[-_ ]notes",
+    "transcripts?", r"(?:19|20)\d\d-\d\d-\d\d",
+)  # fmt: skip
+#: In this order: the minutes of a decision are a decision, the runbook of an incident a procedure.
+_NAMED: Final = ((MemoryType.DECISION, _DECISION), (MemoryType.PROCEDURAL, _PROCEDURE), (MemoryType.EPISODIC, _EPISODE))
+_TYPES: Final = frozenset(it.value for it in MemoryType)
+_CACHED: Final = 20_000
+
+
+def memory_type_of(chunk: ChunkFacts, *, connection: str = "") -> MemoryType:
+    """Return a chunk's memory type: the stored one of a remembered item, else by source type (code, mail), else by words.
+
+    The words are those of the title, then the address, the connection, the headings; the default is semantic.
+    """
+    if chunk.memory_kind in _TYPES:
+        return MemoryType(chunk.memory_kind)
+    if chunk.source_type in _CODE_TYPES:
+        return MemoryType.CODE
+    if chunk.source_type in _MAIL_TYPES:
+        return MemoryType.EPISODIC
+    # Scheme and host name a place and not a thing.
+    path = re.sub(r"^[a-z][\w+.-]*://[^/]*", "", chunk.uri)
+    return _said((chunk.title, path, connection, " / ".join(chunk.heading_path)))
+
+
+@lru_cache(_CACHED)
+def _said(texts: tuple[str, ...]) -> MemoryType:
+    found = (memory_type for text in texts for memory_type, words in _NAMED if words.search(text))
+    return next(found, MemoryType.SEMANTIC)
+
+
+def prevailing(found: Iterable[tuple[MemoryType, float]], *, min_share: float) -> MemoryType | None:
+    """Return the memory type with at least this share of the total weight of (type, weight) pairs; else None."""
+    weights: dict[MemoryType, float] = {}
+    for memory_type, weight in found:
+        weights[memory_type] = weights.get(memory_type, 0.0) + weight
+    best = max(weights, key=lambda it: (weights[it], it), default=None)
+    total = math.fsum(weights.values())
+    return best if best is not None and total > 0 and weights[best] >= min_share * total else None
+
+
 #: The text signal is the full-text score, which every pooled chunk has.
 _SIDES: Final = {"bm25": "fulltext"}
 #: The legs that ignore exact spelling.
@@ -43,15 +103,11 @@ class SignalWeights(Tunables):
     only the pool's minimum is subtracted, as a range below `signals.min_span`, 1, counts as that wide.
     """
 
-    similarity: float = tunable(
-        0.4, low=0.0, high=1.0, help="Weight of similarity: vector and keyword scores combined."
-    )
-    recency: float = tunable(0.1, low=0.0, high=1.0, help="Weight of recency: time since the document was last opened.")
-    salience: float = tunable(
-        0.2, low=0.0, high=1.0, help="Weight of salience: how central the chunk is to its document."
-    )
-    confidence: float = tunable(0.15, low=0.0, high=1.0, help="Weight of confidence: its source's trust level.")
-    graph: float = tunable(0.15, low=0.0, high=1.0, help="Weight of links.")
+    similarity: float = fraction(0.4, help="Weight of similarity: vector and keyword scores combined.")
+    recency: float = fraction(0.1, help="Weight of recency: time since the document was last opened.")
+    salience: float = fraction(0.2, help="Weight of salience: how central the chunk is to its document.")
+    confidence: float = fraction(0.15, help="Weight of confidence: its source's trust level.")
+    graph: float = fraction(0.15, help="Weight of links.")
 
 
 def _weights(similarity: float, recency: float, salience: float, confidence: float, graph: float) -> SignalWeights:
@@ -65,35 +121,19 @@ class SignalsConfig(Tunables):
     label: ClassVar[str] = "Signals"
 
     hourly_decay: float = tunable(0.995, low=0.5, high=1.0, help="Factor for recency per hour without being opened.")
-    type_share: float = tunable(
-        0.6,
-        low=0.0,
-        high=1.0,
-        help="Share of the best ten hits' similarity that a memory type must have for its weights to apply.",
+    type_share: float = fraction(
+        0.6, help="Share of the best ten hits' similarity that a memory type must have for its weights to apply."
     )
-    dense_share: float = tunable(
-        0.65, low=0.0, high=1.0, help="Share of the cosine in similarity. The rest is the full-text score."
+    dense_share: float = fraction(0.65, help="Share of the cosine in similarity. The rest is the full-text score.")
+    sparse_share: float = fraction(0.3, help="Share of the sparse leg's score in similarity, if that leg searches.")
+    min_cosine_span: float = fraction(
+        0.1, help="If the cosines of a pool are closer together than this, they are not stretched to 0 to 1."
     )
-    sparse_share: float = tunable(
-        0.3, low=0.0, high=1.0, help="Share of the sparse leg's score in similarity, if that leg searches."
+    written_share: float = fraction(
+        0.5, help="Share of similarity for identifiers, paths and numbers that match the question as written."
     )
-    min_cosine_span: float = tunable(
-        0.1,
-        low=0.0,
-        high=1.0,
-        help="If the cosines of a pool are closer together than this, they are not stretched to 0 to 1.",
-    )
-    written_share: float = tunable(
-        0.5,
-        low=0.0,
-        high=1.0,
-        help="Share of similarity for identifiers, paths and numbers that match the question as written.",
-    )
-    min_span: float = tunable(
-        1.0,
-        low=0.0,
-        high=1.0,
-        help="If recency, salience or confidence are closer together than this, they are not stretched to 0 to 1.",
+    min_span: float = fraction(
+        1.0, help="If recency, salience or confidence are closer together than this, they are not stretched to 0 to 1."
     )
     episodic: SignalWeights = field(default_factory=lambda: _weights(0.35, 0.30, 0.15, 0.10, 0.10))
     semantic: SignalWeights = field(default_factory=lambda: _weights(0.40, 0.05, 0.20, 0.20, 0.15))
@@ -201,10 +241,7 @@ class RankSignals(BaseStage):
 
 
 def _written(state: SearchState, searched: set[str]) -> tuple[Ranking, list[float]]:
-    """Return the hits with the signal "written", and each hit's share of the question's identifiers.
-
-    A search by vectors alone ignores them.
-    """
+    """Return the hits with the signal "written", and its values: 0 each for a search by vectors alone."""
     names = written_names(state.query.plain_text or state.query.retrieval_text)
     if not names or searched <= _VECTORS:
         return state.hits, [0.0] * len(state.hits)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from retrieval.presets.contextpack.citations import citation, citations
+from retrieval.presets.contextpack.pack import citation, citations
 from tests.passages import made
 
 FACTS = made(1, "text", "Travel policy", ("Rail", "Seats")).hit.chunk

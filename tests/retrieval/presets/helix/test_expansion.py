@@ -8,7 +8,7 @@ from retrieval.engine.types import ChunkId, Hit, ScoreType, Term
 from retrieval.graph.links import LINK, SHARED_NAME, Edge
 from retrieval.graph.question import NamedDocument
 from retrieval.presets.helix.expansion import Entry, Expansion, GraphConfig, lifted, seeds_of, sentence_match
-from retrieval.presets.helix.seeds import fused_scores
+from retrieval.presets.helix.stages.expand import fused_scores
 
 A, B, C, D = (ChunkId(UUID(int=number), 0) for number in (1, 2, 3, 4))
 #: z at which the relation counts three quarters.

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from retrieval.engine.types import MemoryType
-from retrieval.presets.helix.memory_types import memory_type_of, prevailing
+from retrieval.presets.helix.stages.signals import memory_type_of, prevailing
 from tests.retrieval.conftest import hit
 
 CHUNK = hit(1).chunk

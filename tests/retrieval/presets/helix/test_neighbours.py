@@ -7,7 +7,7 @@ import pytest
 
 from retrieval.engine.types import ChunkId, Hit, ScoreType
 from retrieval.presets.helix.expansion import Expansion, GraphConfig, lifted
-from retrieval.presets.helix.seeds import neighbours_of
+from retrieval.presets.helix.stages.expand import neighbours_of
 
 DOCUMENT = UUID(int=1)
 CONFIG = GraphConfig(top_seeds=2, next_share=0.3, section_share=0.1)

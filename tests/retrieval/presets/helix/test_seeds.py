@@ -7,7 +7,7 @@ import pytest
 from retrieval.engine.types import ChunkId
 from retrieval.graph.links import SeedText
 from retrieval.graph.mentions import Mentions
-from retrieval.presets.helix.seeds import seed_chunks
+from retrieval.presets.helix.stages.expand import seed_chunks
 
 LONG, NAMED, OTHER = (UUID(int=number) for number in (1, 2, 3))
 #: Ten chunks of a long document were found, the first of them the best.

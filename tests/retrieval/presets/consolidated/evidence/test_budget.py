@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.presets.consolidated.evidence.budget import MIN_SECONDS, Budget
+from retrieval.search.evidence_runs import MIN_SECONDS, Budget
 from tests.retrieval.conftest import Clock
 
 SECONDS = st.floats(min_value=0, max_value=1000, allow_nan=False)

@@ -15,7 +15,7 @@ from retrieval.models import Chunk, EmbeddingIndex
 from retrieval.presets.consolidated.evidence.cascade import Tier
 from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter
 from retrieval.presets.consolidated.evidence.section_state import SectionState
-from retrieval.presets.consolidated.other_indexes import OtherIndexes
+from retrieval.presets.consolidated.recovery_tiers import OtherIndexes
 from retrieval.search import runtime
 from retrieval.testing import HashEncoder
 from tests.retrieval.presets.consolidated.stages.recovering import LENIENT, ask_for, stage_named, state_of
