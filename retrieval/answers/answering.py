@@ -176,7 +176,6 @@ async def answer_events(answering: Answering, *, is_streamed: bool = True) -> As
 
 
 def _doubt(answering: Answering, done: Done) -> Notice | None:
-    """Return a notice for an answer to a question that the documents probably do not answer."""
     judged = answering.outcome.state.answerability
     if judged is None or judged.verdict is not Verdict.NOT_ANSWERABLE or done.refused:
         return None
@@ -184,7 +183,6 @@ def _doubt(answering: Answering, done: Done) -> Notice | None:
 
 
 def _known(error: Exception, answering: Answering, provider: Provider) -> CoreCubeError:
-    """Log a provider's failure and return it as an error with a message for the user."""
     names = (answering.outcome.id, provider.name)
     if isinstance(error, CoreCubeError):
         logger.warning("answer.failed id=%s provider=%s code=%s", *names, error.code)

@@ -57,7 +57,6 @@ def claims(text: str, citations: Sequence[Citation]) -> tuple[Claim, ...]:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each paragraph, list item and table row, without its marker."""
     place, open_from = 0, -1
     for line in text.splitlines(keepends=True):
         found = _LINE_START.match(line)
@@ -76,7 +75,6 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each sentence of a block, with the markers behind its full stop."""
     begin = start
     for found in _END.finditer(text, start, end):
         stop = found.end("stop") if found["stop"] else found.end()

@@ -50,7 +50,6 @@ def quotes_of(chosen: Sequence[Candidate], found: Sequence[Candidate]) -> tuple[
 
 
 def _runs(chosen: Sequence[Candidate]) -> Iterator[tuple[Unit, ...]]:
-    """Yield the units to quote of one passage; adjacent units of one block are one quote."""
     units = chosen[0].units
     wanted = sorted({index for candidate in chosen for index in _context(units, candidate.index)})
     run: list[int] = []
@@ -65,7 +64,6 @@ def _runs(chosen: Sequence[Candidate]) -> Iterator[tuple[Unit, ...]]:
 
 
 def _context(units: Sequence[Unit], index: int) -> range:
-    """Return the units to quote with this one: the steps around a step, the code or list after a colon."""
     start, end = index, index + 1
     if units[index].kind is UnitKind.STEP:
         start, end = _list_around(units, index)
@@ -78,7 +76,6 @@ def _context(units: Sequence[Unit], index: int) -> range:
 
 
 def _list_around(units: Sequence[Unit], index: int) -> tuple[int, int]:
-    """Return the range (end exclusive) of an item's list, or only the item if the list is long."""
     start, end = index, index + 1
     while start > 0 and units[start - 1].kind in _ITEMS:
         start -= 1
@@ -149,7 +146,6 @@ def extract_answer(
 
 
 def _refusal(passages: Sequence[Passage], skipped: str) -> str:
-    """Return a refusal with the documents of the best passages, or with the reason of a skipped search."""
     if skipped:
         return f"{REFUSAL} {skipped}"
     nearest: dict[str, int] = {}

@@ -153,28 +153,23 @@ class Checker:
         """Return the summed idf of stems."""
         return sum(self.idf.get(it, self.idf[""]) for it in stems)
 
-    def _numbers_near(self, own: frozenset[str], cited: Sequence[Source]) -> frozenset[str]:
-        """Return the numbers of the sentences that share much with a claim, and of their headings.
-
-        A wrong number often occurs elsewhere in the same passage.
-        """
-        sentences = [sentence for source in cited for sentence in source.sentences]
-        shares = [self.weight(own & sentence.stems) for sentence in sentences]
-        minimum = NEAR_BEST * max(shares, default=0.0)
-        near = [sentence.numbers for sentence, share in zip(sentences, shares, strict=True) if share >= minimum]
-        return frozenset[str]().union(*near, *(source.numbers_above for source in cited))
-
     def support(self, claim: Claim) -> Support:
         """Return how well its cited passages support a claim; all passages if it cites none."""
         cited = self.cited(claim)
         own = _stems(claim.text, self.stem)
         supported = frozenset[str]().union(*(source.stems for source in cited))
         counted = own - (_stems(self.question, self.stem) - supported)
+        # Only numbers of the sentences that share much with the claim count, and those of their headings: a wrong
+        # number often occurs elsewhere in the same passage.
+        sentences = [sentence for source in cited for sentence in source.sentences]
+        shares = [self.weight(own & sentence.stems) for sentence in sentences]
+        minimum = NEAR_BEST * max(shares, default=0.0)
+        near = [sentence.numbers for sentence, share in zip(sentences, shares, strict=True) if share >= minimum]
         numbers = numbers_of(claim.text) - numbers_of(self.question) if cited else frozenset[str]()
         names = names_of(claim.text, self.stem) - {self.stem(it) for it in words_of(self.question)}
         return Support(
             self.weight(counted & supported) / self.weight(counted) if len(counted) >= _MIN_WORDS else None,
-            numbers.difference(self._numbers_near(own, cited)),
+            numbers.difference(*near, *(source.numbers_above for source in cited)),
             names.difference(*(source.names for source in cited)),
         )
 
@@ -215,7 +210,6 @@ def _reason(claim: Claim, support: Support, *, is_near: bool) -> str:
 
 
 def _near(checker: Checker, doubtful: Sequence[Claim], encode: EncodeTexts) -> frozenset[Claim]:
-    """Return the claims that are similar to the sentence that shares most with them."""
     compared = doubtful[: _MAX_ENCODED // 2]
     if not compared:
         return frozenset()

@@ -183,7 +183,14 @@ def depends(question: str) -> bool:
     )
     if _continues(found) or has_open_pronoun:
         return len(own) < _ENOUGH_WORDS
-    return not any(word.is_name for word in own) and _is_elliptical(question, found, own)
+    # Too little content: "Since when?", "Who signs?", "What is the deadline?". A verb with an object ("drain the
+    # queue") is enough, and so is a subject ("what does ammonia do").
+    is_question = question.rstrip().endswith("?") or (bool(found) and found[0].folded in QUESTION)
+    has_subject = any(
+        after.is_content and before.folded in BEFORE_SUBJECTS for before, after in itertools.pairwise(found)
+    )
+    is_elliptical = is_question and len(own) <= _MAX_ELLIPTICAL_WORDS and not has_subject
+    return is_elliptical and not any(word.is_name for word in own)
 
 
 def _continues(found: Sequence[_Word]) -> bool:
@@ -218,18 +225,6 @@ def _has_antecedent(found: Sequence[_Word], place: int) -> bool:
     )
 
 
-def _is_elliptical(question: str, found: Sequence[_Word], own: Sequence[_Word]) -> bool:
-    """Return whether a question has too little content: "Since when?", "Who signs?", "What is the deadline?".
-
-    A verb with an object ("drain the queue") is enough, and so is a subject ("what does ammonia do").
-    """
-    is_question = question.rstrip().endswith("?") or (bool(found) and found[0].folded in QUESTION)
-    has_subject = any(
-        after.is_content and before.folded in BEFORE_SUBJECTS for before, after in itertools.pairwise(found)
-    )
-    return is_question and len(own) <= _MAX_ELLIPTICAL_WORDS and not has_subject
-
-
 def _carried(question: str, context: _Context) -> tuple[str, ...]:
     own, earlier = _content_words(question), (*context.last, *context.topic)
     replaces = _replaces(question)
@@ -248,13 +243,11 @@ def _replaces(question: str) -> bool:
 
 
 def _not_replaced(earlier: Iterable[_Word], own: Sequence[_Word]) -> Iterator[_Word]:
-    """Return the words except names for which the follow-up has another name of the same kind."""
     kinds = {_kind(it) for it in own if it.is_name}
     return (word for word in earlier if not word.is_name or _kind(word) not in kinds)
 
 
 def _kind(word: _Word) -> str:
-    """Return the kind of a name: a year, a code of this shape, or a name."""
     if _YEAR.fullmatch(word.text):
         return "year"
     return _DIGITS.sub("0", word.folded) if word.is_code or word.text.isdecimal() else "name"

@@ -72,7 +72,6 @@ def candidates(passages: Sequence[Passage], finder: TermFinder) -> tuple[Candida
 def _coverage(
     finder: TermFinder, found: Sequence[frozenset[str]], units: Sequence[Unit], index: int, above: frozenset[str]
 ) -> float:
-    """Return the share of the question's IDF in a unit; its surroundings count in part."""
     total = sum(term.idf for term in finder.terms)
     own = found[index]
     over = above | finder.found(f"{units[index].heading} {units[index].header}")

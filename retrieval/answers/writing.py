@@ -130,7 +130,6 @@ class Writing:
             yield Cited(citations)
 
     def _check(self) -> tuple[Unsupported, ...]:
-        """Return the sentences that their passages do not support; checks without vectors if the encoder fails."""
         stem = stemmer(settings.CORECUBE_TEXT_SEARCH_CONFIG)
         checker = Checker.of(self._task.passages, stem=stem, question=self._task.question)
         check = partial(unsupported, self._draft.text, self._draft.citations, checker)
@@ -141,7 +140,6 @@ class Writing:
             return check()
 
     def _estimate(self, text: str) -> TokenUsage:
-        """Return token counts of the embedding model's tokenizer: question and context, and the answer."""
         question, answer = self._encoder.count_tokens([self._task.question, text])
         prompt = question + sum(passage.token_count for passage in self._task.passages)
         return TokenUsage(prompt=prompt, completion=answer, is_estimated=True)

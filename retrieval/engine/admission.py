@@ -200,7 +200,6 @@ class Admission:
         return waited
 
     def _wait(self, lane: Slots, left: Callable[[], float]) -> None:
-        """Wait for a slot; raise OverloadedError when the time is over, or too short for the queue."""
         reason = Refusal.BUDGET_OVER
 
         def gives_up(ahead: int) -> bool:

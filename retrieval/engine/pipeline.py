@@ -10,7 +10,6 @@ from typing import ClassVar, Final, Protocol, Self, runtime_checkable
 from corecube.errors import CoreCubeError
 from retrieval.engine.about import About, StageGroup
 from retrieval.engine.state import Note, SearchState, Span
-from retrieval.engine.types import Ranking
 from retrieval.errors import PipelineError, StageError, UnknownModeError
 
 logger = logging.getLogger(__name__)
@@ -132,7 +131,12 @@ def run_stage(stage: Stage, state: SearchState, clock: Callable[[], float] = per
         raise
     except Exception as error:
         raise StageError(stage.name) from error
-    left = _left(stage, state, after)
+    # What it left: its passages, its rankings if it runs legs, else the hits.
+    left = after.hits
+    if "passages" in stage.gives:
+        left = tuple(passage.hit for passage in after.passages)
+    elif new := [ranking for leg, ranking in after.rankings.items() if leg not in state.rankings]:
+        left = tuple(hit for ranking in new for hit in ranking)
     span = Span(
         stage=stage.name,
         seconds=clock() - started,
@@ -145,15 +149,6 @@ def run_stage(stage: Stage, state: SearchState, clock: Callable[[], float] = per
         left=left,
     )
     return replace(after, trace=(*after.trace, span))
-
-
-def _left(stage: Stage, before: SearchState, after: SearchState) -> Ranking:
-    """Return what the stage left: its passages, its rankings if it runs legs, else the hits."""
-    if "passages" in stage.gives:
-        return tuple(passage.hit for passage in after.passages)
-    if new := [ranking for leg, ranking in after.rankings.items() if leg not in before.rankings]:
-        return tuple(hit for ranking in new for hit in ranking)
-    return after.hits
 
 
 def marked(state: SearchState, stage: str, code: str, text: str) -> SearchState:

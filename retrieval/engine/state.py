@@ -206,10 +206,6 @@ class SearchState:
         found: _Read = self.prefetch[stage]() if stage in self.prefetch else read()
         return found
 
-    def prefetch_without(self, stage: str) -> Mapping[str, Callable[[], Any]]:
-        """Return the prefetched values without those of a stage."""
-        return {name: wait for name, wait in self.prefetch.items() if name != stage}
-
     @property
     def degraded(self) -> tuple[str, ...]:
         """The codes of the degraded notes, in order, each once."""

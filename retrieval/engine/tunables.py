@@ -243,7 +243,6 @@ def _sections(kind: type[Tunables]) -> Iterator[TunableSection]:
 
 
 def _inner_sections(config: Tunables, name: str) -> Iterator[TunableSection]:
-    """Yield the sections of a nested config, whose values are the defaults."""
     tunables = tuple(
         replace(
             facts,

@@ -104,7 +104,6 @@ def _reranker() -> Part:
 
 
 def _language_models() -> Part:
-    """Return whether every enabled language model responded last time; without one, answers are quotes."""
     try:
         statuses = [(model.name, status_of(model)) for model in stored_models()]
     except Exception as error:  # noqa: BLE001 -- the state is unknown without the database, which is another part
@@ -115,7 +114,6 @@ def _language_models() -> Part:
 
 
 def _bm25() -> Part:
-    """Return whether the BM25 index can be searched and is up to date; other search legs do not need it."""
     try:
         problem = bm25_status().problem
     except Exception as error:  # noqa: BLE001 -- the state is unknown without the database, which is another part

@@ -110,7 +110,6 @@ def blend(hits: Ranking, weights: Weights, config: BlendConfig) -> Ranking:
 
 
 def _normalised(hits: Ranking, signal: str, *, min_span: float = 0.0) -> dict[int, float]:
-    """Return the min-max-normalised signal by place in `hits`, of the hits that have it."""
     places = [place for place, hit in enumerate(hits) if signal in hit.signals]
     values = min_max([hits[place].signals[signal] for place in places], min_span=min_span)
     return dict(zip(places, values, strict=True))
@@ -130,7 +129,6 @@ def break_ties(hits: Ranking, *, trust: Callable[[Hit], int], tolerance: float) 
 
 
 def _near_ties(hits: Ranking, tolerance: float) -> Iterator[list[Hit]]:
-    """Yield runs of hits within the tolerance of their first."""
     group: list[Hit] = []
     for hit in hits:
         first = group[0] if group else hit

@@ -26,20 +26,13 @@ def reciprocal_rank_fusion(rankings: Mapping[str, Ranking], *, rank_constant: in
     for leg, ranking in rankings.items():
         for rank, hit in enumerate(ranking, start=1):
             found.setdefault(hit.chunk_id, {})[leg] = (rank, hit)
-    fused = (_fused_hit(chunk_id, legs, rank_constant) for chunk_id, legs in found.items())
+    fused = []
+    for chunk_id, legs in found.items():
+        score = sum(1 / (rank_constant + rank) for rank, _ in legs.values())
+        signals = {name: value for _, hit in legs.values() for name, value in hit.signals.items()}
+        ranks = {leg: rank for leg, (rank, _) in legs.items()}
+        fused.append(Hit(chunk_id, score, ScoreType.RRF, ranks, {**signals, "rrf": score}))
     return tuple(sorted(fused, key=best_first))
-
-
-def _fused_hit(chunk_id: ChunkId, legs: Mapping[str, tuple[int, Hit]], rank_constant: int) -> Hit:
-    score = sum(1 / (rank_constant + rank) for rank, _ in legs.values())
-    signals = {name: value for _, hit in legs.values() for name, value in hit.signals.items()}
-    return Hit(
-        chunk_id=chunk_id,
-        score=score,
-        score_type=ScoreType.RRF,
-        ranks={leg: rank for leg, (rank, _) in legs.items()},
-        signals={**signals, "rrf": score},
-    )
 
 
 def best_first(hit: Hit) -> tuple[float, ChunkId]:

@@ -77,7 +77,6 @@ def flush_accesses() -> int:
 
 
 def _write_in_thread() -> None:
-    """Write, and release the thread's database connection."""
     try:
         flush_accesses()
     finally:

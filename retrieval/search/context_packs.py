@@ -68,11 +68,11 @@ def retrieved(request: SearchRequest, *, principal: Principal, top_k: int | None
 
 def conditions_of(filters: Filters) -> Conditions | None:
     """Return filters as conditions that a document must all meet; None for no filter."""
-    each = tuple(_condition(_OTHER_NAMES.get(name, name), value) for name, value in filters.items())
-    return Conditions(each) if each else None
-
-
-def _condition(name: str, value: str | UUID | Sequence[str | UUID]) -> Condition:
-    if isinstance(value, str | UUID):
-        return Condition((storable(name),), "is", storable(str(value)))
-    return Condition((storable(name),), "in", tuple(storable(str(it)) for it in value))
+    each = []
+    for given, value in filters.items():
+        name = storable(_OTHER_NAMES.get(given, given))
+        if isinstance(value, str | UUID):
+            each.append(Condition((name,), "is", storable(str(value))))
+        else:
+            each.append(Condition((name,), "in", tuple(storable(str(it)) for it in value)))
+    return Conditions(tuple(each)) if each else None

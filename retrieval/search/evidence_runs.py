@@ -185,8 +185,6 @@ def require_preset(principal: Principal) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What the sections of a run have in common."""
-
     request: EvidenceRequest
     principal: Principal
     section_set: SectionSet
@@ -211,7 +209,6 @@ class _Run:
         return SectionEvidence(section, outcome, cells_of(section, self.section_set, outcome.hits, known))
 
     def _failed(self, section: Section, error: Exception) -> SectionEvidence:
-        """Return a section without evidence; what nobody raised on purpose is told without its message."""
         known = error
         if not isinstance(known, CoreCubeError):
             known = CoreCubeError("The search for this section failed unexpectedly.")

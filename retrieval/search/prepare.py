@@ -1,6 +1,5 @@
 """The second step of a search: the numbers, the scope and the pipeline that it runs with."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
@@ -79,7 +78,6 @@ def prepare(allowed: AllowedRequest, resources: Resources | None) -> PreparedSea
 
 
 def _seconds(request: SearchRequest, config: PresetConfig) -> float:
-    """Return how long a search may take: as the preset says, and as the section's run has left for it."""
     seconds, left = config.deadline_ms / 1000, request.section_seconds
     return seconds if left is None else max(0.0, min(seconds, left))
 
@@ -93,7 +91,14 @@ def _state(
     request_filter: RequestFilter,
 ) -> SearchState:
     request, principal, config = allowed.request, allowed.principal, configuration.config
-    section = request.section
+    section, notes = request.section, []
+    if request.is_rewritten:
+        notes.append(Note("rewritten", f"asked: {request.original_text}; searched for: {request.text}"))
+    if request.conditions:
+        names = ", ".join(request.conditions.names)
+        notes.append(Note("filtered", f"Only documents that meet conditions on: {names}."))
+    if request.filter:
+        notes.append(Note("filtered", "Only what the request's own filter leaves."))
     return SearchState(
         query=read_query(allowed.text, characters=config.query.retrieval_characters),
         scope=scope,
@@ -103,19 +108,8 @@ def _state(
         is_admin=principal.is_admin and not principal.is_narrowed,
         filter=request_filter,
         parts={SectionState: SectionState(ask=section, request_filter=request_filter)} if section else {},
-        trace=configuration.span(tuple(_notes(request))),
+        trace=configuration.span(tuple(notes)),
     )
-
-
-def _notes(request: SearchRequest) -> Iterator[Note]:
-    """Yield what the trace says of a question that was made to stand alone, and of conditions."""
-    if request.is_rewritten:
-        yield Note("rewritten", f"asked: {request.original_text}; searched for: {request.text}")
-    if request.conditions:
-        names = ", ".join(request.conditions.names)
-        yield Note("filtered", f"Only documents that meet conditions on: {names}.")
-    if request.filter:
-        yield Note("filtered", "Only what the request's own filter leaves.")
 
 
 def _with_models(tools: Resources, request: SearchRequest, principal: Principal, deadline: Deadline) -> Resources:

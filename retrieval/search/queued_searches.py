@@ -156,7 +156,6 @@ def _searched(job: QueuedSearch) -> tuple[SearchOutcome, tuple[str, ...]]:
 
 
 def _principal(job: QueuedSearch) -> Principal:
-    """Return who asked; raise NotPermittedError where they, or their key, may no longer ask anything."""
     if not job.user.is_active or (job.actor is not None and not job.actor.is_admin):
         raise NotPermittedError("Whoever asked this may not search any more.")
     if job.key_id is not None and not ApiKey.objects.usable().filter(pk=job.key_id).exists():

@@ -144,7 +144,6 @@ def _content(row: StoredSectionSet | None, name: str) -> SectionSet | None:
 
 
 def _keep(wanted: SectionSet, row: StoredSectionSet | None, *, actor: User) -> None:
-    """Store a set; one that is as it came is not kept, and follows later releases."""
     if is_shipped(wanted.name) and wanted == shipped(wanted.name):
         if row is not None:
             row.delete()
@@ -155,7 +154,6 @@ def _keep(wanted: SectionSet, row: StoredSectionSet | None, *, actor: User) -> N
 
 
 def _changes(before: SectionSet | None, after: SectionSet) -> dict[str, object]:
-    """Return which sections an edit changed, added or removed, by name."""
     old = {it.name: it for it in before.sections} if before else {}
     new = {it.name: it for it in after.sections}
     changed = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
@@ -163,7 +161,6 @@ def _changes(before: SectionSet | None, after: SectionSet) -> dict[str, object]:
 
 
 def _own(section_set: SectionSet) -> SectionSet:
-    """Return the set as it is stored; raise TunablesError for the name that plain questions have."""
     if section_set.name == PLAIN:
         raise TunablesError({"name": f"must not be {PLAIN!r}: that is what a plain question's policy is called"})
     sections = (

@@ -145,7 +145,6 @@ def _run(preset: Preset, text: str, scope: AccessScope, tools: Resources) -> Non
 
 
 def _widest_scope() -> AccessScope | None:
-    """Return the widest scope among the first users; None where all are empty."""
     users = User.objects.filter(is_active=True).order_by("pk")[:_FIRST_USERS]
     scopes = (scope_for(Principal(user)) for user in users)
     widest = max(scopes, key=lambda scope: len(scope.connection_ids), default=None)

@@ -54,7 +54,8 @@ class Analyze(BaseStage):
         except DatabaseUnavailableError:
             # The prefetching thread had no free connection; this one has one.
             terms = self.read(state)
-        state = replace(state, terms=terms, prefetch=state.prefetch_without(self.name))
+        prefetch = {name: wait for name, wait in state.prefetch.items() if name != self.name}
+        state = replace(state, terms=terms, prefetch=prefetch)
         sent, read = len(state.query.text), len(state.query.retrieval_text)
         if read == sent:
             return state

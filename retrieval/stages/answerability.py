@@ -96,7 +96,6 @@ class EstimateAnswerability(BaseStage):
     def _sentence_cosine(
         self, state: SearchState, sentences: Sequence[Sentence]
     ) -> tuple[dict[str, float], tuple[Note, ...]]:
-        """Return the best sentences' cosine with the question, or a note why there is none."""
         texts = [sentence.embedded_text for sentence in sentences[: self.config.sentences]]
         if state.vector is None or not texts or self.encoder is None:
             return {}, ()

@@ -115,7 +115,6 @@ class Fulltext(BaseStage):
         return ranking, (Note("fulltext_relaxed", text), *capped)
 
     def _attempt(self, match: str, at_most: int, state: SearchState) -> tuple[Ranking, tuple[Note, ...]]:
-        """Return the ranking of up to `at_most` matches, and a note if only a part was ranked."""
         if not at_most:
             return (), ()
         limit, terms = self.config.max_matches, state.terms

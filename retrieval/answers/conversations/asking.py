@@ -82,7 +82,6 @@ def stop(answer: Message) -> bool:
 
 
 def _stored(principal: Principal, narrowing: ScopeRequest) -> dict[str, list[str]]:
-    """Return the stored form of a narrowing, after a check that its connections are visible."""
     scope_for(principal, narrowing)
     return {"include": list(narrowing.include), "exclude": list(narrowing.exclude)}
 

@@ -70,21 +70,20 @@ def _json_of(exchange: Exchange) -> dict[str, Any]:
         "at": exchange.answer.at.isoformat(),
         "feedback": exchange.answer.feedback,
         "unsupported": [dict(it) for it in exchange.unsupported],
-        "passages": [_passage(it) for it in exchange.references],
-    }
-
-
-def _passage(reference: Reference) -> dict[str, Any]:
-    return {
-        "number": reference.number,
-        "cited": reference.cited,
-        "standing": reference.state.value,
-        "title": reference.title,
-        "heading_path": list(reference.heading_path),
-        "connection": reference.connection,
-        "document": str(reference.chunk.document_id) if reference.chunk else None,
-        "ordinal": reference.chunk.ordinal if reference.chunk else None,
-        "rating": reference.rating,
+        "passages": [
+            {
+                "number": it.number,
+                "cited": it.cited,
+                "standing": it.state.value,
+                "title": it.title,
+                "heading_path": list(it.heading_path),
+                "connection": it.connection,
+                "document": str(it.chunk.document_id) if it.chunk else None,
+                "ordinal": it.chunk.ordinal if it.chunk else None,
+                "rating": it.rating,
+            }
+            for it in exchange.references
+        ],
     }
 
 
@@ -95,5 +94,4 @@ def _source_line(reference: Reference) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text as one line of Markdown without markup."""
     return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))

@@ -141,7 +141,13 @@ def _origin(answer: Message) -> frozenset[int] | None:
 
 
 def _exchanges(messages: Sequence[Message], user: User) -> Iterator[Exchange]:
-    visible = _visible(messages, user)
+    wanted = {UUID(passage["document"]) for it in messages for passage in it.passages}
+    scope = scope_for(Principal(user))
+    titles = dict(Document.objects.in_scope(scope).filter(pk__in=wanted).values_list("pk", "title"))
+    chunks = Chunk.objects.filter(document_id__in=titles, connection_id__in=scope.connection_ids)
+    # Of equal texts in one document the first is used.
+    stored = chunks.defer("search", "minhash").order_by("-ordinal")
+    visible = _Visible(scope, titles, {(it.document_id, it.content_hash): it for it in stored})
     hides = False
     questions = {it.ordinal: it for it in messages if it.role == Message.Role.USER}
     for answer in messages:
@@ -149,7 +155,7 @@ def _exchanges(messages: Sequence[Message], user: User) -> Iterator[Exchange]:
         if answer.role != Message.Role.ASSISTANT or question is None:
             continue
         references = tuple(_reference(passage, answer, visible) for passage in answer.passages)
-        withheld = _is_withheld(answer, references, visible.scope)
+        withheld = _is_withheld(answer, references, scope)
         # The search text can contain words of earlier answers and titles.
         yield _exchange(question, answer, references, withheld=withheld, hides=hides)
         hides = hides or withheld or any(not it.is_visible for it in references)
@@ -187,16 +193,6 @@ def _exchange(
         unsupported=() if withheld else tuple(answer.unsupported),
         notices=() if withheld else tuple(answer.notices),
     )
-
-
-def _visible(messages: Iterable[Message], user: User) -> _Visible:
-    wanted = {UUID(passage["document"]) for it in messages for passage in it.passages}
-    scope = scope_for(Principal(user))
-    titles = dict(Document.objects.in_scope(scope).filter(pk__in=wanted).values_list("pk", "title"))
-    chunks = Chunk.objects.filter(document_id__in=titles, connection_id__in=scope.connection_ids)
-    # Of equal texts in one document the first is used.
-    found = chunks.defer("search", "minhash").order_by("-ordinal")
-    return _Visible(scope, titles, {(it.document_id, it.content_hash): it for it in found})
 
 
 def _reference(passage: Mapping[str, Any], answer: Message, visible: _Visible) -> Reference:

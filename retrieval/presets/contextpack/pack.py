@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from retrieval.engine.state import SearchState
-from retrieval.engine.types import PRIMARY, ChunkFacts, ChunkId, Ranking
+from retrieval.engine.types import PRIMARY, ChunkFacts, ChunkId, Passage, Ranking
 from retrieval.index.types import Relation
 from retrieval.presets.contextpack.judge import RubricScores
 from retrieval.presets.contextpack.packing import BREAK, PACK_COUNTED, counted, items
@@ -130,18 +130,7 @@ class ContextPack:
 def context_pack_of(state: SearchState, *, top: int, budget_tokens: int) -> ContextPack:
     """Return the pack of a finished search with at most `top` primary hits."""
     lines = citations(tuple(it.hit for it in state.passages))
-    selected = tuple(
-        SelectedChunk(
-            number=it.number,
-            chunk_id=it.hit.chunk_id,
-            role=it.role,
-            facts=it.hit.chunk,
-            token_count=it.token_count,
-            score=it.score,
-            citation=line,
-        )
-        for it, line in zip(state.passages, lines, strict=True)
-    )
+    selected = tuple(map(_selected, state.passages, lines))
     hits = state.hits if state.access_checked else ()
     # The ranking that the scoring stage was given; none where the time was up before it.
     stages = [span.stage for span in state.trace]
@@ -171,6 +160,18 @@ def context_pack_of(state: SearchState, *, top: int, budget_tokens: int) -> Cont
             degraded=state.degraded,
         ),
         context_pack=BREAK.join(f"{it.header}\n{it.hit.chunk.text}" for it in state.passages),
+    )
+
+
+def _selected(passage: Passage, line: str) -> SelectedChunk:
+    return SelectedChunk(
+        number=passage.number,
+        chunk_id=passage.hit.chunk_id,
+        role=passage.role,
+        facts=passage.hit.chunk,
+        token_count=passage.token_count,
+        score=passage.score,
+        citation=line,
     )
 
 

@@ -187,7 +187,6 @@ def _ways(given: Expansion) -> _Ways:
 def _lifts(
     given: Expansion, ways: _Ways, steps: Sequence[Step], brought: Mapping[UUID, float]
 ) -> dict[UUID, tuple[Lift, ...]]:
-    """Return the lifts of each document; PageRank mass is distributed by the links' evidence."""
     lifts: dict[UUID, list[Lift]] = defaultdict(list)
     for name in given.named:
         lifts[name.document_id].append(Lift(NAMED, _NAMED_LIFT, name.name))

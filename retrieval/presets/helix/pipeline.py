@@ -77,16 +77,13 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
     analyze = Analyze(resources.text_search_config)
     complete = Complete(config.fulltext, resources.index, with_vectors=True)
     route = Route(config.route, local_router(resources))
-    names: tuple[LinkEntities, ...] = ()
-    links: tuple[Expand, ...] = ()
-    ahead = None
-    if model := resources.local_encoder:
-        names = (LinkEntities(config.graph, model, resources.query_cache, resources.calls),)
-        links = (Expand(config.graph, resources.index, names[0], PrefetchPool(complete, resources.executor)),)
-        ahead = PrefetchQuestion(analyze, route, names[0], resources.executor)
-    sparse: tuple[Sparse, ...] = ()
-    if resources.sparse is not None and config.sparse.depth:
-        sparse = (Sparse(config.sparse, resources.sparse, resources.calls),)
+    model, pool = resources.local_encoder, PrefetchPool(complete, resources.executor)
+    names = (LinkEntities(config.graph, model, resources.query_cache, resources.calls),) if model else ()
+    links = (Expand(config.graph, resources.index, it, pool) for it in names)
+    ahead = next((PrefetchQuestion(analyze, route, it, resources.executor) for it in names), None)
+    sparse = (
+        (Sparse(config.sparse, resources.sparse, resources.calls),) if resources.sparse and config.sparse.depth else ()
+    )
     return Pipeline(
         (
             Embed(resources.local_encoder, resources.query_cache, ahead, resources.calls),

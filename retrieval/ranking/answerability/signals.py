@@ -49,7 +49,10 @@ def entities(question: str, *, known: frozenset[str], stem: Callable[[str], str]
     if question.upper() == question:
         return ()
     phrases = [match.group(1) for match in _QUOTED.finditer(question)]
-    found = (_lexemes(phrase, known, stem) for phrase in (*phrases, *_names(question)))
+    found = (
+        frozenset(stem(word.lower()) for word in _WORD.findall(phrase)) & known
+        for phrase in (*phrases, *_names(question))
+    )
     return tuple(dict.fromkeys(entity for entity in found if entity))
 
 
@@ -69,7 +72,6 @@ def numbers(lexemes: frozenset[str]) -> frozenset[str]:
 
 
 def _names(question: str) -> Iterator[str]:
-    """Yield the runs of capitalised words."""
     run: list[re.Match[str]] = []
     for word in _WORD.finditer(question):
         if not _is_capitalised(question, word):
@@ -89,10 +91,6 @@ def _is_capitalised(question: str, word: re.Match[str]) -> bool:
     is_initialism = 1 < len(text) <= _MAX_INITIALISM_LENGTH and text.isupper()
     before = question[max(0, word.start() - _LOOK_BACK_CHARACTERS) : word.start()]
     return is_initialism or not _SENTENCE_START.search(before)
-
-
-def _lexemes(phrase: str, known: frozenset[str], stem: Callable[[str], str]) -> Entity:
-    return frozenset(stem(word.lower()) for word in _WORD.findall(phrase)) & known
 
 
 #: Passages whose sentences are read: those with the highest coverage.
@@ -177,26 +175,24 @@ def best_sentences(evidence: Evidence) -> tuple[Sentence, ...]:
         return ()
     held = evidence.held()
     order = sorted(range(len(held)), key=lambda place: (-evidence.share(held[place]), place))
-    found = (it for place in order[:_READ] for it in _of_passage(evidence.passages[place], evidence))
+    found: list[Sentence] = []
+    for passage in (evidence.passages[place] for place in order[:_READ]):
+        chunk = passage.hit.chunk
+        finder = TermFinder(evidence.terms.terms, stemmer(evidence.language_of(passage)))
+        line = " > ".join((chunk.title, *chunk.heading_path))
+        above = finder.found(line)
+        texts = [unit.text for unit in split_units(chunk.text)]
+        lexemes = [finder.found(text) for text in texts]
+        found += (
+            Sentence(text, line, evidence.share(own), evidence.share(own | before), evidence.share(own | above))
+            for text, own, before in zip(texts, lexemes, (frozenset[str](), *lexemes), strict=False)
+        )
     return tuple(sorted(found, key=lambda sentence: -sentence.with_title))
 
 
 def sentence_cosine(vectors: NDArray[np.float32], question: Vector) -> dict[str, float]:
     """Return the best cosine of some sentences' unit vectors, shape (n, dim), with the question's; nothing for none."""
     return {SENTENCE_COSINE: float((vectors @ question).max())} if len(vectors) else {}
-
-
-def _of_passage(passage: Passage, evidence: Evidence) -> list[Sentence]:
-    chunk = passage.hit.chunk
-    finder = TermFinder(evidence.terms.terms, stemmer(evidence.language_of(passage)))
-    place = " > ".join((chunk.title, *chunk.heading_path))
-    above = finder.found(place)
-    texts = [unit.text for unit in split_units(chunk.text)]
-    held = [finder.found(text) for text in texts]
-    return [
-        Sentence(text, place, evidence.share(own), evidence.share(own | before), evidence.share(own | above))
-        for text, own, before in zip(texts, held, (frozenset[str](), *held), strict=False)
-    ]
 
 
 def _coverage(evidence: Evidence) -> dict[str, float]:
@@ -241,7 +237,6 @@ def _cosines(evidence: Evidence) -> dict[str, float]:
 
 
 def _named(evidence: Evidence) -> dict[str, float]:
-    """Return how many of the question's names the first passage holds, and of its numbers the best one for them."""
     known = frozenset(term.lexeme for term in evidence.terms.terms)
     held = evidence.held()
     named = entities(evidence.question, known=known, stem=stemmer(evidence.language)) if held else ()

@@ -98,7 +98,6 @@ def _absence(state: SearchState) -> tuple[Reason, str]:
 
 
 def _weakness(state: SearchState, signals: Signals) -> tuple[Reason, str]:
-    """Return why the passages fall short: words that no document in scope contains, or too weak a match."""
     unknown = [term for term in state.terms.terms if not term.document_frequency]
     if unknown and signals.get("unknown_share", 0.0) >= _MUCH_UNKNOWN:
         named = ", ".join(f"“{term.lexeme}”" for term in unknown[:_MAX_NAMED])

@@ -160,7 +160,6 @@ def _missed_fulltext(look: Look) -> tuple[str, str]:
 
 
 def _in_part(look: Look, hit: Hit) -> tuple[str, str]:
-    """Return why a chunk that matches is not in the ranking: too low, or never scored."""
     score, place, depth = hit.signals["fulltext"], look.place, look.config.fulltext.depth
     if place is None:
         return f"score {score:.3f}, not in the window of {depth:,}", ""
@@ -172,7 +171,6 @@ def _in_part(look: Look, hit: Hit) -> tuple[str, str]:
 
 
 def _unmatched(look: Look, hit: Hit) -> tuple[str, str]:
-    """Return why a chunk with some of the terms does not match what was asked for."""
     score = f"score {hit.signals['fulltext']:.3f}"
     if look.place:
         score += f", rank {look.place.rank:,} of {look.place.among:,} by it"
@@ -203,7 +201,6 @@ def _lacking(look: Look) -> list[str]:
 
 
 def _words(lexemes: Sequence[str]) -> str:
-    """Return lexemes in quotes, the first few of many."""
     shown = ", ".join(map(_quoted, lexemes[:_MAX_WORDS]))
     rest = len(lexemes) - _MAX_WORDS
     return f"{shown} and {rest} more" if rest > 0 else shown

@@ -110,7 +110,6 @@ def _outside_window(loss: Loss) -> tuple[str, str]:
 
 
 def _depth_of_cut(loss: Loss, ask: SectionAsk) -> int:
-    """Return how deep the cut would have had to be to leave a chunk, with the seats of source types."""
     window, found = int(loss.drop.numbers["window"]), tuple(hit for hit in loss.before if not is_recovered(hit))
     if not isinstance(loss.config, ConsolidatedConfig):
         return window + 1
@@ -200,7 +199,6 @@ def room_needed(before: Sequence[int], tokens: int, *, budget: int) -> int:
 
 
 def _tokens_before(loss: Loss) -> list[int]:
-    """Return the tokens of the texts that were packed, or tried, before the one that was lost, in order."""
     sizes = {passage.hit.chunk_id: passage.token_count for passage in loss.state.passages}
     for drop in loss.span.drops:
         if drop.reason is DropReason.BUDGET and "tokens" in drop.numbers:

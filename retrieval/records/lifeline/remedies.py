@@ -48,7 +48,6 @@ def policy_at_least(state: SearchState, field: str, value: int, effect: str) -> 
 
 
 def _policy(field: str) -> str:
-    """Return a section's field as it begins a sentence: "A score floor"."""
     return f"{_article(field)} {field.replace('_', ' ')}"
 
 

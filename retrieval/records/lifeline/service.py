@@ -68,8 +68,6 @@ def follow(document_id: UUID, outcome: SearchOutcome, reader: Reader) -> Lifelin
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A document of the store, and what decides on it."""
-
     document: Document
     item: SyncItem | None
     inclusion: Inclusion | None
@@ -91,7 +89,6 @@ def _exclusion(whole: AccessScope, searched: AccessScope, connection_id: int) ->
 
 
 def _not_indexed(item: SyncItem, outcome: SearchOutcome, reader: Reader) -> Lifeline:
-    """Return the way of a document that a sync could not take in, or has not yet."""
     connection = item.sync.connection
     reason = _WAITING.get(SyncItem.State(item.state)) or f"{item.reason.replace('_', ' ')}: {item.message}"
     retried = "Fix this at the source; the next sync ingests it."
@@ -128,7 +125,6 @@ def _outside(found: _Found, outcome: SearchOutcome, reader: Reader) -> Lifeline:
 
 
 def _opened_by(excluded: ExcludedConnection) -> str:
-    """Return what would let the search's principal see a connection, for an admin's eyes."""
     connection = excluded.connection
     level = connection.sensitivity.name.lower()
     enabled = "" if excluded.is_enabled else ", once the connection is enabled"
@@ -168,7 +164,6 @@ def _allowed(inclusion: Inclusion | None) -> Step:
 
 
 def _indexed(found: _Found, counted: DocumentProbe) -> Step:
-    """Return whether there is anything of a document to be found, and whether the last sync could still read it."""
     if not counted.count:
         return Step(INDEXED, StepState.DROPPED, "it has no searchable text")
     chunks = f"{counted.count:,} chunk{'s' if counted.count > 1 else ''}"
@@ -181,7 +176,6 @@ def _indexed(found: _Found, counted: DocumentProbe) -> Step:
 
 
 def _evidence(document_id: UUID, journey: Journey) -> Evidence:
-    """Return the exact signals of a document's chunks, and the exact places of those that a leg did not return."""
     state, search, index = journey.state, journey.config.fulltext.text_search, runtime.resources().index
     # Another model may have taken over since the search: its vectors cannot be compared.
     is_comparable = state.vector is not None and state.vector.size == index.dim

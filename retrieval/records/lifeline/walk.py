@@ -7,7 +7,7 @@ from typing import Self
 from uuid import UUID
 
 from retrieval.engine.state import Drop, DropReason, SearchState, Span
-from retrieval.engine.types import ChunkId, Hit, Ranking
+from retrieval.engine.types import ChunkId, Ranking
 from retrieval.index.types import DocumentProbe
 from retrieval.presets.preset import PresetConfig
 from retrieval.presets.stage_catalog import ABOUT
@@ -82,12 +82,6 @@ def fates(document_id: UUID, state: SearchState, course: Course) -> tuple[Fate, 
     in_legs = {hit.chunk_id for ranking in state.rankings.values() for hit in ranking}
     found = [_fate(chunk_id, state, course, ranks, is_from_leg=chunk_id in in_legs) for chunk_id in seen]
     return tuple(sorted(found, key=lambda fate: fate.distance, reverse=True))
-
-
-def place_in(span: Span, chunk_id: ChunkId) -> tuple[int, Hit] | None:
-    """Return a chunk's place, from 1, among what a span left, and its hit; None when it is not there."""
-    places = ((rank, hit) for rank, hit in enumerate(span.left, start=1) if hit.chunk_id == chunk_id)
-    return next(places, None)
 
 
 def drop_in(span: Span, chunk_id: ChunkId) -> Drop | None:
@@ -177,7 +171,6 @@ def _ended_at(fate: Fate, course: Course) -> str:
 
 
 def _stages(journey: Journey, course: Course, fate: Fate | None) -> Iterator[Step]:
-    """Yield the steps behind the legs. Without a fate the time was up before any leg ran."""
     before: Ranking = ()
     passed = fate.passed if fate else 0
     for place, span in enumerate(course.stages):
@@ -196,7 +189,8 @@ def _stages(journey: Journey, course: Course, fate: Fate | None) -> Iterator[Ste
 def _passed(journey: Journey, span: Span, fate: Fate, before: Ranking) -> Step:
     """Return the step of a stage that let the chunk through; one that did nothing says why."""
     fact = ""
-    if found := place_in(span, fate.chunk_id):
+    ranked = enumerate(span.left, start=1)
+    if found := next(((rank, hit) for rank, hit in ranked if hit.chunk_id == fate.chunk_id), None):
         rank, hit = found
         about = ABOUT.get(span.stage)
         # "rank 11 of 30, logit 4.210"; the rank alone where the stage decides by no number.
@@ -221,7 +215,6 @@ def _lost(journey: Journey, span: Span, before: Ranking, fate: Fate | None) -> S
 
 
 def _packing(journey: Journey, course: Course, fate: Fate | None, before: Ranking) -> Iterator[Step]:
-    """Yield whether the chunk was among the hits wanted, and whether it was packed."""
     if fate is None or fate.passed < len(course.stages):
         yield from not_reached([TOP_K, PACKED])
         return

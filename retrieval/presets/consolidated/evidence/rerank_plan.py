@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from threading import Lock
@@ -210,16 +210,14 @@ class RerankCall:
         futures = [executor.submit(run, lane) for lane in lanes]
         found: dict[Batch, Outcome] = {}
         for lane, future in zip(lanes, futures, strict=True):
-            found |= zip(lane, self._outcomes(future, lane), strict=True)
+            # Slightly longer than the time limit, for an answer at the last moment.
+            patience = (self.deadline.leg_seconds + self.deadline.remaining_seconds) / 2
+            try:
+                outcomes = future.result(timeout=patience)
+            except TimeoutError:
+                future.cancel()
+                outcomes = [RerankTimeoutError() for _ in lane]
+            except RerankError as error:
+                outcomes = [error for _ in lane]
+            found |= zip(lane, outcomes, strict=True)
         return [(batch, found[batch]) for batch in batches]
-
-    def _outcomes(self, future: Future[list[Outcome]], lane: Sequence[Batch]) -> list[Outcome]:
-        # Slightly longer than the time limit, for an answer at the last moment.
-        patience = (self.deadline.leg_seconds + self.deadline.remaining_seconds) / 2
-        try:
-            return future.result(timeout=patience)
-        except TimeoutError:
-            future.cancel()
-            return [RerankTimeoutError() for _ in lane]
-        except RerankError as error:
-            return [error for _ in lane]

@@ -69,7 +69,13 @@ class _Reading:
             it = self._table(where, row, {"name", "also"})
             type_name = self._text(f"{where}.name", it.get("name"))
             source_types.append(SourceType(type_name, self._names(f"{where}.also", it.get("also", []))))
-        sections = self._sections(table.get("sections"), defaults)
+        rows = self._list("sections", table.get("sections"))
+        sections: tuple[Section, ...] = ()
+        if len(rows) > _MAX_SECTIONS:
+            self.problems["sections"] = f"must not be more than {_MAX_SECTIONS}"
+        else:
+            read = (self._section(place, row, defaults) for place, row in enumerate(rows, start=1))
+            sections = tuple(section for section in read if section is not None)
         name, title = self._text("name", table.get("name")), self._text("title", table.get("title"))
         if self.problems:
             return None
@@ -80,14 +86,6 @@ class _Reading:
         except ConfigError as error:
             self.problems["section_set"] = f"does not fit: {str(error).rstrip('.')}"
             return None
-
-    def _sections(self, written: object, defaults: Defaults) -> tuple[Section, ...]:
-        rows = self._list("sections", written)
-        if len(rows) > _MAX_SECTIONS:
-            self.problems["sections"] = f"must not be more than {_MAX_SECTIONS}"
-            return ()
-        read = (self._section(place, row, defaults) for place, row in enumerate(rows, start=1))
-        return tuple(section for section in read if section is not None)
 
     def _section(self, place: int, written: object, defaults: Defaults) -> Section | None:
         name = written.get("name") if isinstance(written, Mapping) else None

@@ -92,7 +92,6 @@ class RetryChunks(BaseStage):
         return _noted(state, again if after > before else state, Note("chunk_retry", text), found=after)
 
     def _beyond_documents(self, state: SearchState) -> SearchState:
-        """Return the state with hits of the same search from other documents than the requested ones."""
         documents = state.filter.documents
         try:
             again = self._again(state, replace(state.filter, documents=frozenset()))

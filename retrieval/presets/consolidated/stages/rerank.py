@@ -78,12 +78,18 @@ class RerankSection(BaseStage):
         if plan.skip is not None:
             return self._without(self.cross, state, plan, plan.skip)
         try:
-            scores, failed_batches, seconds = _scores_of(self.cross, state, plan)
+            scored = _scores_of(self.cross, state, plan)
         except RerankBreakerOpenError as error:
             return self._without(self.cross, state, plan, RerankSkip.CIRCUIT_BREAKER, error)
         except RerankError as error:
             return self._without(self.cross, state, plan, RerankSkip.API_ERROR, error)
-        reranker = self.cross.reranker
+        return self._by_cross_encoder(self.cross, state, plan, scored)
+
+    def _by_cross_encoder(
+        self, cross: CrossEncoding, state: SearchState, plan: RerankPlan, scored: tuple[Mapping[int, float], int, float]
+    ) -> SearchState:
+        scores, failed_batches, seconds = scored
+        reranker, guard = cross.reranker, cross.guard
         hits = reranked(state.hits, scores, reranker.score_type, blend_weight=reranker.blend_weight)
         self.figures.scored(Provider.CROSS_ENCODER)
         notes = [Note("reranked", f"{reranker.name} scored {len(scores)} of {len(hits)} hits.")]

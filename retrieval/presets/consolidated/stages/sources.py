@@ -164,7 +164,6 @@ class RecoverSources(BaseStage):
 
 
 def _searched(state: SearchState, section: SectionState) -> RequestFilter:
-    """Return the filter of the pool without the section's filters."""
     requested = section.request_filter
     return replace(state.filter, hint=requested.hint, min_quality=requested.min_quality)
 

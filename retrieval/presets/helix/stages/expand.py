@@ -236,7 +236,6 @@ class Expand(BaseStage):
         question: Vector,
         state: SearchState,
     ) -> dict[UUID, Entry]:
-        """Return the chunk of each document that is nearest to the rest of the question."""
         documents = dict.fromkeys((*(name.document_id for name in named), *(edge.target for edge in edges)))
         found = graph.likeness(
             list(documents),

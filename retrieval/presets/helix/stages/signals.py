@@ -56,7 +56,7 @@ _CACHED: Final = 20_000
 
 
 def memory_type_of(chunk: ChunkFacts, *, connection: str = "") -> MemoryType:
-    """Return a chunk's memory type: the stored one of a remembered item, else by source type (code, mail), else by words.
+    """Return a chunk's memory type: that of a remembered item, else by source type (code, mail), else by words.
 
     The words are those of the title, then the address, the connection, the headings; the default is semantic.
     """
@@ -224,7 +224,6 @@ class RankSignals(BaseStage):
         return tuple(measured)
 
     def _type(self, measured: Iterable[Hit], state: SearchState) -> tuple[MemoryType, str]:
-        """Return the memory type whose weights apply, and why."""
         routing = state.part(Routing)
         if routing is not None and routing.memory_type is not None:
             return routing.memory_type, "the query matches this type"
