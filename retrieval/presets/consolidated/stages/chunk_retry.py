@@ -67,9 +67,9 @@ class RetryChunks(BaseStage):
         request names documents, hits from other documents are appended, marked as such. An empty pool is left to the
         recovery cascade, which begins with that.
         """
-        if not state.scope.connection_ids:
+        section = state.part(SectionState)
+        if section is None or not state.scope.connection_ids:
             return state
-        section: SectionState = state.parts[SectionState]
         if self._is_sparse(state) and state.filter != section.request_filter:
             state = self._unfiltered(state, section.request_filter)
         if state.hits and self._is_sparse(state) and state.filter.documents:

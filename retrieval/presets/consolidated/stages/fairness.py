@@ -23,7 +23,9 @@ class BalanceSources(BaseStage):
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the top hits, as many as the section keeps, balanced among sources."""
-        section: SectionState = state.parts[SectionState]
+        section = state.part(SectionState)
+        if section is None:
+            return state
         ask = section.ask
         hits = fair_order(state.hits, ask.section.keep, type_of=ask.type_of, config=self.config)
         moved = sum(hit.signals[MERIT] > rank for rank, hit in enumerate(hits, start=1))

@@ -42,9 +42,9 @@ class SectionFloors(BaseStage):
         Both are decided by the entire pool. A pool without cosines has no grade and keeps the section's floor. The
         quality floor is the one that the legs were filtered by.
         """
-        if not state.hits:
+        section = state.part(SectionState)
+        if section is None or not state.hits:
             return state
-        section: SectionState = state.parts[SectionState]
         section = self._graded(section, state.hits)
         good, too_poor = above_quality_floor(state.hits, state.filter.min_quality)
         kept, too_far = above_score_floor(good, section.score_floor, self.scale)

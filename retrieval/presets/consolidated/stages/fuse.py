@@ -36,6 +36,7 @@ class FuseWeighted(BaseStage):
         """Return the state with the pool as hits; rephrasings weigh as the question itself."""
         weights = ranking_weights(state.rankings, self.weights.sparse_weight)
         fused = weighted_rank_fusion(state.rankings, weights, rank_constant=self.fusion.rank_constant)
-        limit = state.parts[SectionState].fetched
+        section = state.part(SectionState)
+        limit = section.fetched if section else len(fused)
         drops = drops_beyond(fused, limit, DropReason.OUTSIDE_WINDOW, "fused rank {rank}, window {limit}")
         return replace(state, hits=fused[:limit], drops=(*state.drops, *drops))

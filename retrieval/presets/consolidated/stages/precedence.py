@@ -27,7 +27,9 @@ class PreferSources(BaseStage):
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state ordered by score plus boost; hits without a score stay last."""
-        section: SectionState = state.parts[SectionState]
+        section = state.part(SectionState)
+        if section is None:
+            return state
         ask = section.ask
         precedence = ask.section_set.precedence
         tables = {

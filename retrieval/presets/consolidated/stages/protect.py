@@ -28,7 +28,9 @@ class Protect(BaseStage):
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the hits that stay; protected ones raise the number of requested hits."""
-        section: SectionState = state.parts[SectionState]
+        section = state.part(SectionState)
+        if section is None:
+            return state
         ask = section.ask
         kept, drops = cut_with_protection(
             state.hits,

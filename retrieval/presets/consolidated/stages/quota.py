@@ -29,7 +29,9 @@ class CutWithQuota(BaseStage):
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the hits for the reranker; recovered ones are extra and never cut."""
-        section: SectionState = state.parts[SectionState]
+        section = state.part(SectionState)
+        if section is None:
+            return state
         ask, grade = section.ask, section.grade
         top_k = relaxed_top_k(section.top_k, grade, cap=ask.section.cap, config=self.grades)
         found = tuple(hit for hit in state.hits if not is_recovered(hit))

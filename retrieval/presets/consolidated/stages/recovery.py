@@ -68,9 +68,9 @@ class Recover(BaseStage):
 
         A pool with hits is unchanged. With an empty scope nothing is tried, and a note says so.
         """
-        if state.hits:
+        section = state.part(SectionState)
+        if section is None or state.hits:
             return state
-        section: SectionState = state.parts[SectionState]
         if not state.terms.corpus_size:
             return replace(state, notes=(*state.notes, _EMPTY), events=(*state.events, *Recovered().events))
         # A leg that timed out may be why the pool is empty.

@@ -79,7 +79,9 @@ class RecoverSources(BaseStage):
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with recovered hits behind the pool."""
-        section: SectionState = state.parts[SectionState]
+        section = state.part(SectionState)
+        if section is None:
+            return state
         counts = Counter(map(section.ask.type_of, state.hits))
         for missing in missing_types(section.ask.section, counts):
             state = self._recovered(missing, state, section)

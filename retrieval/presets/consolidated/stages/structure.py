@@ -52,9 +52,9 @@ class RouteStructure(BaseStage):
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the matching ranges of chunks."""
-        if state.filter.hint or not state.scope.connection_ids:
+        section = state.part(SectionState)
+        if section is None or state.filter.hint or not state.scope.connection_ids:
             return state
-        section: SectionState = state.parts[SectionState]
         try:
             found = headings_for(
                 rarest(state.terms.terms, cap=_MAX_HOLDING),

@@ -34,7 +34,9 @@ class TightenPool(BaseStage):
 
         The floors decided the cut; the breaker is checked again, since another search may have opened it.
         """
-        section: SectionState = state.parts[SectionState]
+        section = state.part(SectionState)
+        if section is None:
+            return state
         ask = section.ask
         done = tighten(
             state.hits,
