@@ -75,15 +75,9 @@ def claim(sync: Sync, worker: UUID, *, limit: int = CLAIMED_AT_ONCE) -> list[Syn
         free = claimable().filter(sync=sync).select_for_update(skip_locked=True)
         items = list(free.exclude(reason=LOST).order_by("pk")[:limit])
         items = items or list(free.filter(reason=LOST).order_by("attempts", "pk")[:1])
-        SyncItem.objects.filter(pk__in=[item.pk for item in items]).update(
-            state=_STATE.RUNNING,
-            stage=SyncItem.Stage.PARSING,
-            chunks=0,
-            embedded=0,
-            worker=worker,
-            heartbeat_at=now,
-            attempts=F("attempts") + 1,
-        )
+        begun = {"state": _STATE.RUNNING, "stage": SyncItem.Stage.PARSING, "chunks": 0, "embedded": 0}
+        claimed = SyncItem.objects.filter(pk__in=[item.pk for item in items])
+        claimed.update(**begun, worker=worker, heartbeat_at=now, attempts=F("attempts") + 1)
     for item in items:
         item.attempts += 1
     return items

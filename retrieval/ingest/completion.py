@@ -90,7 +90,7 @@ def update_derived(connection: Connection, progress: Callable[[], None] = lambda
     The BM25 index of this machine follows, unless another process updates it. `progress` is called between the parts;
     an exception from it ends the work, which can be repeated.
     """
-    update_search_data(connection)
+    _update_search_data(connection)
     progress()
     if fill_graph(connection.pk):
         count_common(connection.pk)
@@ -102,8 +102,7 @@ def update_derived(connection: Connection, progress: Callable[[], None] = lambda
     keep_up()
 
 
-def update_search_data(connection: Connection) -> None:
-    """Bring up to date what every search reads of a connection: counts, repeated texts, salience."""
+def _update_search_data(connection: Connection) -> None:
     # Every addition has a row for the empty lexeme, so more than one of them means that they are not summed yet.
     additions = TermFrequency.objects.filter(connection_id=connection.pk, lexeme="").count()
     if additions > 1:
@@ -158,7 +157,7 @@ def finish_cancelled(sync: Sync, *, worked_here: bool = False) -> bool:
             if not sync.is_private and active.exists():
                 return False
             if worked_here:
-                update_search_data(sync.connection)
+                _update_search_data(sync.connection)
             with transaction.atomic():
                 if cancelling.update(status=Sync.Status.CANCELLED, stage="", finished_at=timezone.now()):
                     delete_items(sync)

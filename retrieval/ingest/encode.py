@@ -72,7 +72,7 @@ def encode_and_store(
     Raises UnknownConnectionError, with nothing stored, when the connection was deleted meanwhile, and what the
     listener's methods raise, except ClaimLostError.
     """
-    documents = with_stored_enrichment(documents, target.connection.pk)
+    documents = _with_stored_enrichment(documents, target.connection.pk)
     vectors = DocumentVectors(
         {_key(document, target): _text(document) for document in documents}, target.index, target.encoder, listener
     )
@@ -153,7 +153,7 @@ def _row(document: PreparedDocument, target: Target) -> Document:
 _Written = tuple[str, tuple[str, ...], tuple[Triple, ...] | None]
 
 
-def with_stored_enrichment(documents: Sequence[PreparedDocument], connection_id: int) -> list[PreparedDocument]:
+def _with_stored_enrichment(documents: Sequence[PreparedDocument], connection_id: int) -> list[PreparedDocument]:
     """Return the documents with the stored enrichment of unchanged chunks, which costs money to make again."""
     ids = {document_id(connection_id, document.item.external_id): document for document in documents}
     written: dict[tuple[UUID, str], _Written] = {

@@ -33,12 +33,11 @@ def start_index(
         facts = {"model": row.model, "dim": row.dim, "mode": row.mode, "scan": row.scan}
         audit.record("index.started", actor=actor, subject=str(row.pk), **facts)
         if queue:
-            queue_build(row)
+            _queue_build(row)
     return row
 
 
-def queue_build(row: EmbeddingIndex) -> None:
-    """Queue the build of the index when the transaction is committed."""
+def _queue_build(row: EmbeddingIndex) -> None:
     transaction.on_commit(partial(build.delay, row.pk))
 
 
@@ -77,7 +76,7 @@ def build_again(row: EmbeddingIndex, *, actor: User | None) -> None:
         raise IndexStateError("This embedding index is complete.")
     with transaction.atomic():
         audit.record("index.queued", actor=actor, subject=str(row.pk), model=row.model, dim=row.dim)
-        queue_build(row)
+        _queue_build(row)
 
 
 def chosen(*, model: str = "", dim: int = 0, next_service: bool = False) -> Choice:

@@ -108,7 +108,7 @@ def _state(sync: Sync, items: _Items, again: int, wait: Wait | None, now: dateti
     documents = sync.added + sync.changed + sync.unchanged
     return JobState(
         sync=sync,
-        state=STALLED if is_stalled(sync) else sync.status,
+        state=STALLED if _is_stalled(sync) else sync.status,
         items=items.counts,
         chunks_in_hand=items.chunks,
         chunks_embedded=items.embedded,
@@ -120,8 +120,7 @@ def _state(sync: Sync, items: _Items, again: int, wait: Wait | None, now: dateti
     )
 
 
-def is_stalled(sync: Sync) -> bool:
-    """Return whether a sync has the status RUNNING but no process works on it."""
+def _is_stalled(sync: Sync) -> bool:
     if sync.status != Sync.Status.RUNNING or (sync.heartbeat_at and sync.heartbeat_at >= alive_since()):
         return False
     return not (sync.is_private and is_locked(sync.connection_id))

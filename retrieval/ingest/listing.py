@@ -59,7 +59,7 @@ class Listing:
         connector, connection = self.job.source.connector, self.job.target.connection
         connector.check()
         # Files that were uploaded on another machine are not gone.
-        if isinstance(connector, UploadConnector) and has_uploads(connection):
+        if isinstance(connector, UploadConnector) and _has_uploads(connection):
             connector.require_folder()
         if not self._list_changes():
             self._list_all()
@@ -199,15 +199,10 @@ class Listing:
             (SyncItem.Outcome.ADDED, [pk for pk in new if pk not in known]),
             (SyncItem.Outcome.CHANGED, [pk for pk in new if pk in known]),
         ):
+            named = ((pk, items[pk].external_id) for pk in ids[: self._room(outcome=outcome)])
             SyncItem.objects.bulk_create(
-                SyncItem(
-                    sync=self.job.sync,
-                    document_id=pk,
-                    external_id=items[pk].external_id,
-                    state=_STATE.DONE,
-                    outcome=outcome,
-                )
-                for pk in ids[: self._room(outcome=outcome)]
+                SyncItem(sync=self.job.sync, document_id=pk, external_id=name, state=_STATE.DONE, outcome=outcome)
+                for pk, name in named
             )
 
     def _room(self, **kind: str) -> int:
@@ -252,8 +247,7 @@ class Listing:
             raise SyncEndedError
 
 
-def has_uploads(connection: Connection) -> bool:
-    """Return whether files were ever uploaded to a connection, on any machine."""
+def _has_uploads(connection: Connection) -> bool:
     events = AuditEvent.objects.filter(action=FILE_UPLOADED, details__connection_id=connection.pk)
     return Document.objects.filter(connection=connection).exists() or events.exists()
 

@@ -37,13 +37,8 @@ def queue_sync(
             connection=connection, status=Sync.Status.QUEUED, kind=kind, allow_deletions=allow_deletions
         )
         if created:
-            audit.record(
-                "connection.sync_queued",
-                actor=actor,
-                subject=connection.slug,
-                allow_deletions=allow_deletions,
-                kind=kind.value,
-            )
+            facts = {"allow_deletions": allow_deletions, "kind": kind.value}
+            audit.record("connection.sync_queued", actor=actor, subject=connection.slug, **facts)
         # Also for one that is queued already: its message may be lost, and a second message does no harm.
         transaction.on_commit(wake_workers)
     return sync

@@ -140,7 +140,7 @@ def recording_failure(sync: Sync) -> Iterator[None]:
     except SyncEndedError as error:
         if not Sync.objects.filter(pk=sync.pk).exists():
             raise UnknownConnectionError("The connection was deleted during the sync.") from error
-        clean_up_stopped(sync)
+        _clean_up_stopped(sync)
         reload(sync)
     except (InterfaceError, OperationalError):
         # Without the database nothing can be stored; the sync is resumed later.
@@ -154,7 +154,7 @@ def recording_failure(sync: Sync) -> Iterator[None]:
         raise
 
 
-def clean_up_stopped(sync: Sync) -> None:
+def _clean_up_stopped(sync: Sync) -> None:
     """Update derived data after this process stopped working on a sync, and end the sync if it was cancelled."""
     if Sync.objects.filter(pk=sync.pk, status=Sync.Status.CANCELLING).exists():
         finish_cancelled(sync, worked_here=True)

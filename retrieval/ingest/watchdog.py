@@ -90,7 +90,7 @@ class Watchdog:
             logger.error("watchdog.ends_process doing=%s items=%d", step.doing.name.lower(), len(step.claims))
             with _release_attempt():
                 release_overdue(self._sync_id, self._worker, step, message)
-            end_process()
+            _end_process()
         # A missing sync may not be committed yet.
         status = Sync.objects.filter(pk=self._sync_id).values_list("status", flat=True).first()
         if status in {None, Sync.Status.RUNNING}:
@@ -103,7 +103,7 @@ class Watchdog:
             logger.error("watchdog.ends_process doing=cancelled")
             with _release_attempt():
                 claims.delete_claimed(Sync(pk=self._sync_id), self._worker)
-            end_process()
+            _end_process()
 
 
 def release_overdue(sync_id: UUID, worker: UUID, step: Step, message: str) -> None:
@@ -135,7 +135,7 @@ def _short_transaction() -> Iterator[None]:
         yield
 
 
-def end_process() -> NoReturn:
+def _end_process() -> NoReturn:
     """End this process and its children at once, without clean-up that could hang as well."""
     children.kill()
     logging.shutdown()

@@ -47,14 +47,13 @@ _TEMPORARY: Final = frozenset({408, 409, 425})
 _PROMPT_ERRORS: Final = frozenset({400, 413, 422})
 
 
-def answer_error(name: str, error: Exception) -> AnswerError:
-    """Return CoreCube's error for an error of the SDK, the connection or the response."""
+def _answer_error(name: str, error: Exception) -> AnswerError:
     if isinstance(error, AnswerError):
         return error
     if isinstance(error, openai.APITimeoutError | TimeoutError):
         return AnswerTimeoutError(f"{name} did not answer in time.")
     if isinstance(error, openai.APIStatusError):
-        return status_error(name, error.status_code)
+        return _status_error(name, error.status_code)
     if isinstance(error, openai.APIConnectionError):
         # Only the type of the cause.
         cause = type(error.__cause__).__name__ if error.__cause__ else "no connection"
@@ -64,8 +63,7 @@ def answer_error(name: str, error: Exception) -> AnswerError:
     return AnswerGarbageError(f"The response of {name} is invalid ({type(error).__name__}).")
 
 
-def status_error(name: str, status: int) -> AnswerError:
-    """Return the error for a response with another status than 200."""
+def _status_error(name: str, status: int) -> AnswerError:
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         return AnswerRateLimitedError(f"{name} has reached its rate limit (status 429).")
     if status >= _FIRST_SERVER_FAULT or status in _TEMPORARY:
@@ -165,7 +163,7 @@ class ModelClient:
                         yield piece
         except Exception as error:  # noqa: BLE001 -- the SDK barely validates responses
             # Without its cause: its message may contain parts of the response.
-            raise answer_error(service.name, error) from None
+            raise _answer_error(service.name, error) from None
 
     async def _opened(
         self, messages: Sequence[Message], response_format: Mapping[str, Any] | None, open_stream: AsyncExitStack
@@ -202,7 +200,7 @@ class ModelClient:
                 page = await self._sdk.models.list()
                 return tuple(sorted(str(model.id) for model in page.data))
         except Exception as error:  # noqa: BLE001 -- as above
-            raise answer_error(self.service.name, error) from None
+            raise _answer_error(self.service.name, error) from None
 
     @property
     def _sdk(self) -> openai.AsyncOpenAI:

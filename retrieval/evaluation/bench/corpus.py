@@ -177,8 +177,8 @@ def _load(plan: Plan, index: VectorIndex, seconds: dict[str, float], progress: P
             with _timed(seconds, "embeddings"):
                 _copy_embeddings(connection, index, ids, documents)
             with _timed(seconds, "graph"):
-                copy_names(connection.pk, ids, documents)
-                copy_mentions(connection.pk, ids, documents)
+                _copy_names(connection.pk, ids, documents)
+                _copy_mentions(connection.pk, ids, documents)
             # All chunks of a connection are counted at once, so there is nothing to merge later.
             with _timed(seconds, "terms"), database.cursor() as cursor:
                 cursor.execute(statement("upkeep/count_terms"), {"documents": ids, "sign": 1})
@@ -274,16 +274,14 @@ _COPY_NAMES: Final = "COPY retrieval_documentname (document_id, key, connection_
 _COPY_MENTIONS: Final = "COPY retrieval_chunkmentions (document_id, ordinal, connection_id, keys, phrases) FROM STDIN"
 
 
-def copy_names(connection_id: int, ids: Sequence[UUID], documents: Sequence[SyntheticDocument]) -> None:
-    """Store the names of a connection's documents: their titles."""
+def _copy_names(connection_id: int, ids: Sequence[UUID], documents: Sequence[SyntheticDocument]) -> None:
     with database.cursor() as cursor, cursor.copy(_COPY_NAMES) as copy:
         for pk, document in zip(ids, documents, strict=True):
             for name in names_of(document.title):
                 copy.write_row((pk, number_of(name.key), connection_id, name.text, name.kind.value, name.quality))
 
 
-def copy_mentions(connection_id: int, ids: Sequence[UUID], documents: Sequence[SyntheticDocument]) -> None:
-    """Store the mentions of each chunk of a connection's documents."""
+def _copy_mentions(connection_id: int, ids: Sequence[UUID], documents: Sequence[SyntheticDocument]) -> None:
     with database.cursor() as cursor, cursor.copy(_COPY_MENTIONS) as copy:
         copy.set_types(["uuid", "int4", "int8", "int8[]", "int2"])
         for pk, document in zip(ids, documents, strict=True):

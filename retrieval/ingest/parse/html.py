@@ -20,8 +20,7 @@ _MAX_CELL_CHARACTERS: Final = 2000
 _MAX_SPAN: Final = 50
 
 
-def is_data_table(table: HtmlElement) -> bool:
-    """Return whether a table has data, and is not for layout or around other blocks."""
+def _is_data_table(table: HtmlElement) -> bool:
     if table.get("role") in ("presentation", "none"):
         return False
     if table.find(".//tr") is None or any(element is not table for element in table.iter(*_STRUCTURE)):
@@ -254,7 +253,7 @@ class _Reader:
         self._builder.code("".join(element.itertext()))
 
     def _table(self, element: HtmlElement) -> None:
-        if not is_data_table(element):
+        if not _is_data_table(element):
             self._block(element)
             return
         self._close_run()

@@ -53,8 +53,7 @@ def name_of(value: Value) -> str:
     return next((text[:_MAX_LABEL_CHARACTERS] for _, text in _present(value, _NAME_KEYS)), "")
 
 
-def opening_of(value: Value) -> str:
-    """Return the lines that identify a record: its id and its name, if present."""
+def _opening_of(value: Value) -> str:
     firsts = (next(_present(value, keys), None) for keys in (_ID_KEYS, _NAME_KEYS))
     return "\n".join(f"{key}: {text[:_MAX_LABEL_CHARACTERS]}" for key, text in filter(None, firsts))
 
@@ -130,7 +129,7 @@ def _records(value: Value) -> Iterator[Block]:
         yield from (_record(item, number) for number, item in enumerate(value, start=1))
     elif isinstance(value, dict):
         facts: dict[str, Value] = {key: member for key, member in value.items() if is_plain(member)}
-        yield Block(BlockKind.PARAGRAPH, "\n".join(flat_lines(facts)), header=opening_of(facts))
+        yield Block(BlockKind.PARAGRAPH, "\n".join(flat_lines(facts)), header=_opening_of(facts))
         for key, member in value.items():
             path = () if key.lower() in _WRAPPING_KEYS else (one_line(key)[:_MAX_KEY_CHARACTERS],)
             if isinstance(member, list) and key not in facts:
@@ -144,4 +143,4 @@ def _records(value: Value) -> Iterator[Block]:
 def _record(value: Value, number: int, path: tuple[str, ...] = ()) -> Block:
     label = name_of(value) or next((text[:_MAX_LABEL_CHARACTERS] for _, text in _present(value, _ID_KEYS)), "")
     names = (*path, label) if label else path
-    return Block(BlockKind.PARAGRAPH, "\n".join(flat_lines(value)), header=opening_of(value), row=number, path=names)
+    return Block(BlockKind.PARAGRAPH, "\n".join(flat_lines(value)), header=_opening_of(value), row=number, path=names)

@@ -32,9 +32,7 @@ _MAX_LINE_LENGTH: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mail:
-    """One mail, independent of the file format."""
-
+class _Mail:
     subject: str
     sender: str
     recipients: str
@@ -47,7 +45,7 @@ class Mail:
     attachments: Sequence[RawDocument] = ()
 
 
-def mail_document(raw: RawDocument, mail: Mail, read_attached: Parser) -> ParsedDocument:
+def _mail_document(raw: RawDocument, mail: _Mail, read_attached: Parser) -> ParsedDocument:
     """Return a mail: its header as lines, its text, its attachments by name. Raises IngestError `empty`."""
     date = mail.sent.astimezone(UTC).isoformat(timespec="minutes") if mail.sent else ""
     shown_date = f"{mail.sent.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if mail.sent else ""
@@ -126,11 +124,10 @@ def parse_eml(raw: RawDocument, read_attached: Parser) -> ParsedDocument:
         raise IngestError("corrupt", "The file is not a mail.")
     if sum(1 for _ in _parts(message)) > _MAX_PARTS:
         raise IngestError("too_large", f"The mail has more than {_MAX_PARTS} parts.")
-    return mail_document(raw, _mail(message), read_attached)
+    return _mail_document(raw, _mail(message), read_attached)
 
 
-def decoded_header(header: str) -> str:
-    """Return a header with its encoded words as text; a damaged one unchanged."""
+def _decoded_header(header: str) -> str:
     readable = _with_decoded_bytes(header[:_MAX_HEADER_LENGTH])
     try:
         return str(make_header(decode_header(readable)))
@@ -148,14 +145,14 @@ def _with_decoded_bytes(header: str) -> str:
         return written.decode("utf-8", "replace")
 
 
-def _mail(message: EmailMessage) -> Mail:
+def _mail(message: EmailMessage) -> _Mail:
     plain = message.get_body(("plain",))
     page = message.get_body(("html",))
-    headers = {name.lower(): decoded_header(str(value)) for name, value in reversed(list(message.raw_items()))}
+    headers = {name.lower(): _decoded_header(str(value)) for name, value in reversed(list(message.raw_items()))}
     sent = None
     with suppress(ValueError):
         sent = parsedate_to_datetime(headers.get("date", ""))
-    return Mail(
+    return _Mail(
         subject=headers.get("subject", ""),
         sender=headers.get("from", ""),
         recipients=headers.get("to", ""),
@@ -204,11 +201,11 @@ def parse_msg(raw: RawDocument, read_attached: Parser) -> ParsedDocument:
     message = OutlookMessage.load(BytesIO(raw.content))
     headers = {name.lower(): value for name, value in message.message_headers.items()}
     people = (f"{person.name} <{person.email_address}>" for person in message.recipients if person.email_address)
-    mail = Mail(
+    mail = _Mail(
         subject=message.subject or "",
-        sender=decoded_header(message.sender or ""),
-        recipients=decoded_header(headers.get("to", "")) or ", ".join(people),
-        copied=decoded_header(headers.get("cc", "")),
+        sender=_decoded_header(message.sender or ""),
+        recipients=_decoded_header(headers.get("to", "")) or ", ".join(people),
+        copied=_decoded_header(headers.get("cc", "")),
         sent=message.sent_date,
         text=message.body or "",
         html=(message.html_body or "").encode(),
@@ -218,4 +215,4 @@ def parse_msg(raw: RawDocument, read_attached: Parser) -> ParsedDocument:
             for number, it in enumerate(message.attachments, start=1)
         ],
     )
-    return mail_document(raw, mail, read_attached)
+    return _mail_document(raw, mail, read_attached)

@@ -36,7 +36,7 @@ class Line:
     height: float
 
 
-def usual_leading(lines: Sequence[Line]) -> float:
+def _usual_leading(lines: Sequence[Line]) -> float:
     """Return the usual distance between the lines of a page, 0 if it has none."""
     gaps = [
         above.bottom - below.bottom
@@ -46,8 +46,7 @@ def usual_leading(lines: Sequence[Line]) -> float:
     return median(gaps) if gaps else 0
 
 
-def is_apart(above: Line, below: Line, leading: float) -> bool:
-    """Return whether two lines are further apart than lines of one paragraph."""
+def _is_apart(above: Line, below: Line, leading: float) -> bool:
     return above.bottom - below.bottom > _BLOCK_GAP * (leading or max(above.height, 1))
 
 
@@ -88,10 +87,10 @@ def _repetitions(signature: str, pages: set[int], page_count: int) -> set[int]:
 
 def _edge_lines(page: Sequence[Line]) -> frozenset[Line]:
     downwards = sorted(page, key=lambda line: -line.bottom)
-    leading = usual_leading(downwards)
+    leading = _usual_leading(downwards)
     pairs = list(pairwise(downwards))
-    top = _lines_to_gap([(above, is_apart(above, below, leading)) for above, below in pairs])
-    bottom = _lines_to_gap([(below, is_apart(above, below, leading)) for above, below in reversed(pairs)])
+    top = _lines_to_gap([(above, _is_apart(above, below, leading)) for above, below in pairs])
+    bottom = _lines_to_gap([(below, _is_apart(above, below, leading)) for above, below in reversed(pairs)])
     return frozenset(top + bottom)
 
 
@@ -124,8 +123,7 @@ _SLACK_CHARACTERS: Final = 3
 _MIN_START: Final = 4
 
 
-def blocks_of_pages(pages: Sequence[Sequence[Line]]) -> list[Block]:
-    """Return the paragraphs of the pages in reading order, each with the page that it starts on."""
+def _blocks_of_pages(pages: Sequence[Sequence[Line]]) -> list[Block]:
     groups = list(_groups(pages))
     texts = [_joined(group) for group in groups]
     words = {word.casefold() for text in texts for word in _WORD.findall(_BROKEN.sub(" ", text))}
@@ -139,7 +137,7 @@ def blocks_of_pages(pages: Sequence[Sequence[Line]]) -> list[Block]:
 def _groups(pages: Sequence[Sequence[Line]]) -> Iterator[list[Line]]:
     group: list[Line] = []
     for page in pages:
-        leading = usual_leading(page)
+        leading = _usual_leading(page)
         for line in page:
             if group and _starts_block(group[-1], line, leading):
                 yield group
@@ -155,7 +153,7 @@ def _starts_block(previous: Line, line: Line, leading: float) -> bool:
         is_open = not _SENTENCE_END.search(previous.text) and not _is_row(previous)
         return not (is_open and line.text[:1].islower() and not _is_row(line))
     sizes = sorted((max(previous.height, 1), max(line.height, 1)))
-    return is_apart(previous, line, leading) or sizes[1] > _SIZE_CHANGE * sizes[0]
+    return _is_apart(previous, line, leading) or sizes[1] > _SIZE_CHANGE * sizes[0]
 
 
 def _joined(group: Sequence[Line]) -> str:
@@ -228,7 +226,7 @@ def parse_pdf(raw: RawDocument) -> ParsedDocument:
     return finished(
         raw,
         source_type="pdf",
-        blocks=blocks_of_pages(left),
+        blocks=_blocks_of_pages(left),
         metadata={
             "author": properties.get("Author", ""),
             "subject": properties.get("Subject", ""),

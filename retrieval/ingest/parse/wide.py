@@ -82,33 +82,26 @@ class _Reading:
 
     @property
     def is_text(self) -> bool:
+        if not self.is_possible:
+            return False
         scripts = [_script(character) for character in self.text]
         counts = Counter(scripts)
-        return (
-            self.is_possible
-            and (len(self.text) >= _SHORT or self._is_alphabetic(counts))
-            and self._is_readable(counts)
-            and _stays_in_script(scripts)
-            and self._has_spaces(counts)
-        )
-
-    def _is_alphabetic(self, counts: Counter[str]) -> bool:
         signs = sum(not (character.isascii() or character.isalpha()) for character in self.text)
-        return len(self.text) > 1 and not (signs or counts[_EAST_ASIAN])
+        is_alphabetic = len(self.text) > 1 and not (signs or counts[_EAST_ASIAN])
+        letters = sum(count for script, count in counts.items() if script not in {_ODD, _NEUTRAL})
+        plain = sum(character.isascii() for character in self.text)
+        is_readable = (
+            max(letters, plain) >= _MIN_READABLE * len(self.text) and _LATIN_PER_ASCII * plain >= counts[_LATIN]
+        )
+        touching = [pair for pair in pairwise(scripts) if _NEUTRAL not in pair and _ODD not in pair]
+        stays_in_script = sum(one != other for one, other in touching) <= len(touching) // _LETTERS_PER_BREAK + 1
+        spaced = sum(count for script, count in counts.items() if script in _SCRIPTS - _UNSPACED)
+        breaks = sum(character.isascii() and not character.isalpha() for character in self.text)
+        has_spaces = breaks >= spaced // _MAX_RUN_LENGTH
+        return (len(self.text) >= _SHORT or is_alphabetic) and is_readable and stays_in_script and has_spaces
 
     def _count_odd(self) -> int:
         return sum(_script(character) == _ODD for character in self.text)
-
-    def _is_readable(self, counts: Counter[str]) -> bool:
-        letters = sum(count for script, count in counts.items() if script not in {_ODD, _NEUTRAL})
-        plain = sum(character.isascii() for character in self.text)
-        is_readable = max(letters, plain) >= _MIN_READABLE * len(self.text)
-        return is_readable and _LATIN_PER_ASCII * plain >= counts[_LATIN]
-
-    def _has_spaces(self, counts: Counter[str]) -> bool:
-        spaced = sum(count for script, count in counts.items() if script in _SCRIPTS - _UNSPACED)
-        breaks = sum(character.isascii() and not character.isalpha() for character in self.text)
-        return breaks >= spaced // _MAX_RUN_LENGTH
 
 
 _NOTHING: Final = _Reading("", " ")
@@ -170,11 +163,6 @@ def _is_utf8(sample: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _stays_in_script(scripts: Iterable[str]) -> bool:
-    touching = [pair for pair in pairwise(scripts) if _NEUTRAL not in pair and _ODD not in pair]
-    return sum(first != second for first, second in touching) <= len(touching) // _LETTERS_PER_BREAK + 1
 
 
 @lru_cache(maxsize=65_536)

@@ -39,9 +39,7 @@ _EXACT_DIGITS: Final = 15
 _column = lru_cache(maxsize=_MAX_COLUMNS)(column_number)
 
 
-class SheetReader:
-    """Reads the events of a sheet part."""
-
+class _SheetReader:
     def __init__(self, builder: SheetBuilder, strings: SharedStrings, styles: Sequence[Style], clock: Clock) -> None:
         self._builder = builder
         self._strings, self._styles, self._clock = strings, styles, clock
@@ -55,7 +53,6 @@ class SheetReader:
         self.uncalculated = 0
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Begin a row, a cell or its value."""
         if name == "c":
             self._cell, self._parts, self._has_formula = attributes, [], False
             reference = attributes.get("r")
@@ -72,12 +69,10 @@ class SheetReader:
             self._merges += _merges(attributes.get("ref", ""))
 
     def text(self, text: str) -> None:
-        """Read a value."""
         if self._is_value:
             self._parts.append(text)
 
     def end(self, name: str) -> None:
-        """End a value or a cell."""
         self._is_value = False
         if name == "c":
             written = "".join(self._parts)
@@ -89,7 +84,6 @@ class SheetReader:
                 self._builder.add(self._row, self._at, text, kind, is_bold=style.is_bold)
 
     def sheet(self) -> Sheet:
-        """Return the sheet."""
         return self._builder.built(self._merges)
 
     def _style(self) -> Style:
@@ -173,7 +167,7 @@ class _Reader:
         budget = CellBudget()
         for name, relation, is_hidden in workbook.sheets:
             builder = SheetBuilder(name, budget, is_hidden=is_hidden)
-            reader = SheetReader(builder, strings, known_styles, workbook.clock)
+            reader = _SheetReader(builder, strings, known_styles, workbook.clock)
             self._read(
                 relations.by_id.get(relation, ""), Handlers(start=reader.start, end=reader.end, text=reader.text)
             )
