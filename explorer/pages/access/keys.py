@@ -9,7 +9,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.db.models import F, Q, QuerySet
 from django.http import Http404, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
@@ -153,10 +153,8 @@ def new_key(request: HtmxHttpRequest) -> HttpResponse:
 def revoke(request: HtmxHttpRequest, key_id: UUID) -> HttpResponse:
     """Confirm and, by a POST, revoke a key. For users who are not admins, keys of others are a 404."""
     viewer = viewer_of(request)
-    keys = ApiKey.objects.all() if viewer.is_admin else viewer.api_keys
-    key = keys.filter(pk=key_id).select_related("user").first()
-    if key is None:
-        raise Http404
+    keys = ApiKey.objects.all() if viewer.is_admin else viewer.api_keys.all()
+    key = get_object_or_404(keys.select_related("user"), pk=key_id)
     back = "explorer:keys" if key.user != viewer else "explorer:own_keys"
     if request.method == "POST":
         revoke_key(key, actor=viewer)
@@ -170,8 +168,8 @@ def revoke(request: HtmxHttpRequest, key_id: UUID) -> HttpResponse:
 @admin_page("GET", "POST")
 def forwarding(request: HtmxHttpRequest, key_id: UUID) -> HttpResponse:
     """Show whether a key acts for other users. A POST allows it and shows a new secret once, or stops it."""
-    key = ApiKey.objects.filter(pk=key_id).select_related("user").first()
-    if key is None or key_state(key, timezone.now()) in {KeyState.REVOKED, KeyState.EXPIRED}:
+    key = get_object_or_404(ApiKey.objects.select_related("user"), pk=key_id)
+    if key_state(key, timezone.now()) in {KeyState.REVOKED, KeyState.EXPIRED}:
         raise Http404
     secret = ""
     if request.method == "POST" and request.POST.get("do") == "stop":

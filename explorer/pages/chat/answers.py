@@ -19,10 +19,11 @@ from corecube.errors import CoreCubeError, InvalidRequestError, NotFoundError
 from corecube.http import HtmxHttpRequest
 from explorer.pages.chat.conversation import problem_text
 from explorer.pages.chat.panels import passage_panel
-from explorer.pages.chat.views import answering, own_answer, render_exchange
+from explorer.pages.chat.views import answering, render_exchange
 from explorer.viewer import user_page, viewer_of, wants_fragment
 from retrieval.answers.conversations.asking import rate_answer, rate_citation, retry, stop
 from retrieval.answers.conversations.reading import exchange_of
+from retrieval.answers.conversations.shelf import answer_of
 from retrieval.answers.conversations.writing import POLL_SECONDS, Writing, begin, claimed, written
 from retrieval.answers.events import AnswerEvent, Cited, Done, Failed, Text
 from retrieval.engine.types import Passage
@@ -38,7 +39,7 @@ _KEEP_ALIVE: Final = b": keep-alive\n\n"
 @user_page("GET")
 def answer(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) -> HttpResponse:
     """Show one question with its current answer: the fragment that replaces a stream at its end."""
-    found = own_answer(viewer_of(request), conversation_id, message_id)
+    found = answer_of(viewer_of(request), conversation_id, message_id)
     if not wants_fragment(request):
         return _back(conversation_id, message_id)
     return render_exchange(request, found)
@@ -47,14 +48,14 @@ def answer(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) ->
 @user_page("POST")
 def retry_answer(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) -> HttpResponse:
     """Answer a question again and replace its answer."""
-    found = own_answer(viewer_of(request), conversation_id, message_id)
+    found = answer_of(viewer_of(request), conversation_id, message_id)
     return answering(request, retry(found))
 
 
 @user_page("POST")
 def rate(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) -> HttpResponse:
     """Store a rating: `rating` is 1, -1, or 0 to clear it; `number` is a passage of the answer."""
-    found = own_answer(viewer_of(request), conversation_id, message_id)
+    found = answer_of(viewer_of(request), conversation_id, message_id)
     try:
         number, rating = _number(request.POST, "number"), _number(request.POST, "rating") or None
         if number is None:
@@ -83,7 +84,7 @@ def passage(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID, n
     A passage that was deleted or is outside the viewer's scope is a 404.
     """
     viewer = viewer_of(request)
-    exchange = exchange_of(own_answer(viewer, conversation_id, message_id), viewer)
+    exchange = exchange_of(answer_of(viewer, conversation_id, message_id), viewer)
     chunk = next((it.chunk for it in exchange.references if it.number == number), None)
     panel = passage_panel(scope_for(Principal(viewer)), chunk, number) if chunk else None
     if chunk is None or panel is None:
@@ -112,7 +113,7 @@ def stream(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) ->
 
     Reading it twice writes it once. Disconnecting stops the language model and stores the partial answer.
     """
-    answer = own_answer(viewer_of(request), conversation_id, message_id)
+    answer = answer_of(viewer_of(request), conversation_id, message_id)
     if not claimed(answer):
         return _events(_already(answer))
     try:
@@ -128,10 +129,10 @@ def stream(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) ->
 @user_page("POST")
 def stop_answer(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) -> HttpResponse:
     """Stop an answer in any process, and its language model."""
-    stop(own_answer(viewer_of(request), conversation_id, message_id))
+    stop(answer_of(viewer_of(request), conversation_id, message_id))
     if wants_fragment(request):
         return HttpResponse(status=204)
-    return HttpResponseRedirect(f"{reverse('explorer:conversation', args=[conversation_id])}#answer-{message_id}")
+    return _back(conversation_id, message_id)
 
 
 def _events(events: AsyncGenerator[bytes, None]) -> StreamingHttpResponse:

@@ -25,7 +25,7 @@ from explorer.viewer import user_page, viewer_of, wants_fragment
 from retrieval.answers.conversations.asking import ask, change, start
 from retrieval.answers.conversations.export import as_json, as_markdown
 from retrieval.answers.conversations.reading import exchange_of, exchanges_of
-from retrieval.answers.conversations.shelf import answer_of, conversation_of, delete_all, rename
+from retrieval.answers.conversations.shelf import conversation_of, delete_all, rename
 from retrieval.answers.conversations.writing import begin, claimed, finished
 from retrieval.models import Conversation, Message
 from retrieval.models.document import id_in
@@ -62,7 +62,7 @@ def conversation(request: HtmxHttpRequest, conversation_id: UUID) -> HttpRespons
     A question can change the preset or the sources from then on.
     """
     viewer = viewer_of(request)
-    found = _own_conversation(viewer, conversation_id)
+    found = conversation_of(viewer, conversation_id)
     if request.method != "POST":
         return render(request, "explorer/chat/chat.html", _page_context(viewer, found, request.GET))
     try:
@@ -156,21 +156,6 @@ def _narrowing(sent: QueryDict, viewer: User) -> ScopeRequest | None:
     return ScopeRequest() if visible <= set(selected) else ScopeRequest(include=selected)
 
 
-def _own_conversation(viewer: User, conversation_id: UUID) -> Conversation:
-    try:
-        return conversation_of(viewer, conversation_id)
-    except NotFoundError as error:
-        raise Http404 from error
-
-
-def own_answer(viewer: User, conversation_id: UUID, message_id: UUID) -> Message:
-    """Return an answer in one of the viewer's conversations; raise Http404."""
-    try:
-        return answer_of(viewer, conversation_id, message_id)
-    except NotFoundError as error:
-        raise Http404 from error
-
-
 @user_page("GET")
 def history(request: HtmxHttpRequest) -> HttpResponse:
     """List the viewer's conversations, the latest first; `find` searches their titles and questions."""
@@ -184,7 +169,7 @@ def history(request: HtmxHttpRequest) -> HttpResponse:
 @user_page("POST")
 def rename_one(request: HtmxHttpRequest, conversation_id: UUID) -> HttpResponse:
     """Rename a conversation."""
-    found = _own_conversation(viewer_of(request), conversation_id)
+    found = conversation_of(viewer_of(request), conversation_id)
     try:
         rename(found, request.POST.get("title", ""))
     except InvalidRequestError as error:
@@ -195,7 +180,7 @@ def rename_one(request: HtmxHttpRequest, conversation_id: UUID) -> HttpResponse:
 @user_page("POST")
 def delete_one(request: HtmxHttpRequest, conversation_id: UUID) -> HttpResponse:
     """Delete a conversation permanently."""
-    _own_conversation(viewer_of(request), conversation_id).delete()
+    conversation_of(viewer_of(request), conversation_id).delete()
     messages.success(request, "Conversation deleted.")
     return redirect("explorer:chat")
 
@@ -216,7 +201,7 @@ def export(request: HtmxHttpRequest, conversation_id: UUID, kind: str) -> HttpRe
     viewer = viewer_of(request)
     if kind not in _KINDS:
         raise Http404
-    found = _own_conversation(viewer, conversation_id)
+    found = conversation_of(viewer, conversation_id)
     write, content_type = _KINDS[kind]
     response = HttpResponse(write(found, exchanges_of(found, viewer)), content_type=content_type)
     response.headers["Content-Disposition"] = f'attachment; filename="conversation-{found.pk}.{kind}"'

@@ -106,7 +106,9 @@ class _MegabytesField(forms.FloatField):
 
 
 def _field_of(name: str, schema: Schema, *, required: bool) -> forms.Field:
-    schema = _not_null(schema)
+    # Without the alternative null.
+    others = [it for it in schema.get("anyOf", ()) if it.get("type") != "null"]
+    schema = {**schema, **others[0]} if len(others) == 1 else schema
     options = {"required": required, "help_text": schema.get("description", ""), "error_messages": _LIMITS}
     if schema.get("type") == "boolean":
         return forms.BooleanField(required=False, help_text=options["help_text"])
@@ -127,11 +129,6 @@ def _field_of(name: str, schema: Schema, *, required: bool) -> forms.Field:
 
 def _number_input(step: str) -> forms.NumberInput:
     return forms.NumberInput(attrs={"class": "input", "step": step})
-
-
-def _not_null(schema: Schema) -> Schema:
-    choices = [it for it in schema.get("anyOf", ()) if it.get("type") != "null"]
-    return {**schema, **choices[0]} if len(choices) == 1 else schema
 
 
 class ConnectionForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
@@ -172,7 +169,10 @@ class ConnectionForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # ge
         self.stored_secrets = _stored_lengths(instance)
         self._properties = config_properties(self.kind)
         for name, schema in self._properties.items():
-            self._add_config(name, schema, instance.config)
+            added = _field_of(name, schema, required=_is_required_field(self.kind, name))
+            added.label = config_label(name)
+            added.initial = instance.config.get(name, schema.get("default"))
+            self.fields[_CONFIG + name] = added
         for secret in self.kind.secrets:
             # render_value stays off: entered secrets are not sent back.
             widget = forms.PasswordInput(
@@ -192,12 +192,6 @@ class ConnectionForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # ge
         compartment = self.fields["compartment"]
         assert isinstance(compartment, forms.ModelChoiceField)  # noqa: S101 -- it is a foreign key's
         compartment.empty_label = "Select a compartment"
-
-    def _add_config(self, name: str, schema: Mapping[str, Any], config: Mapping[str, Any]) -> None:
-        field = _field_of(name, schema, required=_is_required_field(self.kind, name))
-        field.label = config_label(name)
-        field.initial = config.get(name, schema.get("default"))
-        self.fields[_CONFIG + name] = field
 
     @property
     def secrets(self) -> dict[str, str]:

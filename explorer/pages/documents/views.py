@@ -7,12 +7,12 @@ from uuid import UUID
 
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
-from django.http import Http404, HttpResponse, QueryDict
-from django.shortcuts import render
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, render
 
 from corecube import audit
 from corecube.access import Principal, scope_for
-from corecube.errors import NotFoundError, NotPermittedError
+from corecube.errors import NotPermittedError
 from corecube.http import HtmxHttpRequest
 from corecube.sanitise import storable
 from explorer import wording
@@ -166,12 +166,8 @@ def document(request: HtmxHttpRequest, document_id: UUID) -> HttpResponse:
         principal = principal_for(viewer, request.GET.get("as", ""))
     except NotPermittedError as error:
         raise PermissionDenied from error
-    except NotFoundError as error:
-        raise Http404 from error
     scope = scope_for(principal)
-    found = Document.objects.in_scope(scope).filter(pk=document_id).first()
-    if found is None:
-        raise Http404
+    found = get_object_or_404(Document.objects.in_scope(scope), pk=document_id)
     audit.record("document.read", actor=viewer, subject=str(found.pk))
     note_accesses([found.pk])
     chunks = found.chunks.filter(connection_id__in=scope.connection_ids).defer("search").order_by("ordinal")

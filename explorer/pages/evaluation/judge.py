@@ -14,7 +14,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
 from corecube.access import scope_for
-from corecube.errors import CoreCubeError, NotFoundError
+from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from corecube.models import User
 from explorer.viewer import admins_only, principal_of, user_page, viewer_of, wants_fragment
@@ -154,10 +154,7 @@ def judge_hit(request: HtmxHttpRequest) -> HttpResponse:
     # What the search's principal may see now of the connections that it read.
     scope = scope_for(principal_of(record, viewer)).only(record.connection_ids, reveal=False)
     query = record.query or request.POST.get("q", "")
-    try:
-        judge(query, passage, grade=grade, by=viewer, scope=scope)
-    except NotFoundError as error:
-        raise Http404 from error
+    judge(query, passage, grade=grade, by=viewer, scope=scope)
     if not wants_fragment(request):
         return HttpResponseRedirect(_next(request))
     ranking = tuple(PassageId(chunk.document_id, text) for chunk, text in ranking_of(record.trace))

@@ -14,7 +14,6 @@ from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from corecube.models import Compartment, User
 from corecube.sanitise import storable
-from corecube.scope import AccessScope
 from explorer import wording
 from explorer.components.badges import Badge, HitBadge, badges, hit_badges
 from explorer.components.search_page import failed, people_for, run_as_name
@@ -279,6 +278,9 @@ def _around(principal: Principal, asked: _EvidenceParameters, query: QueryDict) 
     candidates = [_DocumentChoice(title, source, _switched(query, pk)) for pk, title, source in rows]
     # Compartments that the principal cannot see still limit the run.
     known = {it.slug for it in visible}
+    # Documents that the reader may not see have no title.
+    limited = Document.objects.in_scope(scope).filter(pk__in=asked.documents)
+    titles = {pk: (title, source) for pk, title, source in limited.values_list("pk", "title", "connection__name")}
     return {
         "principal": principal,
         "run_as": run_as_name(principal),
@@ -287,17 +289,10 @@ def _around(principal: Principal, asked: _EvidenceParameters, query: QueryDict) 
             *visible,
             *(Compartment(slug=slug, name=slug) for slug in asked.compartments if slug not in known),
         ],
-        "chosen": _chosen(scope, asked, query),
+        "chosen": [_DocumentChoice(*titles.get(pk, ("", "")), _switched(query, pk)) for pk in asked.documents],
         "candidates": candidates[:_MAX_CANDIDATES],
         "has_more": len(candidates) > _MAX_CANDIDATES,
     }
-
-
-def _chosen(scope: AccessScope, asked: _EvidenceParameters, query: QueryDict) -> list[_DocumentChoice]:
-    """Return the documents that limit the run; those that the reader may not see have no title."""
-    rows = Document.objects.in_scope(scope).filter(pk__in=asked.documents)
-    known = {pk: (title, source) for pk, title, source in rows.values_list("pk", "title", "connection__name")}
-    return [_DocumentChoice(*known.get(pk, ("", "")), _switched(query, pk)) for pk in asked.documents]
 
 
 def _switched(query: QueryDict, document: UUID) -> str:

@@ -14,7 +14,7 @@ from retrieval.index.bm25.follower import Bm25Status
 from retrieval.ingest.workers import lost_workers
 from retrieval.models import Worker
 from retrieval.operations.health import Part, State
-from retrieval.operations.installation import Disk, Installation
+from retrieval.operations.installation import Installation
 
 _RUNGS: Final = {
     Rung.CALM: "normal",
@@ -176,6 +176,8 @@ class HealthRow:
 def health_rows(found: Installation, now: datetime) -> tuple[HealthRow, ...]:
     """Return all parts of the installation, each after those it depends on."""
     tone = "warn" if is_memory_tight(found.ingest) else "good"
+    disk = found.disk
+    disk_tone = "bad" if disk.free_share < _NO_SPACE else "warn" if disk.free_share < _LOW_SPACE else "good"
     return (
         _database(found),
         _part("model", "Embedding model", found.parts["model"], f"{found.model} is available."),
@@ -187,7 +189,7 @@ def health_rows(found: Installation, now: datetime) -> tuple[HealthRow, ...]:
         HealthRow("ingest", "Ingestion memory", tone, ingest_words(found.ingest)),
         _workers(found.workers, now),
         _queue(found.waiting),
-        _disk(found.disk),
+        HealthRow("disk", "Disk", disk_tone, f"{size(disk.free)} free of {size(disk.total)} in the data directory."),
     )
 
 
@@ -266,8 +268,3 @@ def _queue(waiting: int | None) -> HealthRow:
         return HealthRow("queue", "Queue", "warn", "The queue does not respond. Workers poll the database meanwhile.")
     tone = "warn" if waiting >= _MANY_WAITING else "good"
     return HealthRow("queue", "Queue", tone, f"{wording.counted(waiting, 'message')} waiting for a worker.")
-
-
-def _disk(disk: Disk) -> HealthRow:
-    tone = "bad" if disk.free_share < _NO_SPACE else "warn" if disk.free_share < _LOW_SPACE else "good"
-    return HealthRow("disk", "Disk", tone, f"{size(disk.free)} free of {size(disk.total)} in the data directory.")

@@ -135,13 +135,14 @@ def _record_panels(record: SearchRecord, found: Found, config: PresetConfig) -> 
     hits = tuple(_hits(record, found, config))
     listed = tuple(hit for hit in hits if hit.presence is not Presence.HIDDEN)
     signals = (record.trace.get("answerability") or {}).get("signals", {})
+    username = record.user.username if record.user else ""
     return _RecordPanels(
         trace_id=record.pk,
         preset=record.preset,
         preset_version=record.preset_version,
         version=version_label(record.trace.get("version", 0)),
         is_draft=record.trace.get("is_draft", False),
-        principal=_principal_label(record),
+        principal=f"{username} via key {record.key.prefix}…" if record.key else username,
         funnel=stored_funnel(spans, config, found.labels, found.scope),
         trace=span_rows(spans, found.scope),
         waterfall=waterfall(
@@ -152,12 +153,6 @@ def _record_panels(record: SearchRecord, found: Found, config: PresetConfig) -> 
         signals=tuple(Figure(signal_label(name), f"{value:.2f}") for name, value in signals.items()),
         presences={kind.value: sum(hit.presence is kind for hit in hits) for kind in Presence},
     )
-
-
-def _principal_label(record: SearchRecord) -> str:
-    """Return the user and API key of a search; empty if the account was deleted."""
-    name = record.user.username if record.user else ""
-    return f"{name} via key {record.key.prefix}…" if record.key else name
 
 
 def _hits(record: SearchRecord, found: Found, config: PresetConfig) -> Iterator[_StoredHit]:
