@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from explorer.pages.access import audit, clearances, compartments, groups, keys, people
+from explorer.pages.access import audit, clearances, compartments, keys, people
 from explorer.pages.chat import answers
 from explorer.pages.chat import views as chat
 from explorer.pages.compare import views as compare
@@ -13,7 +13,6 @@ from explorer.pages.evaluation import judge
 from explorer.pages.evaluation import views as evaluation
 from explorer.pages.evidence import section_sets
 from explorer.pages.evidence import views as evidence
-from explorer.pages.explorer import queued
 from explorer.pages.explorer import views as search
 from explorer.pages.health import views as health
 from explorer.pages.log import views as log
@@ -29,8 +28,8 @@ urlpatterns = [
     # explorer/pages/explorer
     path("", search.search, name="search"),
     path("answer/<uuid:record_id>/", search.answer, name="answer"),
-    path("queued/", queued.ask, name="queue_search"),
-    path("queued/<uuid:search_id>/", queued.queued, name="queued_search"),
+    path("queued/", search.ask, name="queue_search"),
+    path("queued/<uuid:search_id>/", search.queued, name="queued_search"),
     # explorer/pages/chat
     path("chat/", chat.new, name="chat"),
     path("chat/history/", chat.history, name="chat_history"),
@@ -139,13 +138,13 @@ urlpatterns = [
     path("access/users/<int:user_id>/admin/", people.change_admin, name="change_admin"),
     path("access/users/<int:user_id>/link/", people.new_link, name="new_link"),
     # access/groups/
-    path("access/groups/", groups.groups, name="groups"),
-    path("access/groups/new/", groups.new_group, name="new_group"),
-    path("access/groups/<int:group_id>/", groups.group, name="group"),
-    path("access/groups/<int:group_id>/member/", groups.change_member, name="change_member"),
-    path("access/groups/<int:group_id>/delete/", groups.delete, name="delete_group"),
-    path("access/groups/<int:group_id>/claims/", groups.add_claim, name="add_claim"),
-    path("access/groups/<int:group_id>/claims/<int:claim_id>/delete/", groups.remove_claim, name="remove_claim"),
+    path("access/groups/", people.groups, name="groups"),
+    path("access/groups/new/", people.new_group, name="new_group"),
+    path("access/groups/<int:group_id>/", people.group, name="group"),
+    path("access/groups/<int:group_id>/member/", people.change_member, name="change_member"),
+    path("access/groups/<int:group_id>/delete/", people.delete, name="delete_group"),
+    path("access/groups/<int:group_id>/claims/", people.add_claim, name="add_claim"),
+    path("access/groups/<int:group_id>/claims/<int:claim_id>/delete/", people.remove_claim, name="remove_claim"),
     # access/keys/, keys/
     path("access/keys/", keys.keys, name="keys"),
     path("access/keys/<uuid:key_id>/forwarding/", keys.forwarding, name="key_forwarding"),

@@ -6,7 +6,7 @@ from typing import Any, Final, Self
 
 from explorer import wording
 from explorer.charts.chart import Chart
-from explorer.wording.durations import milliseconds
+from explorer.wording import milliseconds
 from retrieval.engine.deadline import SOFT_SHARE
 from retrieval.engine.state import Span
 

@@ -9,7 +9,7 @@ from explorer import wording
 from explorer.components.bars import BarPart, percent, stacked
 from explorer.components.drops import ChunkLabels, DropList, drop_list
 from explorer.components.events import EventLine, event_lines
-from explorer.wording.durations import milliseconds
+from explorer.wording import milliseconds
 from retrieval.engine.state import Note, SearchState, Span
 from retrieval.engine.tunables import Tunables
 from retrieval.presets.preset import PresetConfig

@@ -16,7 +16,7 @@ from explorer import wording
 from explorer.components.badges import Badge, badges
 from explorer.components.preset_numbers import version_label
 from explorer.components.sections import has_sections
-from explorer.wording.durations import milliseconds
+from explorer.wording import milliseconds
 from retrieval.engine.pipeline import HYBRID
 from retrieval.engine.stored_filter import FullFilter
 from retrieval.engine.types import QueryTerms, Ranking

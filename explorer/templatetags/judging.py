@@ -9,6 +9,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from explorer.pages.evaluation.judge import JudgeStrip
+from retrieval.records.judgments import GRADES
 
 register = template.Library()
 
@@ -24,18 +25,18 @@ def grade_buttons(strip: JudgeStrip) -> SafeString:
     """Return the button that clears a hit's grade, and one for each grade."""
     address = reverse("explorer:judge")
     clear = format_html(
-        _CLEAR, rank=strip.rank, passage=strip.passage, address=address, state="" if strip.is_judged else " disabled"
+        _CLEAR, rank=strip.rank, passage=strip.passage, address=address, state=" disabled" if strip.own is None else ""
     )
     buttons = (
         {
             "rank": strip.rank,
             "passage": strip.passage,
-            "grade": button.grade,
-            "meaning": button.meaning,
-            "pressed": "true" if button.is_chosen else "false",
+            "grade": grade,
+            "meaning": meaning,
+            "pressed": "true" if grade == strip.own else "false",
             "address": address,
         }
-        for button in strip.buttons
+        for grade, meaning in GRADES.items()
     )
     return clear + format_html_join("", _BUTTON, buttons)
 

@@ -54,6 +54,9 @@ SIGNAL_WORDS: Final[Mapping[str, str]] = {
 
 FIELD_NAMES: Final[Mapping[str, str]] = {"A": "title", "B": "heading", "C": "text"}
 
+#: Milliseconds below which a decimal is shown, and below which only a bound is shown.
+_FINE_MS: Final = 10
+_SHORT_MS: Final = 0.05
 _STEPS: Final = (
     (timedelta(days=730), timedelta(days=365), "year"),
     (timedelta(days=60), timedelta(days=30), "month"),
@@ -150,6 +153,14 @@ def ago(then: datetime, now: datetime) -> str:
         if passed >= threshold:
             return f"{counted(passed // unit, noun)} ago"
     return "just now"
+
+
+def milliseconds(seconds: float) -> str:
+    """Return a time in milliseconds: "< 0.1", "0.4", "38", "1,204"."""
+    value = seconds * 1000
+    if value < _SHORT_MS:
+        return "< 0.1"
+    return f"{value:.1f}" if value < _FINE_MS else f"{value:,.0f}"
 
 
 def pages(first: int | None, last: int | None) -> str:

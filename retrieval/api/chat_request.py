@@ -14,7 +14,7 @@ from corecube.errors import InvalidRequestError, NotFoundError
 from corecube.sanitise import storable
 from retrieval.answers.model_rewrite import follow_up
 from retrieval.answers.rewrite import Said
-from retrieval.api.dify_schemas import FiltersIn, conditions_of
+from retrieval.api.dify import FiltersIn, conditions_of
 from retrieval.api.schemas import Overrides, RequestBody, ScopeIn, StrictBody, TopK
 from retrieval.api.search import scope_request
 from retrieval.engine.metadata_conditions import Conditions

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from corecube.api import principal_of
 from corecube.scope import AccessScope
 from retrieval.api import shape
-from retrieval.api.dify_schemas import FiltersIn, conditions_of
+from retrieval.api.dify import FiltersIn, conditions_of
 from retrieval.api.schemas import (
     REFUSALS,
     AnswerabilityOut,

@@ -17,8 +17,7 @@ from corecube.access import Principal, scope_for
 from corecube.database import release_connection
 from corecube.errors import CoreCubeError, InvalidRequestError, NotFoundError
 from corecube.http import HtmxHttpRequest
-from explorer.pages.chat.conversation import problem_text
-from explorer.pages.chat.panels import passage_panel
+from explorer.pages.chat.panels import passage_panel, problem_text
 from explorer.pages.chat.views import answering, render_exchange
 from explorer.viewer import user_page, viewer_of, wants_fragment
 from retrieval.answers.conversations.asking import rate_answer, rate_citation, retry, stop

@@ -18,8 +18,7 @@ from corecube.http import HtmxHttpRequest
 from corecube.models import User
 from corecube.scope import AccessScope
 from explorer import wording
-from explorer.pages.chat.conversation import exchange_panel, exchange_panels, readers_text
-from explorer.pages.chat.panels import scope_words, shelf_of, source_choices
+from explorer.pages.chat.panels import exchange_panel, readers_text, scope_words, shelf_of, source_choices
 from explorer.pages.explorer.examples import examples_for
 from explorer.viewer import user_page, viewer_of, wants_fragment
 from retrieval.answers.conversations.asking import ask, change, start
@@ -110,7 +109,7 @@ def _refused(request: HtmxHttpRequest, found: Conversation | None, error: CoreCu
 
 def _page_context(viewer: User, found: Conversation | None, sent: QueryDict) -> dict[str, Any]:
     scope = scope_for(Principal(viewer))
-    exchanges = exchange_panels(exchanges_of(found, viewer)) if found else ()
+    exchanges = tuple(exchange_panel(it) for it in exchanges_of(found, viewer)) if found else ()
     narrowing = _sent_narrowing(scope, sent) or (found.narrowing if found else {})
     choices = source_choices(scope, narrowing.get("include", ()), narrowing.get("exclude", ()))
     return {

@@ -27,21 +27,14 @@ from retrieval.search.outcome import SearchOutcome
 
 
 @dataclass(frozen=True, slots=True)
-class _GradeButton:
-    grade: int
-    meaning: str
-    is_chosen: bool
-
-
-@dataclass(frozen=True, slots=True)
 class JudgeStrip:
     """The grades of one hit."""
 
     rank: int
     #: The judged passage: the document, and the hash of the text.
     passage: str
-    buttons: tuple[_GradeButton, ...]
-    is_judged: bool
+    #: The viewer's grade; None for none.
+    own: int | None
     others: str
 
 
@@ -90,13 +83,7 @@ def judge_strip(rank: int, passage: PassageId, graded: Graded | None) -> JudgeSt
     if graded and own is None:
         is_one = graded.others == 1
         others = f"{graded.grade}{' by another user' if is_one else f', median of {graded.others:,} other users'}"
-    return JudgeStrip(
-        rank=rank,
-        passage=f"{passage.document_id}:{passage.content_hash}",
-        buttons=tuple(_GradeButton(grade, meaning, grade == own) for grade, meaning in GRADES.items()),
-        is_judged=own is not None,
-        others=others,
-    )
+    return JudgeStrip(rank=rank, passage=f"{passage.document_id}:{passage.content_hash}", own=own, others=others)
 
 
 def measure_cells(measures: Measures) -> tuple[MeasureCell, ...]:

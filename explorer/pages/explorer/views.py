@@ -1,4 +1,4 @@
-"""The Query Explorer."""
+"""The Query Explorer, and queued searches of the slower tier, whose result is the page of the search's record."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -6,11 +6,14 @@ from typing import Any, Final, Self
 from uuid import UUID
 
 from django.conf import settings
-from django.http import HttpResponse, QueryDict
+from django.http import HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+from django_htmx.http import HttpResponseClientRedirect
 
 from corecube.access import Principal, scope_for
-from corecube.errors import CoreCubeError
+from corecube.errors import CoreCubeError, NotFoundError
 from corecube.http import HtmxHttpRequest
 from corecube.models import User
 from corecube.scope import AccessScope
@@ -38,17 +41,18 @@ from explorer.pages.explorer.examples import examples_for
 from explorer.pages.explorer.page import lanes_of, result_panels
 from explorer.pages.explorer.recent_searches import Asking, searched
 from explorer.pages.explorer.where import pinned_title, reader_of, where_panel
-from explorer.viewer import principal_for, principal_of, render_page, user_page, viewer_of, wants_fragment
+from explorer.viewer import principal_for, principal_of, render_page, signed_in, user_page, viewer_of, wants_fragment
 from retrieval.answers.answering import prepare
 from retrieval.engine.pipeline import HYBRID
 from retrieval.engine.stored_filter import FullFilter, read_filter
-from retrieval.models import Document, LanguageModel, PresetVersion, SearchRecord
+from retrieval.models import Document, LanguageModel, PresetVersion, QueuedSearch, SearchRecord
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 from retrieval.records.stored_outcome import reopened
 from retrieval.search.configuration import configuration_of
 from retrieval.search.outcome import SearchOutcome
-from retrieval.search.queued_searches import PRESET
+from retrieval.search.queued_searches import PRESET, queue_search
 from retrieval.search.request import SearchRequest
+from retrieval.tasks.queued_searches import wake_worker_on_commit
 
 _TABS: Final = ("hits", "lanes", "context", "answer", "where", "scores", "trace", "scope")
 #: The header by which a fragment requests another view of the search on its page. It is not part of the address, since
@@ -256,3 +260,47 @@ def answer(request: HtmxHttpRequest, record_id: UUID) -> HttpResponse:
         context["failure"] = {"title": failure_title(error), "message": str(error)}
         status = error.status
     return render(request, "explorer/explorer/_answer_fragment.html", context, status=status)
+
+
+@require_POST
+@signed_in
+def ask(request: HtmxHttpRequest) -> HttpResponse:
+    """Queue a search and redirect to its page; show an error if it cannot be queued."""
+    try:
+        principal = principal_for(viewer_of(request), request.POST.get("as", ""))
+        limits = read_filter(request.POST.get("filter", ""))
+        job = queue_search(
+            SearchRequest(
+                text=request.POST.get("q", ""),
+                preset=PRESET,
+                narrowing=excluding(request.POST.getlist("without"), scope_for(principal)),
+                filter=limits.filter,
+                conditions=limits.conditions,
+                surface=SearchRecord.Surface.EXPLORER,
+            ),
+            principal=principal,
+        )
+    except NotFoundError:
+        raise
+    except CoreCubeError as error:
+        context = {"title": "Search failed", "message": str(error)}
+        return render(request, "error.html", context, status=error.status)
+    wake_worker_on_commit()
+    return redirect("explorer:queued_search", job.pk)
+
+
+@user_page("GET")
+def queued(request: HtmxHttpRequest, search_id: UUID) -> HttpResponseBase:
+    """Show the state of a queued search of the viewer; the fragment redirects to the result once it is done."""
+    viewer = viewer_of(request)
+    asked = QueuedSearch.objects.filter(user=viewer, actor=None) | QueuedSearch.objects.filter(actor=viewer)
+    job = asked.filter(pk=search_id).first()
+    if job is None:
+        raise NotFoundError
+    address = reverse("explorer:record", args=[job.record_id]) if job.record_id else ""
+    fragment = wants_fragment(request)
+    if fragment and address:
+        return HttpResponseClientRedirect(address)
+    is_open = job.status in {QueuedSearch.Status.QUEUED, QueuedSearch.Status.RUNNING}
+    context = {"job": job, "is_open": is_open, "address": address, "section": "explorer"}
+    return render(request, "explorer/explorer/_queued.html" if fragment else "explorer/explorer/queued.html", context)

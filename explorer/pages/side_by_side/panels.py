@@ -2,11 +2,11 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final
 
-from corecube.access import Principal, ScopeRequest
+from corecube.access import Principal
 from corecube.errors import CoreCubeError
 from explorer import wording
 from explorer.charts.chart import Chart
@@ -19,10 +19,8 @@ from explorer.components.drops import chunk_name
 from explorer.components.lanes import Card, face
 from explorer.components.preset_numbers import version_label
 from explorer.pages.side_by_side.preset_cost import GroupTime, ModelUse, group_times, model_uses, time_bar
-from explorer.wording.durations import milliseconds
-from retrieval.engine.stored_filter import FullFilter
+from explorer.wording import milliseconds
 from retrieval.engine.types import ChunkId, Hit
-from retrieval.models import SearchRecord
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.preset import Preset
 from retrieval.ranking.comparison import Overlap, alone, overlap_at, places_of
@@ -34,15 +32,6 @@ logger = logging.getLogger(__name__)
 
 _SERVER_ERROR: Final = 500
 DEPTH: Final = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Asking:
-    """The query for every preset."""
-
-    text: str
-    narrowing: ScopeRequest = field(default_factory=ScopeRequest)
-    limits: FullFilter = field(default_factory=FullFilter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +48,12 @@ def usable_presets(principal: Principal) -> tuple[Preset, ...]:
     return tuple(preset for preset in PRESETS.values() if principal.may_use(preset.name))
 
 
-def ask_each(asking: Asking, principal: Principal) -> tuple[Attempt, ...]:
+def ask_each(asking: SearchRequest, principal: Principal) -> tuple[Attempt, ...]:
     """Search with each preset, one after another so that they do not slow each other down."""
-    return tuple(_attempt(preset, asking, principal) for preset in usable_presets(principal))
+    return tuple(_attempt(it, replace(asking, preset=it.name), principal) for it in usable_presets(principal))
 
 
-def _attempt(preset: Preset, asking: Asking, principal: Principal) -> Attempt:
-    request = SearchRequest(
-        text=asking.text,
-        preset=preset.name,
-        top_k=None,
-        narrowing=asking.narrowing,
-        filter=asking.limits.filter,
-        conditions=asking.limits.conditions,
-        surface=SearchRecord.Surface.EXPLORER,
-    )
+def _attempt(preset: Preset, request: SearchRequest, principal: Principal) -> Attempt:
     try:
         return Attempt(preset, search(request, principal=principal))
     except CoreCubeError as error:
@@ -83,19 +63,11 @@ def _attempt(preset: Preset, asking: Asking, principal: Principal) -> Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere:
-    """The rank of a hit with another preset."""
-
-    preset: str
-    #: None if it did not return the hit.
-    rank: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class _SharedHit:
     card: Card
     found: int
-    elsewhere: tuple[Elsewhere, ...]
+    #: The other presets, each with its rank; None if it did not return the hit.
+    elsewhere: tuple[tuple[str, int | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +207,7 @@ def _each_found(
 
 def _shared(hit: Hit, shown: Card, preset: str, ranks: Mapping[str, int | None]) -> _SharedHit:
     card = replace(shown, rank=ranks[preset] or 0, score=f"{hit.score:.3f}")
-    elsewhere = tuple(Elsewhere(name, rank) for name, rank in ranks.items() if name != preset)
+    elsewhere = tuple((name, rank) for name, rank in ranks.items() if name != preset)
     return _SharedHit(card, sum(rank is not None for rank in ranks.values()), elsewhere)
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from explorer import wording
 from explorer.components.bars import BarPart, stacked
-from explorer.wording.durations import milliseconds
+from explorer.wording import milliseconds
 from retrieval.engine.about import StageGroup
 from retrieval.engine.state import Span
 from retrieval.presets.contextpack.stages.judge_relevance import RELEVANCE_SPENT

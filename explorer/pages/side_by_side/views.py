@@ -16,18 +16,11 @@ from corecube.models import User
 from corecube.scope import AccessScope
 from explorer.components.scope import scope_chips
 from explorer.components.search_page import excluded_slugs, excluding, failed, filter_words, people_for, run_as_name
-from explorer.pages.side_by_side.panels import (
-    Asking,
-    Attempt,
-    SideBySidePanel,
-    ask_each,
-    side_by_side_panel,
-    usable_presets,
-)
+from explorer.pages.side_by_side.panels import Attempt, SideBySidePanel, ask_each, side_by_side_panel, usable_presets
 from explorer.viewer import includes_results, principal_for, render_page, user_page, viewer_of
 from retrieval.engine.stored_filter import read_filter
-from retrieval.models import Usage
-from retrieval.search.request import checked_query
+from retrieval.models import SearchRecord, Usage
+from retrieval.search.request import SearchRequest, checked_query
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +93,14 @@ def _sides(viewer: User, principal: Principal, scope: AccessScope, asked: Asked)
 
     Raises EmptyQueryError and QueryTooLongError, which would be the same for every preset.
     """
-    asking = Asking(
+    limits = read_filter(asked.filter)
+    asking = SearchRequest(
         text=checked_query(asked.text or ""),
+        top_k=None,
         narrowing=excluding(asked.without, scope),
-        limits=read_filter(asked.filter),
+        filter=limits.filter,
+        conditions=limits.conditions,
+        surface=SearchRecord.Surface.EXPLORER,
     )
     attempts = ask_each(asking, principal)
     panel = side_by_side_panel(attempts, costs=_costs(attempts) if viewer.is_admin else None)

@@ -6,7 +6,7 @@ import pytest
 
 from explorer.components.drops import labels_of
 from explorer.components.funnel import funnel, settings_of
-from explorer.wording.durations import milliseconds
+from explorer.wording import milliseconds
 from retrieval.engine.state import Note, Span
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.corecube.config import CorecubeConfig

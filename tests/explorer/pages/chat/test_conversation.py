@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from explorer.pages.chat.conversation import exchange_panel, problem_text
+from explorer.pages.chat.panels import exchange_panel, problem_text
 from retrieval.answers.conversations.reading import Exchange, Reference, ReferenceState
 from retrieval.engine.types import ChunkId
 from retrieval.models import Message

@@ -8,10 +8,11 @@ from corecube.access import Principal
 from corecube.errors import OverloadedError
 from corecube.models import ApiKey, AuditEvent
 from explorer.pages.side_by_side import panels
-from explorer.pages.side_by_side.panels import Asking, ask_each
+from explorer.pages.side_by_side.panels import ask_each
 from retrieval.models import LanguageModel, SearchRecord, Usage
 from retrieval.presets.catalog import PRESETS
 from retrieval.search.relevance import kept_relevance
+from retrieval.search.request import SearchRequest
 from tests.explorer.pages.explorer.test_views import HIDDEN
 from tests.fake_llm import FakeLLM
 from tests.retrieval.search.test_relevance import ASKED as JUDGED
@@ -93,7 +94,7 @@ def test_a_hit_says_where_the_others_have_it(browse):
         assert [hit.card.rank for hit in column.found.hits] == list(range(1, len(column.found.hits) + 1))
         for hit in column.found.hits:
             others = {name: found.get(hit.card.chunk_id) for name, found in ranks.items() if name != column.preset}
-            assert {it.preset: it.rank for it in hit.elsewhere} == others
+            assert dict(hit.elsewhere) == others
             assert hit.found == 1 + sum(rank is not None for rank in others.values())
 
 
@@ -174,7 +175,7 @@ def test_where_all_are_turned_away_the_status_says_so(browse, refusing):
 def test_presets_that_a_key_may_not_use_are_left_out(world):
     key, _ = ApiKey.issue(user=world.bob, name="narrow")
     key.presets = ["helix", "contextpack"]
-    attempts = ask_each(Asking("rollback"), Principal(world.bob, key))
+    attempts = ask_each(SearchRequest(text="rollback", top_k=None), Principal(world.bob, key))
     assert [attempt.preset.name for attempt in attempts] == ["helix", "contextpack"]
     assert all(attempt.outcome for attempt in attempts)
 
