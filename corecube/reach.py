@@ -3,7 +3,7 @@
 `reach_of` and `access_to` apply the rule of `corecube.access.scope_for` to many people in a few queries.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from django.db.models import Q, QuerySet
@@ -66,27 +66,19 @@ def access_change(before: ConnectionAccess, after: ConnectionAccess) -> AccessCh
 def reach_of(people: QuerySet[User]) -> Reach:
     """Return the connections that the active ones of these people can see."""
     names = dict(people.filter(is_active=True).values_list("pk", "username"))
-    clearances = _clearances(names)
+    direct = Grant.objects.filter(user__in=names).values_list("user", "compartment", "clearance")
+    through_groups = Grant.objects.filter(group__user__in=names).values_list("group__user", "compartment", "clearance")
+    highest: dict[tuple[int, int], int] = {}
+    for holder, granted, clearance in (*direct, *through_groups):
+        key = (int(holder or 0), granted)
+        highest[key] = max(highest.get(key, -1), clearance)
     connections = list(Connection.objects.filter(enabled=True).values_list("pk", "compartment_id", "sensitivity"))
     return {
         name: frozenset(
-            pk
-            for pk, compartment, sensitivity in connections
-            if clearances.get((person, compartment), -1) >= sensitivity
+            pk for pk, compartment, sensitivity in connections if highest.get((person, compartment), -1) >= sensitivity
         )
         for person, name in names.items()
     }
-
-
-def _clearances(people: Collection[int]) -> dict[tuple[int, int], int]:
-    """Return the highest clearance of each person by person and compartment, where there is a grant."""
-    direct = Grant.objects.filter(user__in=people).values_list("user", "compartment", "clearance")
-    through_groups = Grant.objects.filter(group__user__in=people).values_list("group__user", "compartment", "clearance")
-    highest: dict[tuple[int, int], int] = {}
-    for person, compartment, clearance in (*direct, *through_groups):
-        key = (int(person or 0), compartment)
-        highest[key] = max(highest.get(key, -1), clearance)
-    return highest
 
 
 def reach_change(before: Reach, after: Reach) -> ReachChange:

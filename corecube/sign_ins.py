@@ -83,7 +83,6 @@ def _record(action: str, username: str, **details: object) -> None:
 
 
 def _take_attempt(request: HttpRequest | None) -> Attempt | None:
-    """Return and remove the attempt of a request."""
     attempt: Attempt | None = getattr(request, "sign_in_attempt", None)
     if request is not None and attempt is not None:
         del request.sign_in_attempt  # type: ignore[attr-defined]

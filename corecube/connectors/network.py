@@ -60,7 +60,11 @@ class AddressGuard:
         return found
 
     def _allows(self, text: str) -> bool:
-        address = _embedded_ipv4(ipaddress.ip_address(text.partition("%")[0]))
+        address: Address = ipaddress.ip_address(text.partition("%")[0])
+        if isinstance(address, ipaddress.IPv6Address):
+            # What counts is the IPv4 address that it contains, if any.
+            nat64 = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None
+            address = nat64 or address.ipv4_mapped or address.sixtofour or address
         return _is_public(address) or any(address in network for network in self.networks)
 
 
@@ -68,15 +72,6 @@ def _is_public(address: Address) -> bool:
     if isinstance(address, ipaddress.IPv6Address) and address.is_site_local:
         return False
     return address.is_global and not address.is_multicast and not address.is_reserved
-
-
-def _embedded_ipv4(address: Address) -> Address:
-    """Return the IPv4 address that an IPv6 address contains, or else the address itself."""
-    if not isinstance(address, ipaddress.IPv6Address):
-        return address
-    if address in _NAT64:
-        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    return address.ipv4_mapped or address.sixtofour or address
 
 
 class Deadline:

@@ -175,7 +175,6 @@ _NO_ENVIRONMENT: Final = {
 
 
 def _failed_listing(error: Exception) -> Iterator[Capability]:
-    """Yield the checks that a failed listing implies, up to the failed one."""
     code = _code(error)
     if not code:
         yield Capability.failed("reach", f"The service cannot be reached: {_label(error)}.")

@@ -220,7 +220,6 @@ def _wait_until_ready(data_dir: Path) -> None:
 
 
 def _stop(data_dir: Path) -> None:
-    """Stop a running server, and wait until all its processes have ended."""
     if postmaster := read_postmaster(data_dir):
         postmaster.stop()
     with exclusive(_lock_path(data_dir, "server")):

@@ -5,8 +5,7 @@ from typing import ClassVar, Final
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
-from corecube.models.access import Compartment
-from corecube.models.choices import FRESHNESS_CHOICES, LANGUAGE_CHOICES, SENSITIVITY_CHOICES, TRUST_CHOICES
+from corecube.models.access import FRESHNESS_CHOICES, LANGUAGE_CHOICES, SENSITIVITY_CHOICES, TRUST_CHOICES, Compartment
 from corecube.scope import FreshnessBasis, Sensitivity, TrustLevel
 
 CHUNK_PROFILE_CHOICES: Final = (

@@ -59,7 +59,6 @@ def groups_of(claims: Mapping[str, Any], name: str) -> frozenset[str]:
 
 
 def _verified_mail(claims: Mapping[str, Any]) -> str:
-    """Return the email address if the provider has verified it."""
     verified = claims.get("email_verified")
     is_verified = verified is True or verified == "true"
     mail = _text(claims, "email", _MAX_MAIL_LENGTH)

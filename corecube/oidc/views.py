@@ -125,15 +125,23 @@ class SignOutView(LogoutView):
         return HttpResponseRedirect(reverse("signed_out")) if came_through_provider else response
 
 
-class _Start(OIDCAuthenticationRequestView):  # type: ignore[misc]  # the library has no types
-    """The library's start view, with state, nonce and PKCE; `next` is limited to this server."""
-
+class _Settings:
     @staticmethod
     def get_settings(attr: str, *args: object) -> object:
         """Return a setting of the library."""
         if attr == "OIDC_OP_AUTHORIZATION_ENDPOINT":
             return provider().authorization_url
-        return _library_settings().get(attr, args[0] if args else None)
+        return {
+            "OIDC_RP_CLIENT_ID": settings.CORECUBE_OIDC_CLIENT_ID,
+            "OIDC_RP_SCOPES": settings.CORECUBE_OIDC_SCOPES,
+            "OIDC_USE_PKCE": True,
+            "OIDC_AUTHENTICATION_CALLBACK_URL": "oidc_callback",
+            "LOGIN_REDIRECT_URL": settings.LOGIN_REDIRECT_URL,
+        }.get(attr, args[0] if args else None)
+
+
+class _Start(_Settings, OIDCAuthenticationRequestView):  # type: ignore[misc]  # the library has no types
+    """The library's start view, with state, nonce and PKCE; `next` is limited to this server."""
 
     def get_extra_params(self, request: HttpRequest) -> Mapping[str, str]:  # noqa: ARG002 -- the library's signature
         """Return the configured callback URL, if any."""
@@ -147,13 +155,8 @@ class _Start(OIDCAuthenticationRequestView):  # type: ignore[misc]  # the librar
         return HttpResponseRedirect(_with_query(address, url.removeprefix(f"{address}?")))
 
 
-class _Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # the library has no types
+class _Callback(_Settings, OIDCAuthenticationCallbackView):  # type: ignore[misc]  # the library has no types
     """The library's callback view, which accepts each state only once."""
-
-    @staticmethod
-    def get_settings(attr: str, *args: object) -> object:
-        """Return a setting of the library."""
-        return _library_settings().get(attr, args[0] if args else None)
 
     def get(self, request: HttpRequest) -> HttpResponse:
         """Sign in, or raise SignInError."""
@@ -180,16 +183,6 @@ class _Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # the li
     def login_failure(self) -> HttpResponse:
         """Raise NoAccountError; the library gives no reason."""
         raise NoAccountError
-
-
-def _library_settings() -> Mapping[str, object]:
-    return {
-        "OIDC_RP_CLIENT_ID": settings.CORECUBE_OIDC_CLIENT_ID,
-        "OIDC_RP_SCOPES": settings.CORECUBE_OIDC_SCOPES,
-        "OIDC_USE_PKCE": True,
-        "OIDC_AUTHENTICATION_CALLBACK_URL": "oidc_callback",
-        "LOGIN_REDIRECT_URL": settings.LOGIN_REDIRECT_URL,
-    }
 
 
 def _with_query(address: str, query: str) -> str:

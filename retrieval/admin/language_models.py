@@ -91,7 +91,6 @@ def problems_of(model: LanguageModel, key: str | None) -> dict[str, str]:
 
 
 def _destination(model: LanguageModel) -> tuple[str, str, int | None]:
-    """Return scheme, host and port that a model's key is sent to."""
     try:
         parts = urlsplit(model.base_url)
         return parts.scheme, parts.hostname or "", parts.port or _DEFAULT_PORTS.get(parts.scheme)

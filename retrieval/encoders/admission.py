@@ -106,7 +106,6 @@ def memory() -> Memory:
 
 
 def _machine() -> tuple[int, int]:
-    """Return the machine's total memory and the memory in use."""
     wanted = ("MemTotal:", "MemAvailable:")
     with suppress(OSError, ValueError, IndexError):
         lines = _MEMINFO.read_text(encoding="ascii").splitlines()

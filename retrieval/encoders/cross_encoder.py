@@ -7,13 +7,14 @@ from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
+from tokenizers import Encoding
 
 from corecube.process import cores
 from retrieval.encoders.manifest import MODEL_FILE, TOKENIZER_FILE, CrossEncoderManifest, read_manifest
 from retrieval.encoders.pooling import length_sorted_batches, pad
 from retrieval.encoders.reranker import TimeBox, checked_scores
 from retrieval.encoders.session import Session, input_names, open_session, run_in_parallel
-from retrieval.encoders.tokenizer import PairTokenizer, PairTokens
+from retrieval.encoders.tokenizer import PairTokenizer
 from retrieval.engine.types import ScoreType
 from retrieval.errors import EncoderError, RerankError
 
@@ -55,7 +56,7 @@ class CrossEncoder:
         """
         box = TimeBox(timeout_seconds, self._clock)
         pairs = box.run(lambda: self._tokenizer.encode(query, texts))
-        batches = length_sorted_batches([len(pair.ids) for pair in pairs], self.manifest.batch_tokens)
+        batches = length_sorted_batches([len(pair) for pair in pairs], self.manifest.batch_tokens)
         logits = np.zeros(len(texts))
 
         def run(batch: Sequence[int]) -> NDArray[np.float64]:
@@ -65,10 +66,10 @@ class CrossEncoder:
             logits[batch] = scores
         return checked_scores(logits.tolist(), count=len(texts))
 
-    def _run(self, pairs: Sequence[PairTokens]) -> NDArray[np.float64]:
+    def _run(self, pairs: Sequence[Encoding]) -> NDArray[np.float64]:
         """Return the logits of pairs that share a run; raise EncoderError for an output of another shape."""
         ids, mask = pad([pair.ids for pair in pairs])
-        types, _ = pad([pair.types for pair in pairs])
+        types, _ = pad([pair.type_ids for pair in pairs])
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
         try:
             output = self._session.run(None, {name: feed[name] for name in self._inputs})[0]

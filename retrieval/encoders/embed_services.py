@@ -127,7 +127,6 @@ def invalid_response(detail: str) -> EncoderError:
 
 
 def _rows(answer: object, *, count: int) -> list[Floats]:
-    """Return the response's vectors in the order of the request."""
     data = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(data, list):
         raise invalid_response("it has no list of vectors")

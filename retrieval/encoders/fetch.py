@@ -90,7 +90,6 @@ def fetch_model(
 
 
 def _first_working(model: KnownModel, precision: Precision, workspace: Path, report: Report) -> Path:
-    """Return the directory of the first working recipe."""
     recipes = [recipe for recipe in model.recipes if recipe.float_weights or precision is Precision.INT8]
     failures = [] if recipes else ["There are no full-precision weights."]
     for number, recipe in enumerate(recipes, start=1):
@@ -103,7 +102,6 @@ def _first_working(model: KnownModel, precision: Precision, workspace: Path, rep
 
 
 def _build(model: KnownModel, recipe: Recipe, precision: Precision, workspace: Path, report: Report) -> Path:
-    """Return a complete model directory below `workspace`."""
     workspace.mkdir()
     use_hub = recipe.model.hub is not None and hub_answers(recipe.model.hub)
     weights = obtain(recipe.model, workspace, use_hub=use_hub, report=report)

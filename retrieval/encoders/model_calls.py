@@ -55,8 +55,6 @@ ENCODER: Final = Faults(EncoderTimeoutError, EncoderUnavailableError, EncoderErr
 
 @dataclass(slots=True, eq=False)
 class _Call:
-    """One call of a model."""
-
     began: float
     #: None if another breaker counts the call.
     attempt: Attempt | None
@@ -73,8 +71,6 @@ class _Call:
 
 @dataclass(slots=True)
 class _Model:
-    """A model's breaker and its running late calls."""
-
     breaker: CircuitBreaker
     late: set[_Call] = field(default_factory=set)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from tokenizers import Encoding
 
 from corecube.errors import ConfigError
 from corecube.process import cores
@@ -27,7 +28,7 @@ from retrieval.encoders.pooling import (
 )
 from retrieval.encoders.protocol import Batching
 from retrieval.encoders.session import Session, input_names, open_session, run_in_parallel, run_texts
-from retrieval.encoders.tokenizer import MarkedTokens, ModelTokenizer
+from retrieval.encoders.tokenizer import ModelTokenizer
 from retrieval.errors import EncoderError
 
 logger = logging.getLogger(__name__)
@@ -115,9 +116,9 @@ class OnnxEncoder:
             vectors[window.places] = shortened(unit_length(span_pooling(states[0], spans)), self.dim)
         return vectors
 
-    def _token_vectors(self, text: MarkedTokens) -> NDArray[np.float32]:
+    def _token_vectors(self, text: Encoding) -> NDArray[np.float32]:
         states, _ = self._states([text.ids])
-        return unit_length(states[0][~np.array(text.special, dtype=bool)])
+        return unit_length(states[0][~np.array(text.special_tokens_mask, dtype=bool)])
 
     def _run(self, token_ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         """Return the vectors of texts that share a run, shape (len(token_ids), dim)."""

@@ -55,30 +55,23 @@ class Seq2Seq:
 
     def _written(self, text: str, count: int) -> Ints:
         """Return the tokens of the texts, shape (count, longest), including the start token."""
-        states, mask = self._states(self.manifest.prefix + text)
+        ids, mask = pad(self._tokenizer.encode([self.manifest.prefix + text]))
+        feed = {"input_ids": ids, "attention_mask": mask}
+        states = self._encoder.run(None, {name: feed[name] for name in self._encoder_inputs})[0]
         states, mask = np.repeat(states, count, axis=0), np.repeat(mask, count, axis=0)
         seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
         random = np.random.default_rng(seed)
         written: Ints = np.full((count, 1), self.manifest.start_token, np.int64)
         ended = np.zeros(count, dtype=bool)
         while written.shape[1] <= self.manifest.max_new_tokens and not ended.all():
-            logits = self._next_logits(written, states, mask)
+            feed = {"input_ids": written, "encoder_hidden_states": states, "encoder_attention_mask": mask}
+            # Of the next token of each text, shape (texts, vocabulary).
+            logits = self._decoder.run([_LOGITS], {name: feed[name] for name in self._decoder_inputs})[0][:, -1, :]
             drawn = [int(logits[0].argmax()), *(self._sample(row, random) for row in logits[1:])]
             tokens = np.where(ended, self.manifest.end_token, drawn)
             written = np.hstack([written, tokens[:, np.newaxis]])
             ended |= tokens == self.manifest.end_token
         return written
-
-    def _states(self, text: str) -> tuple[Floats, Ints]:
-        ids, mask = pad(self._tokenizer.encode([text]))
-        feed = {"input_ids": ids, "attention_mask": mask}
-        return self._encoder.run(None, {name: feed[name] for name in self._encoder_inputs})[0], mask
-
-    def _next_logits(self, written: Ints, states: Floats, mask: Ints) -> Floats:
-        """Return the logits of the next token of each text, shape (texts, vocabulary)."""
-        feed = {"input_ids": written, "encoder_hidden_states": states, "encoder_attention_mask": mask}
-        logits: Floats = self._decoder.run([_LOGITS], {name: feed[name] for name in self._decoder_inputs})[0]
-        return logits[:, -1, :]
 
     def _sample(self, logits: Floats, random: np.random.Generator) -> int:
         """Return one of the likeliest tokens, by the model's probabilities (top-k sampling)."""

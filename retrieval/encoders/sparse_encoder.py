@@ -80,7 +80,6 @@ class SparseEncoder:
         return [heaviest(weights, self.manifest.max_terms) for weights in runs]
 
     def _run(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
-        """Return the weight of every word for one text."""
         output, mask = run_texts(self._session, [token_ids], inputs=self._inputs, model=self.name)
         if output.ndim not in {_PER_TOKEN, _POOLED} or output.shape[-1] != self.dim:
             raise EncoderError(

@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 
 from retrieval.engine.types import CountTokens
 from retrieval.errors import EncoderError
@@ -54,22 +53,6 @@ def load_tokenizer(path: Path) -> Tokenizer:
     return tokenizer
 
 
-@dataclass(frozen=True, slots=True)
-class MarkedTokens:
-    """A text's token ids, each with 1 for a special token and 0 for a token of the text."""
-
-    ids: list[int]
-    special: list[int]
-
-
-@dataclass(frozen=True, slots=True)
-class PairTokens:
-    """The token ids of a query and a text, each with 0 for the query and 1 for the text."""
-
-    ids: list[int]
-    types: list[int]
-
-
 def token_count_of(path: Path) -> CountTokens:
     """Return a function that counts tokens by a tokenizer's file, without special tokens; raise EncoderError."""
     return partial(_counts, load_tokenizer(path))
@@ -88,10 +71,9 @@ class ModelTokenizer:
         """Return each text's token ids with the special tokens, at most max_tokens of them."""
         return [encoding.ids for encoding in self._truncated.encode_batch_fast(list(texts))]
 
-    def encode_marked(self, texts: Sequence[str]) -> list[MarkedTokens]:
+    def encode_marked(self, texts: Sequence[str]) -> list[Encoding]:
         """Return each text's token ids as `encode` does, with its special tokens marked."""
-        encodings = self._truncated.encode_batch_fast(list(texts))
-        return [MarkedTokens(encoding.ids, encoding.special_tokens_mask) for encoding in encodings]
+        return self._truncated.encode_batch_fast(list(texts))
 
     def pieces(self, texts: Sequence[str]) -> list[list[int]]:
         """Return each text's token ids, without special tokens and truncation."""
@@ -130,7 +112,7 @@ class PairTokenizer:
         self._truncated.enable_truncation(max_tokens, strategy="only_second")
         self._query_tokens = (max_tokens - self._truncated.num_special_tokens_to_add(is_pair=True)) // 2
 
-    def encode(self, query: str, texts: Sequence[str]) -> list[PairTokens]:
+    def encode(self, query: str, texts: Sequence[str]) -> list[Encoding]:
         """Return the tokens of the query with each text, at most max_tokens per pair.
 
         First the query is truncated to half of the limit, then the text to the rest.
@@ -138,8 +120,7 @@ class PairTokenizer:
         spans = self._full.encode(query, add_special_tokens=False).offsets
         if len(spans) > self._query_tokens:
             query = query[: spans[self._query_tokens - 1][1]]
-        encodings = self._truncated.encode_batch_fast([(query, text) for text in texts])
-        return [PairTokens(encoding.ids, encoding.type_ids) for encoding in encodings]
+        return self._truncated.encode_batch_fast([(query, text) for text in texts])
 
 
 def _counts(tokenizer: Tokenizer, texts: Sequence[str]) -> list[int]:

@@ -44,20 +44,15 @@ MIN_REPEATING: Final = 5
 #: What repetition takes from the quality: enough to fall below the usual threshold by itself. The same for every
 #: count, so that one more copy changes one row and not all of them.
 REPEATED_PENALTY: Final = 0.8
+#: Columns of a chunk that are stored as its draft has them.
+_DRAFT_FIELDS: Final = (
+    *("ordinal", "text", "token_count", "page_start", "page_end", "row_start", "row_end"),
+    *("section_start", "section_end", "context_line"),
+)
 #: What an upsert overwrites: everything but the key.
 _DOCUMENT_FIELDS: Final = (
-    "connection",
-    "external_id",
-    "title",
-    "uri",
-    "source_type",
-    "fingerprint",
-    "version",
-    "raw_type",
-    "byte_size",
-    "metadata",
-    "modified_at",
-    "synced_at",
+    *("connection", "external_id", "title", "uri", "source_type", "fingerprint"),
+    *("version", "raw_type", "byte_size", "metadata", "modified_at", "synced_at"),
 )
 _RECORD: Final = statement("upkeep/record_accesses")
 
@@ -207,27 +202,18 @@ def _chunks(document: StoredDocument, text_search_config: str) -> list[dict[str,
     return [
         {
             "document": document.row.pk,
-            "ordinal": chunk.draft.ordinal,
+            **{name: getattr(chunk.draft, name) for name in _DRAFT_FIELDS},
             "connection": document.row.connection_id,
-            "text": chunk.draft.text,
             "heading_path": list(chunk.draft.heading_path),
             "headings": "\n".join(chunk.draft.heading_path),
             "title": document.row.title,
-            "token_count": chunk.draft.token_count,
             "content_hash": chunk.content_hash,
-            "page_start": chunk.draft.page_start,
-            "page_end": chunk.draft.page_end,
-            "row_start": chunk.draft.row_start,
-            "row_end": chunk.draft.row_end,
             "quality": chunk.quality.value,
             "quality_parts": json.dumps(dict(chunk.quality.parts)),
             "simhash": chunk.simhash,
-            "section_start": chunk.draft.section_start,
-            "section_end": chunk.draft.section_end,
             "language": chunk.traits.language,
             "hints": list(chunk.traits.hints),
             "minhash": chunk.traits.minhash,
-            "context_line": chunk.draft.context_line,
             "questions": list(chunk.draft.questions),
             "asked": "\n".join(chunk.draft.questions),
             "links": json.dumps(chunk.draft.links),

@@ -122,8 +122,6 @@ def _follow_until_stopped() -> None:
 
 
 def _check_until_stopped() -> None:
-    """Check regularly which language models can be reached."""
-
     def step() -> float:
         try:
             check_due()

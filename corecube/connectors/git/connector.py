@@ -152,7 +152,6 @@ class GitConnector(ProbedConnector):
 
 
 def _client(config: GitConfig, setup: SourceSetup, meter: Meter) -> tuple[GitClient, bytes]:
-    """Return the client for an address and its path of the repository; raise ConfigError."""
     token = setup.secret("token")
     parts = urlsplit(config.url)
     if parts.scheme == "file" and not parts.netloc:

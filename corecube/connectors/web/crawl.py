@@ -152,7 +152,6 @@ class Crawl:
         return page
 
     def _accept(self, page: Page, depth: int) -> Iterator[Page]:
-        """Queue the links of a page, and yield the page if it is to be ingested."""
         self._started = True
         if self.plan.follow_links and depth < self.plan.max_depth:
             self._waiting.extend((link, depth + 1) for link in page.links if link not in self._seen)
@@ -200,7 +199,6 @@ class Crawl:
         return ItemProblem(url, reason, message)
 
     def _seed_by_sitemaps(self) -> Iterator[ItemProblem]:
-        """Queue the pages of the sitemaps after the start pages."""
         waiting = deque(self.plan.sitemaps)
         if self.plan.use_sitemaps:
             waiting.extend(addresses(it for url in self.plan.start for it in self.robots.sitemaps(url)))

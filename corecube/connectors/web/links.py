@@ -46,7 +46,9 @@ def normalised(address: str, base: str = "") -> str:
     """
     url = checked_url(urljoin(base, address.strip()))
     parts = urlsplit(url)
-    path = _undotted(_clean(_SESSION_IN_PATH.sub("", parts.path)))
+    # With minimal percent-encoding; an encoded slash stays encoded.
+    pieces = re.split("%2f", _SESSION_IN_PATH.sub("", parts.path), flags=re.IGNORECASE)
+    path = _undotted("%2F".join(quote(unquote_to_bytes(piece), safe=_SAFE) for piece in pieces))
     query = sorted(pair for pair in parse_qsl(parts.query, keep_blank_values=True) if not _TRACKING.fullmatch(pair[0]))
     result = urlunsplit((parts.scheme, parts.netloc, path, urlencode(query), ""))
     if len(result) > _MAX_CHARACTERS:
@@ -95,12 +97,6 @@ def prefix_of(url: str) -> str:
     """Return host and path of an address: the prefix of the addresses below it."""
     parts = urlsplit(url)
     return f"{parts.netloc}{parts.path}"
-
-
-def _clean(path: str) -> str:
-    """Return a path with minimal percent-encoding; an encoded slash stays encoded."""
-    parts = re.split("%2f", path, flags=re.IGNORECASE)
-    return "%2F".join(quote(unquote_to_bytes(part), safe=_SAFE) for part in parts)
 
 
 def _undotted(path: str) -> str:

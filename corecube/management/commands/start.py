@@ -18,8 +18,8 @@ from django.db import OperationalError, connections
 
 from corecube.checks import require_server
 from corecube.commands import StepNotes, Steps, database_problem
+from corecube.embedded.base import watched_database
 from corecube.embedded.server import release
-from corecube.embedded.watch import watched_database
 from corecube.errors import ConfigError, CoreCubeError, UnavailableError
 from corecube.logs import last_lines
 from corecube.people import ensure_first_admin
@@ -69,7 +69,6 @@ class Command(BaseCommand):
             )
 
     def _prepare(self, *, samples: bool) -> None:
-        """Bring the database, the model and the sample sources up to date."""
         steps = Steps(self.stdout)
         accounts = ""
         with steps.step("Database"):

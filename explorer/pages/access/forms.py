@@ -12,8 +12,7 @@ from django.utils import timezone
 
 from corecube.keys import KeyTerms, visible_compartments
 from corecube.models import Compartment, Connection, User
-from corecube.models.access import MAX_REQUESTS_PER_MINUTE
-from corecube.models.choices import SENSITIVITY_CHOICES
+from corecube.models.access import MAX_REQUESTS_PER_MINUTE, SENSITIVITY_CHOICES
 from explorer.components.edit_form import EditForm
 from retrieval.presets.catalog import PRESETS
 

@@ -129,7 +129,6 @@ def _connection(options: dict[str, Any]) -> Connection:
 
 
 def _checked_name(name: str) -> str:
-    """Return the name; raise CommandError for one that is too long."""
     if len(name) > _MAX_NAME_CHARACTERS:
         raise CommandError(
             f"The name {name!r} has more than {_MAX_NAME_CHARACTERS} characters: choose another with --connection."

@@ -119,7 +119,6 @@ def _described(directory: Path) -> str:
 
 
 def _absent(name: str, directory: Path) -> str:
-    """Return the line of a model that is missing or incomplete."""
     listed, known = MODEL_TABLE.get(directory.name), KNOWN_MODELS.get(directory.name)
     dim = listed.dim if listed else known.dim if isinstance(known, KnownEmbedder) else 0
     way = listed.installation if listed else f"manage.py models fetch {directory.name}" if known else ""
@@ -128,7 +127,6 @@ def _absent(name: str, directory: Path) -> str:
 
 
 def _chunk(dim: int) -> str:
-    """Return the size of a chunk's vector."""
     return f"{2 * dim:,} B"
 
 

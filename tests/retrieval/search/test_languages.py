@@ -7,7 +7,7 @@ from django.db import connection as database
 
 from corecube.access import Principal, scope_for
 from corecube.models import Connection
-from corecube.models.choices import LANGUAGE_CHOICES
+from corecube.models.access import LANGUAGE_CHOICES
 from explorer.pages.explorer.page import hit_rows
 from retrieval.engine.query import read_query
 from retrieval.index import store
