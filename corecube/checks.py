@@ -97,10 +97,7 @@ def check_server(databases: Sequence[str] | None = None, **_: Any) -> list[Check
 
 
 def require_server() -> None:
-    """Check the server in DATABASE_URL; the embedded server always passes.
-
-    Raises DatabaseUnavailableError if it does not respond, ConfigError for a permanent problem.
-    """
+    """Check the server in DATABASE_URL, if any; raise DatabaseUnavailableError, ConfigError for a permanent problem."""
     for problem in check_server(databases=["default"]):
         message = " ".join(filter(None, (problem.msg, problem.hint)))
         raise DatabaseUnavailableError(message) if problem.id == _NO_ANSWER else ConfigError(message)

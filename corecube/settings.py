@@ -91,17 +91,8 @@ CORECUBE_HOST = env_str("CORECUBE_HOST", "127.0.0.1")
 CORECUBE_PORT = env_int("CORECUBE_PORT", 0, low=0, high=65_535)
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
-    "django.contrib.auth",
-    "django.contrib.contenttypes",
-    "django.contrib.sessions",
-    "django.contrib.messages",
-    "django.contrib.staticfiles",
-    "django_htmx",
-    "ninja",
-    "corecube",
-    "retrieval",
-    "explorer",
+    *(f"django.contrib.{it}" for it in ("admin", "auth", "contenttypes", "sessions", "messages", "staticfiles")),
+    *("django_htmx", "ninja", "corecube", "retrieval", "explorer"),
 ]
 MIDDLEWARE = [
     "corecube.http.RequestIdMiddleware",

@@ -65,10 +65,7 @@ def check_upload(name: str, size: int) -> None:
 
 
 def save_upload(connection: Connection, *, name: str, content: IO[bytes]) -> Path:
-    """Store an uploaded file under its name, replacing an earlier one, and return its path.
-
-    Raises ItemError for an invalid file name, and for a file over the size limit.
-    """
+    """Store an upload under its name, replacing any, and return its path; raise ItemError for a bad name or size."""
     folder = upload_folder(connection)
     target = folder / _plain_name(name)
     folder.mkdir(parents=True, exist_ok=True)

@@ -168,11 +168,7 @@ _RENAMED: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def read_any_manifest(directory: Path) -> ModelManifest:
-    """Return the manifest of a model directory of any kind.
-
-    Raises ModelMissingError if the directory or a file of the manifest is missing, EncoderError for an invalid
-    manifest.
-    """
+    """Return a directory's manifest of any kind; raise ModelMissingError for a missing file, EncoderError."""
     try:
         manifest = _parsed(json.loads((directory / MANIFEST_FILE).read_text(encoding="utf-8")))
     except (FileNotFoundError, NotADirectoryError) as error:

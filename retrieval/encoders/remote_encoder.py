@@ -94,11 +94,7 @@ class RemoteEncoder:
         self._client = BoundedClient(headers, max_answer_bytes=_MAX_ANSWER_BYTES)
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
-        """Return the unit vector of a query, shape (dim,).
-
-        Raises EncoderUnavailableError if the service is unreachable, too slow or paused, EncoderError for a refusal or
-        an invalid response.
-        """
+        """Return a query's unit vector, shape (dim,); raise EncoderUnavailableError for an outage, EncoderError."""
         (truncated,), (tokens,) = self._truncate([text])
         self._requests.take(1)
         self._tokens.take(tokens)

@@ -47,10 +47,7 @@ class ServiceKind:
         }
 
     def scores(self, answer: object, *, count: int) -> list[float]:
-        """Return the score of each text in the order of the request.
-
-        Raises RerankError unless the response has exactly one row for each text, with a finite score from -1 to 1.
-        """
+        """Return each text's score in order; raise RerankError unless each has one row, finite, from -1 to 1."""
         rows = answer
         if self.rows_field:
             rows = answer.get(self.rows_field) if isinstance(answer, dict) else None

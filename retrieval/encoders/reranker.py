@@ -40,10 +40,7 @@ class Reranker(Protocol):
         """Why it cannot be used now, as a sentence; empty if it can."""
 
     def score(self, query: str, texts: Sequence[str], *, timeout_seconds: float) -> list[float]:
-        """Return one finite score per text, in input order, higher is better.
-
-        Raises RerankError (and its subclasses) for a failure, an invalid response, or a time above `timeout_seconds`.
-        """
+        """Return one finite score per text in order, higher is better; raise RerankError, also when out of time."""
 
 
 @runtime_checkable

@@ -87,11 +87,7 @@ class Seq2Seq:
 
 
 def load_seq2seq(directory: Path) -> Seq2Seq:
-    """Return the model of a directory.
-
-    Raises ModelMissingError if the directory, its manifest or a file is missing, EncoderError if a file is damaged or
-    the model fails.
-    """
+    """Return the model of a directory; raise ModelMissingError for a missing file, EncoderError for a bad one."""
     manifest = read_manifest(directory, Seq2SeqManifest)
     tokenizer = ModelTokenizer(directory / TOKENIZER_FILE, max_tokens=manifest.max_tokens)
     model = Seq2Seq(manifest, tokenizer, open_session(directory / ENCODER_FILE), open_session(directory / DECODER_FILE))

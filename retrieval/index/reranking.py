@@ -43,10 +43,7 @@ class StoredInteraction:
         self._key = key_of(encoder)
 
     def score_hits(self, query: str, hits: Ranking, *, scope: AccessScope, timeout_seconds: float) -> list[float]:
-        """Return the mean best cosine of the query's tokens with each hit's, -1 to 1, in order.
-
-        Raises RerankTimeoutError when it would end too late, RerankError if the model fails.
-        """
+        """Return the mean best cosine of the query's tokens per hit, -1 to 1; raise RerankTimeoutError, RerankError."""
         until = perf_counter() + timeout_seconds
         try:
             query_vectors = self._encoder.query_vectors(query)

@@ -14,19 +14,10 @@ _RELATIONS: Final = statement("upkeep/warm_relations")
 _READ_PIECE: Final = "SELECT coalesce(length(pg_read_binary_file(%s, %s, %s, true)), 0)"
 #: After the HNSW index; what a search looks a chunk up by, the rows, and what words and names are found by.
 _NAMES: Final = (
-    "retrieval_embedding_pkey",
-    "retrieval_chunk_pkey",
-    "retrieval_document_pkey",
-    "retrieval_document",
-    "retrieval_embedding",
-    "retrieval_chunk",
-    "term_frequency_by_lexeme",
-    "chunk_search",
-    "document_name_by_key",
-    "retrieval_documentname",
-    "chunk_mentions_by_key",
-    "retrieval_chunkmentions_pkey",
-    "retrieval_chunkmentions",
+    *("retrieval_embedding_pkey", "retrieval_chunk_pkey", "retrieval_document_pkey"),
+    *("retrieval_document", "retrieval_embedding", "retrieval_chunk", "term_frequency_by_lexeme", "chunk_search"),
+    *("document_name_by_key", "retrieval_documentname"),
+    *("chunk_mentions_by_key", "retrieval_chunkmentions_pkey", "retrieval_chunkmentions"),
 )
 #: More is left to the searches.
 _MAX_BYTES: Final = 3 * 2**30

@@ -37,19 +37,8 @@ _HEADS: Final = b"refs/heads/"
 _MAX_PACKS: Final = 25
 #: Errors that dulwich raises for damaged or hostile data.
 _DAMAGED: Final = (
-    ApplyDeltaError,
-    AssertionError,
-    ChecksumMismatch,
-    EOFError,
-    FileFormatException,
-    LookupError,
-    NotGitRepository,
-    ObjectMissing,
-    OverflowError,
-    UnresolvedDeltas,
-    ValueError,
-    WrongObjectException,
-    ZlibError,
+    *(ApplyDeltaError, AssertionError, ChecksumMismatch, EOFError, FileFormatException, LookupError),
+    *(NotGitRepository, ObjectMissing, OverflowError, UnresolvedDeltas, ValueError, WrongObjectException, ZlibError),
 )
 _Result = TypeVar("_Result")
 _MAX_COMMITS: Final = 50_000
@@ -72,11 +61,7 @@ class Remote:
     max_file_bytes: int
 
     def head(self) -> tuple[str, ObjectID]:
-        """Return the branch's name and its commit.
-
-        Raises ConfigError for a missing or inaccessible repository or branch, UnavailableError for a server that does
-        not answer.
-        """
+        """Return the branch's name and commit; raise ConfigError if missing or inaccessible, UnavailableError."""
         found = self._request(lambda: self.client.get_refs(self.path))
         wanted = _HEADS + self.branch.encode() if self.branch else found.symrefs.get(Ref(b"HEAD"), Ref(b""))
         commit = found.refs.get(Ref(wanted))

@@ -48,18 +48,8 @@ NONE: Final = "-"
 #: Languages, as PostgreSQL names them, that tantivy has stop words and a stemmer for, and those with the latter alone.
 _WITH_STOP_WORDS: Final = frozenset(
     {
-        "danish",
-        "dutch",
-        "finnish",
-        "french",
-        "german",
-        "hungarian",
-        "italian",
-        "norwegian",
-        "portuguese",
-        "russian",
-        "spanish",
-        "swedish",
+        *("danish", "dutch", "finnish", "french", "german", "hungarian"),
+        *("italian", "norwegian", "portuguese", "russian", "spanish", "swedish"),
     }
 )
 _STEMMED: Final = _WITH_STOP_WORDS | {"arabic", "english", "greek", "romanian", "tamil", "turkish"}
