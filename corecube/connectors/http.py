@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import urljoin, urlsplit
 
@@ -117,9 +116,7 @@ class HttpClient(AbstractContextManager["HttpClient"]):
         # Connectors are not closed explicitly.
         weakref.finalize(self, self._pool.close)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the connections."""
         self.close()
 

@@ -32,9 +32,11 @@ _MAX_SIGN_IN_SECONDS: Final = 900
 _PENDING: Final = "oidc_states"
 
 
-def _with_error_page(view: _View) -> _View:
-    """Show an error page for a failed sign-in; raise Http404 without a provider."""
+def _page(view: _View) -> _View:
+    """Make a page for GET that is never cached, with an error page for a failed sign-in; Http404 without a provider."""
 
+    @require_GET
+    @never_cache
     @wraps(view)
     def guarded(request: HttpRequest) -> HttpResponse:
         if not is_configured():
@@ -54,27 +56,21 @@ def _with_error_page(view: _View) -> _View:
     return guarded
 
 
-@require_GET
-@never_cache
-@_with_error_page
+@_page
 def start(request: HttpRequest) -> HttpResponse:
     """Redirect the browser to the provider."""
     response: HttpResponse = _Start.as_view()(request)
     return response
 
 
-@require_GET
-@never_cache
-@_with_error_page
+@_page
 def callback(request: HttpRequest) -> HttpResponse:
     """Complete the sign-in after the provider, and redirect to the requested page."""
     response: HttpResponse = _Callback.as_view()(request)
     return response
 
 
-@require_GET
-@never_cache
-@_with_error_page
+@_page
 def sign_out_there(request: HttpRequest) -> HttpResponse:
     """Redirect the browser to the sign-out page of the provider."""
     address = provider().sign_out_url
@@ -87,9 +83,7 @@ def sign_out_there(request: HttpRequest) -> HttpResponse:
     return HttpResponseRedirect(_with_query(address, urlencode(back)))
 
 
-@require_GET
-@never_cache
-@_with_error_page
+@_page
 def signed_out(request: HttpRequest) -> HttpResponse:
     """Confirm the sign-out, and offer that of the provider."""
     try:
