@@ -140,7 +140,7 @@ class Scanner:
         if is_open and not is_last:
             return None
         if marker and not (after == "(" and opening == "["):
-            return Token(marker[0], numbers_of(marker[0]), blanks)
+            return Token(marker[0], _numbers_of(marker[0]), blanks)
         if marker:
             return Token(blanks + marker[0])
         return Token(blanks or opening)
@@ -156,8 +156,7 @@ class Scanner:
         return self._end
 
 
-def numbers_of(marker: str) -> tuple[int, ...]:
-    """Return the numbers that a marker names, ranges written out, each once."""
+def _numbers_of(marker: str) -> tuple[int, ...]:
     numbers: list[int] = []
     for found in _ITEMS.finditer(_NOT_NUMBERS.sub("", marker)):
         first, last = int(found[1]), int(found[2] or found[1])

@@ -58,13 +58,13 @@ class KnownQueries:
     def encode_query(self, text: str) -> Vector:
         """Return the query's unit vector, shape (dim,); a random one for other texts."""
         if self.model:
-            self.model.encode_query(readable(text))
+            self.model.encode_query(_readable(text))
         return self.vectors[text] if text in self.vectors else _random_vector(text)
 
     def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return random unit vectors, equal for equal texts, shape (len(texts), dim)."""
         if self.model:
-            self.model.encode_documents([readable(text) for text in texts])
+            self.model.encode_documents([_readable(text) for text in texts])
         return np.stack([_random_vector(text) for text in texts])
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
@@ -76,8 +76,7 @@ class KnownQueries:
         return [(0, len(text))]
 
 
-def readable(text: str) -> str:
-    """Return a text with the same number of common English words."""
+def _readable(text: str) -> str:
     return " ".join(_ENGLISH[crc32(word.encode()) % len(_ENGLISH)] for word in text.split())
 
 

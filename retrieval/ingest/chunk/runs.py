@@ -51,8 +51,7 @@ def merged(runs: Iterable[Run], room: Room) -> list[Run]:
     return merged_with(list(runs), partial(_fitting, room), _together)
 
 
-def lines_of(piece: Piece) -> Numbers:
-    """Return the first and the last line of a piece of code, None if lines have no numbers."""
+def _lines_of(piece: Piece) -> Numbers:
     block = piece.source.block
     if block.row is None:
         return None
@@ -61,7 +60,7 @@ def lines_of(piece: Piece) -> Numbers:
 
 
 def written(
-    runs: Iterable[Run], room: Room, *, numbers: Callable[[Piece], Numbers] = lines_of
+    runs: Iterable[Run], room: Room, *, numbers: Callable[[Piece], Numbers] = _lines_of
 ) -> tuple[ChunkDraft, ...]:
     """Return the runs with tokens as chunks; `numbers` returns the first and the last line or item of a piece."""
     full = (run.within(room.limit, room) for run in runs if token_cost(run.pieces, room.separator))
@@ -80,7 +79,7 @@ def _written(run: Run, ordinal: int, room: Room, numbers: Callable[[Piece], Numb
     for before, after in pairwise(run.pieces):
         if not is_continued(before, after):
             # A line break, or a blank line where the file has any lines between.
-            ends, starts = lines_of(before), lines_of(after)
+            ends, starts = _lines_of(before), _lines_of(after)
             text += "\n" if ends and starts and starts[0] == ends[1] + 1 else "\n\n"
         text += after.text
     return ChunkDraft(

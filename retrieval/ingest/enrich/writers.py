@@ -54,7 +54,7 @@ class ChatService:
     first_wait_seconds: float = _FIRST_WAIT_SECONDS
 
 
-def configured_service() -> ChatService | None:
+def _configured_service() -> ChatService | None:
     """Return the installation's model, None if none is configured; raise ConfigError for half a configuration."""
     url, model = settings.CORECUBE_ENRICH_URL, settings.CORECUBE_ENRICH_MODEL
     if bool(url) != bool(model):
@@ -169,7 +169,7 @@ def _loaded(directory: Path) -> Seq2Seq:
 @contextmanager
 def writers(wants: Wants, *, may_be_sent: bool = True) -> Iterator[Writers]:
     """Yield the models for a pass, without a service unless `may_be_sent`; raise ConfigError if there is none."""
-    service = configured_service() if may_be_sent else None
+    service = _configured_service() if may_be_sent else None
     name = settings.CORECUBE_ENRICH_QUESTIONS_MODEL if wants.questions else ""
     local = _loaded(settings.CORECUBE_MODELS_DIR / name) if name else None
     if service is None and local is None:

@@ -63,19 +63,19 @@ def parse_code(raw: RawDocument) -> ParsedDocument:
 
 
 def _blocks(lines: list[str], language: Language | str) -> Sequence[Block]:
-    blocks = CodeBlocks(lines)
+    blocks = _CodeBlocks(lines)
     root = _tree("\n".join(lines), language) if isinstance(language, Language) else None
     if root:
-        _TreeReader(blocks).read_scope(_inner(root), 0, len(blocks.lines), Scope(), 0)
+        _TreeReader(blocks).read_scope(_inner(root), 0, len(blocks.lines), _Scope(), 0)
     elif language == YAML:
-        _read(blocks, 0, 0, len(blocks.lines), Scope(), 0)
+        _read(blocks, 0, 0, len(blocks.lines), _Scope(), 0)
     else:
         first = 0
         for number, line in enumerate(blocks.lines):
             if not line.strip():
-                blocks.add(first, number, Scope())
+                blocks.add(first, number, _Scope())
                 first = number
-        blocks.add(first, len(blocks.lines), Scope())
+        blocks.add(first, len(blocks.lines), _Scope())
     return blocks.found
 
 
@@ -122,30 +122,24 @@ _ELISION: Final = "…"
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """An enclosing definition: its names, and the lines that open it."""
-
+class _Scope:
     names: tuple[str, ...] = ()
     #: Each with its line number, from 0.
     openings: tuple[tuple[int, str], ...] = ()
 
     def header(self, first: int, line: str) -> str:
-        """Return the opening lines of the scope above line `first`, and an ellipsis, indented like `line`."""
         above = [text for row, text in self.openings if row < first]
         indentation = line[: len(line) - len(line.lstrip())]
         return "\n".join((*above, indentation + _ELISION)) if above else ""
 
 
-class CodeBlocks:
-    """The lines of one file and its blocks so far."""
-
+class _CodeBlocks:
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
         self.found: list[Block] = []
         self._offsets = [0, *accumulate(len(line) + 1 for line in lines)]
 
-    def add(self, first: int, end: int, scope: Scope) -> None:
-        """Add the lines from `first` to before `end` as a block, without the blank ones around them."""
+    def add(self, first: int, end: int, scope: _Scope) -> None:
         while first < end and not self.lines[first].strip():
             first += 1
         while first < end and not self.lines[end - 1].strip():
@@ -159,19 +153,19 @@ class CodeBlocks:
         """Return the number of characters of the lines from `first` to before `end`."""
         return self._offsets[end] - self._offsets[first]
 
-    def inside(self, scope: Scope, names: Sequence[str], first: int, end: int) -> Scope:
+    def inside(self, scope: _Scope, names: Sequence[str], first: int, end: int) -> _Scope:
         """Return the scope that the lines from `first` to before `end` open in another one."""
         opening = "\n".join(self.lines[first:end]).rstrip()
         if len(opening) > _MAX_OPENING_CHARACTERS:
             opening = self.lines[first].rstrip()[:_MAX_OPENING_CHARACTERS]
-        return Scope((*scope.names, *names), (*scope.openings, (first, opening)))
+        return _Scope((*scope.names, *names), (*scope.openings, (first, opening)))
 
 
 _KEY: Final = re.compile(r"""\s*("[^"]*"|'[^']*'|[^\s#\-"'][^#]*?)(?<=\S)\s*+:(?:\s|$)""")
 _MAX_NAME_CHARACTERS: Final = 100
 
 
-def _read(blocks: CodeBlocks, first: int, body: int, end: int, scope: Scope, depth: int) -> None:
+def _read(blocks: _CodeBlocks, first: int, body: int, end: int, scope: _Scope, depth: int) -> None:
     """Add the lines from `first` to before `end`, whose entries start at `body`."""
     run = first
     for begin, key, stop in _entries(blocks.lines, body, end):
@@ -229,9 +223,9 @@ class _Segment:
 
 @dataclass(frozen=True, slots=True)
 class _TreeReader:
-    blocks: CodeBlocks
+    blocks: _CodeBlocks
 
-    def read_scope(self, nodes: Sequence[Node], first: int, end: int, scope: Scope, depth: int) -> None:
+    def read_scope(self, nodes: Sequence[Node], first: int, end: int, scope: _Scope, depth: int) -> None:
         run = first
         for segment in _segments(nodes, first, end):
             found = definition(segment.node)
@@ -245,7 +239,7 @@ class _TreeReader:
                 run = segment.first
         self.blocks.add(run, end, scope)
 
-    def _read_segment(self, segment: _Segment, found: Node | None, scope: Scope, depth: int) -> None:
+    def _read_segment(self, segment: _Segment, found: Node | None, scope: _Scope, depth: int) -> None:
         inner = _inner(found or segment.node)
         if found:
             # The lines of the definition above its parts open the scope of these.

@@ -28,9 +28,7 @@ _MAX_ANCESTORS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Style:
-    """One paragraph style."""
-
+class _Style:
     name: str
     parent: str
     #: Depth in the outline from 1, 0 for body text.
@@ -38,9 +36,7 @@ class Style:
     is_list: bool
 
 
-class Styles:
-    """The paragraph styles of one document by their ids."""
-
+class _Styles:
     def __init__(self, definitions: _Element) -> None:
         self._styles = {
             element.get(qn("w:styleId"), ""): _style(element) for element in definitions.iter(qn("w:style"))
@@ -56,14 +52,13 @@ class Styles:
         return 0
 
     def is_list(self, style_id: str) -> bool:
-        """Return whether the style's paragraphs are numbered or have bullets."""
         return any(style.is_list for style in self._chain(style_id))
 
     def is_contents(self, style_id: str) -> bool:
         """Return whether the style is for entries of the table of contents, which repeat the headings."""
         return any(style.name.startswith("toc ") for style in self._chain(style_id))
 
-    def _chain(self, style_id: str) -> Iterator[Style]:
+    def _chain(self, style_id: str) -> Iterator[_Style]:
         for _ in range(_MAX_ANCESTORS):
             style = self._styles.get(style_id)
             if style is None:
@@ -79,11 +74,11 @@ def outline_level(properties: _Element | None) -> int:
     return level if level <= _MAX_HEADING_LEVEL else 0
 
 
-def _style(element: _Element) -> Style:
+def _style(element: _Element) -> _Style:
     properties = element.find(qn("w:pPr"))
     name = _attribute(element, "w:name").lower()
     is_numbered = properties is not None and properties.find(qn("w:numPr")) is not None
-    return Style(
+    return _Style(
         name=name,
         parent=_attribute(element, "w:basedOn"),
         outline_level=outline_level(properties),
@@ -111,7 +106,7 @@ def parse_docx(raw: RawDocument) -> ParsedDocument:
     return finished(
         raw,
         source_type="docx",
-        blocks=_Reader(Styles(document.styles.element), _notes(document), _targets(document)).read(
+        blocks=_Reader(_Styles(document.styles.element), _notes(document), _targets(document)).read(
             document.element.body
         ),
         metadata={
@@ -127,7 +122,7 @@ def parse_docx(raw: RawDocument) -> ParsedDocument:
 
 
 class _Reader:
-    def __init__(self, styles: Styles, notes: Mapping[tuple[str, str], str], targets: Mapping[str, str]) -> None:
+    def __init__(self, styles: _Styles, notes: Mapping[tuple[str, str], str], targets: Mapping[str, str]) -> None:
         self._builder = BlockBuilder()
         self._styles = styles
         self._notes = notes

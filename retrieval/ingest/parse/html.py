@@ -28,7 +28,7 @@ def _is_data_table(table: HtmlElement) -> bool:
     return all(sum(map(len, cell.itertext())) <= _MAX_CELL_CHARACTERS for cell in table.iter("td", "th"))
 
 
-def table_rows(table: HtmlElement) -> tuple[list[list[str]], bool]:
+def _table_rows(table: HtmlElement) -> tuple[list[list[str]], bool]:
     """Return the texts by row, repeated for row spans and empty for column spans, and whether there is a header."""
     open_spans: dict[int, tuple[int, str]] = {}
     rows = [list(_cells(row, open_spans)) for row in table.iter("tr")]
@@ -258,7 +258,7 @@ class _Reader:
             return
         self._close_run()
         self._note_links(element)
-        rows, has_header = table_rows(element)
+        rows, has_header = _table_rows(element)
         for caption in element.iter("caption"):
             self._builder.paragraph(_visible(caption))
         self._builder.table(rows, has_header=has_header)

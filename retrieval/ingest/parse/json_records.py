@@ -19,16 +19,14 @@ _ID_KEYS: Final = ("id", "_id", "key", "uuid", "slug", "code", "number", "sku", 
 _MAX_LABEL_CHARACTERS: Final = 120
 
 
-def is_plain(value: Value) -> bool:
-    """Return whether a value is a text, number, boolean or null, or a list of those."""
+def _is_plain(value: Value) -> bool:
     items = value if isinstance(value, list) else (value,)
     return not any(isinstance(item, (dict, list)) for item in items)
 
 
-def as_text(value: Value) -> str:
-    """Return a plain value as text: items of a list with commas, nothing for null."""
+def _as_text(value: Value) -> str:
     if isinstance(value, list):
-        return ", ".join(filter(None, map(as_text, value)))
+        return ", ".join(filter(None, map(_as_text, value)))
     if value is None:
         return ""
     return str(value).lower() if isinstance(value, bool) else str(value).strip()
@@ -41,8 +39,8 @@ def flat_lines(value: Value, path: str = "") -> Iterator[str]:
         step, current, depth = waiting.pop()
         if depth > _MAX_DEPTH:
             raise IngestError("too_large", "The file is nested too deeply.")
-        if is_plain(current):
-            if text := as_text(current):
+        if _is_plain(current):
+            if text := _as_text(current):
                 yield f"{step}: {text}" if step else text
         else:
             waiting += [(further, member, depth + 1) for further, member in reversed(_steps(step, current))]
@@ -70,7 +68,7 @@ def _present(value: Value, keys: Iterable[str]) -> Iterator[tuple[str, str]]:
     for key in keys:
         if isinstance(value, dict) and key in written:
             member = value[written[key]]
-            text = " ".join(as_text(member).split()) if is_plain(member) and not isinstance(member, list) else ""
+            text = " ".join(_as_text(member).split()) if _is_plain(member) and not isinstance(member, list) else ""
             if text:
                 yield written[key], text
 
@@ -125,10 +123,10 @@ def _document(raw: RawDocument, records: Iterable[Block], title: str = "") -> Pa
 
 
 def _records(value: Value) -> Iterator[Block]:
-    if isinstance(value, list) and not is_plain(value):
+    if isinstance(value, list) and not _is_plain(value):
         yield from (_record(item, number) for number, item in enumerate(value, start=1))
     elif isinstance(value, dict):
-        facts: dict[str, Value] = {key: member for key, member in value.items() if is_plain(member)}
+        facts: dict[str, Value] = {key: member for key, member in value.items() if _is_plain(member)}
         yield Block(BlockKind.PARAGRAPH, "\n".join(flat_lines(facts)), header=_opening_of(facts))
         for key, member in value.items():
             path = () if key.lower() in _WRAPPING_KEYS else (one_line(key)[:_MAX_KEY_CHARACTERS],)

@@ -33,8 +33,7 @@ class Clock(Enum):
     SINCE_1904 = datetime(1904, 1, 1)  # noqa: DTZ001 - dates of a sheet have no zone
 
 
-def moment(value: float, clock: Clock) -> datetime | None:
-    """Return the date and time of a number of days, to the second; None outside the calendar."""
+def _moment(value: float, clock: Clock) -> datetime | None:
     if not 0 <= value <= _LAST_DAY:
         return None
     is_early = clock is Clock.SINCE_1900 and value < _FALSE_LEAP_DAY
@@ -43,7 +42,7 @@ def moment(value: float, clock: Clock) -> datetime | None:
 
 def shown_date(value: float, tokens: Sequence[_Token], clock: Clock) -> str:
     """Return a date as its format shows it, a full numeric one in ISO format; empty for a number that is no date."""
-    date = moment(value, clock)
+    date = _moment(value, clock)
     if date is None:
         return ""
     letters = [text.lower() for kind, text in tokens if kind in ("date", "elapsed")]

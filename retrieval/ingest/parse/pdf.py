@@ -25,7 +25,7 @@ _MAX_LEADING: Final = 2.5
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class _Line:
     """One line of text; coordinates in points, `bottom` growing up the page."""
 
     text: str
@@ -36,7 +36,7 @@ class Line:
     height: float
 
 
-def _usual_leading(lines: Sequence[Line]) -> float:
+def _usual_leading(lines: Sequence[_Line]) -> float:
     """Return the usual distance between the lines of a page, 0 if it has none."""
     gaps = [
         above.bottom - below.bottom
@@ -46,7 +46,7 @@ def _usual_leading(lines: Sequence[Line]) -> float:
     return median(gaps) if gaps else 0
 
 
-def _is_apart(above: Line, below: Line, leading: float) -> bool:
+def _is_apart(above: _Line, below: _Line, leading: float) -> bool:
     return above.bottom - below.bottom > _BLOCK_GAP * (leading or max(above.height, 1))
 
 
@@ -62,7 +62,7 @@ _SHARE_OF_SPAN: Final = 0.4
 _SHARE_OF_PAGES: Final = 0.4
 
 
-def _without_outermost(pages: list[list[Line]]) -> list[list[Line]]:
+def _without_outermost(pages: list[list[_Line]]) -> list[list[_Line]]:
     edges = [_edge_lines(page) for page in pages]
     pages_of: defaultdict[str, set[int]] = defaultdict(set)
     for number, edge in enumerate(edges):
@@ -85,7 +85,7 @@ def _repetitions(signature: str, pages: set[int], page_count: int) -> set[int]:
     return pages if len(pages) >= _SHARE_OF_PAGES * page_count else pages - {min(pages)}
 
 
-def _edge_lines(page: Sequence[Line]) -> frozenset[Line]:
+def _edge_lines(page: Sequence[_Line]) -> frozenset[_Line]:
     downwards = sorted(page, key=lambda line: -line.bottom)
     leading = _usual_leading(downwards)
     pairs = list(pairwise(downwards))
@@ -94,14 +94,14 @@ def _edge_lines(page: Sequence[Line]) -> frozenset[Line]:
     return frozenset(top + bottom)
 
 
-def _lines_to_gap(edge: Sequence[tuple[Line, bool]]) -> list[Line]:
+def _lines_to_gap(edge: Sequence[tuple[_Line, bool]]) -> list[_Line]:
     """Return the lines up to the first gap; none if there is no gap after the first few."""
     nearest = edge[:_MAX_EDGE_LINES]
     gap = next((position for position, (_, apart) in enumerate(nearest, start=1) if apart), 0)
     return [line for line, _ in nearest[:gap]]
 
 
-def _signature(line: Line) -> str:
+def _signature(line: _Line) -> str:
     """Return the text with numbers as '#', which is the same on each page."""
     return re.sub(r"\d+", "#", line.text).casefold().strip()
 
@@ -123,7 +123,7 @@ _SLACK_CHARACTERS: Final = 3
 _MIN_START: Final = 4
 
 
-def _blocks_of_pages(pages: Sequence[Sequence[Line]]) -> list[Block]:
+def _blocks_of_pages(pages: Sequence[Sequence[_Line]]) -> list[Block]:
     groups = list(_groups(pages))
     texts = [_joined(group) for group in groups]
     words = {word.casefold() for text in texts for word in _WORD.findall(_BROKEN.sub(" ", text))}
@@ -134,8 +134,8 @@ def _blocks_of_pages(pages: Sequence[Sequence[Line]]) -> list[Block]:
     ]
 
 
-def _groups(pages: Sequence[Sequence[Line]]) -> Iterator[list[Line]]:
-    group: list[Line] = []
+def _groups(pages: Sequence[Sequence[_Line]]) -> Iterator[list[_Line]]:
+    group: list[_Line] = []
     for page in pages:
         leading = _usual_leading(page)
         for line in page:
@@ -147,7 +147,7 @@ def _groups(pages: Sequence[Sequence[Line]]) -> Iterator[list[Line]]:
         yield group
 
 
-def _starts_block(previous: Line, line: Line, leading: float) -> bool:
+def _starts_block(previous: _Line, line: _Line, leading: float) -> bool:
     if line.page != previous.page or line.bottom > previous.bottom + line.height / 2:
         # A sentence may continue after the end of a column or a page.
         is_open = not _SENTENCE_END.search(previous.text) and not _is_row(previous)
@@ -156,7 +156,7 @@ def _starts_block(previous: Line, line: Line, leading: float) -> bool:
     return _is_apart(previous, line, leading) or sizes[1] > _SIZE_CHANGE * sizes[0]
 
 
-def _joined(group: Sequence[Line]) -> str:
+def _joined(group: Sequence[_Line]) -> str:
     """Return the group's text: wrapped lines joined by spaces, lines that end early by line ends."""
     right = max(line.right for line in group)
     parts = [group[0].text]
@@ -173,12 +173,12 @@ def _joined(group: Sequence[Line]) -> str:
     return "".join(parts)
 
 
-def _is_same_row(previous: Line, line: Line) -> bool:
+def _is_same_row(previous: _Line, line: _Line) -> bool:
     is_level = previous.page == line.page and abs(previous.bottom - line.bottom) < _SAME_ROW * line.height
     return is_level and line.left >= previous.right
 
 
-def _is_wrapped(previous: Line, line: Line, right: float) -> bool:
+def _is_wrapped(previous: _Line, line: _Line, right: float) -> bool:
     if previous.page != line.page:
         return True
     if _is_row(previous) or _is_row(line):
@@ -187,13 +187,13 @@ def _is_wrapped(previous: Line, line: Line, right: float) -> bool:
     return previous.right + _character_width(line) * (len(first_word) + _SLACK_CHARACTERS) >= right
 
 
-def _is_row(line: Line) -> bool:
+def _is_row(line: _Line) -> bool:
     is_spread = " " in line.text and _character_width(line) > _SPREAD * line.height > 0
     last_words = line.text.rsplit(maxsplit=2)[-2:]
     return is_spread or all(map(_FIGURE.fullmatch, last_words))
 
 
-def _character_width(line: Line) -> float:
+def _character_width(line: _Line) -> float:
     return (line.right - line.left) / max(len(line.text), 1)
 
 
@@ -239,7 +239,7 @@ def parse_pdf(raw: RawDocument) -> ParsedDocument:
     )
 
 
-def _read(content: bytes) -> tuple[list[list[Line]], dict[str, str]]:
+def _read(content: bytes) -> tuple[list[list[_Line]], dict[str, str]]:
     try:
         with pypdfium2.PdfDocument(content) as document:
             if len(document) > _MAX_PAGES:
@@ -256,7 +256,7 @@ def _read(content: bytes) -> tuple[list[list[Line]], dict[str, str]]:
         raise IngestError("corrupt", "The file cannot be read as PDF.") from error
 
 
-def _page_lines(document: pypdfium2.PdfDocument, index: int) -> list[Line]:
+def _page_lines(document: pypdfium2.PdfDocument, index: int) -> list[_Line]:
     page = document[index]
     text_page = page.get_textpage()
     lines = list(_lines(text_page, index + 1))
@@ -265,7 +265,7 @@ def _page_lines(document: pypdfium2.PdfDocument, index: int) -> list[Line]:
     return lines
 
 
-def _lines(text_page: pypdfium2.PdfTextPage, number: int) -> Iterator[Line]:
+def _lines(text_page: pypdfium2.PdfTextPage, number: int) -> Iterator[_Line]:
     start = 0
     text = text_page.get_text_range()
     for line_end in (*_LINE_END.finditer(text), None):
@@ -275,7 +275,7 @@ def _lines(text_page: pypdfium2.PdfTextPage, number: int) -> Iterator[Line]:
             first, written = start + len(line) - len(line.lstrip()), line.strip()
             left, bottom, _, top = _character_box(text_page, first)
             _, _, right, _ = _character_box(text_page, first + len(written) - 1)
-            yield Line(" ".join(written.split()), number, left=left, right=right, bottom=bottom, height=top - bottom)
+            yield _Line(" ".join(written.split()), number, left=left, right=right, bottom=bottom, height=top - bottom)
         start = line_end.end() if line_end else end
 
 
