@@ -41,19 +41,14 @@ class _ConnectionLine:
 
 
 @dataclass(frozen=True, slots=True)
-class _HolderLine:
-    holder: Holder
-    level: str
-
-
-@dataclass(frozen=True, slots=True)
 class _CompartmentRow:
     slug: str
     name: str
     description: str
     connections: tuple[_ConnectionLine, ...]
     documents: int
-    holders: tuple[_HolderLine, ...]
+    #: Each with its level.
+    holders: tuple[tuple[Holder, str], ...]
 
 
 def _compartment_row(compartment: Compartment, documents: Mapping[int, int], reach: Reach) -> _CompartmentRow:
@@ -76,15 +71,15 @@ def _compartment_row(compartment: Compartment, documents: Mapping[int, int], rea
         description=compartment.description,
         connections=lines,
         documents=sum(line.documents for line in lines),
-        holders=tuple(sorted(holders, key=lambda it: (it.holder.kind, it.holder.name))),
+        holders=tuple(sorted(holders, key=lambda it: (it[0].kind, it[0].name))),
     )
 
 
-def _holder(grant: Grant) -> _HolderLine:
+def _holder(grant: Grant) -> tuple[Holder, str]:
     owner = grant.user or grant.group
     if owner is None:
         raise ValueError("A grant names either a user or a group.")
-    return _HolderLine(Holder.of(owner), level_of(grant.clearance))
+    return Holder.of(owner), level_of(grant.clearance)
 
 
 @require_GET
@@ -135,7 +130,7 @@ def compartment(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     context = {
         "section": "compartments",
         "compartment": row,
-        "cells": [cell(line.holder, found, levels[line.holder.kind, line.holder.id, found.pk]) for line in row.holders],
+        "cells": [cell(it, found, levels[it.kind, it.id, found.pk]) for it, _ in row.holders],
         "origin": "compartment",
         "change": last_change(request),
         "form": form,

@@ -19,7 +19,7 @@ from explorer.components.links import document_url
 from retrieval.answers.conversations.reading import Exchange, Reference, ReferenceState
 from retrieval.answers.conversations.shelf import conversations_of
 from retrieval.engine.types import ChunkId
-from retrieval.models import Chunk, Conversation, Message
+from retrieval.models import Chunk, Message
 
 _EXCERPT_CHARACTERS: Final = 280
 
@@ -190,12 +190,6 @@ def _doubts(unsupported: Iterable[Mapping[str, Any]], answer: UUID) -> Iterator[
 
 
 @dataclass(frozen=True, slots=True)
-class _ShelfGroup:
-    heading: str
-    items: tuple[Conversation, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class _SourceChoice:
     slug: str
     name: str
@@ -233,7 +227,7 @@ def shelf_of(viewer: User, find: str, *, page: str = "", now: datetime | None = 
     more = max(found.count() - start - PER_PAGE, 0) if len(items) == PER_PAGE else 0
     today = timezone.localdate(now)
     groups = groupby(items, key=lambda it: _heading(timezone.localdate(it.updated_at), today))
-    history = tuple(_ShelfGroup(heading, tuple(group)) for heading, group in groups)
+    history = [(heading, list(group)) for heading, group in groups]
     return {"history": history, "find": find, "more": more, "next_page": number + 1}
 
 

@@ -9,7 +9,6 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
@@ -239,7 +238,19 @@ def jobs(request: HtmxHttpRequest) -> HttpResponse:
     """List the latest syncs, filtered by state or connection; the page polls while one is open."""
     now = timezone.now()
     filters = {name: value for name in ("state", "connection") if (value := request.GET.get(name, ""))}
-    page = Paginator(_filtered(filters), _JOBS_PER_PAGE).get_page(request.GET.get("page"))
+    # An unknown state is ignored.
+    syncs = Sync.objects.select_related("connection")
+    state = filters.get("state", "")
+    if state == "open":
+        syncs = syncs.filter(status__in=Sync.OPEN)
+    elif state == "problems":
+        syncs = syncs.filter(status=Sync.Status.DONE, failed__gt=0)
+    elif state in Sync.Status:
+        syncs = syncs.filter(status=state)
+    slug = filters.get("connection", "").replace("\0", "")
+    page = Paginator(syncs.filter(connection__slug=slug) if slug else syncs, _JOBS_PER_PAGE).get_page(
+        request.GET.get("page")
+    )
     rows = [sync_row(job, now, known=0) for job in job_states(page.object_list, now)]
     context = {
         "section": "jobs",
@@ -302,17 +313,3 @@ def retry(request: HtmxHttpRequest, job_id: UUID) -> HttpResponse:
 
 def _sync(job_id: UUID) -> Sync:
     return get_object_or_404(Sync.objects.select_related("connection"), pk=job_id)
-
-
-def _filtered(filters: dict[str, str]) -> QuerySet[Sync]:
-    """Return the matching syncs, newest first; an unknown state is ignored."""
-    syncs = Sync.objects.select_related("connection")
-    state = filters.get("state", "")
-    if state == "open":
-        syncs = syncs.filter(status__in=Sync.OPEN)
-    elif state == "problems":
-        syncs = syncs.filter(status=Sync.Status.DONE, failed__gt=0)
-    elif state in Sync.Status:
-        syncs = syncs.filter(status=state)
-    slug = filters.get("connection", "").replace("\0", "")
-    return syncs.filter(connection__slug=slug) if slug else syncs

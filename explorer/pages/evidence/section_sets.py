@@ -107,11 +107,6 @@ def _number_rows(form: SectionForm | SectionSetForm, section_set: SectionSet) ->
         yield field_row(form[facts.name], facts, defaults.get(facts.name, facts.default))
 
 
-def _type_fields(form: SectionForm) -> Iterator[_TypeFields]:
-    for it in form.source_types:
-        yield _TypeFields(it, form[f"role.{it}"], form[f"quantity_floors.{it}"], form[f"survivor_floors.{it}"])
-
-
 @require_GET
 @admins_only
 def sets(request: HtmxHttpRequest) -> HttpResponse:
@@ -268,7 +263,10 @@ def _section_page(
         "edited": form.section,
         "form": form,
         "numbers": list(_number_rows(form, form.section_set)),
-        "types": list(_type_fields(form)),
+        "types": [
+            _TypeFields(it, form[f"role.{it}"], form[f"quantity_floors.{it}"], form[f"survivor_floors.{it}"])
+            for it in form.source_types
+        ],
         "subject": subject,
         "max_subject": MAX_SUBJECT,
         "preview": form.query if "preview" in request.POST else "",

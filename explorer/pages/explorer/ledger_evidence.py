@@ -83,15 +83,11 @@ def decision_rows(hit: Hit, outcome: SearchOutcome) -> Iterator[LedgerRow]:
     if MERIT in hit.signals:
         yield _fairness(hit, outcome)
     if PROTECTED in hit.signals:
-        yield _protection(hit, section.ask)
-
-
-def _protection(hit: Hit, ask: SectionAsk) -> LedgerRow:
-    rank, name = int(hit.signals[PROTECTED]), ask.type_of(hit)
-    why = f"recovered, since {name} was missing" if is_recovered(hit) else f"the section needs more of {name}"
-    facts = (f"rank {rank}, below the top {ask.section.keep}", why)
-    key = "sources.max_protected" if is_recovered(hit) else ""
-    return LedgerRow("protect", "Protection", "retained", facts, config_key=key)
+        rank, name = int(hit.signals[PROTECTED]), section.ask.type_of(hit)
+        why = f"recovered, since {name} was missing" if is_recovered(hit) else f"the section needs more of {name}"
+        facts = (f"rank {rank}, below the top {section.ask.section.keep}", why)
+        key = "sources.max_protected" if is_recovered(hit) else ""
+        yield LedgerRow("protect", "Protection", "retained", facts, config_key=key)
 
 
 def _precedence(hit: Hit, ask: SectionAsk) -> LedgerRow:
