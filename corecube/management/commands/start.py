@@ -186,21 +186,11 @@ def _programs(port: int) -> tuple[Program, Program]:
     web = ("uvicorn", "corecube.asgi:application", f"--host={settings.CORECUBE_HOST}", f"--port={port}")
     # The application handles trusted proxies, by CORECUBE_TRUSTED_PROXIES.
     web_options = (
-        "--no-access-log",
-        "--no-server-header",
-        "--no-proxy-headers",
-        "--lifespan=off",
+        *("--no-access-log", "--no-server-header", "--no-proxy-headers", "--lifespan=off"),
         "--timeout-graceful-shutdown=5",
     )
-    worker = (
-        "celery",
-        "--app=corecube",
-        "worker",
-        "--pool=prefork",
-        f"--concurrency={_WORKER_TASKS}",
-        "--loglevel=INFO",
-    )
-    worker_options = ("--without-gossip", "--without-mingle", "--without-heartbeat")
+    worker = ("celery", "--app=corecube", "worker", "--pool=prefork", f"--concurrency={_WORKER_TASKS}")
+    worker_options = ("--loglevel=INFO", "--without-gossip", "--without-mingle", "--without-heartbeat")
     return (
         Program("web server", (sys.executable, "-m", *web, *web_options), logs / "web.log"),
         # SIGTERM would wait for running tasks; SIGQUIT returns them to the queue.
