@@ -36,11 +36,9 @@ class Done:
     """A finished answer."""
 
     text: str
-    #: Every marker of the text, in order.
     citations: tuple[Citation, ...]
     usage: TokenUsage
     provider: str
-    #: Whether it consists of quotes.
     extractive: bool
     #: Whether it reports that the documents do not answer the question.
     refused: bool

@@ -48,7 +48,6 @@ OPENERS: Final = tuple(
     )
 )
 
-#: Words without content.
 FUNCTION: Final = (
     QUESTION
     | POINTERS

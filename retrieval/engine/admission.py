@@ -51,15 +51,12 @@ class Load:
     held: int
     waiting: int
     turns: int
-    #: Recovery slots, and held ones.
     recovery_slots: int
     recovery_held: int
-    #: Admitted queries, and refused ones by reason.
     admitted: int
     refused: Mapping[Refusal, int]
     #: Timed-out searches whose recovery was skipped.
     recovery_skipped: int
-    #: Maximum waiting time of a query.
     max_wait_seconds: float
 
 

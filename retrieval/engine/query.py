@@ -69,10 +69,7 @@ def clauses_of(query: Query) -> list[Clause]:
 
 
 def cut(text: str, characters: int) -> str:
-    """Return the first characters of a text, cut after a word if one ends near the limit.
-
-    Letters keep their accents, and joined emoji are not split.
-    """
+    """Return the first characters of a text, up to a word if one ends near the limit; no letter or emoji is split."""
     if len(text) <= characters:
         return text
     end = characters

@@ -160,7 +160,6 @@ class SearchState:
     scope: AccessScope
     deadline: Deadline
     now: datetime
-    #: Requested number of hits.
     top_k: int
     #: Whether an admin searches. Others do not see exact access times, nor exact figures of the entire index.
     is_admin: bool = False
@@ -176,7 +175,6 @@ class SearchState:
     filter: RequestFilter = RequestFilter()
     rankings: Mapping[str, Ranking] = field(default_factory=dict)
     hits: Ranking = ()
-    #: Weights of the signals in the ranking; empty before it.
     weights: Mapping[str, float] = field(default_factory=dict)
     #: Whether each hit passed the second access check; no hit is shown before.
     access_checked: bool = False
@@ -185,7 +183,6 @@ class SearchState:
     answerability: Answerability | None = None
     drops: tuple[Drop, ...] = ()
     notes: tuple[Note, ...] = ()
-    #: Structured events of the stages.
     events: tuple[Mapping[str, object], ...] = ()
     trace: tuple[Span, ...] = ()
 

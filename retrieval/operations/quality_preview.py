@@ -36,7 +36,6 @@ class QualityPreview:
     minimum: float
     dropped: int
     chunks: int
-    #: The lowest first.
     lowest: tuple[LowChunk, ...]
 
 

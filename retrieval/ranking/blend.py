@@ -142,8 +142,5 @@ def _near_ties(hits: Ranking, tolerance: float) -> Iterator[list[Hit]]:
 
 
 def on_unit_scale(hit: Hit) -> float:
-    """Return the score on a unit scale: the logistic function of a logit, other scores unchanged.
-
-    1 / (1 + exp(-x)), written with tanh so that no logit overflows.
-    """
+    """Return the score on a unit scale: a logit as 1 / (1 + exp(-x)), by tanh so that none overflows, others as is."""
     return 0.5 * (1 + math.tanh(hit.score / 2)) if hit.score_type is ScoreType.LOGIT else hit.score

@@ -106,10 +106,7 @@ def with_fused(similarities: list[float | None], hits: Ranking) -> list[float | 
 
 
 def with_written(similarities: Sequence[float | None], held: Sequence[float], *, share: float) -> list[float | None]:
-    """Return similarities mixed with the share of the query's identifiers that each hit contains, 0 to 1 each.
-
-    Unchanged where no hit contains any.
-    """
+    """Return similarities mixed with the share of the query's identifiers in each hit (0 to 1); unchanged if all 0."""
     if not any(held):
         return list(similarities)
     return [(1 - share) * (known or 0.0) + share * part for known, part in zip(similarities, held, strict=True)]

@@ -54,10 +54,7 @@ def passages_in(scope: AccessScope, document_ids: Iterable[UUID]) -> QuerySet[Ch
 
 
 def judge(query: str, passage: PassageId, *, grade: int | None, by: User, scope: AccessScope) -> None:
-    """Store a person's grade of a passage, 0 to 3, replacing an earlier one; None deletes it.
-
-    Raises UnknownPassageError for a passage that is deleted or outside the scope.
-    """
+    """Store a grade, 0 to 3, or delete it for None; raise UnknownPassageError for a passage deleted or out of scope."""
     with transaction.atomic():
         # A concurrent deletion of the document waits, and deletes the judgment too.
         Document.objects.in_scope(scope).select_for_update(no_key=True).filter(pk=passage.document_id).first()

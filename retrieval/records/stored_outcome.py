@@ -79,10 +79,7 @@ def _begun(
 
 
 def stored_passages(trace: Mapping[str, Any], *, scope: AccessScope) -> tuple[Passage, ...]:
-    """Return the packed passages that still exist and are in scope, in reading order, numbered without gaps.
-
-    Each has its role; older traces have none.
-    """
+    """Return the packed passages that still exist and are in scope, in reading order, numbered without gaps."""
     hits = {hit.chunk_id: hit for hit in read_facts(packed_hits(trace), scope=scope)}
     packed = [it | {"id": chunk_id_of(it["chunk"])} for it in trace.get("passages", ())]
     there = [it for it in packed if it["id"] in hits]

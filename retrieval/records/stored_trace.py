@@ -57,10 +57,7 @@ def hits_of(trace: Mapping[str, Any]) -> tuple[Hit, ...]:
 
 
 def ranking_of(trace: Mapping[str, Any]) -> tuple[tuple[ChunkId, str], ...]:
-    """Return the best chunks in order, each with the hash of its text then; none from older traces.
-
-    The hash is empty for a hit whose text was never read.
-    """
+    """Return the best chunks in order, each with its text's hash then, empty if never read; none from older traces."""
     return tuple((chunk_id_of(chunk), content_hash) for chunk, content_hash in trace.get("ranking", ()))
 
 

@@ -34,7 +34,6 @@ class Figures:
     #: Median and p95 latency in milliseconds; None without searches.
     p50: float | None = None
     p95: float | None = None
-    #: Refused answers, degraded searches, searches without a hit.
     refused: int = 0
     degraded: int = 0
     empty: int = 0

@@ -31,8 +31,14 @@ def active_models(encoder: Encoder) -> dict[str, AnswerabilityModel]:
     Cached for a second. An unreadable one is logged and skipped: searches then use the shipped model.
     """
     fitted = encoder_identity(encoder)
-    read = ((row.preset, _model(row)) for row in _active.get() if row.encoder == fitted)
-    return {preset: model for preset, model in read if model is not None}
+    models = {}
+    for row in _active.get():
+        if row.encoder == fitted:
+            try:
+                models[row.preset] = AnswerabilityModel.from_json(row.coefficients, is_calibrated=True)
+            except (KeyError, TypeError, ValueError, AttributeError):
+                logger.exception("calibration.unreadable id=%s preset=%s", row.pk, row.preset)
+    return models
 
 
 _active: Final = TtlCache(lambda: tuple(Calibration.objects.filter(is_active=True)))
@@ -105,11 +111,3 @@ def _retire(preset: str) -> bool:
     # The rows are locked in one order, so that two calibrations at once wait for each other.
     active = Calibration.objects.select_for_update().filter(preset=preset, is_active=True).order_by("pk")
     return bool(Calibration.objects.filter(pk__in=[row.pk for row in active]).update(is_active=False))
-
-
-def _model(row: Calibration) -> AnswerabilityModel | None:
-    try:
-        return AnswerabilityModel.from_json(row.coefficients, is_calibrated=True)
-    except (KeyError, TypeError, ValueError, AttributeError):
-        logger.exception("calibration.unreadable id=%s preset=%s", row.pk, row.preset)
-        return None

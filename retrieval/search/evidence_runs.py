@@ -82,7 +82,6 @@ def within_compartments(principal: Principal, narrowing: ScopeRequest, compartme
 
 logger = logging.getLogger(__name__)
 
-#: The preset that has sections.
 PRESET: Final = "consolidated"
 #: Characters of a subject: a longer one would leave no room for the words of a section's template in its query.
 MAX_SUBJECT: Final = 200
@@ -94,11 +93,9 @@ NO_TIME: Final = "deadline_exceeded_before_setup"
 class EvidenceRequest:
     """What evidence is asked for."""
 
-    #: A stored or shipped section set.
     section_set: str
     #: One of its sections; empty for all, in order.
     section: str = ""
-    #: What the report is about; may be empty.
     subject: str = ""
     narrowing: ScopeRequest = field(default_factory=ScopeRequest)
     #: Only the connections of these compartments, beside the narrowing. Empty for all.
@@ -193,7 +190,6 @@ class _Run:
     budget: Budget
     #: Good for this principal, narrowing and run alone.
     diagnoses: Diagnoses = field(default_factory=Diagnoses)
-    #: One for each section that failed.
     errors: list[CoreCubeError] = field(default_factory=list)
 
     def gathered(self, section: Section, *, waiting: int) -> SectionEvidence:

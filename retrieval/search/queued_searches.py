@@ -29,7 +29,6 @@ from retrieval.search.service import search
 
 logger = logging.getLogger(__name__)
 
-#: The preset that this tier is for.
 PRESET: Final = "helix"
 #: Searches of one person that wait or run, at most.
 _MAX_OPEN: Final = 20
@@ -139,7 +138,11 @@ def _searched(job: QueuedSearch) -> tuple[SearchOutcome, tuple[str, ...]]:
     asked = job.request
     # Those that waited since before a filter was kept have none.
     limits = filter_of(asked.get("filter", {}))
-    principal = _principal(job)
+    if not job.user.is_active or (job.actor is not None and not job.actor.is_admin):
+        raise NotPermittedError("Whoever asked this may not search any more.")
+    if job.key_id is not None and not ApiKey.objects.usable().filter(pk=job.key_id).exists():
+        raise NotPermittedError("The API key of this search can no longer be used.")
+    principal = Principal(job.user, job.key, job.actor)
     request = SearchRequest(
         text=job.text,
         preset=PRESET,
@@ -153,14 +156,6 @@ def _searched(job: QueuedSearch) -> tuple[SearchOutcome, tuple[str, ...]]:
     provider = expander(principal, scope_for(principal, request.narrowing))
     variants = variants_of(job.text, provider)
     return search(replace(request, variants=variants), principal=principal), variants
-
-
-def _principal(job: QueuedSearch) -> Principal:
-    if not job.user.is_active or (job.actor is not None and not job.actor.is_admin):
-        raise NotPermittedError("Whoever asked this may not search any more.")
-    if job.key_id is not None and not ApiKey.objects.usable().filter(pk=job.key_id).exists():
-        raise NotPermittedError("The API key of this search can no longer be used.")
-    return Principal(job.user, job.key, job.actor)
 
 
 def _ended(job: QueuedSearch, **changes: object) -> None:

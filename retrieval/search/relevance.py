@@ -23,7 +23,6 @@ from retrieval.search.runtime import admission
 
 logger = logging.getLogger(__name__)
 
-#: Prompts whose judgments are kept.
 _KEPT: Final = 512
 
 

@@ -191,10 +191,7 @@ def _one_change(name: str) -> Iterator[StoredSectionSet | None]:
 
 
 def written_with(section_set: SectionSet, section: str, values: Mapping[str, object]) -> dict[str, object]:
-    """Return a set's mapping with some fields of one section changed, to be saved; it is not checked.
-
-    Raises UnknownSectionError.
-    """
+    """Return a set's mapping with some fields of one section changed, unchecked; raise UnknownSectionError."""
     section_named(section_set, section)
     mapping = section_set.to_mapping()
     rows: list[dict[str, object]] = mapping["sections"]  # type: ignore[assignment]  # as to_mapping writes it

@@ -29,7 +29,6 @@ from retrieval.index.warming import walk, warm_relations
 from retrieval.models import Document
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.helix.pipeline import local_router
-from retrieval.presets.preset import Preset
 from retrieval.search import runtime
 from retrieval.search.configuration import configuration_of
 from retrieval.stages.resources import Resources
@@ -127,21 +126,17 @@ def _rehearse(tools: Resources | None) -> str:
     titles = [document.title for document in documents[:_REHEARSALS]]
     forgetful = replace(tools or runtime.resources(), query_cache=None)
     for preset in PRESETS.values():
+        config = configuration_of(preset).config
         for title in titles:
-            _run(preset, title, scope, forgetful)
+            state = SearchState(
+                query=read_query(title, characters=config.query.retrieval_characters),
+                scope=scope,
+                deadline=Deadline.after(config.deadline_ms / 1000),
+                now=timezone.now(),
+                top_k=_TOP_K,
+            )
+            preset.build(config, forgetful).run(state)
     return f"{len(titles)} searches with {len(PRESETS)} presets"
-
-
-def _run(preset: Preset, text: str, scope: AccessScope, tools: Resources) -> None:
-    config = configuration_of(preset).config
-    state = SearchState(
-        query=read_query(text, characters=config.query.retrieval_characters),
-        scope=scope,
-        deadline=Deadline.after(config.deadline_ms / 1000),
-        now=timezone.now(),
-        top_k=_TOP_K,
-    )
-    preset.build(config, tools).run(state)
 
 
 def _widest_scope() -> AccessScope | None:

@@ -65,7 +65,11 @@ class EstimateAnswerability(BaseStage):
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the verdict, its confidence and its reason."""
-        model = self._model(state)
+        types = {passage.hit.score_type for passage in state.passages}
+        fitted = self.calibrated
+        # A calibrated model serves if it was fitted on scores of this search's type.
+        is_fit = fitted is not None and (not fitted.score_type or not types or fitted.score_type in types)
+        model = fitted if fitted is not None and is_fit else shipped()
         if not state.passages:
             # A leg that failed may have missed passages: then the answerability is unknown.
             is_known = not any(it in _LEGS_MISSED or it.startswith(_ENDED_EARLY) for it in state.degraded)
@@ -84,14 +88,6 @@ class EstimateAnswerability(BaseStage):
         signals = {**read_signals(evidence, sentences), **cosine}
         found = judge(state, signals, model=model, config=self.config)
         return replace(state, answerability=found).noted(*notes)
-
-    def _model(self, state: SearchState) -> AnswerabilityModel:
-        """Return the calibrated model if it was fitted on scores of this search's type, else the shipped one."""
-        fitted = self.calibrated
-        if fitted is None:
-            return shipped()
-        types = {passage.hit.score_type for passage in state.passages}
-        return fitted if not fitted.score_type or not types or fitted.score_type in types else shipped()
 
     def _sentence_cosine(
         self, state: SearchState, sentences: Sequence[Sentence]

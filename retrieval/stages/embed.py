@@ -24,7 +24,6 @@ class Embed(BaseStage):
 
     #: None where the model is a remote service and the preset uses none.
     encoder: Encoder | None
-    #: None encodes every query.
     cache: QueryCache | None = None
     #: Runs while the query is embedded.
     ahead: Prefetch | None = None
@@ -70,10 +69,7 @@ class Embed(BaseStage):
 def query_vector(
     text: str, state: SearchState, *, encoder: Encoder, cache: QueryCache | None, calls: ModelCalls
 ) -> CachedVector:
-    """Return the unit vector of a searched text; raise EncoderError, also on a timeout.
-
-    A vector that arrives too late is cached for the next search.
-    """
+    """Return the unit vector of a text, cached even if it is late; raise EncoderError, also on a timeout."""
 
     def work() -> CachedVector:
         if cache is None:

@@ -33,11 +33,9 @@ class Resources:
     text_search_config: str
     #: Runs legs in parallel, each with its own database connection.
     executor: Executor
-    #: Calls cross-encoders in parallel.
     rerank_executor: Executor
     #: Admits or refuses queries; shared by all searches of the process.
     admission: Admission = field(default_factory=Admission)
-    #: None where none is configured.
     reranker: Reranker | None = None
     #: Returns the token counter of the language model that would answer this search's principal from these
     #: connections; None without a local tokenizer or a principal.

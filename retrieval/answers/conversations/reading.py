@@ -130,10 +130,7 @@ def turns_of(exchanges: Iterable[Exchange]) -> tuple[Turn, ...]:
 
 
 def _origin(answer: Message) -> frozenset[int] | None:
-    """Return the connections of everything that an answer's provider was given; None if they are not stored.
-
-    Quotes and the first answer do not use earlier answers.
-    """
+    """Return the connections of all that an answer's provider was given, earlier answers included; None if unknown."""
     own = frozenset(passage["connection"] for passage in answer.passages)
     if answer.is_extractive or answer.ordinal <= _FIRST_ANSWER:
         return own

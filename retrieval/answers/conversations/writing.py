@@ -111,10 +111,7 @@ def _claimed(answer: Message) -> QuerySet[Message]:
 
 
 def begin(answer: Message) -> Writing:
-    """Run the search of a claimed answer, as the user of its conversation.
-
-    On a CoreCubeError the answer is stored as failed before the error is raised.
-    """
+    """Run the search of a claimed answer as its user; on a CoreCubeError the answer is stored as failed first."""
     try:
         return _begun(answer)
     except CoreCubeError as error:

@@ -96,7 +96,6 @@ class Item:
     #: Empty for the text's first line.
     title: str = ""
     kind: MemoryType = MemoryType.SEMANTIC
-    #: Empty for no project.
     project: str = ""
     at: datetime | None = None
     #: Whether the user stated it; else it is inferred.

@@ -72,7 +72,6 @@ def _filled(sizes: Sequence[int], room: int, limit: int) -> Iterator[range]:
 
 logger = logging.getLogger(__name__)
 
-#: Concurrent prompts of one search.
 _SIDE_BY_SIDE: Final = 8
 _MAX_PROMPTS: Final = 16
 #: Seconds before the second attempt, doubled for each further one, with a jitter of 50 %.
@@ -105,7 +104,6 @@ class Judging:
     question: str
     hits: Ranking
     config: RelevanceConfig
-    #: The principal whose cache it is.
     owner: str
     kept: RelevanceCache
     took: list[TokenUsage] = field(default_factory=list)

@@ -101,7 +101,6 @@ class PackTrace:
     """The trace of a pack."""
 
     candidates: tuple[CandidateTrace, ...]
-    #: Best first.
     rerank_results: tuple[RerankResult, ...]
     #: The sum of the chunks' tokens; the context has no more.
     final_token_count: int

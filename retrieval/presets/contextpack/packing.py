@@ -13,7 +13,6 @@ from retrieval.index.types import Neighbour, Relation
 
 #: The event with the tokenizer that counted a pack.
 PACK_COUNTED: Final = "pack_counted"
-#: The text between two passages.
 BREAK: Final = "\n\n"
 
 _RANKS: Final = {relation: rank for rank, relation in enumerate(Relation, start=1)}

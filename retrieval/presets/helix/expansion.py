@@ -89,7 +89,6 @@ class Expansion:
 
     #: Fused score of 0 to 1 of every chunk in the pool.
     scores: Mapping[ChunkId, float]
-    #: In the question's order.
     named: Sequence[NamedDocument] = ()
     seeds: Mapping[UUID, float] = field(default_factory=dict)
     edges: Sequence[Edge] = ()

@@ -66,10 +66,7 @@ def tiers_for(*, has_documents: bool, has_structure: bool) -> tuple[Tier, ...]:
 
 
 def backoff_seconds(attempt: int, *, draw: float, config: CascadeConfig) -> float:
-    """Return the wait after a failed attempt, from 1: exponential backoff up to a maximum, with jitter.
-
-    `draw` is from 0 to 1; 0.5 gives no jitter.
-    """
+    """Return the wait after an attempt, from 1: exponential up to a maximum, with jitter, none for a `draw` of 0.5."""
     wait: float = min(config.max_wait_seconds, config.first_wait_seconds * 2.0 ** (attempt - 1))
     return wait * (1 + config.jitter * (2 * draw - 1))
 
@@ -178,10 +175,7 @@ class Cascade:
     _aside: Ranking = ()
 
     def run(self) -> Recovered:
-        """Return the hits of the first tier that pass the gate, and the results of all tiers.
-
-        There is a wait between two tiers; without time for it the cascade ends.
-        """
+        """Return the first tier's hits that pass the gate, and the results; it ends without time to wait for a tier."""
         waited = 0.0
         tiers = tiers_for(has_documents=self.has_documents, has_structure=self.has_structure)
         for attempt, tier in enumerate(tiers, start=1):

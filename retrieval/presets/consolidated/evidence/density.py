@@ -196,9 +196,6 @@ def tighten(  # noqa: PLR0913 -- by keyword
 
 
 def is_rate_in_band(outcomes: Counter[bool], config: DensityConfig) -> bool:
-    """Return whether the share of cut searches is in its target band; True without searches.
-
-    `outcomes` counts searches by whether the cut was applied.
-    """
+    """Return whether the share of cut searches (the key True) is in its target band; True without searches."""
     total = outcomes.total()
     return total == 0 or config.rate_from <= outcomes[True] / total <= config.rate_to

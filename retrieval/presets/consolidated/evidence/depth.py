@@ -94,10 +94,7 @@ def health_of(chunks: int, *, is_failing: bool, config: DepthConfig) -> Health:
 
 
 def document_factor(documents: int, config: DepthConfig) -> float:
-    """Return the factor of few, some or many documents on a section's complexity.
-
-    Few documents need more candidates from each; many need more candidates overall.
-    """
+    """Return the factor of few (more from each), some or many documents (more overall) on a section's complexity."""
     if documents <= config.few_documents:
         return config.few_factor
     return config.some_factor if documents <= config.some_documents else config.many_factor

@@ -80,10 +80,7 @@ class PrecedenceConfig(Tunables):
 
 
 def boosts(precedence: Sequence[str], *, is_fallback: bool, config: PrecedenceConfig) -> dict[str, float]:
-    """Return the boost of each source type, most trusted first: evenly from `limit` down to 0.
-
-    The smaller scores of the fallback get `fallback_share` of it.
-    """
+    """Return each source type's boost, most trusted first: evenly from `limit` to 0, for the fallback a share of it."""
     limit = config.limit * (config.fallback_share if is_fallback else 1.0)
     steps = max(1, len(precedence) - 1)
     return {name: limit * (len(precedence) - 1 - place) / steps for place, name in enumerate(precedence)}

@@ -62,7 +62,6 @@ class Diagnosis(StrEnum):
     """The result of the search for a source type in a compartment."""
 
     RECOVERED = "recovered"
-    #: Searched and not found.
     ABSENT = "absent"
     KNOWN_ABSENT = "known_absent"
     #: Another section was still searching when the time was up.

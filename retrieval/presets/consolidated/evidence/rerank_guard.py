@@ -20,7 +20,6 @@ _FROM_WORST: Final = (BreakerState.OPEN, BreakerState.HALF_OPEN, BreakerState.CL
 class CutRate:
     """The share of a section's searches whose tail was cut off."""
 
-    #: Searches of the section, and those whose pool was cut.
     searches: int
     cut: int
     #: Whether the share is in the target band; True without searches.

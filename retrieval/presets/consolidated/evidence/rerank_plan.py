@@ -65,7 +65,6 @@ class RerankPlan:
     skip: RerankSkip | None
     #: Half-open index ranges of the concurrent batches; empty with a skip.
     batches: tuple[tuple[int, int], ...]
-    #: Minimum remaining time in ms.
     floor_ms: float
 
 
@@ -96,10 +95,7 @@ def batches(chunks: int, config: RerankPlanConfig) -> tuple[tuple[int, int], ...
 
 
 def merged_scores(outcomes: Sequence[tuple[tuple[int, int], Sequence[float] | Exception]]) -> dict[int, float]:
-    """Return the score of each index, given each batch with its scores or its error.
-
-    Raises the first error if every batch failed, so that the breaker counts it.
-    """
+    """Return the score of each index, given each batch's scores or error; raise the first error if all failed."""
     failed = [outcome for _, outcome in outcomes if isinstance(outcome, Exception)]
     if failed and len(failed) == len(outcomes):
         raise failed[0]
@@ -173,7 +169,6 @@ class ChunkTime:
             self._ms += share * (towards - self._ms)
 
 
-#: Concurrent batches of one search.
 MAX_AT_ONCE: Final = 4
 #: Half-open index range of a batch in the pool.
 Batch = tuple[int, int]

@@ -52,13 +52,22 @@ class SectionFloors(BaseStage):
         note = Note("graded", f"The pool is graded {section.grade}. {text}")
         if section.grade is None:
             note = Note("ungraded", f"No chunk of the pool has a cosine; the score floor is {section.score_floor:.3f}.")
+        event = {
+            "event": "pool_graded",
+            "grade": str(section.grade or ""),
+            "score_floor": section.score_floor,
+            "static_floor": section.ask.section.score_floor,
+            "cosine_noise": round(self.scale.noise, 4) if self.scale.is_measured else None,
+            "below_quality": len(too_poor),
+            "below_score": len(too_far),
+        }
         return replace(
             state,
             hits=kept,
             parts=state.parts_with(section),
             drops=(*state.drops, *too_poor, *too_far),
             notes=(*state.notes, note),
-            events=(*state.events, _event(section, self.scale, len(too_poor), len(too_far))),
+            events=(*state.events, event),
         )
 
     def _graded(self, section: SectionState, pool: Ranking) -> SectionState:
@@ -77,15 +86,3 @@ class SectionFloors(BaseStage):
             config=self.density,
         )
         return replace(section, hint=hint, grade=grade, score_floor=floor)
-
-
-def _event(section: SectionState, scale: CosineScale, too_poor: int, too_far: int) -> dict[str, object]:
-    return {
-        "event": "pool_graded",
-        "grade": str(section.grade or ""),
-        "score_floor": section.score_floor,
-        "static_floor": section.ask.section.score_floor,
-        "cosine_noise": round(scale.noise, 4) if scale.is_measured else None,
-        "below_quality": too_poor,
-        "below_score": too_far,
-    }

@@ -83,7 +83,12 @@ class Recover(BaseStage):
         if recovered.tier is None:
             return state.noted(_nothing(recovered))
         hits = mark_beyond_filter(recovered.hits, state, section)
-        found = replace(state, hits=hits, access_checked=True, notes=(*state.notes, _found(recovered, hits)))
+        beyond = sum(map(is_beyond_filter, hits))
+        more = f", {beyond} of them outside the request's filter" if beyond else ""
+        tier = str(recovered.tier).replace("_", " ")
+        text = f"Nothing was found at first; recovered {len(hits)} chunks by the tier {tier}{more}."
+        note = Note("recovered_pool", text, degraded=True)
+        found = replace(state, hits=hits, access_checked=True, notes=(*state.notes, note))
         return self.cut(replace(found, filter=filter_of(recovered.tier, section)))
 
     def _cascade(self, state: SearchState, section: SectionState) -> Cascade:
@@ -105,14 +110,6 @@ class Recover(BaseStage):
             has_documents=bool(section.request_filter.documents),
             has_structure=bool(section.headings),
         )
-
-
-def _found(recovered: Recovered, hits: Ranking) -> Note:
-    beyond = sum(map(is_beyond_filter, hits))
-    more = f", {beyond} of them outside the request's filter" if beyond else ""
-    tier = str(recovered.tier).replace("_", " ")
-    text = f"Nothing was found at first; recovered {len(hits)} chunks by the tier {tier}{more}."
-    return Note("recovered_pool", text, degraded=True)
 
 
 def _nothing(recovered: Recovered) -> Note:

@@ -162,10 +162,7 @@ def question_ask(config: QuestionConfig, *, keep: int) -> SectionAsk:
 
 
 def narrowed_by(section: Section, kept: RequestFilter) -> RequestFilter:
-    """Return a request's filter combined with the section's content hint and minimum quality.
-
-    The request's own hint wins, and the higher of both minimums.
-    """
+    """Return a request's filter, with the section's hint if it has none, and the higher of both minimum qualities."""
     floor = max(kept.min_quality, section.quality_floor)
     return replace(kept, hint=kept.hint or section.hint, min_quality=floor)
 

@@ -44,7 +44,6 @@ class PackContext(BaseStage):
     top: int
     #: Returns the answering model's token counter, given the connections of the packed hits; None without one.
     answerer_counter: Callable[[frozenset[int]], TokenCounter | None]
-    #: Used where there is none.
     stand_in: TokenCounter
 
     name: ClassVar[str] = "pack_context"

@@ -43,7 +43,6 @@ class LinkEntities(BaseStage):
 
     config: GraphConfig
     encoder: Encoder
-    #: None encodes every question.
     cache: QueryCache | None = None
     calls: ModelCalls = field(default_factory=ModelCalls)
 
