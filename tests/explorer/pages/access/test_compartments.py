@@ -26,7 +26,7 @@ def test_the_list_names_connections_documents_and_who_sees_them(admin, world):
         assert part in page
     rows = {row.slug: row for row in admin.get(PAGE).context["rows"]}
     assert rows["engineering"].documents == 2
-    assert [(it.holder.name, it.level) for it in rows["engineering"].holders] == [
+    assert [(holder.name, level) for holder, level in rows["engineering"].holders] == [
         ("engineers", "internal"),
         ("alice", "restricted"),
     ]
