@@ -1,6 +1,6 @@
 """Language models and routing rules, for admins."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -60,44 +60,21 @@ class _ModelRow:
     has_key: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _RuleRow:
-    id: int
-    kind: str
-    name: str
-    effect: str
-    model: str
-
-
-@dataclass(frozen=True, slots=True)
-class _TrialSummary:
-    ok: bool
-    heading: str
-    rows: tuple[tuple[str, str], ...]
-    models: tuple[str, ...]
-
-
 def _by_rank(models: Sequence[LanguageModel], default: LanguageModel | None) -> list[LanguageModel]:
     """Return the models, the default first and disabled ones last."""
     return sorted(models, key=lambda model: (default is None or model.pk != default.pk, not model.is_enabled))
 
 
-def _rule_rows(rules: Iterable[RoutingRule]) -> list[_RuleRow]:
-    """Return the rows of rules, whose users, compartments and models must be loaded."""
-    return [_rule(rule) for rule in rules]
-
-
-def _trial_summary(trial: Trial) -> _TrialSummary:
+def _trial_rows(trial: Trial) -> tuple[tuple[str, str], ...]:
     if not trial.ok:
-        return _TrialSummary(ok=False, heading="No answer", rows=(("Reason", trial.problem),), models=trial.models)
+        return (("Reason", trial.problem),)
     usage = f"{trial.usage.prompt} input, {trial.usage.completion} output" if trial.usage else "not reported"
-    rows = (
+    return (
         ("Answer", trial.answer),
         ("Time to first token", _seconds(trial.first_token_seconds)),
         ("Total time", _seconds(trial.seconds)),
         ("Tokens", usage),
     )
-    return _TrialSummary(ok=True, heading="The model answers", rows=rows, models=trial.models)
 
 
 def money(amount: Decimal) -> str:
@@ -128,13 +105,14 @@ def _row(model: LanguageModel, now: datetime, *, is_default: bool) -> _ModelRow:
     )
 
 
-def _rule(rule: RoutingRule) -> _RuleRow:
+def _described(rule: RoutingRule) -> tuple[int, str, str, str]:
+    """Return id, kind, name and effect of a rule, whose user, compartment and model must be loaded."""
     model = rule.language_model.name if rule.language_model else ""
     if rule.compartment is not None:
         effect = f"passages go only to {model}" if model else "passages go to no language model"
-        return _RuleRow(rule.pk, "compartment", rule.compartment.name, effect, model)
+        return rule.pk, "compartment", rule.compartment.name, effect
     name = rule.user.get_username() if rule.user else ""
-    return _RuleRow(rule.pk, "user", name, f"answered by {model}" if model else "answered with quotes only", model)
+    return rule.pk, "user", name, f"answered by {model}" if model else "answered with quotes only"
 
 
 def _seconds(value: float | None) -> str:
@@ -178,7 +156,7 @@ def delete_language_model(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     context = {
         "section": "language_models",
         "model": model,
-        "rules": _rule_rows(_rules().filter(language_model=model)),
+        "rules": [_described(it) for it in _rules().filter(language_model=model)],
         "followed": LanguageModel.objects.filter(fallback=model).order_by("name"),
         "is_locked": model.is_locked and is_configured(),
     }
@@ -217,7 +195,7 @@ def _page(request: HtmxHttpRequest, form: RuleForm | None, status: int) -> HttpR
     context = {
         "section": "language_models",
         "rows": [_row(model, now, is_default=default is not None and model.pk == default.pk) for model in ordered],
-        "rules": _rule_rows(_rules()),
+        "rules": [_described(it) for it in _rules()],
         "form": form or RuleForm(models=_by_rank(models, default)),
     }
     return render(request, "explorer/models/language_models.html", context, status=status)
@@ -248,7 +226,8 @@ def _edited(request: HtmxHttpRequest, model: LanguageModel, models: Sequence[Lan
         "model": stored,
         "is_locked": model.is_locked,
         "action": reverse(url_name, args=[stored.slug] if stored else []),
-        "trial": _trial_summary(trial) if trial else None,
+        "trial": trial,
+        "trial_rows": _trial_rows(trial) if trial else (),
         "is_test": is_test,
         "is_refused": bool(form.errors),
     }
