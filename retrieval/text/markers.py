@@ -140,7 +140,11 @@ class Scanner:
         if is_open and not is_last:
             return None
         if marker and not (after == "(" and opening == "["):
-            return Token(marker[0], _numbers_of(marker[0]), blanks)
+            numbers: list[int] = []
+            for found in _ITEMS.finditer(_NOT_NUMBERS.sub("", marker[0])):
+                first, last = int(found[1]), int(found[2] or found[1])
+                numbers += range(first, last + 1) if first <= last else (first, last)
+            return Token(marker[0], tuple(dict.fromkeys(numbers)), blanks)
         if marker:
             return Token(blanks + marker[0])
         return Token(blanks or opening)
@@ -154,11 +158,3 @@ class Scanner:
             end = self._text.find("\n", self._place)
             self._end = len(self._text) if end < 0 else end
         return self._end
-
-
-def _numbers_of(marker: str) -> tuple[int, ...]:
-    numbers: list[int] = []
-    for found in _ITEMS.finditer(_NOT_NUMBERS.sub("", marker)):
-        first, last = int(found[1]), int(found[2] or found[1])
-        numbers += range(first, last + 1) if first <= last else (first, last)
-    return tuple(dict.fromkeys(numbers))

@@ -5,12 +5,14 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from time import perf_counter
 from typing import Any, Final
 
 from django.conf import settings
+from django.db import connection
 
 from corecube import process
 from corecube.access import Principal
@@ -29,7 +31,6 @@ from retrieval.evaluation.bench.corpus import (
     index_text,
 )
 from retrieval.evaluation.bench.first import FirstSearch, first_search
-from retrieval.evaluation.bench.memory import own_bytes, server_bytes
 from retrieval.evaluation.bench.plan import Plan
 from retrieval.evaluation.bench.recall import ObservedSearch, recall_figures
 from retrieval.evaluation.bench.scratch import Scratch, restart_server, scratch_database
@@ -41,6 +42,48 @@ from retrieval.models import SearchRecord
 from retrieval.presets.catalog import preset_named
 from retrieval.search import runtime, warm_up
 from retrieval.search.service import search
+
+_PROC: Final = Path("/proc")
+_SERVER: Final = "postgres"
+_UNIT: Final = 1024
+
+
+def own_bytes() -> int:
+    """Return the proportional set size of this process in bytes; 0 if the system does not report it."""
+    return _field(_PROC / "self" / "smaps_rollup", "Pss:")
+
+
+def server_bytes() -> int | None:
+    """Return the bytes of the server's processes without file cache, shared ones once; None if they are not local."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        pid = int(cursor.fetchone()[0])
+    try:
+        name = (_PROC / str(pid) / "comm").read_text(encoding="utf-8").strip()
+    except OSError:
+        return None
+    if name != _SERVER:
+        return None
+    postmaster = _parent(pid)
+    pids = [int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit()]
+    files = [_PROC / str(it) / "smaps_rollup" for it in (postmaster, *(it for it in pids if _parent(it) == postmaster))]
+    # Proportional set sizes divide shared pages among their processes. They do not include huge pages.
+    sizes = [_field(file, "Pss:") for file in files]
+    large = max(_field(file, "Shared_Hugetlb:") + _field(file, "Private_Hugetlb:") for file in files)
+    return sum(sizes) + large if sizes[0] else None
+
+
+def _parent(pid: int) -> int:
+    return _field(_PROC / str(pid) / "status", "PPid:", unit=1)
+
+
+def _field(file: Path, name: str, *, unit: int = _UNIT) -> int:
+    with suppress(OSError, ValueError, IndexError):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            if line.startswith(name):
+                return int(line.split()[1]) * unit
+    return 0
+
 
 #: Searches before the timed ones, unless fewer are timed: they fill the buffers of the database server.
 _WARM_UP: Final = 100

@@ -28,17 +28,6 @@ def _is_data_table(table: HtmlElement) -> bool:
     return all(sum(map(len, cell.itertext())) <= _MAX_CELL_CHARACTERS for cell in table.iter("td", "th"))
 
 
-def _table_rows(table: HtmlElement) -> tuple[list[list[str]], bool]:
-    """Return the texts by row, repeated for row spans and empty for column spans, and whether there is a header."""
-    open_spans: dict[int, tuple[int, str]] = {}
-    rows = [list(_cells(row, open_spans)) for row in table.iter("tr")]
-    first = table.find(".//tr")
-    has_header = first is not None and (
-        first.getparent().tag == "thead" or all(cell.tag == "th" for cell in first.iterchildren("th", "td"))
-    )
-    return rows, has_header
-
-
 def _cells(row: HtmlElement, open_spans: dict[int, tuple[int, str]]) -> Iterator[str]:
     """Yield the row's texts; `open_spans` has, by column, the remaining rows and the text."""
     column = 0
@@ -258,7 +247,13 @@ class _Reader:
             return
         self._close_run()
         self._note_links(element)
-        rows, has_header = _table_rows(element)
+        # A text is repeated for a row span, and followed by empty ones for a column span.
+        open_spans: dict[int, tuple[int, str]] = {}
+        rows = [list(_cells(row, open_spans)) for row in element.iter("tr")]
+        first = element.find(".//tr")
+        has_header = first is not None and (
+            first.getparent().tag == "thead" or all(cell.tag == "th" for cell in first.iterchildren("th", "td"))
+        )
         for caption in element.iter("caption"):
             self._builder.paragraph(_visible(caption))
         self._builder.table(rows, has_header=has_header)

@@ -123,17 +123,6 @@ _SLACK_CHARACTERS: Final = 3
 _MIN_START: Final = 4
 
 
-def _blocks_of_pages(pages: Sequence[Sequence[_Line]]) -> list[Block]:
-    groups = list(_groups(pages))
-    texts = [_joined(group) for group in groups]
-    words = {word.casefold() for text in texts for word in _WORD.findall(_BROKEN.sub(" ", text))}
-    repaired = (_BROKEN.sub(lambda broken: _repaired(broken[1], broken[2], words), text) for text in texts)
-    return [
-        Block(BlockKind.PARAGRAPH, text.replace(BROKEN_WORD, "-"), page=group[0].page)
-        for group, text in zip(groups, repaired, strict=True)
-    ]
-
-
 def _groups(pages: Sequence[Sequence[_Line]]) -> Iterator[list[_Line]]:
     group: list[_Line] = []
     for page in pages:
@@ -223,10 +212,17 @@ def parse_pdf(raw: RawDocument) -> ParsedDocument:
         before, left = left, _without_outermost(left)
         if left == before:
             break
+    groups = list(_groups(left))
+    texts = [_joined(group) for group in groups]
+    words = {word.casefold() for text in texts for word in _WORD.findall(_BROKEN.sub(" ", text))}
+    repaired = (_BROKEN.sub(lambda broken: _repaired(broken[1], broken[2], words), text) for text in texts)
     return finished(
         raw,
         source_type="pdf",
-        blocks=_blocks_of_pages(left),
+        blocks=[
+            Block(BlockKind.PARAGRAPH, text.replace(BROKEN_WORD, "-"), page=group[0].page)
+            for group, text in zip(groups, repaired, strict=True)
+        ],
         metadata={
             "author": properties.get("Author", ""),
             "subject": properties.get("Subject", ""),
