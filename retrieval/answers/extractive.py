@@ -107,7 +107,6 @@ def _part(kind: UnitKind, units: Sequence[Unit]) -> str:
     return "> " + separator.join(escape_markers(unit.text) for unit in units).replace("\n", "\n> ")
 
 
-_OPENING: Final = "Quoted from your documents:"
 _MAX_NEAR_MISSES: Final = 3
 _HURRIED: Final = Notice("hurried", "The server is busy: these quotes were selected by words, without embeddings.")
 _BY_WORDS: Final = Notice(
@@ -140,7 +139,7 @@ def extract_answer(
     if refused := not answers(chosen, finder):
         text = _refusal(by_number(task.passages), task.skipped)
     else:
-        text = "\n\n".join((_OPENING, *map(render, quotes_of(chosen, found))))
+        text = "\n\n".join(("Quoted from your documents:", *map(render, quotes_of(chosen, found))))
     citations = find_citations(text, len(task.passages))
     return Answer(text, citations, extractive=True, refused=refused, hurried=hurried)
 

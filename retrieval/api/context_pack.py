@@ -119,7 +119,7 @@ router = Router(tags=["search"])
 @router.post("/context-pack", response={200: ContextPackOut, **REFUSALS}, summary="Retrieve a context")
 def retrieve_context(request: HttpRequest, body: ContextPackIn) -> ContextPackOut:
     """Find the chunks that answer a query, add surrounding chunks, and pack them into a token budget."""
-    found = retrieved(
+    pack, outcome = retrieved(
         SearchRequest(
             text=body.query,
             narrowing=scope_request(body.scope),
@@ -131,7 +131,6 @@ def retrieve_context(request: HttpRequest, body: ContextPackIn) -> ContextPackOu
         principal=principal_of(request),
         top_k=body.top_k,
     )
-    pack, outcome = found.pack, found.outcome
     return ContextPackOut(
         query=pack.query,
         selected_chunks=[_selected(it, outcome.state.scope, request.build_absolute_uri) for it in pack.selected_chunks],

@@ -14,7 +14,6 @@ from retrieval.errors import PipelineError, StageError, UnknownModeError
 
 logger = logging.getLogger(__name__)
 
-_GIVEN: Final = frozenset({"query", "scope"})
 
 #: The mode in which every leg runs. Any other mode is the name of the only leg that does.
 HYBRID: Final = "hybrid"
@@ -62,7 +61,7 @@ class Pipeline:
     stages: tuple[Stage, ...]
 
     def __post_init__(self) -> None:
-        given = set(_GIVEN)
+        given = {"query", "scope"}
         for stage in self.stages:
             if missing := stage.needs - given:
                 message = f"{stage.name} needs {sorted(missing)} first"

@@ -5,7 +5,7 @@ as relevant from grade 2 on: what is merely related answers nobody.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from math import log2
 from statistics import fmean
@@ -117,12 +117,7 @@ def judged(ranking: Sequence[_Passage], grades: Mapping[_Passage, int], *, cutof
 
 def mean(measured: Sequence[Measures]) -> Measures:
     """Return the mean of each measure over the queries that have it."""
-    return Measures(
-        ndcg=_mean(it.ndcg for it in measured),
-        reciprocal_rank=_mean(it.reciprocal_rank for it in measured),
-        recall=_mean(it.recall for it in measured),
-        judged=_mean(it.judged for it in measured),
-    )
+    return Measures(**{it.name: _mean(getattr(one, it.name) for one in measured) for it in fields(Measures)})
 
 
 def collection_measures(qrels: Mapping[str, Mapping[str, int]], run: Mapping[str, Sequence[str]]) -> dict[str, float]:

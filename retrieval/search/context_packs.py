@@ -1,7 +1,7 @@
 """Retrieving a context pack, as the API and programs in Python do it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
@@ -26,14 +26,6 @@ _OTHER_NAMES: Final = {"doc_id": "document_id"}
 Filters = Mapping[str, str | UUID | Sequence[str | UUID]]
 
 
-@dataclass(frozen=True, slots=True)
-class Retrieved:
-    """A pack, and the search that it was made of."""
-
-    pack: ContextPack
-    outcome: SearchOutcome
-
-
 def retrieve(
     query: str,
     filters: Filters | None = None,
@@ -54,16 +46,19 @@ def retrieve(
         conditions=conditions_of(filters or {}),
         overrides={change.name: change.after for change in changes},
     )
-    return retrieved(request, principal=principal).pack
+    pack, _ = retrieved(request, principal=principal)
+    return pack
 
 
-def retrieved(request: SearchRequest, *, principal: Principal, top_k: int | None = None) -> Retrieved:
-    """Return the pack for a request, whatever preset it names; `top_k` defaults to the preset's."""
+def retrieved(
+    request: SearchRequest, *, principal: Principal, top_k: int | None = None
+) -> tuple[ContextPack, SearchOutcome]:
+    """Return the pack for a request, whatever preset it names, and its search; `top_k` defaults to the preset's."""
     outcome = search(replace(request, preset=PRESET, top_k=top_k), principal=principal)
     config = outcome.config
     top = config.relevance.top if isinstance(config, ContextPackConfig) else outcome.state.top_k
     _, budget_tokens = config.budget
-    return Retrieved(context_pack_of(outcome.state, top=top, budget_tokens=budget_tokens), outcome)
+    return context_pack_of(outcome.state, top=top, budget_tokens=budget_tokens), outcome
 
 
 def conditions_of(filters: Filters) -> Conditions | None:

@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Final
 
 from asgiref.sync import async_to_sync
 
@@ -23,13 +22,11 @@ from retrieval.search.runtime import admission
 
 logger = logging.getLogger(__name__)
 
-_KEPT: Final = 512
-
 
 @cache
 def kept_relevance() -> RelevanceCache:
     """Return the judgments that this process keeps."""
-    return RelevanceCache(_KEPT)
+    return RelevanceCache(entries=512)
 
 
 def answerer_counter(principal: Principal, connections: Iterable[int]) -> TokenCounter | None:

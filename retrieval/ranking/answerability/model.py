@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final, Self
@@ -54,8 +54,8 @@ class AnswerabilityModel:
         """Return what `from_json` reads, less what only the shipped model's file says."""
         return {
             "score_type": self.score_type,
-            "with_sentences": _model_json(self.with_sentences),
-            "without_sentences": _model_json(self.without_sentences),
+            "with_sentences": asdict(self.with_sentences),
+            "without_sentences": asdict(self.without_sentences),
         }
 
     @classmethod
@@ -115,12 +115,3 @@ def _model(data: Mapping[str, Any]) -> LogisticModel:
         {name: float(data["means"][name]) for name in weights},
         {name: float(data["scales"][name]) for name in weights},
     )
-
-
-def _model_json(model: LogisticModel) -> dict[str, Any]:
-    return {
-        "intercept": model.intercept,
-        "weights": dict(model.weights),
-        "means": dict(model.means),
-        "scales": dict(model.scales),
-    }

@@ -17,7 +17,6 @@ from retrieval.records.lifeline.types import Evidence, Step, StepState
 _MAX_WORDS: Final = 5
 _FIELDS: Final[Mapping[str, str]] = {"A": "title", "B": "heading"}
 _RELAXED: Final = "fulltext_relaxed"
-_CAPPED: Final = "fulltext_capped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +163,7 @@ def _in_part(look: Look, hit: Hit) -> tuple[str, str]:
     if place is None:
         return f"score {score:.3f}, not in the window of {depth:,}", ""
     where = f"full-text rank {place.rank:,} of {place.among:,}, score {score:.3f}, window {depth:,}"
-    if look.has_note(_CAPPED):
+    if look.has_note("fulltext_capped"):
         remedy = at_least(look.config, "fulltext.max_matches", place.among, "would have scored every match")
         return f"{where}; only some of the matches were scored", remedy
     return where, at_least(look.config, "fulltext.depth", place.rank, "would have included it") * (place.rank > depth)

@@ -89,9 +89,10 @@ def test_a_hit_that_is_not_packed_says_nothing_of_whose_tokens_count(world, llm)
     RoutingRule.objects.create(compartment=world.ledger.compartment, language_model=stored("bound", llm, "other"))
     alice = world.principal("alice")
     assert retrieve("rollback staging", principal=alice).trace.tokenizer == "bound"
-    pack = retrieved(SearchRequest(text="rollback staging", overrides={"relevance.top": 1}), principal=alice, top_k=10)
-    assert [it.facts.connection_id for it in pack.pack.selected_chunks if it.role == "primary"] == [world.runbooks.pk]
-    assert pack.pack.trace.tokenizer == "ours"
+    request = SearchRequest(text="rollback staging", overrides={"relevance.top": 1})
+    pack, _ = retrieved(request, principal=alice, top_k=10)
+    assert [it.facts.connection_id for it in pack.selected_chunks if it.role == "primary"] == [world.runbooks.pk]
+    assert pack.trace.tokenizer == "ours"
 
 
 def test_where_it_cannot_be_read_who_would_answer_the_embedding_model_counts(world, monkeypatch):

@@ -44,8 +44,6 @@ def weighted_rank_fusion(
 
 
 _SEMANTIC: Final = "cosine"
-#: Text signals by priority; every hit has the full-text score.
-_LEXICAL: Final = ("bm25", "fulltext")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +54,6 @@ class SemanticBm25Config(Tunables):
 
     semantic: float = tunable(0.7, low=0.05, high=1.0, help="Weight of the cosine.")
     bm25: float = fraction(0.3, help="Weight of BM25, as a share of the pool's best.")
-
-
-def lexical_signal(hits: Ranking) -> str:
-    """Return the text signal of a pool: BM25, or full text if no hit has a BM25 score."""
-    return next((name for name in _LEXICAL if any(hit.signals.get(name, 0.0) > 0 for hit in hits)), _LEXICAL[0])
 
 
 def semantic_bm25(hits: Ranking, config: SemanticBm25Config, *, lexical: str = "bm25") -> Ranking:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import random
 from time import sleep
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from retrieval.encoders.cosine_scale import UNSCALED, CosineScale
 from retrieval.engine.about import About, BaseStage, StageGroup
@@ -25,8 +25,6 @@ from retrieval.presets.consolidated.evidence.cascade import (
 from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.presets.consolidated.recovery_tiers import RecoveryTiers, filter_of, mark_beyond_filter
-
-_EMPTY: Final = Note(EXHAUSTED, "Nothing is in scope, so recovery had nothing to search.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,8 @@ class Recover(BaseStage):
         if section is None or state.hits:
             return state
         if not state.terms.corpus_size:
-            return replace(state, notes=(*state.notes, _EMPTY), events=(*state.events, *Recovered().events))
+            note = Note(EXHAUSTED, "Nothing is in scope, so recovery had nothing to search.")
+            return replace(state, notes=(*state.notes, note), events=(*state.events, *Recovered().events))
         # A leg that timed out may be why the pool is empty.
         has_timed_out = any(code.endswith("_timeout") for code in state.degraded)
         if has_timed_out and self.admission.skips_recovery():

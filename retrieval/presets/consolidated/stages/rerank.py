@@ -20,7 +20,7 @@ from retrieval.presets.consolidated.evidence.rerank_plan import (
     plan_rerank,
     reranked,
 )
-from retrieval.presets.consolidated.evidence.scoring import SemanticBm25Config, lexical_signal, semantic_bm25
+from retrieval.presets.consolidated.evidence.scoring import SemanticBm25Config, semantic_bm25
 from retrieval.stages.rerank import Rerank
 
 _FALLBACK: Final = "SemanticBM25 scored the pool."
@@ -140,7 +140,10 @@ class RerankSection(BaseStage):
     def _by_fallback(self, state: SearchState, note: Note) -> SearchState:
         clock = state.deadline.clock
         started = clock()
-        lexical = lexical_signal(state.hits)
+        # BM25, or full text, which every hit has, if no hit has a BM25 score.
+        has_bm25 = any(hit.signals.get("bm25", 0.0) > 0 for hit in state.hits)
+        has_fulltext = any(hit.signals.get("fulltext", 0.0) > 0 for hit in state.hits)
+        lexical = "fulltext" if has_fulltext and not has_bm25 else "bm25"
         hits = semantic_bm25(state.hits, self.fallback, lexical=lexical)
         self.figures.scored(Provider.SEMANTIC_BM25)
         event = {

@@ -21,7 +21,6 @@ from retrieval.presets.consolidated.evidence.section_reading import shipped
 from retrieval.presets.consolidated.evidence.section_state import PLAIN, SectionAsk, SectionState
 from retrieval.presets.consolidated.evidence.sections import Section, SectionSet
 
-_TYPES_OF: Final = "report"
 #: Share of the remaining time that each count may take; the search works without them.
 _COUNTING_SHARE: Final = 0.2
 
@@ -156,7 +155,7 @@ def question_ask(config: QuestionConfig, *, keep: int) -> SectionAsk:
         score_floor=config.score_floor,
         quality_floor=config.quality_floor,
     )
-    types = shipped(_TYPES_OF).source_types
+    types = shipped("report").source_types
     section_set = SectionSet(name=PLAIN, title="Question", source_types=types, sections=(section,))
     return SectionAsk(section_set=section_set, section=section)
 

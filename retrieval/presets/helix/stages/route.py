@@ -22,7 +22,6 @@ _DONE: Final = re.compile(
     r"decided?|discuss(?:ed)?|agreed?|happen(?:ed)?|met|meetings?|incidents?|outages?)\b",
     re.IGNORECASE,
 )
-_SHOWN: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +79,7 @@ class Route(BaseStage):
         # Without a vector the model may be down: do not train the routes now.
         router = None if state.vector is None else self.router()
         likeness = Likeness({}) if router is None or state.vector is None else router.likeness(state.vector)
-        shown = dict(list(likeness.by_route.items())[:_SHOWN])
+        shown = dict(list(likeness.by_route.items())[:4])
         skip = likeness.skip(minimum=self.config.skip_from, margin=self.config.skip_margin)
         if skip and not state.query.operators:
             cosine = likeness.by_route[skip]
