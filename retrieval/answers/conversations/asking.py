@@ -27,10 +27,7 @@ def start(user: User, *, preset: str = DEFAULT_PRESET, narrowing: ScopeRequest |
 
 
 def ask(conversation: Conversation, text: str) -> Message:
-    """Add a question and its waiting answer to a conversation, and return the answer.
-
-    An unfinished answer is stopped. Raises EmptyQueryError or QueryTooLongError.
-    """
+    """Add a question and its answer, return that, stop an unfinished one; raise EmptyQueryError, QueryTooLongError."""
     question = checked_query(text)
     with transaction.atomic():
         # The lock gives concurrent questions different ordinals.

@@ -76,10 +76,7 @@ def budget_floor_ms(chunks: int, chunk_ms: float, config: RerankPlanConfig) -> f
 def plan_rerank(
     chunks: int, *, remaining_ms: float, admits: bool, chunk_ms: float, config: RerankPlanConfig
 ) -> RerankPlan:
-    """Return whether and in which batches to call the cross-encoder for a pool.
-
-    It is skipped while its breaker is open, and with too little time to finish.
-    """
+    """Return whether (not with an open breaker or too little time) and in which batches to call the cross-encoder."""
     floor_ms = budget_floor_ms(chunks, chunk_ms, config)
     if not admits:
         return RerankPlan(RerankSkip.CIRCUIT_BREAKER, (), floor_ms)
