@@ -55,11 +55,9 @@ ORDER BY source.name
 class Principal:
     """On whose behalf a request acts: a signed-in user, or an API key for its user or for a named user."""
 
-    #: The owner of searches, conversations and feedback.
-    user: User
+    user: User  #: The owner of searches, conversations and feedback.
     key: ApiKey | None = None
-    #: The admin who acts as the user.
-    actor: User | None = None
+    actor: User | None = None  #: The admin who acts as the user.
 
     @property
     def label(self) -> str:

@@ -27,8 +27,7 @@ def _never(self: admin.ModelAdmin, request: HttpRequest, obj: Any = None) -> boo
 class Audited(admin.ModelAdmin):
     """Also records changes in the audit log: the names of fields, without values."""
 
-    #: The prefix of its events.
-    noun: ClassVar[str]
+    noun: ClassVar[str]  #: The prefix of its events.
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:  # noqa: ANN401 -- Django's signature
         """Log that a row was added."""

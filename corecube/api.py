@@ -45,8 +45,7 @@ logger = logging.getLogger(__name__)
 
 _LAST_USED_INTERVAL: Final = timedelta(minutes=1)
 _OUTAGES: Final = (OperationalError, InterfaceError, DatabaseUnavailableError)
-#: Statuses of errors for which the same request may succeed later.
-_TEMPORARY: Final = frozenset({408, 409, 429})
+_TEMPORARY: Final = frozenset({408, 409, 429})  #: Statuses of errors for which the same request may succeed later.
 _PRESERVED_HEADERS: Final = ("Allow", "Retry-After")
 _KEY_REQUIRED: Final = "An API key is required: send it as `Authorization: Bearer cc_...`."
 _PLAIN_REFUSALS: Final = {

@@ -7,8 +7,7 @@ from corecube.models import AuditEvent, User
 
 _MAX_SUBJECT_LENGTH: Final = 200
 _HOUR_SECONDS: Final = 3600
-#: The hour of the last record of frequent events.
-_recorded_hours: Final[dict[tuple[object, ...], int]] = {}
+_recorded_hours: Final[dict[tuple[object, ...], int]] = {}  #: The hour of the last record of frequent events.
 
 
 def record(action: str, *, actor: User | None, subject: str = "", **details: object) -> AuditEvent:

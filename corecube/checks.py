@@ -18,8 +18,7 @@ from corecube.postgresql.base import ask
 _MIN_POSTGRESQL: Final = 15
 _MIN_PGVECTOR: Final = (0, 8)
 _CONNECT_SECONDS: Final = 5
-#: Clients to detect shared sessions, as poolers with several processes share a port.
-_CLIENTS: Final = 6
+_CLIENTS: Final = 6  #: Clients to detect shared sessions, as poolers with several processes share a port.
 _PID_SQL: Final = "SELECT pg_backend_pid()"
 _NO_ANSWER: Final = "corecube.E001"
 _FACTS_SQL: Final = """
@@ -35,16 +34,11 @@ SELECT current_setting('server_version_num')::int / 10000,
 class ServerFacts:
     """Properties of a server."""
 
-    #: PostgreSQL's major version.
-    major: int
-    #: The available version of pgvector, such as "0.8.1"; None without pgvector.
-    available: str | None
-    #: The version of pgvector in the database; None before the first migration.
-    installed: str | None
-    #: Whether this role may run CREATE EXTENSION vector.
-    may_create: bool
-    #: Whether a pooler shares sessions between clients (transaction pooling).
-    shares_sessions: bool = False
+    major: int  #: PostgreSQL's major version.
+    available: str | None  #: The available version of pgvector, such as "0.8.1"; None without pgvector.
+    installed: str | None  #: The version of pgvector in the database; None before the first migration.
+    may_create: bool  #: Whether this role may run CREATE EXTENSION vector.
+    shares_sessions: bool = False  #: Whether a pooler shares sessions between clients (transaction pooling).
 
 
 def server_problem(facts: ServerFacts) -> Error | None:

@@ -20,11 +20,9 @@ _TAKEN: Final = "There is already a compartment with this or a similar name."
 class Consequences:
     """The consequences of deleting a compartment, and the connections that prevent it."""
 
-    #: Names of its connections; they prevent the deletion.
-    connections: tuple[str, ...]
+    connections: tuple[str, ...]  #: Names of its connections; they prevent the deletion.
     grants: int
-    #: Keys limited to it, which are revoked.
-    keys: int
+    keys: int  #: Keys limited to it, which are revoked.
 
 
 @atomic_change(_TAKEN)

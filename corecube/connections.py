@@ -17,8 +17,7 @@ from corecube.models import Connection, User
 from corecube.scope import Sensitivity, TrustLevel
 from corecube.secrets import seal, unseal
 
-#: Slugs that are used in URLs of the console.
-RESERVED_SLUGS: Final = frozenset({"new"})
+RESERVED_SLUGS: Final = frozenset({"new"})  #: Slugs that are used in URLs of the console.
 #: Fields that can be changed; not the kind, secrets, and fields written by syncs.
 CHANGEABLE: Final = (
     *("name", "slug", "config", "compartment_id", "sensitivity", "trust", "source_type", "half_life_days"),

@@ -22,8 +22,7 @@ _PARAMETER: Final = re.compile(r"%\((\w+)\)s")
 _EXECUTIONS: Final = WeakKeyDictionary[Any, dict[str, str]]()
 _Pool = ConnectionPool[Any]
 
-#: Connections reserved for other processes and administrators.
-_RESERVED: Final = 16
+_RESERVED: Final = 16  #: Connections reserved for other processes and administrators.
 _MINIMUM: Final = 4
 _USABLE_SQL: Final = """
 SELECT current_setting('max_connections')::int

@@ -34,8 +34,7 @@ class Origin(StrEnum):
     """Where a setting's value comes from."""
 
     ENVIRONMENT = "environment"
-    #: The file that `NAME_FILE` names.
-    FILE = "file"
+    FILE = "file"  #: The file that `NAME_FILE` names.
     DEFAULT = "default"
 
 
@@ -44,8 +43,7 @@ class Reading:
     """A variable with its value."""
 
     name: str
-    #: As text; for a secret only whether it is set.
-    value: str
+    value: str  #: As text; for a secret only whether it is set.
     origin: Origin
 
     @property

@@ -71,8 +71,7 @@ class InvalidFieldsError(InvalidRequestError):
     """Some fields are not valid."""
 
     def __init__(self, problems: Mapping[str, str]) -> None:
-        #: By field, empty for general ones.
-        self.problems = dict(problems)
+        self.problems = dict(problems)  #: By field, empty for general ones.
         field, message = next(iter(self.problems.items()))
         self.param = field or None
         super().__init__(f"{field}: {message}" if field else message)
@@ -112,8 +111,7 @@ class RefusedForNowError(CoreCubeError):
 
     def __init__(self, message: str = "", *, retry_after_seconds: int) -> None:
         super().__init__(message)
-        #: Seconds to wait, at least 1.
-        self.retry_after_seconds = retry_after_seconds
+        self.retry_after_seconds = retry_after_seconds  #: Seconds to wait, at least 1.
 
 
 class RateLimitedError(RefusedForNowError):
@@ -133,8 +131,7 @@ class OverloadedError(RefusedForNowError):
 
     def __init__(self, *, reason: str, retry_after_seconds: int) -> None:
         super().__init__(retry_after_seconds=retry_after_seconds)
-        #: A stable identifier for logs and metrics: "pool_full", "hard_reject" ...
-        self.reason = reason
+        self.reason = reason  #: A stable identifier for logs and metrics: "pool_full", "hard_reject" ...
 
 
 class UnavailableError(CoreCubeError):

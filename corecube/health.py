@@ -21,10 +21,8 @@ MIGRATE: Final = (
 )
 logger = logging.getLogger(__name__)
 
-#: Sent once by each web process, when it has loaded its code. Receivers must not block.
-serving: Final = Signal()
-#: Longer than the timeout of any step.
-_WAIT_SECONDS: Final = 20.0
+serving: Final = Signal()  #: Sent once by each web process, when it has loaded its code. Receivers must not block.
+_WAIT_SECONDS: Final = 20.0  #: Longer than the timeout of any step.
 
 
 def require_database() -> None:
@@ -53,8 +51,7 @@ class DatabaseFacts:
     server: str
     pgvector: str
     bytes: int
-    #: Connections to this database from all processes, and the limit of the server.
-    connections: int
+    connections: int  #: Connections to this database from all processes, and the limit of the server.
     max_connections: int
 
 

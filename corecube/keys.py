@@ -28,10 +28,8 @@ logger = logging.getLogger(__name__)
 
 USER_HEADER: Final = "X-CoreCube-User"
 AUDIENCE: Final = "corecube"
-#: Maximum lifetime of a token in seconds.
-MAX_SECONDS: Final = 300
-#: Tolerated clock difference in seconds.
-_LEEWAY: Final = 30
+MAX_SECONDS: Final = 300  #: Maximum lifetime of a token in seconds.
+_LEEWAY: Final = 30  #: Tolerated clock difference in seconds.
 _SECRET_BYTES: Final = 32
 _MAX_TOKEN_LENGTH: Final = 4096
 _MAX_NAME_LENGTH: Final = 150
@@ -53,8 +51,7 @@ class KeyTerms:
 
     name: str
     expires_at: datetime | None = None
-    #: The maximum sensitivity; None for that of its user.
-    max_sensitivity: int | None = None
+    max_sensitivity: int | None = None  #: The maximum sensitivity; None for that of its user.
     compartments: tuple[Compartment, ...] = ()
     presets: tuple[str, ...] = ()
     push_connections: tuple[Connection, ...] = ()

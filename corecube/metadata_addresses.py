@@ -36,8 +36,7 @@ _NETWORKS: Final = tuple(
 _ENDS_WITH_IPV4: Final = tuple(
     map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48"))
 )
-#: Prefixes of an ISATAP interface identifier (RFC 5214).
-_ISATAP: Final = frozenset({0x0000_5EFE, 0x0200_5EFE})
+_ISATAP: Final = frozenset({0x0000_5EFE, 0x0200_5EFE})  #: Prefixes of an ISATAP interface identifier (RFC 5214).
 _LOW_32: Final = 0xFFFF_FFFF
 _FAMILIES: Final = frozenset({socket.AF_INET, socket.AF_INET6})
 #: Audit events before a socket sends; the arguments are the socket and the address.

@@ -14,8 +14,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
 
-#: Limit of waiting requests for each database connection of the process.
-_PER_CONNECTION: Final = 2
+_PER_CONNECTION: Final = 2  #: Limit of waiting requests for each database connection of the process.
 _RETRY_SECONDS: Final = 5
 _API_PREFIXES: Final = ("/api/", "/v1/", "/mcp")
 

@@ -20,8 +20,7 @@ _T = TypeVar("_T")
 
 #: New objects before a collection of the youngest generation; Python's default of 700 is reached often in one search.
 _GC_THRESHOLD: Final = 20_000
-#: Stack slots of eight bytes: slightly more than half of 1 MiB.
-_STACK_SLOTS: Final = 66_000
+_STACK_SLOTS: Final = 66_000  #: Stack slots of eight bytes: slightly more than half of 1 MiB.
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 

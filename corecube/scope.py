@@ -51,8 +51,7 @@ class ConnectionFacts:
     trust: TrustLevel
     half_life_days: float
     freshness_basis: FreshnessBasis
-    #: PostgreSQL text search configuration of its documents; empty for the default.
-    language: str = ""
+    language: str = ""  #: PostgreSQL text search configuration of its documents; empty for the default.
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +59,7 @@ class Inclusion:
     """A connection in the scope, with the grant that allows it."""
 
     connection: ConnectionFacts
-    #: "group finance-eu" or "user maya".
-    via: str
+    via: str  #: "group finance-eu" or "user maya".
     clearance: Sensitivity
 
 
@@ -71,11 +69,9 @@ class ExcludedConnection:
 
     connection: ConnectionFacts
     reason: Exclusion
-    #: The highest grant on its compartment, if any; empty and None otherwise.
-    via: str = ""
+    via: str = ""  #: The highest grant on its compartment, if any; empty and None otherwise.
     clearance: Sensitivity | None = None
-    #: Whether it is enabled; otherwise no grant is sufficient.
-    is_enabled: bool = True
+    is_enabled: bool = True  #: Whether it is enabled; otherwise no grant is sufficient.
 
 
 @dataclass(frozen=True, slots=True)

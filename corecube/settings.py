@@ -42,8 +42,7 @@ CORECUBE_MODELS_DIR: Final = CORECUBE_VAR_DIR / "models"
 #: Scripts that were downloaded: `manage.py fetch_charts`.
 CORECUBE_SCRIPTS_DIR: Final = usable_folder(CORECUBE_VAR_DIR / "static")
 CORECUBE_UPLOADS_DIR: Final = CORECUBE_VAR_DIR / "uploads"
-#: The BM25 index, which can be rebuilt at any time.
-CORECUBE_BM25_DIR: Final = CORECUBE_VAR_DIR / "bm25"
+CORECUBE_BM25_DIR: Final = CORECUBE_VAR_DIR / "bm25"  #: The BM25 index, which can be rebuilt at any time.
 #: State of connectors between syncs, a folder per connection.
 CORECUBE_SOURCES_DIR: Final = CORECUBE_VAR_DIR / "sources"
 CORECUBE_SAMPLES_DIR: Final = BASE_DIR / "corecube" / "samples"
@@ -159,8 +158,7 @@ CORECUBE_OIDC_CREATE_USERS = env_bool("CORECUBE_OIDC_CREATE_USERS", default=True
 CORECUBE_OIDC_LINK_BY_MAIL = env_bool("CORECUBE_OIDC_LINK_BY_MAIL", default=False)
 #: The name of the provider on the sign-in page.
 CORECUBE_OIDC_LABEL = env_str("CORECUBE_OIDC_LABEL", "single sign-on")
-#: Whether to disable sign-in with passwords.
-CORECUBE_OIDC_ONLY = env_bool("CORECUBE_OIDC_ONLY", default=False)
+CORECUBE_OIDC_ONLY = env_bool("CORECUBE_OIDC_ONLY", default=False)  #: Whether to disable sign-in with passwords.
 #: Hours until users of the provider must sign in again, which updates their groups.
 CORECUBE_OIDC_SESSION_HOURS = env_int("CORECUBE_OIDC_SESSION_HOURS", 12, low=1, high=8760)
 if CORECUBE_OIDC_ISSUER and not CORECUBE_OIDC_CLIENT_ID:

@@ -23,13 +23,11 @@ from corecube.errors import RefusedForNowError
 from corecube.models import SignInPace
 
 _WINDOW: Final = timedelta(minutes=15)
-#: The name in the bucket of refusals by the sign-in provider; digests are longer.
-_PROVIDER: Final = "provider"
+_PROVIDER: Final = "provider"  #: The name in the bucket of refusals by the sign-in provider; digests are longer.
 _PROVIDER_REFUSALS: Final = 30
 _IPV6_NETWORK_BITS: Final = 64
 _MAX_ADDRESS_CHARACTERS: Final = 64
-#: Limit of rows deleted per attempt.
-_BATCH: Final = 100
+_BATCH: Final = 100  #: Limit of rows deleted per attempt.
 _TAKE_SQL: Final = """
 INSERT INTO corecube_signinpace AS pace (name, address, browser, paced_until)
 VALUES (%(name)s, %(address)s, %(browser)s, statement_timestamp() + make_interval(secs => %(interval)s))
@@ -47,8 +45,7 @@ class Limit:
     name: str
     address: str
     browser: str
-    #: Failed attempts in 15 minutes.
-    failures: int
+    failures: int  #: Failed attempts in 15 minutes.
 
     @property
     def label(self) -> str:

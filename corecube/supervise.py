@@ -15,8 +15,7 @@ from corecube.logs import open_log
 from corecube.process import end_with_parent
 
 _POLL_SECONDS: Final = 0.2
-#: A program that ends sooner is restarted only a few times in a row.
-_LONG_SECONDS: Final = 60.0
+_LONG_SECONDS: Final = 60.0  #: A program that ends sooner is restarted only a few times in a row.
 _MAX_EARLY_RESTARTS: Final = 3
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -319,8 +319,7 @@ class TunablesError(ConfigError):
     code: ClassVar[str] = "invalid_values"
 
     def __init__(self, problems: Mapping[str, str]) -> None:
-        #: What is wrong with each value, by the tunable's dotted name.
-        self.problems = dict(problems)
+        self.problems = dict(problems)  #: What is wrong with each value, by the tunable's dotted name.
         said = [f"{_shown(name)} {problem}." for name, problem in list(problems.items())[:_MAX_PROBLEMS]]
         unsaid = len(problems) - len(said)
         super().__init__(" ".join([*said, f"And {unsaid} more."] if unsaid else said))

@@ -73,10 +73,8 @@ class ScriptedProvider:
         self.name = name
         self.window = window
         self.is_extractive = False
-        #: The tasks that it was given.
-        self.tasks: list[Task] = []
-        #: How many streams were begun, and how many of those are over, however they ended.
-        self.begun = 0
+        self.tasks: list[Task] = []  #: The tasks that it was given.
+        self.begun = 0  #: How many streams were begun, and how many of those are over, however they ended.
         self.ended = 0
 
     async def stream(self, task: Task) -> AsyncGenerator[Piece, None]:

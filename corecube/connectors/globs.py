@@ -98,5 +98,4 @@ def _invalid(text: str) -> ConfigError:
     return ConfigError(f"This is not a valid path pattern: {text[:_MAX_CHARACTERS]!r}.")
 
 
-#: Patterns that match everything.
-EVERYTHING: Final = Globs()
+EVERYTHING: Final = Globs()  #: Patterns that match everything.

@@ -20,8 +20,7 @@ from corecube.connectors.types import ItemError
 from corecube.version import VERSION
 
 USER_AGENT: Final = f"CoreCube/{VERSION}"
-#: Statuses of a server that is busy or restarting: a retry may help.
-_BUSY: Final = frozenset({429, 502, 503, 504})
+_BUSY: Final = frozenset({429, 502, 503, 504})  #: Statuses of a server that is busy or restarting: a retry may help.
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _BLOCK: Final = 1 << 16
 
@@ -30,29 +29,22 @@ _BLOCK: Final = 1 << 16
 class HttpLimits:
     """Limits of one request."""
 
-    #: Body size, before and after decompression.
-    max_bytes: int
-    #: One wait for the network.
-    timeout_seconds: float = 20.0
-    #: One request from its start to the last byte of its body, including redirects.
-    request_seconds: float = 60.0
-    #: A request with all its retries and the waits between them.
-    total_seconds: float = 180.0
+    max_bytes: int  #: Body size, before and after decompression.
+    timeout_seconds: float = 20.0  #: One wait for the network.
+    request_seconds: float = 60.0  #: One request from its start to the last byte of its body, including redirects.
+    total_seconds: float = 180.0  #: A request with all its retries and the waits between them.
     attempts: int = 4
     redirects: int = 5
-    #: Maximum of the first random wait; each further wait doubles it.
-    backoff_seconds: float = 1.0
+    backoff_seconds: float = 1.0  #: Maximum of the first random wait; each further wait doubles it.
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
     """The response of a server."""
 
-    #: The final address, after redirects.
-    url: str
+    url: str  #: The final address, after redirects.
     status: int
-    #: Names are in lower case; if a name is repeated, its last value.
-    headers: Mapping[str, str]
+    headers: Mapping[str, str]  #: Names are in lower case; if a name is repeated, its last value.
     body: bytes
 
     @property
@@ -79,8 +71,7 @@ class RequestOptions:
     """Options of one request."""
 
     headers: Mapping[str, str] = field(default_factory=dict)
-    #: Whether to follow redirects; if not, the redirect is the response.
-    follow: bool = True
+    follow: bool = True  #: Whether to follow redirects; if not, the redirect is the response.
     #: Decides by status and headers whether to read the body; an unread body is empty.
     wants_body: Callable[[int, Mapping[str, str]], bool] = lambda *_: True
     max_bytes: int | None = None

@@ -26,18 +26,15 @@ class Kind:
 
     name: str
     label: str
-    #: What it reads, in one sentence.
-    purpose: str
+    purpose: str  #: What it reads, in one sentence.
     #: Dotted paths of the connector and of its config's model; imported when needed: some have large dependencies.
     connector: str
     config: str
     secrets: tuple[Secret, ...] = ()
-    #: The config field with the address that receives the secrets.
-    address_field: str = ""
+    address_field: str = ""  #: The config field with the address that receives the secrets.
     #: The config field with a path on this machine; if it is also the address field, it may be a URL instead.
     path_field: str = ""
-    #: Documents are sent to the connection; before that there is nothing to fetch.
-    receives_documents: bool = False
+    receives_documents: bool = False  #: Documents are sent to the connection; before that there is nothing to fetch.
 
     def model(self) -> type[SourceConfig]:
         """Return the model that checks this kind's config."""

@@ -38,10 +38,8 @@ class LocalFiles:
     roots: tuple[Path, ...] = ()
     #: Real paths, each with a slash at its end; they and everything below them are refused.
     refused: tuple[str, ...] = ()
-    #: Device and inode of the refused files and folders.
-    identities: frozenset[_Identity] = frozenset()
-    #: Whether paths with a hidden part below their root are refused.
-    refuses_hidden: bool = True
+    identities: frozenset[_Identity] = frozenset()  #: Device and inode of the refused files and folders.
+    refuses_hidden: bool = True  #: Whether paths with a hidden part below their root are refused.
 
     def allows(self, place: Path, *, shown: Collection[str] = ()) -> bool:
         """Return whether a real path may be read; the names in `shown` do not count as hidden."""
@@ -137,8 +135,7 @@ class Mount:
     """A part of a filesystem, and its mount point."""
 
     device: str
-    #: The mounted folder or file within its filesystem.
-    root: Path
+    root: Path  #: The mounted folder or file within its filesystem.
     point: Path
     kind: str
 

@@ -37,8 +37,7 @@ class AddressGuard:
     """Allows connections to public addresses, and to those that are allowed by network or by host name."""
 
     networks: tuple[Network, ...] = ()
-    #: Hosts that an admin configured; their addresses are not checked.
-    trusted_hosts: frozenset[str] = frozenset()
+    trusted_hosts: frozenset[str] = frozenset()  #: Hosts that an admin configured; their addresses are not checked.
     resolve: Resolve = resolve
 
     def addresses(self, host: str, port: int) -> Sequence[str]:

@@ -59,16 +59,11 @@ class SourceSetup:
     config: Mapping[str, Any]
     #: Decrypted; they stay in memory and never appear in messages.
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    #: Folder of what the connector stores between syncs; it is removed with the connection.
-    state: Path
-    #: Folder of the files that are uploaded to the connection.
-    uploads: Path
-    #: The installation's limit for one item.
-    max_bytes: int
-    #: Files on this machine that the connector may read.
-    local: LocalFiles = NO_FILES
-    #: The connection's primary key; 0 for one that is not stored yet.
-    connection: int = 0
+    state: Path  #: Folder of what the connector stores between syncs; it is removed with the connection.
+    uploads: Path  #: Folder of the files that are uploaded to the connection.
+    max_bytes: int  #: The installation's limit for one item.
+    local: LocalFiles = NO_FILES  #: Files on this machine that the connector may read.
+    connection: int = 0  #: The connection's primary key; 0 for one that is not stored yet.
 
     def read(self, model: type[_Config]) -> _Config:
         """Return the validated config; raise ConfigError that names each invalid field and never its value."""

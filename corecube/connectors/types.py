@@ -23,14 +23,10 @@ class ItemError(CoreCubeError):
 class SourceItem:
     """An item of a source."""
 
-    #: The source's id of the item, unique and stable within the connection.
-    external_id: str
-    #: Display name; its suffix helps to choose the parser.
-    name: str
-    #: Address for users; empty without one.
-    uri: str
-    #: The path or address by which the connector reads it.
-    locator: str
+    external_id: str  #: The source's id of the item, unique and stable within the connection.
+    name: str  #: Display name; its suffix helps to choose the parser.
+    uri: str  #: Address for users; empty without one.
+    locator: str  #: The path or address by which the connector reads it.
     modified_at: datetime | None
     media_type: str = ""
     #: Changes whenever the bytes or the facts do (blob id, ETag, page version), so that an item of a known version
@@ -45,11 +41,9 @@ class ItemProblem:
     """An item that cannot be ingested, found while listing the source."""
 
     external_id: str
-    #: Stable code: unreadable, symlink, too_large ...
-    reason: str
+    reason: str  #: Stable code: unreadable, symlink, too_large ...
     message: str
-    #: Whether everything below it is hidden too: a folder that cannot be listed.
-    covers_subtree: bool = False
+    covers_subtree: bool = False  #: Whether everything below it is hidden too: a folder that cannot be listed.
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +57,9 @@ class ItemGone:
 class Capability:
     """The result of one check of a source."""
 
-    #: reach, authenticate, list or read.
-    name: str
+    name: str  #: reach, authenticate, list or read.
     ok: bool
-    #: The result or the reason of the failure, without secrets.
-    message: str
+    message: str  #: The result or the reason of the failure, without secrets.
 
     @classmethod
     def passed(cls, name: str, message: str) -> Self:

@@ -21,8 +21,7 @@ from corecube.postgresql.base import ReconnectingPool, Session
 logger = logging.getLogger(__name__)
 
 _INTERVAL_SECONDS: Final = 0.5
-#: Maximum wait for a running check at the end of the block.
-_JOIN_SECONDS: Final = 5.0
+_JOIN_SECONDS: Final = 5.0  #: Maximum wait for a running check at the end of the block.
 
 
 class DatabaseClient(client.DatabaseClient):
@@ -64,8 +63,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     client_class = DatabaseClient
     pool_class: ClassVar[type[ReconnectingPool]] = RestartingPool
-    #: Not needed: the server is configured accordingly.
-    session_statement: ClassVar[str] = ""
+    session_statement: ClassVar[str] = ""  #: Not needed: the server is configured accordingly.
 
     def get_connection_params(self) -> dict[str, Any]:
         """Return psycopg's parameters with the socket of the running server; raise OperationalError without one."""

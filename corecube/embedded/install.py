@@ -13,8 +13,7 @@ from typing import Final
 
 from corecube.errors import DatabaseUnavailableError
 
-#: The major version of the data directory; other versions cannot read it.
-MAJOR: Final = 18
+MAJOR: Final = 18  #: The major version of the data directory; other versions cannot read it.
 SUPERUSER: Final = "postgres"
 _SYSTEM_USER: Final = "corecube"
 #: The working directory of a process, which does not depend on access to its parent directories.

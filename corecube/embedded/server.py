@@ -44,8 +44,7 @@ class EmbeddedServer:
 
     data_dir: Path
     socket_dir: str
-    #: The open lock file of this user.
-    users_lock: int
+    users_lock: int  #: The open lock file of this user.
     port: str = field(default=PORT, init=False)
     user: str = field(default=install.SUPERUSER, init=False)
 

@@ -175,8 +175,7 @@ class ForwardedToken(models.Model):
     """The id of a used token, stored until it expires, to reject a second use."""
 
     key = models.ForeignKey(ApiKey, on_delete=models.CASCADE, related_name="forwarded_tokens")
-    #: SHA-256 of the token's id.
-    digest = models.CharField(max_length=64)
+    digest = models.CharField(max_length=64)  #: SHA-256 of the token's id.
     expires_at = models.DateTimeField(db_index=True)
 
     class Meta:

@@ -20,8 +20,7 @@ ENRICHMENT_CHOICES: Final = (
     ("triples", "Relations: links between documents"),
     ("all", "The paragraph, the questions and the links"),
 )
-#: Maximum sync interval: four weeks.
-_MAX_MINUTES: Final = 40_320
+_MAX_MINUTES: Final = 40_320  #: Maximum sync interval: four weeks.
 
 
 class Connection(models.Model):
@@ -91,18 +90,14 @@ class PushedItem(models.Model):
     """A pushed document, stored so that it can be processed again."""
 
     connection = models.ForeignKey(Connection, on_delete=models.CASCADE, related_name="pushed_items")
-    #: The id of the client, unique in the connection.
-    external_id = models.TextField()
-    #: The file name, whose suffix selects the parser.
-    name = models.TextField()
+    external_id = models.TextField()  #: The id of the client, unique in the connection.
+    name = models.TextField()  #: The file name, whose suffix selects the parser.
     media_type = models.CharField(max_length=120, blank=True)
     uri = models.TextField(blank=True)
     content = models.BinaryField()
-    #: Metadata: title, author ... (strings only).
-    facts = models.JSONField(default=dict)
+    facts = models.JSONField(default=dict)  #: Metadata: title, author ... (strings only).
     modified_at = models.DateTimeField(null=True)
-    #: SHA-256 of the content and all fields above.
-    version = models.CharField(max_length=64)
+    version = models.CharField(max_length=64)  #: SHA-256 of the content and all fields above.
     pushed_at = models.DateTimeField(auto_now=True)
 
     class Meta:

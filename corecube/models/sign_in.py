@@ -13,8 +13,7 @@ class OidcIdentity(models.Model):
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="oidc_identities")
     issuer = models.CharField(max_length=500)
-    #: The permanent id of the account at the provider.
-    subject = models.CharField(max_length=255)
+    subject = models.CharField(max_length=255)  #: The permanent id of the account at the provider.
     gives_admin = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
@@ -63,13 +62,11 @@ class SignInPace(models.Model):
 
     #: A digest of the name, because users may enter a password by mistake.
     name = models.CharField(max_length=64, blank=True)
-    #: An IPv4 address, or the /64 network of an IPv6 address.
-    address = models.CharField(max_length=64, blank=True)
+    address = models.CharField(max_length=64, blank=True)  #: An IPv4 address, or the /64 network of an IPv6 address.
     browser = models.CharField(max_length=64, blank=True)
     #: When all failures would have occurred at the permitted rate (`corecube.sign_in_limits`).
     paced_until = models.DateTimeField(db_index=True)
-    #: Until when refused attempts are not recorded again.
-    noted_until = models.DateTimeField(null=True)
+    noted_until = models.DateTimeField(null=True)  #: Until when refused attempts are not recorded again.
 
     class Meta:
         constraints: ClassVar = [

@@ -17,8 +17,7 @@ from corecube.oidc.claims import Person
 from corecube.oidc.problems import InactiveAccountError, NoAccountError
 from corecube.reach import ReachChange, reach_change, reach_of
 
-#: Attempts to create a user, as concurrent requests may create the same user or name.
-_ATTEMPTS: Final = 3
+_ATTEMPTS: Final = 3  #: Attempts to create a user, as concurrent requests may create the same user or name.
 _MAX_USERNAME_LENGTH: Final = 150
 _NOT_IN_USERNAMES: Final = re.compile(r"[^\w.@+-]+")
 

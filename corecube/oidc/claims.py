@@ -21,12 +21,10 @@ class Person:
 
     issuer: str
     subject: str
-    #: The preferred username; empty if unknown.
-    username: str
+    username: str  #: The preferred username; empty if unknown.
     first_name: str
     last_name: str
-    #: Empty unless the provider has verified it.
-    mail: str
+    mail: str  #: Empty unless the provider has verified it.
     groups: frozenset[str]
 
 
@@ -70,10 +68,8 @@ def _text(claims: Mapping[str, Any], name: str, max_length: int) -> str:
     return value.replace("\0", "").strip()[:max_length] if isinstance(value, str) else ""
 
 
-#: Accepted signature algorithms with their key types.
-_KEY_TYPES: Final = {"RS256": "RSA", "ES256": "EC"}
-#: Tolerated clock difference in seconds.
-_LEEWAY: Final = 60
+_KEY_TYPES: Final = {"RS256": "RSA", "ES256": "EC"}  #: Accepted signature algorithms with their key types.
+_LEEWAY: Final = 60  #: Tolerated clock difference in seconds.
 _MAX_SUBJECT_LENGTH: Final = 255
 
 

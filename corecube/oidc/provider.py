@@ -25,14 +25,12 @@ from corecube.oidc.problems import ProviderDownError, UntrustedAnswerError
 _CACHE_SECONDS: Final = 600.0
 logger = logging.getLogger(__name__)
 
-#: Timeout of a complete request.
-REQUEST_SECONDS: Final = 10.0
+REQUEST_SECONDS: Final = 10.0  #: Timeout of a complete request.
 _STEP_SECONDS: Final = 5.0
 _MAX_BYTES: Final = 1_000_000
 _OK: Final = 200
 _SERVER_ERROR: Final = 500
-#: An error code of RFC 6749, section 5.2.
-_ERROR_WORD: Final = re.compile(r"[a-z_]{1,40}")
+_ERROR_WORD: Final = re.compile(r"[a-z_]{1,40}")  #: An error code of RFC 6749, section 5.2.
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +41,8 @@ class Provider:
     authorization_url: str
     token_url: str
     jwks_url: str
-    #: Empty if all claims are in ID tokens.
-    userinfo_url: str = ""
-    #: The URL to sign out of the provider; empty without one.
-    sign_out_url: str = ""
+    userinfo_url: str = ""  #: Empty if all claims are in ID tokens.
+    sign_out_url: str = ""  #: The URL to sign out of the provider; empty without one.
     #: Whether the client secret is sent in the form instead of the Authorization header.
     secret_in_form: bool = False
 

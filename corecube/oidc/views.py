@@ -28,8 +28,7 @@ logger = logging.getLogger(__name__)
 
 _View = Callable[[HttpRequest], HttpResponse]
 _MAX_SIGN_IN_SECONDS: Final = 900
-#: The session key of the library for pending sign-ins by state.
-_PENDING: Final = "oidc_states"
+_PENDING: Final = "oidc_states"  #: The session key of the library for pending sign-ins by state.
 
 
 def _page(view: _View) -> _View:

@@ -13,8 +13,7 @@ from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-#: Longer than an empty statement takes on a busy server.
-ANSWER_SECONDS: Final = 2.0
+ANSWER_SECONDS: Final = 2.0  #: Longer than an empty statement takes on a busy server.
 
 
 def answers(connection: "psycopg.Connection[Any]") -> bool:

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-#: What a table shows for a missing value.
-ABSENT: Final = "\N{EN DASH}"
+ABSENT: Final = "\N{EN DASH}"  #: What a table shows for a missing value.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,16 +17,12 @@ class Chart:
 
     id: str
     title: str
-    #: One sentence that describes the chart, for those who do not see it.
-    summary: str
-    #: Plotly's traces and layout, ready for JSON.
-    data: Sequence[Mapping[str, Any]]
+    summary: str  #: One sentence that describes the chart, for those who do not see it.
+    data: Sequence[Mapping[str, Any]]  #: Plotly's traces and layout, ready for JSON.
     layout: Mapping[str, Any]
-    #: The same data, as text.
-    headers: tuple[str, ...]
+    headers: tuple[str, ...]  #: The same data, as text.
     rows: tuple[tuple[str, ...], ...]
-    #: Pixels.
-    height: int = 260
+    height: int = 260  #: Pixels.
 
     @property
     def data_id(self) -> str:

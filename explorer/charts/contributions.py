@@ -17,8 +17,7 @@ _HUES: Final = {name: name for name in ("dense", "fulltext", "freshness", "reran
     "confidence": "good",
 }
 _MAX_TITLE_LENGTH: Final = 28
-#: Pixels of one bar with its gap, and of the axis and the legend around them.
-_BAR: Final = 26
+_BAR: Final = 26  #: Pixels of one bar with its gap, and of the axis and the legend around them.
 _AROUND: Final = 76
 
 

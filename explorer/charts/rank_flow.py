@@ -10,10 +10,8 @@ from retrieval.ranking.comparison import Direction, Move
 
 #: Each chunk's rank, from 1, with every preset; None where a preset did not return it.
 Places = Mapping[ChunkId, tuple[int | None, ...]]
-#: An axis, from 0, and a rank on it.
-_Dot = tuple[int, int]
-#: A chunk's name, and the dots that its line connects.
-_Line = tuple[str, Sequence[_Dot]]
+_Dot = tuple[int, int]  #: An axis, from 0, and a rank on it.
+_Line = tuple[str, Sequence[_Dot]]  #: A chunk's name, and the dots that its line connects.
 
 #: In drawing order: moved chunks are drawn over unmoved ones.
 _DIRECTIONS: Final = (
@@ -23,13 +21,11 @@ _DIRECTIONS: Final = (
     (Direction.LEFT, "only in A", "faint", "solid"),
     (Direction.RIGHT, "only in B", "accent", "solid"),
 )
-#: Pixels of a row, in the chart of runs and in that of presets, and around the rows.
-_RUN_ROW: Final = 16
+_RUN_ROW: Final = 16  #: Pixels of a row, in the chart of runs and in that of presets, and around the rows.
 _PRESET_ROW: Final = 20
 _AROUND: Final = 96
 _MIN_ROWS: Final = 8
-#: Up to this many rows, each rank has a tick.
-_FEW_ROWS: Final = 12
+_FEW_ROWS: Final = 12  #: Up to this many rows, each rank has a tick.
 _HIDDEN: Final = "deleted or not visible to you"
 _TWO: Final = 2
 

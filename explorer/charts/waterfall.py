@@ -19,8 +19,7 @@ _AROUND: Final = 70
 @dataclass(frozen=True, slots=True)
 class _TimedStage:
     stage: str
-    #: Milliseconds from the start of the search.
-    begins: float
+    begins: float  #: Milliseconds from the start of the search.
     takes: float
     is_degraded: bool
 

@@ -27,19 +27,16 @@ _REASONS: Final[Mapping[str, str]] = {
     Reason.UNKNOWN_TERMS: "unknown terms",
     Reason.WEAK_MATCH: "weak match",
 }
-#: Percent; bars grow from here to both sides.
-_MIDDLE: Final = 50.0
+_MIDDLE: Final = 50.0  #: Percent; bars grow from here to both sides.
 
 
 @dataclass(frozen=True, slots=True)
 class _SignalRow:
     label: str
     value: str
-    #: "+0.83"; empty for a signal that the model does not use.
-    added: str
+    added: str  #: "+0.83"; empty for a signal that the model does not use.
     is_for: bool
-    #: Start and length of its bar, in percent; 50 is zero.
-    x: float
+    x: float  #: Start and length of its bar, in percent; 50 is zero.
     width: float
 
 
@@ -48,11 +45,9 @@ class AnswerabilityPanel:
     """The verdict on a search."""
 
     verdict: str
-    #: good, warn or bad.
-    tone: str
+    tone: str  #: good, warn or bad.
     confidence: float
-    #: The thresholds of the verdicts, in percent of the confidence bar.
-    partial_from: float
+    partial_from: float  #: The thresholds of the verdicts, in percent of the confidence bar.
     answerable_from: float
     is_calibrated: bool
     reason: str

@@ -35,8 +35,7 @@ class AnswerPanel:
     """A cited answer, ready to show."""
 
     html: SafeString
-    #: The language model, or "extractive" for quotes only.
-    provider: str
+    provider: str  #: The language model, or "extractive" for quotes only.
     refused: bool = False
     notices: tuple[str, ...] = ()
 
@@ -60,8 +59,7 @@ class Citable:
     """A passage that an answer may cite."""
 
     address: str
-    #: The line above the passage, the marker's tooltip.
-    header: str
+    header: str  #: The line above the passage, the marker's tooltip.
 
 
 def answer_panel(answering: Answering, *, address: Callable[[ChunkId], str]) -> AnswerPanel:

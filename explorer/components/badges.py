@@ -27,8 +27,7 @@ class HitBadge:
 
     text: str
     detail: str
-    #: "good", "warn", or empty.
-    tone: str = ""
+    tone: str = ""  #: "good", "warn", or empty.
 
 
 def badges(spans: Iterable[Span]) -> tuple[Badge, ...]:

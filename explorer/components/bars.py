@@ -17,12 +17,10 @@ _COLOURS: Final[Mapping[str, str]] = {"semantic": "dense", "bm25": "fulltext", "
 class BarPart:
     """A part of a bar, in percent of its full length."""
 
-    #: Sets the colour: a signal or a stage.
-    signal: str
+    signal: str  #: Sets the colour: a signal or a stage.
     x: float
     width: float
-    #: Drawn dashed: the leg did not return the hit, its signal was computed afterwards.
-    absent: bool = False
+    absent: bool = False  #: Drawn dashed: the leg did not return the hit, its signal was computed afterwards.
 
 
 def stacked(parts: Mapping[str, float], *, full: float, absent: frozenset[str] = frozenset()) -> tuple[BarPart, ...]:

@@ -27,10 +27,8 @@ class _PassageRow:
     header: str
     text: str
     tokens: int
-    #: Percent of the budget.
-    share: float
-    #: Why it was packed; empty if all passages are hits.
-    role: str = ""
+    share: float  #: Percent of the budget.
+    role: str = ""  #: Why it was packed; empty if all passages are hits.
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +41,7 @@ class ContextPanel:
     share: float
     left_out: DropList
     cut: int
-    #: Hits outside top k; they were not considered for the budget.
-    beyond: int
+    beyond: int  #: Hits outside top k; they were not considered for the budget.
 
 
 def context_panel(outcome: SearchOutcome, labels: ChunkLabels) -> ContextPanel:

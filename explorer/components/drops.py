@@ -16,8 +16,7 @@ MAX_ROWS: Final = 100
 _STEP: Final = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
 _CHUNK_ID: Final = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}):(\d+)")
 
-#: Labels of chunks by id, without those outside the viewer's scope.
-ChunkLabels = Mapping[ChunkId, str]
+ChunkLabels = Mapping[ChunkId, str]  #: Labels of chunks by id, without those outside the viewer's scope.
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +35,7 @@ class DropList:
 
     rows: tuple[DropRow, ...]
     total: int
-    #: Those that were no longer in the store; they are never named.
-    gone: int = 0
+    gone: int = 0  #: Those that were no longer in the store; they are never named.
 
     @property
     def gone_words(self) -> str:

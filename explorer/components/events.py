@@ -23,10 +23,8 @@ class EventLine:
     """An event inside a stage."""
 
     text: str
-    #: A label before the text: "accepted", "skipped"; empty for none.
-    state: str = ""
-    #: "good", "warn", "bad", or empty.
-    tone: str = ""
+    state: str = ""  #: A label before the text: "accepted", "skipped"; empty for none.
+    tone: str = ""  #: "good", "warn", "bad", or empty.
 
 
 def event_lines(events: Iterable[Event], scope: AccessScope) -> tuple[EventLine, ...]:

@@ -33,15 +33,12 @@ class _FunnelCell:
     stage: str
     label: str
     purpose: str
-    #: What it returned; empty for a stage that returns nothing to count.
-    count: str
+    count: str  #: What it returned; empty for a stage that returns nothing to count.
     unit: str
     dropped: int
     milliseconds: str
-    #: Percent of the slowest stage's time.
-    bar: float
-    #: Runs in parallel with the cell before or after it.
-    parallel: bool
+    bar: float  #: Percent of the slowest stage's time.
+    parallel: bool  #: Runs in parallel with the cell before or after it.
     degraded: bool
     notes: tuple[Note, ...]
     settings: tuple[Setting, ...]
@@ -54,8 +51,7 @@ class Funnel:
     """All stages and the clock."""
 
     cells: tuple[_FunnelCell, ...]
-    #: Each stage's time, as a share of the deadline.
-    clock: tuple[BarPart, ...]
+    clock: tuple[BarPart, ...]  #: Each stage's time, as a share of the deadline.
     milliseconds: str
     deadline_ms: int
 
@@ -154,8 +150,7 @@ class TraceRow:
     hits_out: int
     dropped: int
     milliseconds: str
-    #: Start and length in percent of the search's time.
-    x: float
+    x: float  #: Start and length in percent of the search's time.
     width: float
     degraded: bool
     notes: tuple[Note, ...]

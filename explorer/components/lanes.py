@@ -17,10 +17,8 @@ from retrieval.ranking.comparison import Direction, Move, compare
 from retrieval.search.outcome import SearchOutcome
 
 MAX_CARDS: Final = 20
-#: Characters of a card's snippet, about two lines.
-_SNIPPET: Final = 120
-#: Units of the drawing: its width, and the height of one row.
-_WIDTH: Final = 100
+_SNIPPET: Final = 120  #: Characters of a card's snippet, about two lines.
+_WIDTH: Final = 100  #: Units of the drawing: its width, and the height of one row.
 _ROW: Final = 100
 RESULT: Final = "result"
 _TWO: Final = 2
@@ -28,8 +26,7 @@ _ABSENT: Final = "\N{EN DASH}"
 _ARROWS: Final = {Direction.UP: "↑", Direction.DOWN: "↓", Direction.SAME: "="}
 _HUES: Final = ("indigo", "teal", "amber", "violet", "green", "rose", "olive", "slate")
 
-#: The ranks of a ranking, from 1.
-Ranks = Mapping[ChunkId, int]
+Ranks = Mapping[ChunkId, int]  #: The ranks of a ranking, from 1.
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +34,8 @@ class Place:
     """The rank of a card's chunk in another lane."""
 
     lane: str
-    #: The rank, or why there is none.
-    text: str
-    #: How the result moved it: up, down, same; empty if the other lane does not have it.
-    direction: str = ""
+    text: str  #: The rank, or why there is none.
+    direction: str = ""  #: How the result moved it: up, down, same; empty if the other lane does not have it.
     arrow: str = ""
 
 
@@ -75,8 +70,7 @@ class Lane:
     cards: tuple[Card, ...]
     total: int
     is_result: bool = False
-    #: How many were returned; None for all.
-    returned: int | None = None
+    returned: int | None = None  #: How many were returned; None for all.
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +107,7 @@ class Cell:
 @dataclass(frozen=True, slots=True)
 class _TableRow:
     card: Card
-    #: Its rank and score in each ranking; None in one without it.
-    cells: tuple[Cell | None, ...]
+    cells: tuple[Cell | None, ...]  #: Its rank and score in each ranking; None in one without it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +129,8 @@ class LanesPanel:
 
     columns: tuple[_LaneColumn, ...]
     table: tuple[_TableRow, ...]
-    #: The overlap of the outer lanes; None unless there are two to compare.
-    overlap: Overlap | None
-    #: The lane that the colours of lines refer to.
-    result: str
+    overlap: Overlap | None  #: The overlap of the outer lanes; None unless there are two to compare.
+    result: str  #: The lane that the colours of lines refer to.
     limit: int
 
 
@@ -149,20 +140,16 @@ class Source:
 
     key: str
     label: str
-    #: Best first.
-    hits: Ranking
-    #: The colours of lines show how this lane changes the ranks of the others.
-    is_result: bool = False
-    #: How many were returned; None for all.
-    returned: int | None = None
+    hits: Ranking  #: Best first.
+    is_result: bool = False  #: The colours of lines show how this lane changes the ranks of the others.
+    returned: int | None = None  #: How many were returned; None for all.
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     """The data behind the cards' texts."""
 
-    #: The chunks that the reader may see, with facts.
-    read: Mapping[ChunkId, Hit]
+    read: Mapping[ChunkId, Hit]  #: The chunks that the reader may see, with facts.
     scope: AccessScope
     reasons: Mapping[ChunkId, str] = field(default_factory=dict)
 

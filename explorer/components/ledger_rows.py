@@ -23,8 +23,7 @@ class TermRow:
     lexeme: str
     idf: float
     share: float
-    #: The field with the highest weight: title, heading or text.
-    field: str
+    field: str  #: The field with the highest weight: title, heading or text.
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +32,13 @@ class LedgerRow:
 
     signal: str
     label: str
-    #: "+0.438", "allowed".
-    value: str
+    value: str  #: "+0.438", "allowed".
     facts: tuple[str, ...]
     formula: str = ""
     config_key: str = ""
     terms: tuple[TermRow, ...] = ()
     absent: bool = False
-    #: The contribution in full precision; None for a row that adds nothing to the score.
-    amount: float | None = None
+    amount: float | None = None  #: The contribution in full precision; None for a row that adds nothing to the score.
 
 
 def term_rows(hit: Hit) -> tuple[TermRow, ...]:

@@ -23,11 +23,9 @@ class _PresetRow:
     name: str
     description: str
     live: str
-    #: "by alice, 3 days ago"; empty for the shipped defaults.
-    since: str
+    since: str  #: "by alice, 3 days ago"; empty for the shipped defaults.
     changed: int
-    #: The draft's number; None for none.
-    draft: int | None
+    draft: int | None  #: The draft's number; None for none.
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +45,8 @@ class _VersionRow:
     tone: str
     note: str
     changed: int
-    #: "by alice, 3 days ago"; empty for the shipped defaults.
-    created: str
-    #: The same for the last promotion; empty for none.
-    promoted: str
+    created: str  #: "by alice, 3 days ago"; empty for the shipped defaults.
+    promoted: str  #: The same for the last promotion; empty for none.
     is_live: bool
 
 
@@ -60,10 +56,8 @@ class FieldRow:
 
     field: BoundField
     facts: TunableFacts
-    #: "default 200, 10 to 1000".
-    limits: str
-    #: The live value, if the field's value differs; empty otherwise.
-    live: str
+    limits: str  #: "default 200, 10 to 1000".
+    live: str  #: The live value, if the field's value differs; empty otherwise.
 
 
 @dataclass(frozen=True, slots=True)

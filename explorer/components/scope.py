@@ -24,8 +24,7 @@ class _ScopeChip:
     #: The slugs to exclude after this chip is switched; None for a connection that no request can include.
     switched: tuple[str, ...] | None
     rule: str
-    #: The rule in short, for a connection that no request can include.
-    why: str = ""
+    why: str = ""  #: The rule in short, for a connection that no request can include.
 
 
 @dataclass(frozen=True, slots=True)

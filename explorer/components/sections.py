@@ -38,8 +38,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class _SectionStrip:
-    #: "Report: Overview"; empty for a plain question.
-    label: str
+    label: str  #: "Report: Overview"; empty for a plain question.
     query: str
     facts: tuple[Fact, ...]
 

@@ -40,8 +40,7 @@ class Side:
     preset: str
     draft: bool = False
     mode: str = HYBRID
-    #: The logged search; None if the preset runs now.
-    record: SearchRecord | None = None
+    record: SearchRecord | None = None  #: The logged search; None if the preset runs now.
 
     @property
     def value(self) -> str:
@@ -80,8 +79,7 @@ class Run:
     seconds: float
     had_vector: bool = False
     notes: tuple[Badge, ...]
-    #: The settings; None if they are unknown.
-    config: PresetConfig | None
+    config: PresetConfig | None  #: The settings; None if they are unknown.
     mode: str
     version: str
     fingerprint: str
@@ -89,8 +87,7 @@ class Run:
     confidence: float | None
     trace_id: UUID
     terms: QueryTerms = field(default_factory=QueryTerms)
-    #: When it was logged; None for a live run.
-    at: datetime | None = None
+    at: datetime | None = None  #: When it was logged; None for a live run.
 
     @property
     def time(self) -> str:

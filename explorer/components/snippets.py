@@ -16,19 +16,14 @@ from corecube.scope import ConnectionFacts
 from retrieval.engine.types import Hit, TermMatch
 from retrieval.engine.words import stemmer
 
-#: Returns the lexeme of a lower-case word, by the stemmer of the query.
-Stem = Callable[[str], str]
+Stem = Callable[[str], str]  #: Returns the lexeme of a lower-case word, by the stemmer of the query.
 
-#: Characters of a snippet, about three lines of a hit.
-SNIPPET_CHARACTERS: Final = 240
-#: How far before the first match a snippet may start, to reach the start of a sentence.
-_LEAD_CHARACTERS: Final = 80
+SNIPPET_CHARACTERS: Final = 240  #: Characters of a snippet, about three lines of a hit.
+_LEAD_CHARACTERS: Final = 80  #: How far before the first match a snippet may start, to reach the start of a sentence.
 
-#: Letters and digits, as the text search parser splits words.
-_WORD: Final = re.compile(r"[^\W_]+")
+_WORD: Final = re.compile(r"[^\W_]+")  #: Letters and digits, as the text search parser splits words.
 _PARAGRAPHS: Final = re.compile(r"\n\s*\n")
-#: Separates paragraphs on one line.
-_BREAK: Final = " \N{MIDDLE DOT} "
+_BREAK: Final = " \N{MIDDLE DOT} "  #: Separates paragraphs on one line.
 _MAX_PATTERNS: Final = 256
 _SENTENCE_END: Final = re.compile(r"(?:[.!?:]\s+|\N{MIDDLE DOT}\s+)+")
 

@@ -54,8 +54,7 @@ SIGNAL_WORDS: Final[Mapping[str, str]] = {
 
 FIELD_NAMES: Final[Mapping[str, str]] = {"A": "title", "B": "heading", "C": "text"}
 
-#: Milliseconds below which a decimal is shown, and below which only a bound is shown.
-_FINE_MS: Final = 10
+_FINE_MS: Final = 10  #: Milliseconds below which a decimal is shown, and below which only a bound is shown.
 _SHORT_MS: Final = 0.05
 _STEPS: Final = (
     (timedelta(days=730), timedelta(days=365), "year"),

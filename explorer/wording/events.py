@@ -38,8 +38,7 @@ PROVIDERS: Final[Mapping[str, str]] = {
     Provider.NONE: "nothing; pool order used",
 }
 
-#: In short, for a hit.
-PROVIDER_WORDS: Final[Mapping[str, str]] = {**PROVIDERS, Provider.NONE: "not reranked"}
+PROVIDER_WORDS: Final[Mapping[str, str]] = {**PROVIDERS, Provider.NONE: "not reranked"}  #: In short, for a hit.
 
 BREAKER_WORDS: Final[Mapping[str, str]] = {
     BreakerState.CLOSED: "breaker closed",

@@ -35,18 +35,13 @@ from retrieval.search.request import SearchRequest
 from retrieval.search.section_sets import DEFAULT_SECTION_SET
 from retrieval.search.service import search
 
-#: Maximum length of the text that one call returns, in characters.
-MAX_CHARACTERS: Final = 100_000
-#: Maximum overlap of two neighboring chunks, in characters (128 tokens).
-_MAX_SHARED: Final = 2000
-#: A shorter overlap is a coincidence.
-_MIN_SHARED: Final = 20
+MAX_CHARACTERS: Final = 100_000  #: Maximum length of the text that one call returns, in characters.
+_MAX_SHARED: Final = 2000  #: Maximum overlap of two neighboring chunks, in characters (128 tokens).
+_MIN_SHARED: Final = 20  #: A shorter overlap is a coincidence.
 _MAX_ORDINAL_LENGTH: Final = 9
 _MAX_NAME: Final = 60
-#: Passages per section of a complete set.
-_MAX_PASSAGES: Final = 4
-#: Seconds for all sections together.
-_BUDGET_SECONDS: Final = 60.0
+_MAX_PASSAGES: Final = 4  #: Passages per section of a complete set.
+_BUDGET_SECONDS: Final = 60.0  #: Seconds for all sections together.
 _READS: Final = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _ADDS: Final = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False

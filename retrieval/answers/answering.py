@@ -28,8 +28,7 @@ from retrieval.search.outcome import SearchOutcome
 
 logger = logging.getLogger(__name__)
 
-#: About the question only: does not count as degraded.
-DOUBTFUL: Final = "doubtful"
+DOUBTFUL: Final = "doubtful"  #: About the question only: does not count as degraded.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,10 +38,8 @@ class Answering:
     outcome: SearchOutcome
     principal: Principal
     route: Route
-    #: Counts tokens if a service does not report them.
-    encoder: Encoder
-    #: Compares sentences; None to compare only words.
-    sentences: SentenceEncoder | None
+    encoder: Encoder  #: Counts tokens if a service does not report them.
+    sentences: SentenceEncoder | None  #: Compares sentences; None to compare only words.
     question: str
     history: tuple[Turn, ...] = ()
 

@@ -31,11 +31,9 @@ _NOT_CLAIMED: Final = ("?", "\uff1f", ":")
 class Claim:
     """A sentence that an answer states."""
 
-    #: Position in the answer with its markers, in code points, end exclusive.
-    start: int
+    start: int  #: Position in the answer with its markers, in code points, end exclusive.
     end: int
-    #: Its words, without markers and emphasis.
-    text: str
+    text: str  #: Its words, without markers and emphasis.
     #: The passages that it cites, or those of a neighboring sentence of the same paragraph.
     numbers: tuple[int, ...] = ()
 

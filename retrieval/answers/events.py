@@ -26,8 +26,7 @@ class Unsupported:
 
     start: int
     end: int
-    #: Code of what is missing: "uncited", "number", "name", "overlap".
-    reason: str
+    reason: str  #: Code of what is missing: "uncited", "number", "name", "overlap".
     explanation: str
 
 
@@ -40,16 +39,12 @@ class Done:
     usage: TokenUsage
     provider: str
     extractive: bool
-    #: Whether it reports that the documents do not answer the question.
-    refused: bool
+    refused: bool  #: Whether it reports that the documents do not answer the question.
     unsupported: tuple[Unsupported, ...] = ()
     notices: tuple[Notice, ...] = ()
-    #: Why it is incomplete; None for a complete one.
-    cut: Cut | None = None
-    #: Number of removed markers, whose numbers no passage has.
-    removed: int = 0
-    #: Time from the call of the provider to the last word.
-    seconds: float = 0.0
+    cut: Cut | None = None  #: Why it is incomplete; None for a complete one.
+    removed: int = 0  #: Number of removed markers, whose numbers no passage has.
+    seconds: float = 0.0  #: Time from the call of the provider to the last word.
 
     @property
     def cited(self) -> tuple[int, ...]:

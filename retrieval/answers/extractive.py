@@ -20,8 +20,7 @@ from retrieval.ranking.packing import by_number
 from retrieval.text.units import Unit, UnitKind
 
 _ITEMS: Final = frozenset({UnitKind.STEP, UnitKind.BULLET})
-#: A longer list is not quoted completely.
-_MAX_ITEMS: Final = 8
+_MAX_ITEMS: Final = 8  #: A longer list is not quoted completely.
 _MAX_LIST_CHARACTERS: Final = 900
 _BACKTICKS: Final = re.compile("`+")
 _MIN_FENCE: Final = 3

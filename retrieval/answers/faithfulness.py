@@ -24,13 +24,11 @@ _POSSESSIVE: Final = re.compile(r"['\u2019]s?\Z")
 _NUMBER: Final = re.compile(r"[0-9]+(?:[.,'\u2019\u00a0\u202f][0-9]+)*")
 _GROUP: Final = re.compile(r"[.,'\u2019\u00a0\u202f](?=[0-9]{3}(?:[^0-9]|\Z))")
 _SEPARATOR: Final = re.compile(r"[,'\u2019\u00a0\u202f]")
-#: Maximum length of white space and quotation marks before a word.
-_LOOK_BACK_CHARACTERS: Final = 64
+_LOOK_BACK_CHARACTERS: Final = 64  #: Maximum length of white space and quotation marks before a word.
 _UNITS: Final = "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
 _TENS: Final = {"twenty": "20", "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "ninety": "90"}
 _NUMBER_WORDS: Final = {word: str(number) for number, word in enumerate(_UNITS.split(), start=2)} | _TENS
-#: With more capitalized words inside sentences, the language capitalizes its nouns.
-_CAPITAL_NOUNS: Final = 0.2
+_CAPITAL_NOUNS: Final = 0.2  #: With more capitalized words inside sentences, the language capitalizes its nouns.
 
 
 def words_of(text: str) -> tuple[str, ...]:
@@ -83,8 +81,7 @@ ENOUGH_COSINE: Final = 0.8
 #: Numbers count in sentences with at least this share of the best sentence's overlap; if those of the entire passage
 #: counted, 23 % of the wrong numbers would stay unmarked.
 NEAR_BEST: Final = 0.4
-#: Sentences with fewer words are not judged by words.
-_MIN_WORDS: Final = 3
+_MIN_WORDS: Final = 3  #: Sentences with fewer words are not judged by words.
 _MAX_ENCODED: Final = 24
 
 _EXPLANATIONS: Final = {
@@ -119,8 +116,7 @@ class Source:
 class Support:
     """How well a sentence is supported."""
 
-    #: Share of its words' weight in its sources, 0 to 1; None for too few words.
-    share: float | None
+    share: float | None  #: Share of its words' weight in its sources, 0 to 1; None for too few words.
     missing_numbers: frozenset[str] = frozenset()
     missing_names: frozenset[str] = frozenset()
 

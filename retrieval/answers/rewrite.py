@@ -36,8 +36,7 @@ BEFORE_VERBS: Final = AUXILIARIES - {"is", "are", "was", "were", "has", "have", 
 #: Words before a noun of the question: "does ammonia smell", "a pallet".
 BEFORE_SUBJECTS: Final = _set("do does did a an")
 
-#: Words before the noun that the question is about.
-BEFORE_ASKED: Final = _set("what which whose many much")
+BEFORE_ASKED: Final = _set("what which whose many much")  #: Words before the noun that the question is about.
 
 #: Starts of a question that continues the previous one.
 OPENERS: Final = tuple(
@@ -69,24 +68,18 @@ FUNCTION: Final = (
 
 _APOSTROPHE: Final = "\N{RIGHT SINGLE QUOTATION MARK}"
 _TOKEN: Final = re.compile(rf"[^\W_]+(?:[-'{_APOSTROPHE}./_][^\W_]+)*")
-#: An identifier: "RIME-4107", "0x2F", "K5", "larder.db".
-_CODE: Final = re.compile(r"(?=.*[^\W\d_])(?=.*\d).+")
+_CODE: Final = re.compile(r"(?=.*[^\W\d_])(?=.*\d).+")  #: An identifier: "RIME-4107", "0x2F", "K5", "larder.db".
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _DIGITS: Final = re.compile(r"\d+")
-#: Search syntax; a question with it is not rewritten.
-_SYNTAX: Final = re.compile(r'"[^"]+"|(?<!\S)-[^\W\d]|\bOR\b')
-#: A question with a pronoun and this many content words is searchable without a rewrite.
-_ENOUGH_WORDS: Final = 6
-#: Maximum number of content words of an elliptical question.
-_MAX_ELLIPTICAL_WORDS: Final = 1
+_SYNTAX: Final = re.compile(r'"[^"]+"|(?<!\S)-[^\W\d]|\bOR\b')  #: Search syntax; a question with it is not rewritten.
+_ENOUGH_WORDS: Final = 6  #: A question with a pronoun and this many content words is searchable without a rewrite.
+_MAX_ELLIPTICAL_WORDS: Final = 1  #: Maximum number of content words of an elliptical question.
 _MAX_CARRIED: Final = 10
 _MAX_TITLE_WORDS: Final = 6
-#: A title is on topic if the questions contain one of this many of its words.
-_SHARED: Final = 3
+_SHARED: Final = 3  #: A title is on topic if the questions contain one of this many of its words.
 _STEM_CHARACTERS: Final = 5
 _CACHED_TEXTS: Final = 512
-#: Only this part of a question decides whether it is standalone.
-_MAX_CHARACTERS: Final = 1_000
+_MAX_CHARACTERS: Final = 1_000  #: Only this part of a question decides whether it is standalone.
 _LOOK_BACK_CHARACTERS: Final = 64
 
 
@@ -116,8 +109,7 @@ class Rewriting:
 @dataclass(frozen=True, slots=True)
 class _Word:
     text: str
-    #: Whether it starts a sentence, so that its capital does not mark a name.
-    is_first: bool
+    is_first: bool  #: Whether it starts a sentence, so that its capital does not mark a name.
 
     @property
     def folded(self) -> str:
@@ -142,8 +134,7 @@ class _Word:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    #: The content words of the last question, and of the standalone question before it.
-    last: tuple[_Word, ...]
+    last: tuple[_Word, ...]  #: The content words of the last question, and of the standalone question before it.
     topic: tuple[_Word, ...]
     titles: tuple[str, ...]
 

@@ -8,19 +8,14 @@ from retrieval.engine.types import Passage
 from retrieval.engine.words import TermFinder
 from retrieval.text.units import Unit, UnitKind, split_units
 
-#: Weight of a term in the headings above a unit, or in the unit before it.
-_ABOVE: Final = 0.7
+_ABOVE: Final = 0.7  #: Weight of a term in the headings above a unit, or in the unit before it.
 _BEFORE: Final = 0.4
-#: Parts of a unit's score.
-_COVERAGE: Final = 0.4
+_COVERAGE: Final = 0.4  #: Parts of a unit's score.
 _SIMILARITY: Final = 0.5
 _RANK: Final = 0.1
-#: Passages with a higher rank get no rank score.
-_RANKS: Final = 10
-#: Factor for a line without a full stop, which may be a heading or a fragment.
-_UNFINISHED: Final = 0.9
-#: Cosines of a question with unrelated sentences, and with answers.
-_COSINE_FLOOR: Final = 0.5
+_RANKS: Final = 10  #: Passages with a higher rank get no rank score.
+_UNFINISHED: Final = 0.9  #: Factor for a line without a full stop, which may be a heading or a fragment.
+_COSINE_FLOOR: Final = 0.5  #: Cosines of a question with unrelated sentences, and with answers.
 _COSINE_CEILING: Final = 0.85
 MAX_ENCODED: Final = 12
 _MAX_QUOTED: Final = 4
@@ -37,10 +32,8 @@ class Candidate:
     passage: Passage
     units: tuple[Unit, ...]
     index: int
-    #: Share of the question's IDF in the unit, its headings and the unit before it, 0 to 1.
-    coverage: float
-    #: Cosine with the question; None if not computed.
-    similarity: float | None = None
+    coverage: float  #: Share of the question's IDF in the unit, its headings and the unit before it, 0 to 1.
+    similarity: float | None = None  #: Cosine with the question; None if not computed.
 
     @property
     def unit(self) -> Unit:

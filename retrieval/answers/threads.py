@@ -9,10 +9,8 @@ from typing import Final, ParamSpec, TypeVar
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-#: Maximum of running and waiting calls per thread before the pool is crowded.
-_BACKLOG_LIMIT: Final = 2
-#: This many answers without a first token delay the final steps of others, up to a maximum time.
-_MANY: Final = 3
+_BACKLOG_LIMIT: Final = 2  #: Maximum of running and waiting calls per thread before the pool is crowded.
+_MANY: Final = 3  #: This many answers without a first token delay the final steps of others, up to a maximum time.
 _MAX_WAIT_SECONDS: Final = 5.0
 _POLL_SECONDS: Final = 0.005
 #: Minimum time between two final steps: users often ask the next question when an answer ends, so answers that end

@@ -23,8 +23,7 @@ from retrieval.models import SearchRecord
 from retrieval.presets.catalog import PRESETS
 from retrieval.search.request import SearchRequest, checked_query
 
-#: Only the last turns of a conversation are read.
-_MAX_TURNS: Final = 20
+_MAX_TURNS: Final = 20  #: Only the last turns of a conversation are read.
 
 
 class UnsupportedParameterError(InvalidRequestError):

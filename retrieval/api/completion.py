@@ -133,10 +133,8 @@ class Chat:
 
     answering: Answering
     absolute: Absolute
-    #: Seconds since 1970.
-    created: int
-    #: What each stage did, if requested.
-    explanation: Explanation | None = None
+    created: int  #: Seconds since 1970.
+    explanation: Explanation | None = None  #: What each stage did, if requested.
 
     @property
     def outcome(self) -> SearchOutcome:

@@ -137,10 +137,8 @@ _EVERYTHING: Final = "all"
 _BAD_HEADER: Final = 1001
 _BAD_KEY: Final = 1002
 _NO_KNOWLEDGE: Final = 2001
-#: Hits to read if conditions may remove some of them.
-_MAX_HITS: Final = 100
-#: Highest value of the blend plus half of the late interaction.
-_MAX_MAXSIM: Final = 1.5
+_MAX_HITS: Final = 100  #: Hits to read if conditions may remove some of them.
+_MAX_MAXSIM: Final = 1.5  #: Highest value of the blend plus half of the late interaction.
 _MAX_RUBRIC: Final = 100.0
 _ERRORS: Final = dict.fromkeys((400, 403, 404, 422, 429, 503), DifyError)
 

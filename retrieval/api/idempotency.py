@@ -17,8 +17,7 @@ from corecube.errors import ConflictError, InvalidRequestError
 from retrieval.models import IdempotentRequest
 
 _RETENTION: Final = timedelta(hours=24)
-#: After this time a request without a response counts as lost with its process.
-_LOST: Final = timedelta(minutes=5)
+_LOST: Final = timedelta(minutes=5)  #: After this time a request without a response counts as lost with its process.
 
 IdempotencyKey = Annotated[
     str,

@@ -25,8 +25,7 @@ Level = Literal["public", "internal", "confidential", "restricted"]
 _Slug = Annotated[str, StringConstraints(max_length=50)]
 
 
-#: Days until a key expires if the request has no end.
-DEFAULT_DAYS: Final = 90
+DEFAULT_DAYS: Final = 90  #: Days until a key expires if the request has no end.
 
 
 class KeyIn(StrictBody):

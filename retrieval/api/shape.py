@@ -11,8 +11,7 @@ from retrieval.presets.contextpack.judge import RubricScores
 from retrieval.search.outcome import SearchOutcome
 from retrieval.text.document import row_unit
 
-#: Converts a path to a URL of this server.
-Absolute = Callable[[str], str]
+Absolute = Callable[[str], str]  #: Converts a path to a URL of this server.
 
 
 def document_path(document_id: UUID, ordinal: int | None = None) -> str:

@@ -12,10 +12,8 @@ from typing import Final
 
 from retrieval.engine.slots import Slots
 
-#: Maximum number of concurrent calls of all ingests of a process.
-INGEST_SLOTS: Final = 16
-#: Concurrent calls that an ingest always gets, so that it makes progress with little memory.
-MIN_CALLS: Final = 2
+INGEST_SLOTS: Final = 16  #: Maximum number of concurrent calls of all ingests of a process.
+MIN_CALLS: Final = 2  #: Concurrent calls that an ingest always gets, so that it makes progress with little memory.
 #: Share of memory in use up to which calls are not limited, and from which only MIN_CALLS are allowed.
 _UNLIMITED_BELOW: Final = 0.6
 _MIN_FROM: Final = 0.9
@@ -35,10 +33,8 @@ class Memory:
     """Use and limit of a process's memory, in bytes."""
 
     used: int
-    #: 0 if unknown.
-    limit: int
-    #: Unreclaimable memory of all processes under that limit; 0 if unknown.
-    together: int = 0
+    limit: int  #: 0 if unknown.
+    together: int = 0  #: Unreclaimable memory of all processes under that limit; 0 if unknown.
 
     @property
     def in_use(self) -> int:
@@ -58,8 +54,7 @@ class IngestLoad:
     slots: int
     held: int
     waiting: int
-    #: Concurrent embedding calls per sync: as configured, and as memory allows now.
-    configured: int
+    configured: int  #: Concurrent embedding calls per sync: as configured, and as memory allows now.
     allowed: int
     memory: Memory
 

@@ -16,8 +16,7 @@ from corecube.errors import CoreCubeError
 
 _CONNECT_SECONDS: Final = 2.0
 _MAX_ANSWER_BYTES: Final = 4 * 2**20
-#: Additional wait for a request to end after its time limit.
-_GRACE_SECONDS: Final = 0.25
+_GRACE_SECONDS: Final = 0.25  #: Additional wait for a request to end after its time limit.
 _OK: Final = 200
 _FIRST_SERVER_FAULT: Final = 500
 #: Client errors after which a retry may succeed: too slow, too early, too many.
@@ -28,10 +27,8 @@ class ServiceFaultError(CoreCubeError):
     """A request to a service failed; the message follows the service's name."""
 
     def __init__(self, message: str, *, status: int | None = None, retry_after_seconds: float | None = None) -> None:
-        #: Status of a response other than 200; None without such a response.
-        self.status_received = status
-        #: The wait that the service requests; None without one.
-        self.retry_after_seconds = retry_after_seconds
+        self.status_received = status  #: Status of a response other than 200; None without such a response.
+        self.retry_after_seconds = retry_after_seconds  #: The wait that the service requests; None without one.
         super().__init__(message)
 
     @property

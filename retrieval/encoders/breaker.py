@@ -20,8 +20,7 @@ class BreakerState(StrEnum):
 
     CLOSED = "closed"
     OPEN = "open"
-    #: One call at a time is allowed as a trial.
-    HALF_OPEN = "half_open"
+    HALF_OPEN = "half_open"  #: One call at a time is allowed as a trial.
 
 
 class Attempt:
@@ -80,8 +79,7 @@ class CircuitBreaker:
         self._lock = Lock()
         self._failures = 0
         self._successes = 0
-        #: Time of the next trial; None while the breaker is closed.
-        self._tries_from: float | None = None
+        self._tries_from: float | None = None  #: Time of the next trial; None while the breaker is closed.
         self._is_trying = False
 
     @property

@@ -65,8 +65,7 @@ class Recipe:
 
     model: SourceFile
     tokenizer: SourceFile
-    #: Float weights are widened to float32 and quantised here; others are stored unchanged.
-    float_weights: bool
+    float_weights: bool  #: Float weights are widened to float32 and quantised here; others are stored unchanged.
     quantisation: str
 
 

@@ -21,8 +21,7 @@ logger = logging.getLogger(__name__)
 #: The signal of a hit that the model of another index found: the cosine of unrelated texts by that model.
 NOISE: Final = "cosine_noise"
 
-#: Limit for models that give all texts nearly the same vector.
-_MAX_NOISE: Final = 0.95
+_MAX_NOISE: Final = 0.95  #: Limit for models that give all texts nearly the same vector.
 _TRY_SECONDS: Final = 60.0
 #: A question and a passage of each of several subjects; those of different subjects are unrelated and share no word.
 _SUBJECTS: Final = (
@@ -65,10 +64,8 @@ _SUBJECTS: Final = (
 class CosineScale:
     """The scale of a model's cosines."""
 
-    #: Mean cosine of unrelated texts, from 0 to below 1.
-    noise: float = 0.0
-    #: Whether the noise was measured with the model; else cosines are used unscaled.
-    is_measured: bool = False
+    noise: float = 0.0  #: Mean cosine of unrelated texts, from 0 to below 1.
+    is_measured: bool = False  #: Whether the noise was measured with the model; else cosines are used unscaled.
 
     def nearness(self, cosine: float) -> float:
         """Return a scaled cosine: 0 for the cosine of unrelated texts and below, 1 for the same text."""

@@ -20,8 +20,7 @@ from retrieval.errors import EncoderError, RerankError
 
 logger = logging.getLogger(__name__)
 
-#: Number of outputs of a model with the classes "does not match" and "matches".
-_TWO_CLASSES = 2
+_TWO_CLASSES = 2  #: Number of outputs of a model with the classes "does not match" and "matches".
 
 
 class CrossEncoder:

@@ -19,10 +19,8 @@ class EmbedKind:
     """The request format of a kind of service."""
 
     address: str
-    #: The request's field for the number of components.
-    dim_field: str
-    #: The request's field and values for the role of a text; empty if the service has none.
-    role_field: str = ""
+    dim_field: str  #: The request's field for the number of components.
+    role_field: str = ""  #: The request's field and values for the role of a text; empty if the service has none.
     query_role: str = ""
     document_role: str = ""
 
@@ -45,31 +43,23 @@ EMBED_KINDS: Final[Mapping[str, EmbedKind]] = MappingProxyType(
 class EmbedService:
     """The settings of an embedding service. Raises ConfigError for a missing setting."""
 
-    #: A key of `EMBED_KINDS`.
-    kind: str
+    kind: str  #: A key of `EMBED_KINDS`.
     model: str
-    #: Components of the stored vectors.
-    dim: int
-    #: The address of requests with its path; empty for the provider's.
-    url: str = ""
+    dim: int  #: Components of the stored vectors.
+    url: str = ""  #: The address of requests with its path; empty for the provider's.
     #: The model for queries if it differs from the one for documents; both must share a vector space.
     query_model: str = ""
     api_key: str = field(default="", repr=False)
     #: Where vectors are shortened to `dim`: the "service", CoreCube ("here"), or nowhere (""): they have that length.
     shorten: str = ""
-    #: Request vectors as base64, a third of the size of JSON numbers.
-    base64: bool = True
-    #: Maximum length of a text, in tokens of the local tokenizer.
-    max_tokens: int = 8000
-    #: Maximum number of texts and tokens per request.
-    batch_texts: int = 64
+    base64: bool = True  #: Request vectors as base64, a third of the size of JSON numbers.
+    max_tokens: int = 8000  #: Maximum length of a text, in tokens of the local tokenizer.
+    batch_texts: int = 64  #: Maximum number of texts and tokens per request.
     batch_tokens: int = 60_000
     calls: int = 8
-    #: 0 for no limit.
-    requests_per_minute: int = 0
+    requests_per_minute: int = 0  #: 0 for no limit.
     tokens_per_minute: int = 0
-    #: Attempts for documents, and the time limit of one attempt; queries have one attempt.
-    attempts: int = 6
+    attempts: int = 6  #: Attempts for documents, and the time limit of one attempt; queries have one attempt.
     timeout_seconds: float = 60.0
     query_timeout_seconds: float = 1.0
 

@@ -24,8 +24,7 @@ from retrieval.models import EmbeddingIndex
 
 _LOCAL: Final = "local:"
 _FOLDER: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,199}", re.ASCII | re.IGNORECASE)
-#: Concurrent threads load a model once.
-_loading: Final = Lock()
+_loading: Final = Lock()  #: Concurrent threads load a model once.
 _KEY_BYTES = 7
 _load_sparse = cache(load_sparse_encoder)
 _load_late = cache(load_late_encoder)
@@ -35,12 +34,9 @@ _load_late = cache(load_late_encoder)
 class Choice:
     """An available embedding model: a folder, or a model of a service."""
 
-    #: A model folder: the model, or the tokenizer for a service.
-    directory: Path
-    #: Number of components that a local model's vectors are truncated to; 0 for no truncation.
-    dim: int = 0
-    #: None for a local model.
-    service: EmbedService | None = None
+    directory: Path  #: A model folder: the model, or the tokenizer for a service.
+    dim: int = 0  #: Number of components that a local model's vectors are truncated to; 0 for no truncation.
+    service: EmbedService | None = None  #: None for a local model.
 
     @property
     def source(self) -> str:

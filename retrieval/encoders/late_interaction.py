@@ -23,8 +23,7 @@ from retrieval.encoders.tokenizer import ModelTokenizer
 from retrieval.engine.types import ScoreType
 from retrieval.errors import EncoderError, RerankError
 
-#: The blend's maximum is 1.
-_WEIGHT: Final = 0.5
+_WEIGHT: Final = 0.5  #: The blend's maximum is 1.
 _STEPS: Final = 127
 logger = logging.getLogger(__name__)
 
@@ -33,10 +32,8 @@ logger = logging.getLogger(__name__)
 class TokenVectors:
     """The quantised vectors of a text's tokens: component = step x scale of its token."""
 
-    #: Shape (tokens, dim), -127 to 127.
-    steps: NDArray[np.int8]
-    #: Shape (tokens,), at least 0.
-    scales: NDArray[np.float32]
+    steps: NDArray[np.int8]  #: Shape (tokens, dim), -127 to 127.
+    scales: NDArray[np.float32]  #: Shape (tokens,), at least 0.
 
     @classmethod
     def of(cls, vectors: NDArray[np.float32]) -> Self:

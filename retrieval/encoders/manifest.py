@@ -14,35 +14,28 @@ from retrieval.errors import EncoderError, ModelMissingError
 MODEL_FILE: Final = "model.onnx"
 TOKENIZER_FILE: Final = "tokenizer.json"
 MANIFEST_FILE: Final = "manifest.json"
-#: The two networks of a model that generates text.
-ENCODER_FILE: Final = "encoder_model.onnx"
+ENCODER_FILE: Final = "encoder_model.onnx"  #: The two networks of a model that generates text.
 DECODER_FILE: Final = "decoder_model.onnx"
-#: Maximum number of words of a sparse vector in pgvector's HNSW index.
-MAX_TERMS: Final = 1000
+MAX_TERMS: Final = 1000  #: Maximum number of words of a sparse vector in pgvector's HNSW index.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelManifest:
     """The common fields of the manifests of all kinds of models."""
 
-    #: The kind in the file and on pages.
-    kind: ClassVar[str]
-    #: Special tokens of every input; max_tokens must be larger.
-    special_tokens: ClassVar[int]
+    kind: ClassVar[str]  #: The kind in the file and on pages.
+    special_tokens: ClassVar[int]  #: Special tokens of every input; max_tokens must be larger.
     required_files: ClassVar[frozenset[str]] = frozenset({MODEL_FILE, TOKENIZER_FILE})
 
     name: str
-    #: Maximum input length, including special tokens.
-    max_tokens: int
+    max_tokens: int  #: Maximum input length, including special tokens.
     #: Padded tokens per run of the model; with 0 every input runs separately (see `Precision` in the catalog).
     batch_tokens: int
     quantisation: str
     source: str
-    #: sha256 of the fetched weights, before any conversion here.
-    source_sha256: str
+    source_sha256: str  #: sha256 of the fetched weights, before any conversion here.
     licence: str
-    #: sha256 of each file of the directory, by name.
-    files: Mapping[str, str]
+    files: Mapping[str, str]  #: sha256 of each file of the directory, by name.
 
     def __post_init__(self) -> None:
         if not (self.max_tokens > self.special_tokens and self.batch_tokens >= 0):
@@ -59,10 +52,8 @@ class Manifest(ModelManifest):
     special_tokens: ClassVar[int] = 2
 
     dim: int
-    #: A key of `POOLINGS`.
-    pooling: str
-    #: Prefixes of queries and documents that the model was trained with.
-    query_prefix: str
+    pooling: str  #: A key of `POOLINGS`.
+    query_prefix: str  #: Prefixes of queries and documents that the model was trained with.
     document_prefix: str
     normalise: bool
     #: Minimum number of components after truncation, for a model trained for it (Kusupati et al., Matryoshka
@@ -96,14 +87,11 @@ class Seq2SeqManifest(ModelManifest):
     special_tokens: ClassVar[int] = 1
     required_files: ClassVar[frozenset[str]] = frozenset({ENCODER_FILE, DECODER_FILE, TOKENIZER_FILE})
 
-    #: Prefix of a text that the model was trained with.
-    prefix: str
-    #: The first and the last token of generated texts.
-    start_token: int
+    prefix: str  #: Prefix of a text that the model was trained with.
+    start_token: int  #: The first and the last token of generated texts.
     end_token: int
     max_new_tokens: int = 32
-    #: Number of the likeliest tokens for sampling (top k).
-    sampled_from: int = 10
+    sampled_from: int = 10  #: Number of the likeliest tokens for sampling (top k).
 
     def __post_init__(self) -> None:
         ModelManifest.__post_init__(self)
@@ -118,8 +106,7 @@ class SparseManifest(ModelManifest):
     kind: ClassVar[str] = "sparse"
     special_tokens: ClassVar[int] = 2
 
-    #: Size of the vocabulary: the last axis of the model's output.
-    vocabulary: int
+    vocabulary: int  #: Size of the vocabulary: the last axis of the model's output.
     #: Number of words of the highest weights per chunk and per query; an HNSW index allows 1,000.
     max_terms: int = 256
     query_terms: int = 64
@@ -137,13 +124,10 @@ class LateInteractionManifest(ModelManifest):
     kind: ClassVar[str] = "late-interaction"
     special_tokens: ClassVar[int] = 3
 
-    #: Components of a token's vector.
-    dim: int
-    #: Tokens after the first special token of a query and of a document; -1 for none.
-    query_mark: int = -1
+    dim: int  #: Components of a token's vector.
+    query_mark: int = -1  #: Tokens after the first special token of a query and of a document; -1 for none.
     document_mark: int = -1
-    #: Shorter queries are padded to this length with the mask token; 0 for no padding.
-    query_tokens: int = 32
+    query_tokens: int = 32  #: Shorter queries are padded to this length with the mask token; 0 for no padding.
     mask_token: int = -1
 
     def __post_init__(self) -> None:
@@ -235,10 +219,8 @@ class LocalModel:
     """A model folder."""
 
     name: str
-    #: None for an incomplete or damaged model.
-    manifest: ModelManifest | None
-    #: "ready", "incomplete" or "damaged".
-    state: str
+    manifest: ModelManifest | None  #: None for an incomplete or damaged model.
+    state: str  #: "ready", "incomplete" or "damaged".
     bytes: int = 0
 
     @property

@@ -33,20 +33,16 @@ MAX_LATE: Final = 16
 MAX_OVERDUE: Final = 2
 
 _T = TypeVar("_T")
-#: Lets the reranker's own, more precise timeout come first.
-_GRACE_SECONDS: Final = 0.05
+_GRACE_SECONDS: Final = 0.05  #: Lets the reranker's own, more precise timeout come first.
 
 
 @dataclass(frozen=True, slots=True)
 class Faults:
     """The errors of one kind of model."""
 
-    #: The call exceeded its time limit; the model's errors of this type count as late too.
-    late: type[CoreCubeError]
-    #: The breaker is open.
-    refused: type[CoreCubeError]
-    #: Earlier calls are still running.
-    stuck: type[CoreCubeError]
+    late: type[CoreCubeError]  #: The call exceeded its time limit; the model's errors of this type count as late too.
+    refused: type[CoreCubeError]  #: The breaker is open.
+    stuck: type[CoreCubeError]  #: Earlier calls are still running.
 
 
 RERANKER: Final = Faults(RerankTimeoutError, RerankBreakerOpenError, RerankError)
@@ -56,8 +52,7 @@ ENCODER: Final = Faults(EncoderTimeoutError, EncoderUnavailableError, EncoderErr
 @dataclass(slots=True, eq=False)
 class _Call:
     began: float
-    #: None if another breaker counts the call.
-    attempt: Attempt | None
+    attempt: Attempt | None  #: None if another breaker counts the call.
     outcome: "Future[Any]" = field(default_factory=Future)
     is_late: bool = False
 
@@ -179,8 +174,7 @@ class TimedReranker:
 
     reranker: Reranker
     calls: ModelCalls
-    #: Whether a breaker counts the failures here; False if another one does.
-    breaks: bool
+    breaks: bool  #: Whether a breaker counts the failures here; False if another one does.
 
     @property
     def name(self) -> str:

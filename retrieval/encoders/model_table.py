@@ -16,8 +16,7 @@ from retrieval.encoders.manifest import MODEL_FILE, TOKENIZER_FILE, Manifest, fi
 from retrieval.errors import EncoderError, ModelMissingError
 
 _BITS_PER_BYTE: Final = 8
-#: Half precision.
-_BYTES_PER_COMPONENT: Final = 2
+_BYTES_PER_COMPONENT: Final = 2  #: Half precision.
 
 
 class Tier(StrEnum):
@@ -34,13 +33,11 @@ class Tier(StrEnum):
 class TableModel:
     """A published embedding model with its authors' figures."""
 
-    #: Name of the folder under `var/models`.
-    name: str
+    name: str  #: Name of the folder under `var/models`.
     repository: str
     tier: Tier
     dim: int
-    #: Millions of parameters.
-    parameters: float
+    parameters: float  #: Millions of parameters.
     max_tokens: int
     licence: str
     #: Published mean over the English tasks of MTEB in full precision; None for a multilingual model, which has another

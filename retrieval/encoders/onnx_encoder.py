@@ -45,8 +45,7 @@ class OnnxEncoder:
         self.manifest = manifest
         self.name = manifest.name
         self.dim = dim or manifest.dim
-        #: Minimum number of components after truncation, 0 without truncation.
-        self.min_dim = manifest.min_dim
+        self.min_dim = manifest.min_dim  #: Minimum number of components after truncation, 0 without truncation.
         cut = "" if self.dim == manifest.dim else f", first {self.dim}"
         self.weights = f"{manifest.source_sha256} {manifest.quantisation}{cut}"
         self.max_tokens = manifest.max_tokens

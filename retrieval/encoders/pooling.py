@@ -80,10 +80,8 @@ def span_pooling(states: Floats, spans: Sequence[tuple[int, int]]) -> Floats:
 class Window:
     """Passages that share a run of the model."""
 
-    #: Indexes of the passages in the document, in order.
-    places: list[int]
-    #: Position of each passage in the run, (first, after last) in tokens.
-    spans: list[tuple[int, int]]
+    places: list[int]  #: Indexes of the passages in the document, in order.
+    spans: list[tuple[int, int]]  #: Position of each passage in the run, (first, after last) in tokens.
 
 
 def windows(lengths: Sequence[int], room: int) -> list[Window]:

@@ -24,12 +24,10 @@ logger = logging.getLogger(__name__)
 _MAX_ANSWER_BYTES: Final = 64 * 2**20
 _FIRST_DELAY_SECONDS: Final = 0.5
 _MAX_DELAY_SECONDS: Final = 30.0
-#: No retry if the service requests a longer wait.
-_MAX_WAIT_SECONDS: Final = 120.0
+_MAX_WAIT_SECONDS: Final = 120.0  #: No retry if the service requests a longer wait.
 _REFUSED: Final = frozenset({401, 403})
 _MINUTE: Final = 60.0
-#: Burst after a pause, in seconds of the rate.
-_BURST_SECONDS: Final = 10.0
+_BURST_SECONDS: Final = 10.0  #: Burst after a pause, in seconds of the rate.
 
 
 class RateLimit:
@@ -75,15 +73,12 @@ class RemoteEncoder:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.service = service
-        #: The model for documents.
-        self.name = service.model
+        self.name = service.model  #: The model for documents.
         #: The weights of a service are unknown: its kind, and a different model for queries.
         self.weights = " ".join(filter(None, (service.kind, service.query_model)))
         self.dim = service.dim
-        #: Of a sent text, in tokens of the local tokenizer.
-        self.max_tokens = service.max_tokens
-        #: One request per call.
-        self.batching = Batching(service.batch_texts, service.calls)
+        self.max_tokens = service.max_tokens  #: Of a sent text, in tokens of the local tokenizer.
+        self.batching = Batching(service.batch_texts, service.calls)  #: One request per call.
         self.tokenizer = tokenizer
         self.tokenizer_file = str(tokenizer.path)
         self._breaker = breaker or CircuitBreaker(refusal=_paused)

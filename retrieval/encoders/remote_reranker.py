@@ -16,8 +16,7 @@ from retrieval.encoders.reranker import MIN_FAILURE_SECONDS
 from retrieval.engine.types import ScoreType
 from retrieval.errors import RerankError, RerankTimeoutError
 
-#: Models that compare vectors can have scores below 0; raw logits are outside this range.
-_MIN_SCORE: Final = -1.0
+_MIN_SCORE: Final = -1.0  #: Models that compare vectors can have scores below 0; raw logits are outside this range.
 _MAX_SCORE: Final = 1.0
 
 
@@ -25,8 +24,7 @@ _MAX_SCORE: Final = 1.0
 class ServiceKind:
     """The request and response format of a kind of service."""
 
-    #: The provider's address; empty for a self-hosted service.
-    address: str = ""
+    address: str = ""  #: The provider's address; empty for a self-hosted service.
     names_model: bool = True
     #: The request's fields for the texts and for the number of results; empty for a service that returns all.
     texts_field: str = "documents"
@@ -107,10 +105,8 @@ logger = logging.getLogger(__name__)
 class RerankService:
     """The settings of a reranking service. Raises ConfigError for a missing setting."""
 
-    #: A key of `SERVICE_KINDS`.
-    kind: str
-    #: The address of requests with its path; empty for the provider's.
-    url: str = ""
+    kind: str  #: A key of `SERVICE_KINDS`.
+    url: str = ""  #: The address of requests with its path; empty for the provider's.
     model: str = ""
     api_key: str = field(default="", repr=False)
 
@@ -145,8 +141,7 @@ class RemoteReranker:
 
     def __init__(self, service: RerankService, *, breaker: CircuitBreaker | None = None) -> None:
         self._service = service
-        #: A service that has only one model has no model name.
-        self.name = service.model or service.kind
+        self.name = service.model or service.kind  #: A service that has only one model has no model name.
         self._breaker: CircuitBreaker | None = breaker or CircuitBreaker()
         headers = {"authorization": f"Bearer {service.api_key}"} if service.api_key else {}
         self._client = BoundedClient(headers)

@@ -15,8 +15,7 @@ from retrieval.errors import EncoderError
 _CPUINFO: Final = Path("/proc/cpuinfo")
 #: CPU flags of the instructions that add up int8 products without overflow.
 _EXACT: Final = frozenset({"avx512_vnni", "avx_vnni"})
-#: onnxruntime.InferenceSession; onnxruntime has no types.
-Session: TypeAlias = Any
+Session: TypeAlias = Any  #: onnxruntime.InferenceSession; onnxruntime has no types.
 #: The inputs that a network for texts may have.
 TEXT_INPUTS: Final = frozenset({"input_ids", "attention_mask", "token_type_ids"})
 

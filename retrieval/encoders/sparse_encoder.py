@@ -17,8 +17,7 @@ from retrieval.errors import EncoderError
 
 logger = logging.getLogger(__name__)
 
-#: Number of axes of an output with a weight for every word and token, and of a pooled output.
-_PER_TOKEN: Final = 3
+_PER_TOKEN: Final = 3  #: Number of axes of an output with a weight for every word and token, and of a pooled output.
 _POOLED: Final = 2
 
 
@@ -26,10 +25,8 @@ _POOLED: Final = 2
 class SparseVector:
     """The weights above 0 of words of a vocabulary."""
 
-    #: Size of the vocabulary.
-    dim: int
-    #: Indexes into the vocabulary, from 0, ascending.
-    places: tuple[int, ...]
+    dim: int  #: Size of the vocabulary.
+    places: tuple[int, ...]  #: Indexes into the vocabulary, from 0, ascending.
     weights: tuple[float, ...]
 
     def to_text(self) -> str:
@@ -63,8 +60,7 @@ class SparseEncoder:
         self.name = manifest.name
         #: Identifies the weights and the length of vectors among models of the same name.
         self.weights = f"{manifest.source_sha256} {manifest.quantisation}, {manifest.max_terms} words"
-        #: Size of the vocabulary.
-        self.dim = manifest.vocabulary
+        self.dim = manifest.vocabulary  #: Size of the vocabulary.
         self.threads = threads
         self._tokenizer = tokenizer
         self._session = session
@@ -109,8 +105,6 @@ def load_sparse_encoder(directory: Path, *, threads: int | None = None) -> Spars
 class SparseModel:
     """The installation's sparse model."""
 
-    #: None if it is unavailable.
-    encoder: SparseEncoder | None
+    encoder: SparseEncoder | None  #: None if it is unavailable.
     key: int = 0
-    #: Why it is unavailable, as a sentence.
-    problem: str = ""
+    problem: str = ""  #: Why it is unavailable, as a sentence.

@@ -23,8 +23,7 @@ _SENTENCE_SECONDS: Final = 5.0
 class VectorCache:
     """The most recently used vectors, at most `entries` of them; thread-safe."""
 
-    #: 1.5 KB each with the default model.
-    entries: int
+    entries: int  #: 1.5 KB each with the default model.
     _vectors: OrderedDict[Hashable, Vector] = field(default_factory=OrderedDict, init=False, repr=False, compare=False)
     _lock: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
 

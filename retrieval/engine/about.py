@@ -23,25 +23,20 @@ class StageGroup(StrEnum):
 class About:
     """The description of a stage."""
 
-    #: Heading of its column: what it leaves behind.
-    label: str
+    label: str  #: Heading of its column: what it leaves behind.
     purpose: str
     group: StageGroup = StageGroup.RANK
-    #: Unit of what it leaves; empty for a stage that leaves nothing to count.
-    unit: str = "hits"
+    unit: str = "hits"  #: Unit of what it leaves; empty for a stage that leaves nothing to count.
     section: str = ""
     #: Counts what it left where that is not its hits; None for nothing.
     left: Callable[[SearchState], int | None] | None = None
-    #: Every reason for which it drops hits.
-    drops: tuple[DropReason, ...] = ()
-    #: The tunable that limits how many hits it leaves; empty for none.
-    window: str = ""
+    drops: tuple[DropReason, ...] = ()  #: Every reason for which it drops hits.
+    window: str = ""  #: The tunable that limits how many hits it leaves; empty for none.
     #: Returns the numbers that it decided by for a hit that it left, given the preset's configuration.
     fact: Callable[[Hit, Any], str] | None = None
     #: Badge texts of its notes, by code; without one the code is shown.
     notes: Mapping[str, str] = field(default_factory=dict, hash=False)
-    #: Codes of its notes that get a badge even where nothing degraded.
-    badges: frozenset[str] = frozenset()
+    badges: frozenset[str] = frozenset()  #: Codes of its notes that get a badge even where nothing degraded.
 
 
 class BaseStage:

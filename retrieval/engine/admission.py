@@ -28,12 +28,10 @@ _MAX_RETRY_SECONDS: Final = 30
 class ProcessHooks:
     """What admission reads from the process."""
 
-    #: Busy connections, without the caller's.
-    active: Callable[[], int] = lambda: 0
+    active: Callable[[], int] = lambda: 0  #: Busy connections, without the caller's.
     #: Connections that the server allows, if fewer than configured; else None.
     fitting: Callable[[], int | None] = lambda: None
-    #: Releases the caller's connection while it waits.
-    release_connection: Callable[[], None] = lambda: None
+    release_connection: Callable[[], None] = lambda: None  #: Releases the caller's connection while it waits.
     clock: Callable[[], float] = perf_counter
 
 
@@ -41,13 +39,11 @@ class ProcessHooks:
 class Load:
     """The current load, and the refusals since the process started."""
 
-    #: Configured, available and busy connections.
-    wished: int
+    wished: int  #: Configured, available and busy connections.
     connections: int
     active: int
     rung: Rung
-    #: Searches: slots, held slots, searches waiting for a slot or a CPU turn, and CPU turns.
-    slots: int
+    slots: int  #: Searches: slots, held slots, searches waiting for a slot or a CPU turn, and CPU turns.
     held: int
     waiting: int
     turns: int
@@ -55,8 +51,7 @@ class Load:
     recovery_held: int
     admitted: int
     refused: Mapping[Refusal, int]
-    #: Timed-out searches whose recovery was skipped.
-    recovery_skipped: int
+    recovery_skipped: int  #: Timed-out searches whose recovery was skipped.
     max_wait_seconds: float
 
 
@@ -82,8 +77,7 @@ class Admission:
         self._longest_wait = 0.0
         self._taken: deque[float] = deque(maxlen=_REMEMBERED)
         self._began: dict[object, float] = {}
-        #: The slots of this thread's search, and its key among the running ones.
-        self._own = local()
+        self._own = local()  #: The slots of this thread's search, and its key among the running ones.
 
     @property
     def wanted(self) -> int:

@@ -64,10 +64,8 @@ class Purpose(StrEnum):
     """The purpose of a query, in rising priority."""
 
     PRIMARY = "primary"
-    #: Searches a missing source type: exempt from the hard rejection.
-    DIVERSITY = "diversity"
-    #: Recovers an empty or one-sided pool: refused only by a full pool.
-    RECOVERY = "recovery"
+    DIVERSITY = "diversity"  #: Searches a missing source type: exempt from the hard rejection.
+    RECOVERY = "recovery"  #: Recovers an empty or one-sided pool: refused only by a full pool.
 
 
 class Refusal(StrEnum):
@@ -77,10 +75,8 @@ class Refusal(StrEnum):
     SHORT_BUDGET = "short_budget"
     HARD_REJECT = "hard_reject"
     TRIAGE = "triage"
-    #: The expected wait exceeds its budget.
-    QUEUE = "queue"
-    #: Its budget was over before a slot was free.
-    BUDGET_OVER = "budget_over"
+    QUEUE = "queue"  #: The expected wait exceeds its budget.
+    BUDGET_OVER = "budget_over"  #: Its budget was over before a slot was free.
 
 
 class Rung(StrEnum):
@@ -100,8 +96,7 @@ class Ladder:
 
     pool: PoolConfig
     config: LadderConfig
-    #: Connections that the server allows, if fewer than configured; else None.
-    fitting: int | None = None
+    fitting: int | None = None  #: Connections that the server allows, if fewer than configured; else None.
 
     @property
     def connections(self) -> int:

@@ -5,12 +5,9 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Final
 
-#: Share of the budget after which stages that a search can do without are skipped.
-SOFT_SHARE: Final = 0.85
-#: Share of the time left for legs that embedding the query may take.
-EMBED_SHARE: Final = 0.6
-#: Share of the reserve that an indispensable read may take.
-_READ_SHARE_OF_RESERVE: Final = 2 / 3
+SOFT_SHARE: Final = 0.85  #: Share of the budget after which stages that a search can do without are skipped.
+EMBED_SHARE: Final = 0.6  #: Share of the time left for legs that embedding the query may take.
+_READ_SHARE_OF_RESERVE: Final = 2 / 3  #: Share of the reserve that an indispensable read may take.
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ from retrieval.errors import PipelineError, StageError, UnknownModeError
 logger = logging.getLogger(__name__)
 
 
-#: The mode in which every leg runs. Any other mode is the name of the only leg that does.
-HYBRID: Final = "hybrid"
+HYBRID: Final = "hybrid"  #: The mode in which every leg runs. Any other mode is the name of the only leg that does.
 
 
 class Stage(Protocol):

@@ -12,8 +12,7 @@ from typing import Final
 
 from retrieval.engine.state import Query
 
-#: A cut may drop one part in this many to end at a word.
-_MAX_CUT: Final = 5
+_MAX_CUT: Final = 5  #: A cut may drop one part in this many to end at a word.
 _JOINERS: Final = frozenset("\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}")
 _SKIN_TONES: Final = range(0x1F3FB, 0x1F400)
 #: Quotes as phones and word processors write them.

@@ -7,8 +7,7 @@ from threading import TIMEOUT_MAX, Event, Lock
 from time import monotonic
 from typing import Final
 
-#: Interval at which a waiting caller checks whether to give up.
-_LOOK_SECONDS: Final = 0.5
+_LOOK_SECONDS: Final = 0.5  #: Interval at which a waiting caller checks whether to give up.
 
 
 class Slots:

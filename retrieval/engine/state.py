@@ -19,22 +19,17 @@ _Read = TypeVar("_Read")
 class Query:
     """A query."""
 
-    #: The text as sent; models see all of it.
-    text: str
-    #: The part that retrieval reads, with its quotes, minus and OR.
-    retrieval_text: str
-    #: The same without search syntax, for models.
-    plain_text: str = ""
-    #: The same in the syntax of `websearch_to_tsquery`; empty without quotes, minus and OR.
-    operators: str = ""
+    text: str  #: The text as sent; models see all of it.
+    retrieval_text: str  #: The part that retrieval reads, with its quotes, minus and OR.
+    plain_text: str = ""  #: The same without search syntax, for models.
+    operators: str = ""  #: The same in the syntax of `websearch_to_tsquery`; empty without quotes, minus and OR.
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataFilter:
     """Limits a scope to the documents with one of these combinations of metadata values."""
 
-    #: Names of metadata fields, and combinations of their values as JSON arrays of texts.
-    names: tuple[str, ...]
+    names: tuple[str, ...]  #: Names of metadata fields, and combinations of their values as JSON arrays of texts.
     facts: tuple[str, ...]
 
 
@@ -42,22 +37,17 @@ class MetadataFilter:
 class RequestFilter:
     """A request's filter. It only narrows the scope, which always applies."""
 
-    #: Documents changed since then, and remembered items since then.
-    since: datetime | None = None
-    #: Remembered items before then; does not apply to other documents.
-    until: datetime | None = None
+    since: datetime | None = None  #: Documents changed since then, and remembered items since then.
+    until: datetime | None = None  #: Remembered items before then; does not apply to other documents.
     #: Remembered items of this project or of none; does not apply to other documents. Empty for all.
     project: str = ""
     #: Remembered items of these types; does not apply to other documents. Empty for all.
     memory_types: frozenset[MemoryType] = frozenset()
     metadata: MetadataFilter | None = None
-    #: Only these documents. Empty for all.
-    documents: frozenset[UUID] = frozenset()
-    #: Only chunks of documents of these source types. Empty for all.
-    source_types: frozenset[str] = frozenset()
+    documents: frozenset[UUID] = frozenset()  #: Only these documents. Empty for all.
+    source_types: frozenset[str] = frozenset()  #: Only chunks of documents of these source types. Empty for all.
     hint: str = ""
-    #: Only chunks of at least this quality, 0 to 1.
-    min_quality: float = 0.0
+    min_quality: float = 0.0  #: Only chunks of at least this quality, 0 to 1.
 
     def __bool__(self) -> bool:
         by_document = self.since or self.until or self.project or self.memory_types or self.documents
@@ -87,8 +77,7 @@ class DropReason(StrEnum):
     RERANK_CUT = "rerank_cut", "below the rerank cutoff"
     BELOW_FLOOR = "below_floor", "below the minimum score"
     DUPLICATE = "duplicate_of", "duplicate"
-    #: Repeats better hits. Only traces of earlier releases have it.
-    REPETITIVE = "repetitive", "repetitive"
+    REPETITIVE = "repetitive", "repetitive"  #: Repeats better hits. Only traces of earlier releases have it.
     BUDGET = "budget", "over the token budget"
     TOP_K = "top_k", "outside the top hits"
 
@@ -99,12 +88,10 @@ class Drop:
 
     chunk_id: ChunkId
     reason: DropReason
-    #: One clause with the numbers: "0.93 twin of ...", "rank 214, window 100".
-    detail: str = ""
+    detail: str = ""  #: One clause with the numbers: "0.93 twin of ...", "rank 214, window 100".
     #: The numbers of `detail` unrounded, by name: {"rank": 214, "window": 100}.
     numbers: Mapping[str, float] = field(default_factory=dict, compare=False)
-    #: The chunk that stays in its place.
-    instead: ChunkId | None = field(default=None, compare=False)
+    instead: ChunkId | None = field(default=None, compare=False)  #: The chunk that stays in its place.
 
     @property
     def is_nameless(self) -> bool:
@@ -142,8 +129,7 @@ class Span:
     hits_out: int
     drops: tuple[Drop, ...] = ()
     notes: tuple[Note, ...] = ()
-    #: The stage that ran this one, for parallel legs.
-    parent: str = ""
+    parent: str = ""  #: The stage that ran this one, for parallel legs.
     #: Structured events: numbers and names, never text of a query or a document.
     events: tuple[Mapping[str, object], ...] = ()
     #: The fields of the state that the stage fills.
@@ -165,22 +151,18 @@ class SearchState:
     is_admin: bool = False
     terms: QueryTerms = field(default_factory=QueryTerms)
     vector: Vector | None = None
-    #: The pipeline ends here: nothing more to search.
-    is_finished: bool = False
+    is_finished: bool = False  #: The pipeline ends here: nothing more to search.
     #: Results of other threads by the stage that needs them: each function waits and returns one.
     prefetch: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
-    #: State of a single preset's stages, by type.
-    parts: Mapping[type, Any] = field(default_factory=dict)
+    parts: Mapping[type, Any] = field(default_factory=dict)  #: State of a single preset's stages, by type.
     #: The filter of the request and the router; every leg and the completion apply it.
     filter: RequestFilter = RequestFilter()
     rankings: Mapping[str, Ranking] = field(default_factory=dict)
     hits: Ranking = ()
     weights: Mapping[str, float] = field(default_factory=dict)
-    #: Whether each hit passed the second access check; no hit is shown before.
-    access_checked: bool = False
+    access_checked: bool = False  #: Whether each hit passed the second access check; no hit is shown before.
     passages: tuple[Passage, ...] = ()
-    #: None before it is estimated, or on a timeout.
-    answerability: Answerability | None = None
+    answerability: Answerability | None = None  #: None before it is estimated, or on a timeout.
     drops: tuple[Drop, ...] = ()
     notes: tuple[Note, ...] = ()
     events: tuple[Mapping[str, object], ...] = ()

@@ -14,8 +14,7 @@ from retrieval.engine.metadata_conditions import OPERATORS, Condition, Condition
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import MemoryType
 
-#: Characters of a filter in an address, and conditions in it.
-_MAX_CHARACTERS: Final = 4000
+_MAX_CHARACTERS: Final = 4000  #: Characters of a filter in an address, and conditions in it.
 _MAX_CONDITIONS: Final = 50
 
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Final, Generic, TypeVar
 
-#: Time after which a process sees a change of another one.
-SECONDS: Final = 1.0
+SECONDS: Final = 1.0  #: Time after which a process sees a change of another one.
 
 _T = TypeVar("_T")
 

@@ -21,18 +21,14 @@ class TunableFacts:
     """The declaration of a tunable, for forms and documentation."""
 
     name: str
-    #: The default; in a nested config that of the outermost config.
-    default: float
+    default: float  #: The default; in a nested config that of the outermost config.
     low: float
     high: float
     unit: str
     help: str
-    #: Whether a higher value costs time or memory: a request may only lower it.
-    costs: bool
-    #: Name of the tunable that it must not exceed; empty for none.
-    at_most: str
-    #: Whether it affects all searches: a request may not change it.
-    is_shared: bool
+    costs: bool  #: Whether a higher value costs time or memory: a request may only lower it.
+    at_most: str  #: Name of the tunable that it must not exceed; empty for none.
+    is_shared: bool  #: Whether it affects all searches: a request may not change it.
     is_whole: bool
 
     def problem(self, value: object) -> str:
@@ -54,8 +50,7 @@ class TunableFacts:
 class TunableSection:
     """The tunables of one config, under dotted names."""
 
-    #: Dotted name of the config; empty for the outermost.
-    name: str
+    name: str  #: Dotted name of the config; empty for the outermost.
     label: str
     help: str
     tunables: tuple[TunableFacts, ...]
@@ -97,16 +92,14 @@ def tunable(  # noqa: PLR0913 -- declared by keyword, like dataclasses.field
     return field(default=default, metadata=facts)
 
 
-#: Declares a number from 0 to 1, as `tunable` does.
-fraction = partial(tunable, low=0.0, high=1.0)
+fraction = partial(tunable, low=0.0, high=1.0)  #: Declares a number from 0 to 1, as `tunable` does.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tunables:
     """Base of the config dataclasses; checks every bound at construction."""
 
-    #: Heading of its section; empty for one made of the section's name.
-    label: ClassVar[str] = ""
+    label: ClassVar[str] = ""  #: Heading of its section; empty for one made of the section's name.
     #: Dotted names of inherited tunables that are unused here: they are neither shown nor set.
     unused: ClassVar[frozenset[str]] = frozenset()
     #: Dotted names of an earlier release with their present names. Stored searches and programs may still use them.

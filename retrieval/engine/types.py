@@ -10,10 +10,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-#: The role of hits, where their neighbours are packed too.
-PRIMARY: Final = "primary"
-#: A unit vector, shape (dim,).
-Vector = NDArray[np.float32]
+PRIMARY: Final = "primary"  #: The role of hits, where their neighbours are packed too.
+Vector = NDArray[np.float32]  #: A unit vector, shape (dim,).
 
 
 class ChunkId(NamedTuple):
@@ -32,22 +30,17 @@ class ScoreType(StrEnum):
     COSINE = "cosine"
     FULLTEXT = "fulltext"
     BM25 = "bm25"
-    #: The inner product of learned sparse vectors, above 0.
-    SPARSE = "sparse"
+    SPARSE = "sparse"  #: The inner product of learned sparse vectors, above 0.
     RRF = "rrf"
     BLEND = "blend"
-    #: A local cross-encoder's raw output, unbounded; the logistic function maps it to 0 to 1.
-    LOGIT = "logit"
-    #: A reranking service's own score, -1 to 1 and mostly from 0.
-    RELEVANCE = "relevance"
+    LOGIT = "logit"  #: A local cross-encoder's raw output, unbounded; the logistic function maps it to 0 to 1.
+    RELEVANCE = "relevance"  #: A reranking service's own score, -1 to 1 and mostly from 0.
     #: The blend plus half of the late interaction, min-max-normalised over the reranked hits: 0 to 1.5.
     MAXSIM = "maxsim"
     #: The weighted sum of a memory type's signals, each min-max-normalised: 0 to the sum of its weights.
     SIGNALS = "signals"
-    #: A language model's score by the rubric, 0 to 100.
-    RUBRIC = "rubric"
-    #: A reranker's score, or the blend's, mapped to the rubric's scale.
-    MAPPED = "mapped"
+    RUBRIC = "rubric"  #: A language model's score by the rubric, 0 to 100.
+    MAPPED = "mapped"  #: A reranker's score, or the blend's, mapped to the rubric's scale.
 
 
 class MemoryType(StrEnum):
@@ -65,10 +58,8 @@ class Term:
     """A lexeme of the query and how rare it is in scope."""
 
     lexeme: str
-    #: Chunks in scope that contain it.
-    document_frequency: int
-    #: ln(1 + (N - df + 0.5) / (df + 0.5)), at least 0.
-    idf: float
+    document_frequency: int  #: Chunks in scope that contain it.
+    idf: float  #: ln(1 + (N - df + 0.5) / (df + 0.5)), at least 0.
     #: Position of its word in the query, from 1: with several languages one word can be several terms.
     place: int = 0
 
@@ -78,14 +69,11 @@ class QueryTerms:
     """The query as full-text search reads it."""
 
     terms: tuple[Term, ...] = ()
-    #: Chunks in scope.
-    corpus_size: int = 0
+    corpus_size: int = 0  #: Chunks in scope.
     #: The tsquery that demands every term, with the query's quotes, minus and OR; empty when nothing is searchable.
     all_terms: str = ""
-    #: Whether the query uses quotes, minus or OR, which are never relaxed.
-    has_operators: bool = False
-    #: Upper bound of the chunks in scope that match `all_terms`.
-    at_most: int = 0
+    has_operators: bool = False  #: Whether the query uses quotes, minus or OR, which are never relaxed.
+    at_most: int = 0  #: Upper bound of the chunks in scope that match `all_terms`.
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +83,7 @@ class TermMatch:
     lexeme: str
     idf: float
     share: float
-    #: The field with the highest weight that contains it: A title, B heading path, C text.
-    weight: str
+    weight: str  #: The field with the highest weight that contains it: A title, B heading path, C text.
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,29 +102,21 @@ class ChunkFacts:
     page_end: int | None
     synced_at: datetime
     modified_at: datetime | None
-    #: Share of content versus boilerplate, 0 to 1, as ingestion measured it.
-    quality: float = 1.0
+    quality: float = 1.0  #: Share of content versus boilerplate, 0 to 1, as ingestion measured it.
     #: Deductions from the quality, by part: {"navigation": 0.6, "repeated": 0.3}; empty for plain content.
     quality_parts: Mapping[str, float] = field(default_factory=dict)
     #: 64-bit fingerprint of its words, signed: near-identical texts differ in few bits. 0 when there is none.
     simhash: int = 0
-    #: First and last row or line, counted from 1; None for formats without them.
-    row_start: int | None = None
+    row_start: int | None = None  #: First and last row or line, counted from 1; None for formats without them.
     row_end: int | None = None
-    #: How representative it is of its document, 0 to 1; None until its sync has ended.
-    salience: float | None = None
-    #: Signature of its words (`retrieval.text.minhash`); empty for a text without words.
-    minhash: bytes = b""
-    #: The type of a remembered item; empty for other documents.
-    memory_kind: str = ""
-    #: Whether a person confirmed it: when it was remembered, or by a judgment.
-    is_confirmed: bool = False
-    #: When its document was last read; None if never.
-    accessed_at: datetime | None = None
+    salience: float | None = None  #: How representative it is of its document, 0 to 1; None until its sync has ended.
+    minhash: bytes = b""  #: Signature of its words (`retrieval.text.minhash`); empty for a text without words.
+    memory_kind: str = ""  #: The type of a remembered item; empty for other documents.
+    is_confirmed: bool = False  #: Whether a person confirmed it: when it was remembered, or by a judgment.
+    accessed_at: datetime | None = None  #: When its document was last read; None if never.
     #: When it was last read before the day (UTC) of `accessed_at`; None if never.
     accessed_before: datetime | None = None
-    #: Its vector in the searched index as big-endian half floats; empty if not read.
-    vector: bytes = b""
+    vector: bytes = b""  #: Its vector in the searched index as big-endian half floats; empty if not read.
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +129,8 @@ class Lift:
     kind: str
     amount: float
     name: str = ""
-    #: The seed whose link it is; None where the question names it.
-    source: ChunkId | None = None
-    #: The sentence of the seed with the name; empty where the question names it.
-    sentence: str = ""
+    source: ChunkId | None = None  #: The seed whose link it is; None where the question names it.
+    sentence: str = ""  #: The sentence of the seed with the name; empty where the question names it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +151,7 @@ class Hit:
     contributions: Mapping[str, float] = field(default_factory=dict)
     matches: tuple[TermMatch, ...] = ()
     facts: ChunkFacts | None = None
-    #: Lifts by links and names, highest first.
-    lifts: tuple[Lift, ...] = ()
+    lifts: tuple[Lift, ...] = ()  #: Lifts by links and names, highest first.
     #: The last scorer, in presets with several rerankers ("cross_encoder", "semantic_bm25"); else empty.
     provider: str = ""
 
@@ -203,23 +179,18 @@ class Hit:
         return self.facts
 
 
-#: The ordered hits of one leg, best first.
-Ranking = Sequence[Hit]
+Ranking = Sequence[Hit]  #: The ordered hits of one leg, best first.
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
     """A chunk as packed for a reader, under its citation number; [1] is the best, wherever it is packed."""
 
-    #: The N of [N], from 1.
-    number: int
+    number: int  #: The N of [N], from 1.
     hit: Hit
-    #: "### [1] Title — Source — Compartment", the line above the text.
-    header: str
-    #: Tokens of header and text together; in `contextpack` with the break behind them too.
-    token_count: int
-    #: Its role: "primary", "parent", "sibling" or "cross_page"; empty where all are hits.
-    role: str = ""
+    header: str  #: "### [1] Title — Source — Compartment", the line above the text.
+    token_count: int  #: Tokens of header and text together; in `contextpack` with the break behind them too.
+    role: str = ""  #: Its role: "primary", "parent", "sibling" or "cross_page"; empty where all are hits.
 
     @property
     def is_hit(self) -> bool:
@@ -245,20 +216,16 @@ class Answerability:
     """The probability that the packed passages answer the question, from raw signals."""
 
     verdict: Verdict
-    #: Probability that the passages hold the answer, 0 to 1.
-    confidence: float
-    #: Whether the model was fitted on judgments of this installation.
-    is_calibrated: bool
+    confidence: float  #: Probability that the passages hold the answer, 0 to 1.
+    is_calibrated: bool  #: Whether the model was fitted on judgments of this installation.
     #: The raw signals by name, and what each added to the log-odds.
     signals: Mapping[str, float] = field(default_factory=dict)
     contributions: Mapping[str, float] = field(default_factory=dict)
-    #: Stable code of the reason if it is not answerable; else empty.
-    reason: str = ""
+    reason: str = ""  #: Stable code of the reason if it is not answerable; else empty.
     explanation: str = ""
 
 
-#: Returns the number of tokens of each text.
-CountTokens = Callable[[Sequence[str]], Sequence[int]]
+CountTokens = Callable[[Sequence[str]], Sequence[int]]  #: Returns the number of tokens of each text.
 
 
 @dataclass(frozen=True, slots=True)

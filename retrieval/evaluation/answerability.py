@@ -23,10 +23,8 @@ class Question:
     """A question of a judged collection."""
 
     text: str
-    #: Documents that answer it; empty without an answer.
-    answers: tuple[str, ...]
-    #: The document of its topic.
-    about: str
+    answers: tuple[str, ...]  #: Documents that answer it; empty without an answer.
+    about: str  #: The document of its topic.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +41,7 @@ class Result:
     """All questions of a survey."""
 
     measured: tuple[Measured, ...]
-    #: Answerable questions whose packed passages do not contain the answer.
-    missed: int
+    missed: int  #: Answerable questions whose packed passages do not contain the answer.
     corpus: ScatteredCorpus
 
 

@@ -17,12 +17,9 @@ class Condition(StrEnum):
     """Whether and why the answer of a question is missing."""
 
     ANSWERABLE = "answerable"
-    #: Nothing is removed, but the documents do not contain the answer.
-    ADVERSARIAL = "adversarial"
-    #: Only the judged passages are removed; their topic is there.
-    PASSAGE_REMOVED = "passage_removed"
-    #: All passages with the title of the judged ones are removed.
-    ARTICLE_REMOVED = "article_removed"
+    ADVERSARIAL = "adversarial"  #: Nothing is removed, but the documents do not contain the answer.
+    PASSAGE_REMOVED = "passage_removed"  #: Only the judged passages are removed; their topic is there.
+    ARTICLE_REMOVED = "article_removed"  #: All passages with the title of the judged ones are removed.
     OTHER_DOMAIN = "other_domain"
 
 
@@ -31,8 +28,7 @@ class Measured:
     """The signals of one question under one condition."""
 
     condition: Condition
-    #: Questions of one group have one topic and are not split between fitting and measuring.
-    group: str
+    group: str  #: Questions of one group have one topic and are not split between fitting and measuring.
     signals: Signals
 
 
@@ -63,8 +59,7 @@ class Figures:
     """The figures of a fit."""
 
     rows: tuple[Row, ...]
-    #: Expected calibration error over all conditions, measured on questions outside the fit.
-    error: Interval
+    error: Interval  #: Expected calibration error over all conditions, measured on questions outside the fit.
     bins: tuple[Bin, ...]
 
 

@@ -23,8 +23,7 @@ class Bin:
     low: float
     high: float
     count: int
-    #: Mean confidence, and share of answerable questions.
-    confidence: float
+    confidence: float  #: Mean confidence, and share of answerable questions.
     answerable: float
 
 

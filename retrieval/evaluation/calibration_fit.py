@@ -28,8 +28,7 @@ class JudgedQuestion:
 
     text: str
     answerable: bool
-    #: Empty for the user of the run.
-    user: str = ""
+    user: str = ""  #: Empty for the user of the run.
 
 
 def read_questions(path: Path) -> tuple[JudgedQuestion, ...]:

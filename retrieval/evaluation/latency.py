@@ -7,8 +7,7 @@ import numpy as np
 
 from retrieval.engine.state import Span
 
-#: Percentiles by name, in milliseconds.
-Percentiles = dict[str, float]
+Percentiles = dict[str, float]  #: Percentiles by name, in milliseconds.
 
 
 def percentiles(milliseconds: Sequence[float]) -> Percentiles:

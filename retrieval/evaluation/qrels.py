@@ -39,8 +39,7 @@ class Imported:
 
     cases: int
     judgments: int
-    #: Lines with a passage that no longer exists or is outside the user's scope.
-    skipped: int
+    skipped: int  #: Lines with a passage that no longer exists or is outside the user's scope.
 
 
 def csv_of(question_set: QuestionSet, *, viewer: User, scope: AccessScope) -> Iterator[str]:

@@ -98,10 +98,8 @@ class CaseResult:
     case: UUID
     query: str
     is_answerable: bool
-    #: None for a case that the documents do not answer.
-    measures: Measures | None
-    #: None if the deadline passed first.
-    verdict: Verdict | None
+    measures: Measures | None  #: None for a case that the documents do not answer.
+    verdict: Verdict | None  #: None if the deadline passed first.
 
     @property
     def is_refused(self) -> bool:

@@ -27,8 +27,7 @@ from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 from retrieval.stages.resources import Resources
 
-#: Number of hits: enough for measures with the cutoff 100.
-DEPTH: Final = 100
+DEPTH: Final = 100  #: Number of hits: enough for measures with the cutoff 100.
 _WARM_UP: Final = 5
 _FUSED: Final = "fused"
 _MODEL: Final = "model"
@@ -67,8 +66,7 @@ class Evaluation:
     preset: str
     dataset: str
     queries: int
-    #: Mean over the queries, by the names in `collection_measures`.
-    measures: dict[str, float]
+    measures: dict[str, float]  #: Mean over the queries, by the names in `collection_measures`.
     #: The measures of each search leg's ranking, and of "fused", the ranking before later stages. Fusion is useful if
     #: it beats all legs, later stages if they beat the fusion.
     legs: dict[str, dict[str, float]]

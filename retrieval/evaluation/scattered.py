@@ -18,8 +18,7 @@ from retrieval.evaluation.corpus import EVALUATION, CorpusConnector, prepare_doc
 from retrieval.evaluation.datasets import Dataset, read_lines
 from retrieval.ingest.run import Source
 
-#: More documents of a collection, unrelated to its questions.
-_DISTRACTORS: Final = "distractors.jsonl"
+_DISTRACTORS: Final = "distractors.jsonl"  #: More documents of a collection, unrelated to its questions.
 _HASH_LENGTH: Final = 12
 
 

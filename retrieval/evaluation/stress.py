@@ -15,8 +15,7 @@ from retrieval.evaluation.datasets import Dataset, JudgedQuery
 from retrieval.graph.mentions import Occurrence, occurrences
 from retrieval.graph.names import names_of
 
-#: Length of a document's lead, which may contain its name.
-_LEAD_CHARACTERS: Final = 200
+_LEAD_CHARACTERS: Final = 200  #: Length of a document's lead, which may contain its name.
 #: Words that can be misspelled: four letters or more; the first letter stays.
 _WORD: Final = re.compile(r"[^\W\d_]{4,}")
 _FALSE_LINKS: Final = 20

@@ -17,8 +17,7 @@ class Place:
     """The location of a document: in its connection, and on the web."""
 
     connection_id: int
-    #: Its identifier in the source: a path where the source has paths.
-    path: str
+    path: str  #: Its identifier in the source: a path where the source has paths.
     uri: str
 
     @property

@@ -11,8 +11,7 @@ from retrieval.graph.mentions import Mentions, mentions_of
 from retrieval.graph.names import Name, names_of
 
 _ALIAS_KEYS: Final = ("aliases", "alias", "also_known_as", "redirect_from")
-#: Characters at the beginning of a text that may contain its name.
-_LEAD_CHARACTERS: Final = 200
+_LEAD_CHARACTERS: Final = 200  #: Characters at the beginning of a text that may contain its name.
 _CODE: Final = "code"
 
 
@@ -23,8 +22,7 @@ class ChunkWords:
     ordinal: int
     text: str
     heading_path: tuple[str, ...]
-    #: [text, target] of each hyperlink.
-    links: Sequence[Sequence[str]] = ()
+    links: Sequence[Sequence[str]] = ()  #: [text, target] of each hyperlink.
     #: [subject, relation, object] of the triples that a language model extracted.
     triples: Sequence[Sequence[str]] = ()
 

@@ -15,10 +15,8 @@ from retrieval.graph.mentions import Mentions, Occurrence, occurrences, phrase_p
 from retrieval.graph.question import KnownName
 from retrieval.graph.spans import key_of, number_of, sentence_around
 
-#: Maximum number of documents that share a name; a more common name is ignored.
-MAX_SHARING: Final = 8
-#: Weight of a shared name, relative to a document's name.
-_SHARED: Final = 0.5
+MAX_SHARING: Final = 8  #: Maximum number of documents that share a name; a more common name is ignored.
+_SHARED: Final = 0.5  #: Weight of a shared name, relative to a document's name.
 LINK: Final = "link"
 SHARED_NAME: Final = "shared_name"
 
@@ -30,8 +28,7 @@ class SeedText:
     chunk: ChunkId
     text: str
     mentions: Mentions
-    #: First and last ordinal of its section, inclusive.
-    section: tuple[int, int] = (0, 0)
+    section: tuple[int, int] = (0, 0)  #: First and last ordinal of its section, inclusive.
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +47,8 @@ class Edge:
     target: UUID
     kind: str
     name: str
-    #: Its certainty: quality / sqrt(documents with that name); for a shared name 0.5 / log2(n + 1).
-    weight: float
-    #: The sentence of the seed with the name.
-    sentence: str = ""
+    weight: float  #: Its certainty: quality / sqrt(documents with that name); for a shared name 0.5 / log2(n + 1).
+    sentence: str = ""  #: The sentence of the seed with the name.
     target_chunk: ChunkId | None = None
 
 
@@ -122,8 +117,7 @@ def shared_name_links(seeds: Sequence[SeedText], holders: Sequence[Holder]) -> l
     return found
 
 
-#: Maximum number of a kind in one chunk: pages with many links say little about each.
-_MAX_STATED: Final = 64
+_MAX_STATED: Final = 64  #: Maximum number of a kind in one chunk: pages with many links say little about each.
 
 
 class StatedKind(StrEnum):
@@ -138,11 +132,9 @@ class Stated:
     """One end of an explicit link."""
 
     kind: StatedKind
-    #: Stored key of the target's address or name.
-    key: int
+    key: int  #: Stored key of the target's address or name.
     name: str
-    #: Its statement; empty for the text around it.
-    sentence: str = ""
+    sentence: str = ""  #: Its statement; empty for the text around it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +144,7 @@ class Meeting:
     source: ChunkId
     target: UUID
     stated: Stated
-    #: Certainty that the key means the document, 0 to 1.
-    quality: float
+    quality: float  #: Certainty that the key means the document, 0 to 1.
 
 
 def stated_by_links(links: Sequence[Sequence[str]], place: Place) -> tuple[Stated, ...]:

@@ -6,15 +6,12 @@ from typing import Final
 
 from retrieval.graph.spans import MAX_WORDS, Word, is_identifier, number_of, phrases, words_of
 
-#: Maximum number of keys of one chunk: long lists of names say little about each.
-MAX_KEYS: Final = 160
-#: Maximum number of phrases that are searched in other documents.
-_MAX_PHRASES: Final = 48
+MAX_KEYS: Final = 160  #: Maximum number of keys of one chunk: long lists of names say little about each.
+_MAX_PHRASES: Final = 48  #: Maximum number of phrases that are searched in other documents.
 _MIN_LETTERS: Final = 2
 _SENTENCE_SIGNS: Final = frozenset(".!?:;\n\N{IDEOGRAPHIC FULL STOP}")
 _IDENTIFIER_WORDS: Final = 6
-#: Characters behind a word that can show it to be part of an identifier.
-_LOOK_AHEAD_CHARACTERS: Final = 32
+_LOOK_AHEAD_CHARACTERS: Final = 32  #: Characters behind a word that can show it to be part of an identifier.
 
 _JOINTS: Final = frozenset({".", "/", "-", "::", "->", ":", "#"})
 

@@ -11,12 +11,9 @@ from retrieval.graph.spans import MAX_WORDS, Word, is_identifier, phrases, words
 _BRACKETED: Final = re.compile(r"(?<!\s)\s*+[(\[][^()\[\]]*+[)\]]\s*+$")
 _NAME_WORDS: Final = 8
 _CAPITALISED_SHARE: Final = 0.8
-#: Words up to this length do not decide whether a title is a name: of, the, von.
-_LITTLE_WORD: Final = 3
-#: Characters of a name: longer ones are sentences.
-MAX_CHARACTERS: Final = 120
-#: Maximum number of names of one document; a page with more headings is a list.
-_MAX_NAMES: Final = 40
+_LITTLE_WORD: Final = 3  #: Words up to this length do not decide whether a title is a name: of, the, von.
+MAX_CHARACTERS: Final = 120  #: Characters of a name: longer ones are sentences.
+_MAX_NAMES: Final = 40  #: Maximum number of names of one document; a page with more headings is a list.
 
 
 class NameKind(StrEnum):
@@ -30,8 +27,7 @@ class NameKind(StrEnum):
     ALIAS = "alias"
     HEADING = "heading"
     IDENTIFIER = "identifier"
-    #: An address for links, which is no name in a text.
-    ADDRESS = "address"
+    ADDRESS = "address"  #: An address for links, which is no name in a text.
 
 
 #: Certainty that a name of a kind means its document, 0 to 1.

@@ -8,8 +8,7 @@ from uuid import UUID
 from retrieval.graph.mentions import Occurrence, occurrences
 from retrieval.graph.spans import MAX_WORDS, Word, key_of, words_of
 
-#: Shorter words must match exactly.
-_LETTERS_TO_REPAIR: Final = 4
+_LETTERS_TO_REPAIR: Final = 4  #: Shorter words must match exactly.
 #: A capitalised first word is a name only if it is also a search term with the same beginning.
 _LETTERS_OF_A_STEM: Final = 3
 
@@ -36,8 +35,7 @@ class NamedDocument:
     name: str
     start: int
     end: int
-    #: The correct name if the question misspells it; else empty.
-    known_as: str = ""
+    known_as: str = ""  #: The correct name if the question misspells it; else empty.
 
     @property
     def is_repaired(self) -> bool:

@@ -20,10 +20,8 @@ _HUMP: Final = re.compile(r"[a-z\d][A-Z]|[A-Z]{2}[a-z]|_|[a-zA-Z]\d|\d[a-zA-Z]")
 _SENTENCE_END: Final = re.compile(r"[.!?\u3002\uff01\uff1f][\"'\u201d\u2019)\]]*\s+(?=[^a-z\s])|\n+")
 #: Lower-case words up to this length may be inside a name: of, the, de, la, von, and, bin.
 _LETTERS_BETWEEN: Final = 3
-#: A search reads the words of its few seeds three times, and ingestion those of its chunk.
-_CACHED_TEXTS: Final = 64
-#: Maximum length of a sentence before and behind a place.
-_AROUND_CHARACTERS: Final = 500
+_CACHED_TEXTS: Final = 64  #: A search reads the words of its few seeds three times, and ingestion those of its chunk.
+_AROUND_CHARACTERS: Final = 500  #: Maximum length of a sentence before and behind a place.
 _INITIAL_LETTERS: Final = 2
 _MAX_GAP: Final = 3
 MAX_WORDS: Final = 10
@@ -35,8 +33,7 @@ class Word(NamedTuple):
     form: str
     start: int
     end: int
-    #: Whether it starts with a capital or a digit, or its script has no capitals.
-    is_capitalised: bool
+    is_capitalised: bool  #: Whether it starts with a capital or a digit, or its script has no capitals.
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)

@@ -29,8 +29,7 @@ _Status = EmbeddingIndex.Status
 _Mode = EmbeddingIndex.Mode
 #: Key of the advisory lock between what stores vectors (shared) and what changes which indexes there are (alone).
 _LOCK: Final = 7_302
-#: First key of the advisory locks that keep two builds of one index apart.
-_BUILD_LOCK_CLASS: Final = 7_303
+_BUILD_LOCK_CLASS: Final = 7_303  #: First key of the advisory locks that keep two builds of one index apart.
 _DROPPED_AT_ONCE: Final = 10_000
 _WHOLE: Final = ScanChoice()
 
@@ -41,8 +40,7 @@ class Progress:
 
     chunks: int
     missing: int
-    #: Chunks that building embeds a second; 0 while nothing is known.
-    rate: float
+    rate: float  #: Chunks that building embeds a second; 0 while nothing is known.
 
     @property
     def done(self) -> int:

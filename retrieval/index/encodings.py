@@ -135,8 +135,7 @@ class SparseLook:
 
     vector: SparseVector
     scope: AccessScope
-    #: `retrieval.encoders.embedders.key_of` the model that made the vector.
-    model_key: int
+    model_key: int  #: `retrieval.encoders.embedders.key_of` the model that made the vector.
     depth: int
     timeout_seconds: float
     request_filter: RequestFilter = RequestFilter()  # noqa: RUF009 -- frozen

@@ -36,8 +36,7 @@ class EnrichedChunk:
     heading_path: Sequence[str]
     context_line: str
     questions: tuple[str, ...]
-    #: Subject, relation, object; None if not requested.
-    triples: tuple[tuple[str, str, str], ...] | None
+    triples: tuple[tuple[str, str, str], ...] | None  #: Subject, relation, object; None if not requested.
     #: Of the text under its new context line, by index; none where that did not change.
     vectors: Mapping[int, Vector]
 

@@ -24,13 +24,10 @@ _HOLDS: Final = statement("filter_holds")
 _PROJECTS: Final = prepared("projects")
 _TABLE: Final = re.compile(r"\bFROM (retrieval_\w+)")
 _CHUNKS: Final = "retrieval_chunk"
-#: What only a statement that walks an HNSW index takes.
-_WALK: Final = "%(candidates)s"
+_WALK: Final = "%(candidates)s"  #: What only a statement that walks an HNSW index takes.
 _MAX_PROJECTS: Final = 1000
-#: Maximum number of filter fields; a PostgreSQL function has at most 100 arguments.
-_MAX_NAMES: Final = 20
-#: Different combinations of facts that are looked at.
-_LIMIT: Final = 50_000
+_MAX_NAMES: Final = 20  #: Maximum number of filter fields; a PostgreSQL function has at most 100 arguments.
+_LIMIT: Final = 50_000  #: Different combinations of facts that are looked at.
 
 
 def filtered(

@@ -20,15 +20,12 @@ _NAMES: Final = prepared("graph_names")
 _HUBS: Final = prepared("graph_hubs")
 _EDGES: Final = prepared("graph_edges")
 _LIKENESS: Final = prepared("graph_likeness")
-#: Documents per name in a question, in addition to those that the legs found.
-_BEARERS_ASKED: Final = 20
+_BEARERS_ASKED: Final = 20  #: Documents per name in a question, in addition to those that the legs found.
 #: Chunks of a document that its links start from, and that it is entered by, beside those that the legs found.
 _LEADING_SEED: Final = 4
 _LEADING_TARGET: Final = 24
-#: A phrase in more chunks than this counts as one in more than eight documents.
-_HOLDERS: Final = 3 * MAX_SHARING
-#: Chunks in scope from which on a phrase is not looked up: it is shared by too many.
-_COMMON: Final = 2000
+_HOLDERS: Final = 3 * MAX_SHARING  #: A phrase in more chunks than this counts as one in more than eight documents.
+_COMMON: Final = 2000  #: Chunks in scope from which on a phrase is not looked up: it is shared by too many.
 _SAMPLE: Final = 600
 _MAX_SAMPLED: Final = 100
 #: Without this the planner looks through the table for a name that it takes to be common.
@@ -41,8 +38,7 @@ class Names:
 
     asked: tuple[KnownName, ...] = ()
     of_found: Mapping[UUID, tuple[str, ...]] = field(default_factory=dict)
-    #: More documents bear one of the names than were read.
-    is_cut: bool = False
+    is_cut: bool = False  #: More documents bear one of the names than were read.
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +48,7 @@ class Subgraph:
     seeds: tuple[SeedText, ...] = ()
     names: tuple[KnownName, ...] = ()
     holders: tuple[Holder, ...] = ()
-    #: Links that the seeds state, with the documents that they lead to.
-    stated: tuple[Meeting, ...] = ()
+    stated: tuple[Meeting, ...] = ()  #: Links that the seeds state, with the documents that they lead to.
     size: int = 0
     is_cut: bool = False
 
@@ -64,8 +59,7 @@ class Likeness:
 
     chunk: ChunkId
     cosine: float
-    #: In standard deviations above the scope's mean.
-    z: float
+    z: float  #: In standard deviations above the scope's mean.
 
 
 def names(

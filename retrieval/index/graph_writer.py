@@ -45,12 +45,10 @@ class GraphStatus:
     """How much of a connection is in the graph."""
 
     chunks: int
-    #: Chunks that were read for names.
-    read: int
+    read: int  #: Chunks that were read for names.
     names: int
     keys: int
-    #: Ends of the links that its chunks state.
-    stated: int
+    stated: int  #: Ends of the links that its chunks state.
 
 
 def write_graph(cursor: Any, documents: Sequence[GraphDocument]) -> None:  # noqa: ANN401 -- Django's cursor wrapper has no public type

@@ -23,13 +23,10 @@ _HISTORY: Final = statement("upkeep/history")
 _MARK: Final = statement("upkeep/outbox_mark")
 _HORIZON: Final = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
 _NEWEST: Final = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
-#: Maximum number of counted pending changes of a follower.
-MAX_COUNTED: Final = 10_000
+MAX_COUNTED: Final = 10_000  #: Maximum number of counted pending changes of a follower.
 _MAX_PRUNED: Final = 5_000
-#: What the rows of BM25 indexes begin with, one for each machine that has one.
-BM25: Final = "bm25-"
-#: The row that says up to which transaction changes are forgotten.
-_PRUNED: Final = "outbox"
+BM25: Final = "bm25-"  #: What the rows of BM25 indexes begin with, one for each machine that has one.
+_PRUNED: Final = "outbox"  #: The row that says up to which transaction changes are forgotten.
 #: Changes are not retained for an index on a machine that is inactive for longer; it is rebuilt when it returns.
 _SILENT: Final = timedelta(days=7)
 _SIGN_OF_LIFE: Final = timedelta(minutes=1)
@@ -41,20 +38,16 @@ _COMPARED_DAYS: Final = 90
 class Lag:
     """What a follower has not got yet."""
 
-    #: At most `MAX_COUNTED` changes are counted.
-    transactions: int
-    #: Since the first of them was written; 0 when there is none.
-    seconds: float
+    transactions: int  #: At most `MAX_COUNTED` changes are counted.
+    seconds: float  #: Since the first of them was written; 0 when there is none.
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
     """What had changed in some connections at a moment; another one later is equal while nothing has changed since."""
 
-    #: The transaction before which every one had ended.
-    before: int
-    #: Changes of that transaction or a later one that could be seen.
-    changes: int
+    before: int  #: The transaction before which every one had ended.
+    changes: int  #: Changes of that transaction or a later one that could be seen.
 
 
 def mark(connection_ids: Sequence[int], *, since: Mark | None = None) -> Mark:

@@ -24,8 +24,7 @@ class Probed:
 
     scope: AccessScope
     index: VectorIndex
-    #: None where the query could not be embedded.
-    vector: Vector | None
+    vector: Vector | None  #: None where the query could not be embedded.
     terms: Sequence[Term]
     search: TextSearch
 

@@ -18,17 +18,13 @@ from retrieval.engine.deadline import Deadline
 from retrieval.engine.types import Vector
 from retrieval.errors import SearchTimeoutError
 
-#: Minimum time limit of a statement without a separate limit.
-_MIN_SECONDS: Final = 0.5
+_MIN_SECONDS: Final = 0.5  #: Minimum time limit of a statement without a separate limit.
 _LIMIT: Final = "SELECT set_config('statement_timeout', '{milliseconds}ms', true);\n"
-#: What a text that `read` sends begins with.
-_SET: Final = "/* for one read */ SELECT"
+_SET: Final = "/* for one read */ SELECT"  #: What a text that `read` sends begins with.
 
 _Execute = Callable[[str, Any, bool, dict[str, Any]], Any]
-#: Significant digits that tell one half float from every other.
-_DIGITS: Final = "%.5g"
-#: A search sends the vector of its question three times.
-_KEPT: Final = 64
+_DIGITS: Final = "%.5g"  #: Significant digits that tell one half float from every other.
+_KEPT: Final = 64  #: A search sends the vector of its question three times.
 
 
 def read(

@@ -20,10 +20,8 @@ _ROUTED: Final = statement("routed_chunks")
 _PASSING: Final = statement("passing_chunks")
 _INDEXES: Final = statement("indexes_in_scope")
 _HEADINGS: Final = statement("headings")
-#: The weight of a heading path's lexemes in a chunk's search vector.
-_WEIGHT: Final = "B"
-#: Chunks under matching headings that are looked at; of more than that, any.
-_MAX_CHUNKS: Final = 2_000
+_WEIGHT: Final = "B"  #: The weight of a heading path's lexemes in a chunk's search vector.
+_MAX_CHUNKS: Final = 2_000  #: Chunks under matching headings that are looked at; of more than that, any.
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +30,7 @@ class QueriedIndex:
 
     index: VectorIndex
     vector: Vector
-    #: What unrelated texts have in it on average; None for the searched index.
-    noise: float | None = None
+    noise: float | None = None  #: What unrelated texts have in it on average; None for the searched index.
 
 
 def of_source_types(  # noqa: PLR0913 -- keyword-only, each a plain fact

@@ -22,8 +22,7 @@ from retrieval.index.reading import read
 from retrieval.index.statements import statement
 from retrieval.text.document import in_context
 
-#: Beside a blend that reaches 1.
-_WEIGHT: Final = 0.5
+_WEIGHT: Final = 0.5  #: Beside a blend that reaches 1.
 _TOKENS: Final = statement("pool_tokens")
 
 

@@ -12,8 +12,7 @@ from retrieval.text.salience import MAX_DISTINCTIVE, SalienceFacts, salience_of
 _WITHOUT: Final = statement("upkeep/without_salience")
 _FACTS: Final = statement("upkeep/salience_facts")
 _SET: Final = statement("upkeep/set_salience")
-#: Chunks that are judged together, at least, and documents that are looked at for them.
-_BATCH_CHUNKS: Final = 1000
+_BATCH_CHUNKS: Final = 1000  #: Chunks that are judged together, at least, and documents that are looked at for them.
 _BATCH_DOCUMENTS: Final = 200
 
 

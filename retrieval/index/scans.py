@@ -53,10 +53,8 @@ class ScanChoice:
     """How a new embedding index is to be walked."""
 
     scan: str = _Scan.HALFVEC
-    #: Components that PREFIX is walked by; 0 for the other scans.
-    dim: int = 0
-    #: 0 takes the usual one of the scan.
-    oversample: float = 0.0
+    dim: int = 0  #: Components that PREFIX is walked by; 0 for the other scans.
+    oversample: float = 0.0  #: 0 takes the usual one of the scan.
 
     def of(self, encoder: Encoder) -> "ScanChoice":
         """Return the choice with its numbers filled in; raise ConfigError for one that this model does not allow."""

@@ -35,8 +35,7 @@ _FAILED: Final = frozenset(
 class ScopeCounts:
     """What a request's filter leaves of a scope."""
 
-    #: At most one more than was asked whether there are.
-    documents: int
+    documents: int  #: At most one more than was asked whether there are.
     #: By compartment; those of several compartments are counted up to a bound that all of them share.
     chunks: Counter[str] = field(default_factory=Counter)
 

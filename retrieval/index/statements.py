@@ -25,12 +25,9 @@ _PART: Final = re.compile(r"\{vectors\}\n|\{\w+\}")
 class Reach(StrEnum):
     """How the chunks are reached that match and are in scope."""
 
-    #: By whichever indexes the planner chooses: few are in scope, or few match.
-    BOTH = "both"
-    #: By the matches, each looked at for its connection: the scope is too large to be marked.
-    MATCHES = "matches"
-    #: By the scope, each chunk looked into for the terms: they are too common outside it.
-    SCOPE = "scope"
+    BOTH = "both"  #: By whichever indexes the planner chooses: few are in scope, or few match.
+    MATCHES = "matches"  #: By the matches, each looked at for its connection: the scope is too large to be marked.
+    SCOPE = "scope"  #: By the scope, each chunk looked into for the terms: they are too common outside it.
 
 
 def cheapest_reach(*, chunks: int, matches: int, everything: float) -> Reach:

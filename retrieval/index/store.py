@@ -19,11 +19,9 @@ from retrieval.index.statements import Reach, cheapest_reach
 #: Without a sort the vectors' order can come from the index alone; the planner, left free, at times compares them all.
 ONLY_THE_HNSW_INDEX: Final = {"enable_seqscan": "off", "enable_sort": "off"}
 
-#: The longest search list that pgvector takes.
-MAX_EF_SEARCH: Final = 1000
+MAX_EF_SEARCH: Final = 1000  #: The longest search list that pgvector takes.
 _PLAIN_FACTS: Final = tuple(ChunkFacts.__dataclass_fields__.keys() - {"heading_path", "quality_parts", "vector"})
-#: Bytes before the components of a vector in PostgreSQL's binary form.
-_VECTOR_HEADER: Final = 4
+_VECTOR_HEADER: Final = 4  #: Bytes before the components of a vector in PostgreSQL's binary form.
 _EVERYTHING: Final = RequestFilter()
 #: Chunks in scope, and matches there, from which on it takes time worth a thought to mark them all: some 10 ms.
 _LARGE_SCOPE: Final = 100_000
@@ -36,10 +34,8 @@ class VectorIndex:
 
     id: int
     dim: int
-    #: What its HNSW index is walked by: halfvec, int8, binary or prefix.
-    scan: str = "halfvec"
-    #: Components of a prefix; 0 for the other scans.
-    scan_dim: int = 0
+    scan: str = "halfvec"  #: What its HNSW index is walked by: halfvec, int8, binary or prefix.
+    scan_dim: int = 0  #: Components of a prefix; 0 for the other scans.
     #: Chunks that a walk finds for each one wanted before the whole vectors choose; at least 1.
     oversample: float = 1.0
 
@@ -48,16 +44,12 @@ class VectorIndex:
 class TextSearch:
     """How full text is weighed."""
 
-    #: Field weights in PostgreSQL's order: D, C, B, A.
-    weights: tuple[float, ...]
-    #: Rank at which a term gives half of its idf.
-    saturation: float
+    weights: tuple[float, ...]  #: Field weights in PostgreSQL's order: D, C, B, A.
+    saturation: float  #: Rank at which a term gives half of its idf.
 
 
-#: No embedding belongs to it: what is read has no cosine.
-_NO_INDEX: Final = VectorIndex(0, 0)
-#: Weighs nothing: for hits that are read without terms.
-_UNWEIGHTED: Final = TextSearch((1.0, 1.0, 1.0, 1.0), 1.0)
+_NO_INDEX: Final = VectorIndex(0, 0)  #: No embedding belongs to it: what is read has no cosine.
+_UNWEIGHTED: Final = TextSearch((1.0, 1.0, 1.0, 1.0), 1.0)  #: Weighs nothing: for hits that are read without terms.
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +57,7 @@ class Matches:
     """What one full-text attempt found."""
 
     ranking: Ranking
-    #: Chunks that were scored; one more than was allowed when there are more.
-    scored: int
+    scored: int  #: Chunks that were scored; one more than was allowed when there are more.
 
 
 def analyze(

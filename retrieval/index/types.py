@@ -16,22 +16,17 @@ class RoutedRange:
 
     document_id: UUID
     heading_path: tuple[str, ...]
-    #: First and last ordinal of its chunks.
-    start: int
+    start: int  #: First and last ordinal of its chunks.
     end: int
-    #: How well its headings fit the query, above 0.
-    score: float
+    score: float  #: How well its headings fit the query, above 0.
 
 
 class Relation(StrEnum):
     """The relation of a chunk to a primary hit, in order of priority."""
 
-    #: In the same section.
-    PARENT = "parent"
-    #: Directly adjacent, on the same page.
-    SIBLING = "sibling"
-    #: On the previous or next page.
-    CROSS_PAGE = "cross_page"
+    PARENT = "parent"  #: In the same section.
+    SIBLING = "sibling"  #: Directly adjacent, on the same page.
+    CROSS_PAGE = "cross_page"  #: On the previous or next page.
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +35,7 @@ class Neighbour:
 
     hit: Hit
     relation: Relation
-    #: The primary hit that it belongs to; of several the best.
-    primary: ChunkId
+    primary: ChunkId  #: The primary hit that it belongs to; of several the best.
 
     @property
     def distance(self) -> int:
@@ -60,11 +54,9 @@ class Place(NamedTuple):
 class ChunkProbe:
     """A chunk's exact signals, whether or not a leg returned it."""
 
-    #: None without a vector of the query or of the chunk.
-    cosine: float | None
+    cosine: float | None  #: None without a vector of the query or of the chunk.
     fulltext: float
-    #: Whether it matches the tsquery of the full-text leg.
-    is_match: bool
+    is_match: bool  #: Whether it matches the tsquery of the full-text leg.
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +64,9 @@ class DocumentProbe:
     """What the store knows of a document for one query."""
 
     chunks: Mapping[ChunkId, ChunkProbe]
-    #: Chunks in all, and those with a vector in the searched index.
-    count: int
+    count: int  #: Chunks in all, and those with a vector in the searched index.
     vectors: int
-    #: The best chunk by cosine, and by full text; None where no chunk has the signal.
-    nearest: ChunkId | None
+    nearest: ChunkId | None  #: The best chunk by cosine, and by full text; None where no chunk has the signal.
     wordiest: ChunkId | None
 
 
@@ -87,19 +77,14 @@ class ChunkTexts:
     document_id: UUID
     ordinal: int
     connection_id: int
-    #: PostgreSQL's name for the language that its connection's documents are read in.
-    language: str
+    language: str  #: PostgreSQL's name for the language that its connection's documents are read in.
     title: str
     heading_path: tuple[str, ...]
     text: str
     questions: tuple[str, ...]
-    #: As the source says; None where it says nothing.
-    modified_at: datetime | None
-    #: Empty for what no agent remembered.
-    memory_kind: str = ""
+    modified_at: datetime | None  #: As the source says; None where it says nothing.
+    memory_kind: str = ""  #: Empty for what no agent remembered.
     memory_project: str = ""
     source_type: str = ""
-    #: Kinds of content in it (`retrieval.text.traits`).
-    hints: tuple[str, ...] = ()
-    #: How much of it is content and not boilerplate, 0 to 1.
-    quality: float = 1.0
+    hints: tuple[str, ...] = ()  #: Kinds of content in it (`retrieval.text.traits`).
+    quality: float = 1.0  #: How much of it is content and not boilerplate, 0 to 1.

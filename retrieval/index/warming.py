@@ -19,12 +19,10 @@ _NAMES: Final = (
     *("document_name_by_key", "retrieval_documentname"),
     *("chunk_mentions_by_key", "retrieval_chunkmentions_pkey", "retrieval_chunkmentions"),
 )
-#: More is left to the searches.
-_MAX_BYTES: Final = 3 * 2**30
+_MAX_BYTES: Final = 3 * 2**30  #: More is left to the searches.
 _PIECE_BYTES: Final = 8 * 2**20
 _SEGMENT_BYTES: Final = 2**30
-#: Number of walks through the HNSW index: its upper layers, and the regions of queries.
-_WALKS: Final = 8
+_WALKS: Final = 8  #: Number of walks through the HNSW index: its upper layers, and the regions of queries.
 _WALK_SECONDS: Final = 2.0
 
 

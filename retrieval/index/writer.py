@@ -37,8 +37,7 @@ _FOLD_TERMS: Final = statement("upkeep/fold_terms")
 _OUTBOX: Final = statement("upkeep/outbox")
 _FORGET_ITEMS: Final = statement("upkeep/forget_items")
 _MARK_REPEATED: Final = statement("upkeep/mark_repeated")
-#: Rows that are inserted between two looks whether they are still wanted.
-_ROWS_AT_ONCE: Final = 200
+_ROWS_AT_ONCE: Final = 200  #: Rows that are inserted between two looks whether they are still wanted.
 #: Minimum number of documents with the same text for boilerplate; a paragraph copied into a few pages is content.
 MIN_REPEATING: Final = 5
 #: What repetition takes from the quality: enough to fall below the usual threshold by itself. The same for every
@@ -65,8 +64,7 @@ class EncodedChunk:
     content_hash: str
     simhash: int
     quality: ChunkQuality
-    #: By embedding index.
-    vectors: Mapping[int, Vector]
+    vectors: Mapping[int, Vector]  #: By embedding index.
     traits: ChunkTraits = field(default_factory=ChunkTraits)
 
 
@@ -76,8 +74,7 @@ class StoredDocument:
 
     row: Document
     chunks: tuple[EncodedChunk, ...]
-    #: What its texts add to the graph of names; None has them read here.
-    graph: DocumentGraph | None = None
+    graph: DocumentGraph | None = None  #: What its texts add to the graph of names; None has them read here.
 
 
 def store_documents(

@@ -21,13 +21,11 @@ from retrieval.ingest.problems import TRANSIENT, clear_problems, record_problems
 from retrieval.models import Sync, SyncItem
 
 CLAIMED_AT_ONCE: Final = 64
-#: Tries of an item, for a source that is down for a while and for workers that die on it.
-MAX_ATTEMPTS: Final = 5
+MAX_ATTEMPTS: Final = 5  #: Tries of an item, for a source that is down for a while and for workers that die on it.
 _FIRST_WAIT_SECONDS: Final = 2.0
 _WAIT_FACTOR: Final = 4.0
 _MAX_WAIT_SECONDS: Final = 600.0
-#: Why an item waits whose worker ended, perhaps because of it.
-LOST: Final = "lost"
+LOST: Final = "lost"  #: Why an item waits whose worker ended, perhaps because of it.
 _LOST_MESSAGE: Final = "Each worker process that tried it ended."
 _STATE = SyncItem.State
 

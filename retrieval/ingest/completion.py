@@ -21,8 +21,7 @@ from retrieval.ingest.locks import sync_lock
 from retrieval.ingest.run import Steps, SyncEndedError, reload
 from retrieval.models import Document, Sync, SyncItem, SyncProblem, TermFrequency
 
-#: Chunks after which the planner's statistics are worth refreshing.
-_MANY_CHUNKS: Final = 1000
+_MANY_CHUNKS: Final = 1000  #: Chunks after which the planner's statistics are worth refreshing.
 _DELETED_AT_ONCE: Final = 1000
 _STATE = SyncItem.State
 

@@ -16,8 +16,7 @@ from retrieval.ingest.problems import retryable
 from retrieval.models import Sync, SyncItem
 
 STALLED: Final = "stalled"
-#: A running worker checks every open sync more often than this.
-_CHECK_INTERVAL: Final = timedelta(seconds=60)
+_CHECK_INTERVAL: Final = timedelta(seconds=60)  #: A running worker checks every open sync more often than this.
 
 
 class WaitReason(StrEnum):
@@ -42,21 +41,17 @@ class JobState:
     """State and progress of one sync."""
 
     sync: Sync
-    #: queued, running, stalled, done, failed, stopped, cancelling or cancelled.
-    state: str
+    state: str  #: queued, running, stalled, done, failed, stopped, cancelling or cancelled.
     #: Items by state or stage: queued, parsing, embedding, storing, failed, gone. Empty once it has ended.
     items: Mapping[str, int]
-    #: Documents and chunks per second; 0 before there are any.
-    documents_per_second: float
+    documents_per_second: float  #: Documents and chunks per second; 0 before there are any.
     chunks_per_second: float
     retryable: int
-    #: What it waits for; None once it has started.
-    wait: Wait | None = None
+    wait: Wait | None = None  #: What it waits for; None once it has started.
     #: Chunks of the items that are being embedded or stored, and how many of them have vectors.
     chunks_in_hand: int = 0
     chunks_embedded: int = 0
-    #: Estimated from the last minutes; None without an estimate.
-    seconds_left: float | None = None
+    seconds_left: float | None = None  #: Estimated from the last minutes; None without an estimate.
 
     @property
     def label(self) -> str:
@@ -67,8 +62,7 @@ class JobState:
 @dataclass(slots=True)
 class _Items:
     counts: dict[str, int] = field(default_factory=dict)
-    #: Chunks of the parsed items, and how many of them have vectors.
-    chunks: int = 0
+    chunks: int = 0  #: Chunks of the parsed items, and how many of them have vectors.
     embedded: int = 0
 
 

@@ -35,8 +35,7 @@ _PAGE: Final = 500
 _DRY_PAGE: Final = 20
 _STATE = SyncItem.State
 _Entry = TypeVar("_Entry")
-#: Maximum items that a dry run lists by name, of each kind: to add, to change, to delete.
-MAX_NAMES: Final = 10
+MAX_NAMES: Final = 10  #: Maximum items that a dry run lists by name, of each kind: to add, to change, to delete.
 _COUNTS: Final = ("seen", "added", "changed", "unchanged", "failed", "deleted")
 
 

@@ -47,8 +47,7 @@ class Rest:
     chunks_per_item: float
 
 
-#: The effort up to a time, as JSON: seconds since the epoch, then the fields of `Effort`.
-Mark = Sequence[float]
+Mark = Sequence[float]  #: The effort up to a time, as JSON: seconds since the epoch, then the fields of `Effort`.
 
 
 def with_work(marks: Sequence[Mark], done: Effort, *, at: float) -> list[Mark]:

@@ -13,8 +13,7 @@ from retrieval.ingest.sandbox.frames import allowed_seconds
 from retrieval.ingest.sandbox.process import START_SECONDS, LimitedParser, ParseLimits
 from retrieval.text.document import RawDocument
 
-#: Idle children; each uses about 100 MB.
-_MAX_IDLE: Final = 2
+_MAX_IDLE: Final = 2  #: Idle children; each uses about 100 MB.
 
 
 class Children:

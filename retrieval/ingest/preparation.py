@@ -29,13 +29,10 @@ class Preparation:
     """What decides, besides its bytes, how a source item is prepared."""
 
     limits: ChunkLimits = field(default_factory=ChunkLimits)
-    #: The path of the tokenizer's file; if empty, words and punctuation marks are counted.
-    tokenizer: str = ""
+    tokenizer: str = ""  #: The path of the tokenizer's file; if empty, words and punctuation marks are counted.
     facts: Mapping[str, str] = field(default_factory=dict)
-    #: The canonical source type that its connection sets; empty for the parser's.
-    source_type: str = ""
-    #: The document's address, which its links are relative to.
-    place: Place = _NO_PLACE
+    source_type: str = ""  #: The canonical source type that its connection sets; empty for the parser's.
+    place: Place = _NO_PLACE  #: The document's address, which its links are relative to.
 
 
 @dataclass(frozen=True, slots=True)

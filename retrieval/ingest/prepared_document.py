@@ -26,8 +26,7 @@ class PreparedDocument:
     fingerprint: str
     byte_size: int
     text: PreparedText
-    #: The `version_mark` of the source's version; empty when the source has none.
-    version: str = ""
+    version: str = ""  #: The `version_mark` of the source's version; empty when the source has none.
 
 
 def fingerprint(content: bytes, *, recipe: str) -> str:

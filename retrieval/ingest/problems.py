@@ -64,12 +64,9 @@ def retryable(items: QuerySet[SyncItem]) -> QuerySet[SyncItem]:
 class Retry(Enum):
     """Whether another try can help while the source stays unchanged."""
 
-    #: Workers try again; after their last try a person may.
-    AUTOMATIC = "automatic"
-    #: It may help, for instance after a change of this installation; a person decides.
-    BY_HAND = "by_hand"
-    #: Only a change in the source helps, and the next sync finds it.
-    NEVER = "never"
+    AUTOMATIC = "automatic"  #: Workers try again; after their last try a person may.
+    BY_HAND = "by_hand"  #: It may help, for instance after a change of this installation; a person decides.
+    NEVER = "never"  #: Only a change in the source helps, and the next sync finds it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +74,7 @@ class Failure:
     """Whether to retry after a failure, and what helps."""
 
     retry: Retry
-    #: What helps, as a sentence; empty where the message contains it.
-    advice: str = ""
+    advice: str = ""  #: What helps, as a sentence; empty where the message contains it.
 
 
 _AUTOMATIC: Final = (
@@ -126,12 +122,10 @@ FAILURES: Final[Mapping[str, Failure]] = MappingProxyType(
         **{reason: Failure(Retry.NEVER, advice) for reason, advice in _NEVER},
     }
 )
-#: An older release may have stored a reason that no longer exists.
-_UNKNOWN: Final = Failure(Retry.BY_HAND)
+_UNKNOWN: Final = Failure(Retry.BY_HAND)  #: An older release may have stored a reason that no longer exists.
 #: Reasons that may disappear without a change: the network, a server that is down or busy.
 TRANSIENT: Final = frozenset(dict(_AUTOMATIC))
-#: Reasons that only a change in the source removes.
-PERMANENT: Final = frozenset(dict(_NEVER))
+PERMANENT: Final = frozenset(dict(_NEVER))  #: Reasons that only a change in the source removes.
 
 
 def advice(reason: str) -> str:

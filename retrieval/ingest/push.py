@@ -37,8 +37,7 @@ _FORMATS_AT_ONCE: Final = frozenset({MARKDOWN, HTML, TEXT, JSON, DELIMITED})
 _SECONDS_AT_ONCE: Final = 10.0
 #: Documents that one process indexes at the same time; further ones wait for a sync.
 _SLOTS: Final = BoundedSemaphore(4)
-#: Additions to the term counts after which derived data is updated.
-_MAX_ADDITIONS: Final = 500
+_MAX_ADDITIONS: Final = 500  #: Additions to the term counts after which derived data is updated.
 _CODE_SUFFIXES: Final = {
     "text/x-python": ".py",
     "text/javascript": ".js",

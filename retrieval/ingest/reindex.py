@@ -24,8 +24,7 @@ logger = logging.getLogger(__name__)
 
 Report = Callable[[EmbeddingIndex], None]
 
-#: Minimum of chunks that are embedded together, and maximum of documents read for them.
-_BATCH_CHUNKS: Final = 256
+_BATCH_CHUNKS: Final = 256  #: Minimum of chunks that are embedded together, and maximum of documents read for them.
 _BATCH_DOCUMENTS: Final = 64
 _COPIED_DOCUMENTS: Final = 500
 _FIRST: Final = UUID(int=0)

@@ -39,16 +39,14 @@ class Step:
     doing: Doing
     claims: tuple[int, ...]
     seconds: float
-    #: When it last made progress, by the monotonic clock.
-    since: float
+    since: float  #: When it last made progress, by the monotonic clock.
 
 
 @dataclass(slots=True)
 class Steps:
     """The current step of a worker. Written by the worker's threads, read by its watchdog's."""
 
-    #: How long one step may take without progress.
-    seconds: float
+    seconds: float  #: How long one step may take without progress.
     is_ended: bool = False
     _step: Step | None = field(default=None)
 

@@ -18,8 +18,7 @@ from retrieval.ingest.prepared_document import fingerprint
 from retrieval.ingest.run import limits_of, text_search_config_of
 from retrieval.models import Sync, SyncItem
 
-#: Share of the interval by which a start moves, so that connections do not all start together.
-_JITTER: Final = 0.1
+_JITTER: Final = 0.1  #: Share of the interval by which a start moves, so that connections do not all start together.
 _WAKE_SECONDS: Final = 20
 
 

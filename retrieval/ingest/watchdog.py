@@ -27,8 +27,7 @@ from retrieval.models import Sync
 logger = logging.getLogger(__name__)
 
 _CHECK_SECONDS: Final = 1.0
-#: Heartbeats within the time after which a process counts as lost.
-_HEARTBEATS: Final = 5
+_HEARTBEATS: Final = 5  #: Heartbeats within the time after which a process counts as lost.
 _GRACE_SECONDS: Final = 5.0
 #: The worker that has to end may hold a row lock in its transaction.
 _SHORT_TIMEOUTS: Final = "SET LOCAL lock_timeout = '3s'; SET LOCAL statement_timeout = '5s'"

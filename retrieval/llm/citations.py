@@ -9,8 +9,7 @@ from retrieval.text.markers import BEGUN, MARKER, Scanner, Token
 
 _ESCAPABLE: Final = re.compile(rf"(?<!\\)(?P<before>\\*+)(?P<marker>{MARKER.pattern})")
 _SURROUNDING: Final = re.compile(r"^\W+|(?<!\W)\W++$")
-#: Characters before a removed marker that could form another marker.
-_TAIL: Final = 80
+_TAIL: Final = 80  #: Characters before a removed marker that could form another marker.
 
 
 class Draft:
@@ -27,8 +26,7 @@ class Draft:
         self._scanner = Scanner()
         self._cited: set[int] = set()
         self._citations: list[Citation] = []
-        #: The next text to return, and length and end of the complete text.
-        self._parts: list[str] = []
+        self._parts: list[str] = []  #: The next text to return, and length and end of the complete text.
         self._length = 0
         self._end = ""
 

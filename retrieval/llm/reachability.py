@@ -50,8 +50,7 @@ class ModelState(StrEnum):
 
     READY = "ready"
     UNTRIED = "untried"
-    #: The last request failed: no connection, a refused key, no such model.
-    FAILING = "failing"
+    FAILING = "failing"  #: The last request failed: no connection, a refused key, no such model.
     OFF = "off"
     KEY_LOST = "key_lost"
 
@@ -61,11 +60,9 @@ class ModelStatus:
     """The state of a language model with its dates."""
 
     state: ModelState
-    #: The time of the last answer, or of the first failure; None if unknown.
-    since: datetime | None = None
+    since: datetime | None = None  #: The time of the last answer, or of the first failure; None if unknown.
     checked_at: datetime | None = None
-    #: The reason of the failure, without anything that was sent or received.
-    problem: str = ""
+    problem: str = ""  #: The reason of the failure, without anything that was sent or received.
 
 
 def status_of(model: LanguageModel) -> ModelStatus:

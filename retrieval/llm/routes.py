@@ -45,8 +45,7 @@ class _Rules:
 class Allowed:
     """The language models for a request."""
 
-    #: In the order of use.
-    providers: tuple[ModelProvider, ...] = ()
+    providers: tuple[ModelProvider, ...] = ()  #: In the order of use.
     notices: tuple[Notice, ...] = ()
 
 

@@ -9,18 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-#: A language model's or a connection's id.
-Id = int
+Id = int  #: A language model's or a connection's id.
 
 
 class Reason(StrEnum):
     """Why another model than the chosen one answers."""
 
     NONE = ""
-    #: The passages are bound to one model, which is not the chosen one.
-    BOUND = "bound_to_model"
-    #: The passages are bound to different models, or to none.
-    MAY_NOT_READ = "no_model_may_read"
+    BOUND = "bound_to_model"  #: The passages are bound to one model, which is not the chosen one.
+    MAY_NOT_READ = "no_model_may_read"  #: The passages are bound to different models, or to none.
     SWITCHED_OFF = "model_switched_off"
 
 
@@ -41,10 +38,8 @@ class Bindings:
     bound: Mapping[Id, Id | None] = field(default_factory=dict)
     #: Connections whose rules are known; None for all. No model may read texts of other connections.
     known: frozenset[Id] | None = None
-    #: Connections that a text of unknown origin may come from; None for any.
-    reachable: frozenset[Id] | None = None
-    #: Connections whose texts are of unknown origin: memories of agents.
-    memories: frozenset[Id] = frozenset()
+    reachable: frozenset[Id] | None = None  #: Connections that a text of unknown origin may come from; None for any.
+    memories: frozenset[Id] = frozenset()  #: Connections whose texts are of unknown origin: memories of agents.
 
     def of(self, connections: Iterable[Id]) -> frozenset[Id | None]:
         """Return the models that the connections are bound to; empty if they are not bound."""

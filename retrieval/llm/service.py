@@ -21,16 +21,12 @@ class ModelService:
 
     name: str
     api: Api = Api.OPENAI
-    #: Up to and including /v1; for Azure the resource's address.
-    base_url: str
+    base_url: str  #: Up to and including /v1; for Azure the resource's address.
     api_version: str = ""
-    #: The service's name of the model; for Azure the deployment.
-    model: str
+    model: str  #: The service's name of the model; for Azure the deployment.
     api_key: str = field(default="", repr=False)
-    #: Total timeout of an answer, including retries.
-    timeout_seconds: float = 60.0
-    #: Token timeout: before the first token, and between two.
-    silence_seconds: float = 30.0
+    timeout_seconds: float = 60.0  #: Total timeout of an answer, including retries.
+    silence_seconds: float = 30.0  #: Token timeout: before the first token, and between two.
     max_retries: int = 2
     max_answer_tokens: int = 1024
     temperature: float = 0.1

@@ -17,8 +17,7 @@ from retrieval.models import LanguageModel
 logger = logging.getLogger(__name__)
 
 TOKENIZER_FILE: Final = "tokenizer.json"
-#: A folder name without path separators.
-_NAME: Final = re.compile(r"\w[\w.-]*")
+_NAME: Final = re.compile(r"\w[\w.-]*")  #: A folder name without path separators.
 _CACHED: Final = 8
 
 

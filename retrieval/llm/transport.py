@@ -29,8 +29,7 @@ _KEY_HEADERS: Final = frozenset({"authorization", "api-key"})
 class TimeLimits:
     """The time limits of one answer: total, and until the first token."""
 
-    #: When it must have ended, by the loop's clock.
-    ends_at: float
+    ends_at: float  #: When it must have ended, by the loop's clock.
     first: asyncio.Timeout
     silence_seconds: float
 

@@ -27,8 +27,7 @@ class Trial:
     answer: str = ""
     first_token_seconds: float | None = None
     seconds: float = 0.0
-    #: None if the service does not report it.
-    usage: TokenUsage | None = None
+    usage: TokenUsage | None = None  #: None if the service does not report it.
     models: tuple[str, ...] = ()
 
     @property

@@ -32,8 +32,7 @@ class Answer:
     citations: tuple[Citation, ...]
     extractive: bool
     refused: bool = False
-    #: Whether its sentences were selected by words only, because the server was busy.
-    hurried: bool = False
+    hurried: bool = False  #: Whether its sentences were selected by words only, because the server was busy.
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +68,7 @@ class Piece:
 
     text: str = ""
     usage: TokenUsage | None = None
-    #: Why the answer is incomplete; None for a complete one.
-    cut: "Cut | None" = None
+    cut: "Cut | None" = None  #: Why the answer is incomplete; None for a complete one.
     notice: "Notice | None" = None
 
 
@@ -84,8 +82,7 @@ class Task:
     #: The question's unit vector from the search, by the model that compares sentences; None without one.
     vector: Vector | None = None
     history: tuple[Turn, ...] = ()
-    #: Why there was no search; empty after a search.
-    skipped: str = ""
+    skipped: str = ""  #: Why there was no search; empty after a search.
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +134,5 @@ class Provider(Protocol):
 class Route:
     """The providers that may write an answer."""
 
-    #: In the order of use; the last one always works.
-    providers: tuple[Provider, ...]
+    providers: tuple[Provider, ...]  #: In the order of use; the last one always works.
     notices: tuple[Notice, ...] = ()

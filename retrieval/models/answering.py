@@ -54,8 +54,7 @@ class LanguageModel(models.Model):
     answered_at = models.DateTimeField(null=True, editable=False)
     failing_since = models.DateTimeField(null=True, editable=False)
     checked_at = models.DateTimeField(null=True, editable=False)
-    #: Why it fails, as a sentence.
-    failure = models.TextField(blank=True, default="", db_default="", editable=False)
+    failure = models.TextField(blank=True, default="", db_default="", editable=False)  #: Why it fails, as a sentence.
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -105,15 +104,12 @@ class Usage(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="usage")
     key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL, related_name="usage")
     language_model = models.ForeignKey(LanguageModel, null=True, on_delete=models.SET_NULL, related_name="usage")
-    #: Its name at that time; stays if the model is deleted.
-    model_name = models.CharField(max_length=120)
+    model_name = models.CharField(max_length=120)  #: Its name at that time; stays if the model is deleted.
     record = models.ForeignKey("retrieval.SearchRecord", null=True, on_delete=models.SET_NULL)
     prompt_tokens = models.PositiveIntegerField()
     completion_tokens = models.PositiveIntegerField()
-    #: Counted here because the service reported no tokens.
-    is_estimated = models.BooleanField(default=False)
-    #: At the model's prices of the time.
-    cost = models.DecimalField(max_digits=14, decimal_places=6, default=0)
+    is_estimated = models.BooleanField(default=False)  #: Counted here because the service reported no tokens.
+    cost = models.DecimalField(max_digits=14, decimal_places=6, default=0)  #: At the model's prices of the time.
     seconds = models.FloatField()
 
     class Meta:

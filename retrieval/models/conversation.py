@@ -48,13 +48,11 @@ class Message(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="messages")
-    #: Position in the conversation, from 1.
-    ordinal = models.PositiveIntegerField()
+    ordinal = models.PositiveIntegerField()  #: Position in the conversation, from 1.
     role = models.CharField(max_length=10, choices=Role)
     state = models.CharField(max_length=10, choices=State, default=State.DONE)
     text = models.TextField(blank=True)
-    #: Time of the question, or of the start of the answer.
-    at = models.DateTimeField(auto_now_add=True)
+    at = models.DateTimeField(auto_now_add=True)  #: Time of the question, or of the start of the answer.
     #: Of a question: the search text, if it differs from the question.
     standalone = models.TextField(blank=True, default="")
     #: Of an answer: its search, its provider, and whether it is a refusal.
@@ -72,10 +70,8 @@ class Message(models.Model):
     #: Of an answer: sentences that their passages do not support, by position in code points:
     #: [{"start": 0, "end": 40, "reason": "number", "explanation": "..."}].
     unsupported = models.JSONField(default=list)
-    #: Notices for the reader: [{"code": "fell_back", "text": "..."}].
-    notices = models.JSONField(default=list)
-    #: The user's rating: 1 or -1; of each citation by its number.
-    feedback = models.SmallIntegerField(null=True)
+    notices = models.JSONField(default=list)  #: Notices for the reader: [{"code": "fell_back", "text": "..."}].
+    feedback = models.SmallIntegerField(null=True)  #: The user's rating: 1 or -1; of each citation by its number.
     citation_feedback = models.JSONField(default=dict)
     problem = models.CharField(max_length=60, blank=True, default="")
 

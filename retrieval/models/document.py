@@ -53,12 +53,10 @@ class Document(models.Model):
     connection = models.ForeignKey(
         Connection, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False, related_name="documents"
     )
-    #: Its id in the source, unique within the connection: a path, a URL, a page id.
-    external_id = models.TextField()
+    external_id = models.TextField()  #: Its id in the source, unique within the connection: a path, a URL, a page id.
     title = models.TextField()
     uri = models.TextField(blank=True)
-    #: Canonical type: markdown, html, pdf, docx, text ...
-    source_type = models.CharField(max_length=20)
+    source_type = models.CharField(max_length=20)  #: Canonical type: markdown, html, pdf, docx, text ...
     #: SHA-256 of the bytes and of the chunking settings; equal means unchanged.
     fingerprint = models.CharField(max_length=64)
     #: SHA-256 of the source's version and of the chunking settings; equal means that it need not be read. Empty if the
@@ -93,8 +91,7 @@ class Chunk(models.Model):
     content_hash = models.CharField(max_length=64)
     page_start = models.IntegerField(null=True)
     page_end = models.IntegerField(null=True)
-    #: First and last row of a table, or line of a file, from 1.
-    row_start = models.IntegerField(null=True)
+    row_start = models.IntegerField(null=True)  #: First and last row of a table, or line of a file, from 1.
     row_end = models.IntegerField(null=True)
     #: First and last ordinal of its parent section, inclusive.
     section_start = models.IntegerField(default=0, db_default=0)
@@ -118,8 +115,7 @@ class Chunk(models.Model):
     quality_parts = models.JSONField(default=dict, db_default={})
     #: How well it represents its document (`retrieval.text.salience`), 0 to 1; None until its sync has ended.
     salience = models.FloatField(null=True)
-    #: Signed 64-bit fingerprint of its words; 0 for none.
-    simhash = models.BigIntegerField(default=0, db_default=0)
+    simhash = models.BigIntegerField(default=0, db_default=0)  #: Signed 64-bit fingerprint of its words; 0 for none.
     #: Weighted lexemes: A title, B heading path, C text. Stored in line (migration 0001), as every score needs it.
     search = SearchVectorField()
 

@@ -30,37 +30,30 @@ class EmbeddingIndex(models.Model):
         """The vectors of the HNSW index; all but HALFVEC rescore the candidates with the full vectors."""
 
         HALFVEC = "halfvec"
-        #: A byte per dimension: eight thresholds, one bit each.
-        INT8 = "int8"
-        #: The sign of each dimension.
-        BINARY = "binary"
-        #: The first dimensions of a nested (Matryoshka) model.
-        PREFIX = "prefix"
+        INT8 = "int8"  #: A byte per dimension: eight thresholds, one bit each.
+        BINARY = "binary"  #: The sign of each dimension.
+        PREFIX = "prefix"  #: The first dimensions of a nested (Matryoshka) model.
 
     model = models.CharField(max_length=120)
-    #: Identifies the weights, as models can share a name.
-    weights = models.CharField(max_length=200)
+    weights = models.CharField(max_length=200)  #: Identifies the weights, as models can share a name.
     dim = models.PositiveIntegerField()
     #: "local:" and the model's folder, or the kind of a service.
     source = models.CharField(max_length=200, default="", blank=True)
     mode = models.CharField(max_length=12, choices=Mode.choices, default=Mode.CHUNK_FIRST)
     scan = models.CharField(max_length=8, choices=Scan.choices, default=Scan.HALFVEC, db_default=Scan.HALFVEC)
-    #: Dimensions of PREFIX; 0 for the others.
-    scan_dim = models.PositiveIntegerField(default=0, db_default=0)
+    scan_dim = models.PositiveIntegerField(default=0, db_default=0)  #: Dimensions of PREFIX; 0 for the others.
     #: Candidates per requested hit, rescored with the full vectors; at least 1.
     oversample = models.FloatField(default=1.0, db_default=1.0)
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.BUILDING)
     created_at = models.DateTimeField(auto_now_add=True)
     #: When it last had a vector for every chunk; None if some are missing.
     ready_at = models.DateTimeField(null=True, blank=True)
-    #: When searches last switched to it or away from it.
-    switched_at = models.DateTimeField(null=True, blank=True)
+    switched_at = models.DateTimeField(null=True, blank=True)  #: When searches last switched to it or away from it.
     #: Chunks that its build has embedded so far, the seconds for them, and the last heartbeat.
     built = models.BigIntegerField(default=0)
     build_seconds = models.FloatField(default=0.0)
     heartbeat_at = models.DateTimeField(null=True, blank=True)
-    #: What stopped the build; empty for nothing.
-    problem = models.TextField(default="", blank=True)
+    problem = models.TextField(default="", blank=True)  #: What stopped the build; empty for nothing.
 
     class Meta:
         verbose_name_plural = "embedding indexes"
@@ -118,8 +111,7 @@ class TokenEmbedding(models.Model):
     ordinal = models.IntegerField()
     connection_id = models.BigIntegerField()
     model_key = models.BigIntegerField()
-    #: As `retrieval.encoders.late_interaction.TokenVectors.to_bytes` writes them.
-    steps = models.BinaryField()
+    steps = models.BinaryField()  #: As `retrieval.encoders.late_interaction.TokenVectors.to_bytes` writes them.
     scales = models.BinaryField()
 
     class Meta:

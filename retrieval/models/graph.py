@@ -14,14 +14,11 @@ class DocumentName(models.Model):
 
     pk = models.CompositePrimaryKey("document_id", "key")
     document_id = models.UUIDField()
-    #: The normalised name or URL as a number: `retrieval.graph.spans.number_of`.
-    key = models.BigIntegerField()
+    key = models.BigIntegerField()  #: The normalised name or URL as a number: `retrieval.graph.spans.number_of`.
     connection_id = models.BigIntegerField()
     name = models.TextField()
-    #: `retrieval.graph.names.NameKind`.
-    kind = models.CharField(max_length=12)
-    #: How reliably the name identifies this document, 0 to 1.
-    quality = models.FloatField()
+    kind = models.CharField(max_length=12)  #: `retrieval.graph.names.NameKind`.
+    quality = models.FloatField()  #: How reliably the name identifies this document, 0 to 1.
 
     class Meta:
         indexes: ClassVar = [models.Index(fields=["key", "connection_id", "document_id"], name="document_name_by_key")]
@@ -72,10 +69,8 @@ class MentionCount(models.Model):
     """The state of the last count of a connection's common mentions."""
 
     connection = models.OneToOneField(Connection, on_delete=models.CASCADE, primary_key=True)
-    #: Chunks of the connection at the last count.
-    chunks = models.IntegerField(default=0)
-    #: Chunks added or deleted since then.
-    changed = models.IntegerField(default=0)
+    chunks = models.IntegerField(default=0)  #: Chunks of the connection at the last count.
+    changed = models.IntegerField(default=0)  #: Chunks added or deleted since then.
 
     def __str__(self) -> str:
         return f"{self.changed} of {self.chunks} chunks"
@@ -91,14 +86,10 @@ class ChunkLink(models.Model):
     document_id = models.UUIDField()
     ordinal = models.IntegerField()
     connection_id = models.BigIntegerField()
-    #: `retrieval.graph.links.StatedKind`.
-    kind = models.CharField(max_length=12)
-    #: Of the target's URL or name.
-    key = models.BigIntegerField()
-    #: Its visible text.
-    name = models.TextField()
-    #: Subject, relation and object of an extracted link.
-    sentence = models.TextField(blank=True)
+    kind = models.CharField(max_length=12)  #: `retrieval.graph.links.StatedKind`.
+    key = models.BigIntegerField()  #: Of the target's URL or name.
+    name = models.TextField()  #: Its visible text.
+    sentence = models.TextField(blank=True)  #: Subject, relation and object of an extracted link.
 
     def __str__(self) -> str:
         return f"{self.document_id}:{self.ordinal}: {self.name} ({self.kind})"
@@ -124,8 +115,7 @@ class DocumentAccess(models.Model):
 class ReadModel(models.Model):
     """The position of a read model outside the search tables in the outbox."""
 
-    #: "bm25", "graph".
-    name = models.CharField(max_length=20, primary_key=True)
+    name = models.CharField(max_length=20, primary_key=True)  #: "bm25", "graph".
     #: It contains the outbox entries of transactions up to this one.
     transaction_id = models.BigIntegerField(default=0)
     at = models.DateTimeField(null=True)
@@ -137,8 +127,7 @@ class ReadModel(models.Model):
 class RouteExample(models.Model):
     """An example question of a route, for the router."""
 
-    #: "skip", or a memory type.
-    route = models.CharField(max_length=20)
+    route = models.CharField(max_length=20)  #: "skip", or a memory type.
     text = models.CharField(max_length=300)
 
     class Meta:

@@ -29,8 +29,7 @@ class Case(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     question_set = models.ForeignKey(QuestionSet, on_delete=models.CASCADE, related_name="cases")
-    #: Cut to the maximum query length.
-    query = models.TextField()
+    query = models.TextField()  #: Cut to the maximum query length.
     #: False for a question that the documents do not answer: a refusal is correct.
     is_answerable = models.BooleanField(default=True)
     #: The search that it was saved from; empty if that was deleted or there was none.

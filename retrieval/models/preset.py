@@ -20,8 +20,7 @@ class PresetVersion(models.Model):
         RETIRED = "retired"
 
     preset = models.CharField(max_length=40)
-    #: Counts from 1 within the preset.
-    number = models.PositiveIntegerField()
+    number = models.PositiveIntegerField()  #: Counts from 1 within the preset.
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.DRAFT)
     #: Values that differ from the defaults, by dotted name: {"blend.dense": 0.7}.
     values = models.JSONField(default=dict)
@@ -53,15 +52,13 @@ class Calibration(models.Model):
     """A fit of the answerability model on judged questions. The active one is used by searches with its preset."""
 
     preset = models.CharField(max_length=40)
-    #: The embedding model of the fit, with its weights.
-    encoder = models.CharField(max_length=320)
+    encoder = models.CharField(max_length=320)  #: The embedding model of the fit, with its weights.
     #: {"score_type": ..., "with_sentences": fit, "without_sentences": fit}, a fit being
     #: {"intercept": ..., "weights": {signal: ...}, "means": {...}, "scales": {...}}.
     coefficients = models.JSONField()
     #: Cross-validated figures: {"auroc": ..., "ece": ..., "answerable": n, "not_answerable": n, "bins": [...]}.
     figures = models.JSONField()
-    #: The source of the judged questions, for display.
-    source = models.CharField(max_length=200)
+    source = models.CharField(max_length=200)  #: The source of the judged questions, for display.
     is_active = models.BooleanField(default=True)
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -80,8 +77,7 @@ class StoredSectionSet(models.Model):
     """A section set of the installation: a new one, or an edited one with the name of a shipped file."""
 
     name = models.CharField(max_length=60, unique=True)
-    #: As returned by `SectionSet.to_mapping`.
-    written = models.JSONField()
+    written = models.JSONField()  #: As returned by `SectionSet.to_mapping`.
     changed_at = models.DateTimeField(auto_now=True)
     changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
 

@@ -89,10 +89,8 @@ class SearchRecord(models.Model):
     key = models.ForeignKey("corecube.ApiKey", null=True, on_delete=models.SET_NULL, related_name="searches")
     surface = models.CharField(max_length=10, choices=Surface, default=Surface.API, db_default=Surface.API)
     preset = models.CharField(max_length=40)
-    #: SHA-256 of the preset's stages and configuration.
-    preset_version = models.CharField(max_length=64)
-    #: Empty if CORECUBE_KEEP_QUERY_TEXT is off.
-    query = models.TextField(blank=True)
+    preset_version = models.CharField(max_length=64)  #: SHA-256 of the preset's stages and configuration.
+    query = models.TextField(blank=True)  #: Empty if CORECUBE_KEEP_QUERY_TEXT is off.
     top_k = models.PositiveSmallIntegerField(default=10, db_default=10)
     connection_ids = models.JSONField(default=list)
     milliseconds = models.FloatField()
@@ -105,8 +103,7 @@ class SearchRecord(models.Model):
     verdict = models.CharField(max_length=20, blank=True, default="", db_default="")
     confidence = models.FloatField(null=True)
     is_refused = models.BooleanField(default=False, db_default=False)
-    #: The user's rating of the answer: 1 or -1; empty for none.
-    feedback = models.SmallIntegerField(null=True)
+    feedback = models.SmallIntegerField(null=True)  #: The user's rating of the answer: 1 or -1; empty for none.
     #: {"spans": [...], "hits": [...], "passages": [...]}; the configuration:
     #: {"version": 3, "is_draft": false, "overrides": {"blend.dense": 0.5}}; and the request, the settings and the
     #: embedding index.
@@ -158,10 +155,8 @@ class QueuedSearch(models.Model):
     finished_at = models.DateTimeField(null=True)
     #: The query variants of the language model; empty if query texts are not stored.
     variants = models.JSONField(default=list)
-    #: The record of the search once it ran.
-    record_id = models.UUIDField(null=True)
-    #: Why it failed: a code and a sentence.
-    code = models.CharField(max_length=40, blank=True, default="")
+    record_id = models.UUIDField(null=True)  #: The record of the search once it ran.
+    code = models.CharField(max_length=40, blank=True, default="")  #: Why it failed: a code and a sentence.
     message = models.TextField(blank=True, default="")
 
     class Meta:
@@ -176,12 +171,9 @@ class QueuedSearch(models.Model):
 class IdempotentRequest(models.Model):
     """A request with an Idempotency-Key and its response, stored for a day."""
 
-    #: Owner of the key: "key UUID" or "user ID".
-    owner = models.CharField(max_length=60)
-    #: SHA-256 of the Idempotency-Key and of its operation.
-    digest = models.CharField(max_length=64)
-    #: SHA-256 of the request's body.
-    fingerprint = models.CharField(max_length=64)
+    owner = models.CharField(max_length=60)  #: Owner of the key: "key UUID" or "user ID".
+    digest = models.CharField(max_length=64)  #: SHA-256 of the Idempotency-Key and of its operation.
+    fingerprint = models.CharField(max_length=64)  #: SHA-256 of the request's body.
     at = models.DateTimeField(db_index=True)
     #: HTTP status of the response; empty while the request is running.
     status = models.PositiveSmallIntegerField(null=True)

@@ -58,14 +58,11 @@ class Sync(models.Model):
     queued_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
-    #: When the listing of its source was complete.
-    listed_at = models.DateTimeField(null=True)
+    listed_at = models.DateTimeField(null=True)  #: When the listing of its source was complete.
     #: A digest of the connection's settings during a full listing.
     settings_mark = models.CharField(max_length=64, blank=True, default="", db_default="")
-    #: The last heartbeat of a process that works on it.
-    heartbeat_at = models.DateTimeField(null=True)
-    #: When workers got the last message about it.
-    woken_at = models.DateTimeField(null=True)
+    heartbeat_at = models.DateTimeField(null=True)  #: The last heartbeat of a process that works on it.
+    woken_at = models.DateTimeField(null=True)  #: When workers got the last message about it.
     #: Items of the source: seen so far, and among them added, changed, unchanged, failed; and documents deleted.
     seen = models.PositiveIntegerField(default=0)
     added = models.PositiveIntegerField(default=0)
@@ -77,8 +74,7 @@ class Sync(models.Model):
     encode_seconds = models.FloatField(default=0.0)
     #: Marks of its pace, for an estimate of the time left; see `retrieval.ingest.pace`.
     pace = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
-    #: Why it failed or stopped, as a message for admins.
-    message = models.TextField(blank=True)
+    message = models.TextField(blank=True)  #: Why it failed or stopped, as a message for admins.
 
     class Meta:
         ordering: ClassVar = ["-queued_at"]
@@ -160,8 +156,7 @@ class SyncItem(models.Model):
     reason = models.CharField(max_length=40, blank=True, default="")
     message = models.TextField(blank=True, default="")
     next_try_at = models.DateTimeField(null=True)
-    #: The worker that has claimed it, and its last heartbeat.
-    worker = models.UUIDField(null=True)
+    worker = models.UUIDField(null=True)  #: The worker that has claimed it, and its last heartbeat.
     heartbeat_at = models.DateTimeField(null=True)
 
     class Meta:

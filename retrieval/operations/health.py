@@ -22,18 +22,15 @@ from retrieval.search import runtime
 
 logger = logging.getLogger(__name__)
 
-#: Timeout of each part, so that a response takes less than a second.
-_PART_SECONDS: Final = 0.7
-#: States of language models that need no attention.
-_HEALTHY: Final = frozenset({ModelState.READY, ModelState.OFF})
+_PART_SECONDS: Final = 0.7  #: Timeout of each part, so that a response takes less than a second.
+_HEALTHY: Final = frozenset({ModelState.READY, ModelState.OFF})  #: States of language models that need no attention.
 
 
 class State(StrEnum):
     """The state of a part of the installation."""
 
     OK = "ok"
-    #: Searches work without it.
-    DEGRADED = "degraded"
+    DEGRADED = "degraded"  #: Searches work without it.
     FAILED = "failed"
 
 
@@ -42,10 +39,8 @@ class Part:
     """A part of the installation and its state."""
 
     state: State
-    #: What is wrong, for admins; empty for OK.
-    reason: str = ""
-    #: Whether it did not respond in time.
-    timed_out: bool = False
+    reason: str = ""  #: What is wrong, for admins; empty for OK.
+    timed_out: bool = False  #: Whether it did not respond in time.
 
 
 @require_safe
@@ -121,8 +116,7 @@ def _bm25() -> Part:
     return Part(State.DEGRADED if problem else State.OK, problem)
 
 
-#: Parts that every search needs.
-_REQUIRED: Final = frozenset({"database", "model"})
+_REQUIRED: Final = frozenset({"database", "model"})  #: Parts that every search needs.
 _CHECKS: Final[Mapping[str, BoundedCheck[Part]]] = {
     "database": BoundedCheck(lambda: _required(require_database)),
     "model": BoundedCheck(lambda: _required(lambda: active.encoder())),  # noqa: PLW0108 -- tests replace the encoder

@@ -47,22 +47,17 @@ class Installation:
     parts: Mapping[str, Part]
     database: DatabaseFacts
     pool: Mapping[str, int]
-    #: Names of the embedding model and of the reranker of searches; empty for none.
-    model: str
+    model: str  #: Names of the embedding model and of the reranker of searches; empty for none.
     reranker: str
     index: EmbeddingIndex | None
     stuck: Sequence[EmbeddingIndex]
     workers: Sequence[Worker]
-    #: Messages waiting for a worker; None if the queue does not respond.
-    waiting: int | None
+    waiting: int | None  #: Messages waiting for a worker; None if the queue does not respond.
     disk: Disk
-    #: Running and rejected searches of this process.
-    load: Load
+    load: Load  #: Running and rejected searches of this process.
     ingest: IngestLoad
-    #: The status of the enabled language models, in sentences.
-    language_models: str = ""
-    #: The BM25 index of this machine; None if it cannot be read.
-    bm25: Bm25Status | None = None
+    language_models: str = ""  #: The status of the enabled language models, in sentences.
+    bm25: Bm25Status | None = None  #: The BM25 index of this machine; None if it cannot be read.
     versions: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -31,8 +31,7 @@ from retrieval.search.configuration import configuration_of
 from retrieval.search.evidence_runs import PRESET
 from retrieval.search.record import SEARCH_SECONDS, STAGE_SECONDS
 
-#: The rungs from the lowest on; a gauge tells the number.
-_RUNGS: Final = tuple(Rung)
+_RUNGS: Final = tuple(Rung)  #: The rungs from the lowest on; a gauge tells the number.
 _BREAKERS: Final = (BreakerState.CLOSED, BreakerState.HALF_OPEN, BreakerState.OPEN)
 
 _Label = TypeVar("_Label", bound=str)

@@ -23,8 +23,7 @@ class LowChunk:
     ordinal: int
     title: str
     quality: float
-    #: Deductions from the quality, the largest first.
-    parts: Mapping[str, float]
+    parts: Mapping[str, float]  #: Deductions from the quality, the largest first.
     beginning: str
 
 

@@ -27,16 +27,14 @@ class Sums:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: Decimal = _NOTHING
-    #: Answers with token counts estimated here: the service reported none.
-    estimated: int = 0
+    estimated: int = 0  #: Answers with token counts estimated here: the service reported none.
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
     """The sums of a user, key, model or month."""
 
-    #: The name, by field; a month as its first day.
-    names: dict[str, Any]
+    names: dict[str, Any]  #: The name, by field; a month as its first day.
     sums: Sums
 
 

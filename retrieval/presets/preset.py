@@ -115,8 +115,7 @@ class Preset:
     description: str
     defaults: PresetConfig
     build: Callable[[Any, Resources], Pipeline]
-    #: The legs without optional models; each can search alone.
-    legs: tuple[str, ...]
+    legs: tuple[str, ...]  #: The legs without optional models; each can search alone.
 
     def __post_init__(self) -> None:
         if self.defaults != type(self.defaults)():

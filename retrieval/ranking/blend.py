@@ -9,8 +9,7 @@ from retrieval.engine.tunables import Tunables, fraction, tunable
 from retrieval.engine.types import Hit, Ranking, ScoreType
 from retrieval.ranking.fusion import best_first, min_max
 
-#: Hits whose mean cosine the best one is compared with.
-_STANDOUT_DEPTH: Final = 10
+_STANDOUT_DEPTH: Final = 10  #: Hits whose mean cosine the best one is compared with.
 _LEGS: Final = frozenset({"dense", "fulltext"})
 
 
@@ -59,8 +58,7 @@ class Weights:
     fulltext: float
     #: Lead of the best cosine over the mean of the best ten; None where the pool is too small to tell.
     standout: float | None
-    #: The only leg that searched; the other signal is then ignored. Empty for both.
-    only: str = ""
+    only: str = ""  #: The only leg that searched; the other signal is then ignored. Empty for both.
 
     @property
     def legs(self) -> dict[str, float]:

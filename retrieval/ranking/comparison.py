@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Generic, TypeVar
 
-#: Persistence of rank-biased overlap: at 0.9 the first ten ranks make up 86 % of it.
-PERSISTENCE: Final = 0.9
+PERSISTENCE: Final = 0.9  #: Persistence of rank-biased overlap: at 0.9 the first ten ranks make up 86 % of it.
 
 T = TypeVar("T", bound=Hashable)
 
@@ -52,10 +51,8 @@ class Comparison(Generic[T]):
 
     #: Every item of both: those of the right list in its order, then what only the left one has, in its order.
     moves: tuple[Move[T], ...]
-    #: Share of all items that both have, 0 to 1.
-    jaccard: float
-    #: Rank-biased overlap, 0 to 1: agreement that counts for more at the top.
-    rbo: float
+    jaccard: float  #: Share of all items that both have, 0 to 1.
+    rbo: float  #: Rank-biased overlap, 0 to 1: agreement that counts for more at the top.
 
     def count(self, direction: Direction) -> int:
         """Return how many items moved this way."""
@@ -134,8 +131,7 @@ class Overlap:
     """What the tops of two ranked lists share."""
 
     shared: int
-    #: Items of the longer top.
-    of: int
+    of: int  #: Items of the longer top.
 
     @property
     def share(self) -> float:

@@ -13,11 +13,9 @@ from typing import Final, TypeVar
 
 _Passage = TypeVar("_Passage", bound=Hashable)
 
-#: Where nDCG and the share of judged passages are cut, and recall.
-CUTOFF: Final = 10
+CUTOFF: Final = 10  #: Where nDCG and the share of judged passages are cut, and recall.
 RECALL_CUTOFF: Final = 20
-#: As far down as a ranking is looked at.
-MEASURED_DEPTH: Final = 20
+MEASURED_DEPTH: Final = 20  #: As far down as a ranking is looked at.
 RELEVANT: Final = 2
 
 
@@ -25,13 +23,10 @@ RELEVANT: Final = 2
 class Measures:
     """What judgments say of a ranking, each 0 to 1. None where there is nothing to measure against."""
 
-    #: None while no passage is judged above 0.
-    ndcg: float | None = None
-    #: None while no passage is judged relevant; so is the recall.
-    reciprocal_rank: float | None = None
+    ndcg: float | None = None  #: None while no passage is judged above 0.
+    reciprocal_rank: float | None = None  #: None while no passage is judged relevant; so is the recall.
     recall: float | None = None
-    #: None of an empty ranking.
-    judged: float | None = None
+    judged: float | None = None  #: None of an empty ranking.
 
 
 def measure(ranking: Iterable[_Passage], grades: Mapping[_Passage, int]) -> Measures:

@@ -16,8 +16,7 @@ SIGNALS: Final = ("similarity", "recency", "salience", "confidence", "graph")
 WRITTEN: Final = "written"
 #: Name of the signal of a hit in a reserved slot, which ranks before all others: its slot, from 1.
 SEAT: Final = "seat"
-#: Name of the signal of a hit that a reformulation of the query found.
-VARIANTS: Final = "variants"
+VARIANTS: Final = "variants"  #: Name of the signal of a hit that a reformulation of the query found.
 _HOUR: Final = timedelta(hours=1)
 
 

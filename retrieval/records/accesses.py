@@ -23,8 +23,7 @@ from retrieval.index.writer import Access, write_accesses
 
 logger = logging.getLogger(__name__)
 
-#: Documents buffered while the database cannot be written; more are dropped.
-_LIMIT: Final = 10_000
+_LIMIT: Final = 10_000  #: Documents buffered while the database cannot be written; more are dropped.
 
 
 @dataclass

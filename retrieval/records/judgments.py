@@ -17,11 +17,9 @@ from retrieval.errors import UnknownPassageError
 from retrieval.models import Chunk, Document, Judgment
 from retrieval.search.outcome import SearchOutcome
 
-#: Characters of a query that are stored: retrieval uses no more.
-MAX_QUERY_LENGTH: Final = 500
+MAX_QUERY_LENGTH: Final = 500  #: Characters of a query that are stored: retrieval uses no more.
 GRADES: Final[Mapping[int, str]] = {0: "not relevant", 1: "related", 2: "answers in part", 3: "answers"}
-#: The grade of a thumb on a cited passage: up or down.
-THUMB_GRADES: Final[Mapping[int, int]] = {1: 2, -1: 0}
+THUMB_GRADES: Final[Mapping[int, int]] = {1: 2, -1: 0}  #: The grade of a thumb on a cited passage: up or down.
 
 
 class PassageId(NamedTuple):
@@ -35,10 +33,8 @@ class PassageId(NamedTuple):
 class Graded:
     """The grades of one passage."""
 
-    #: The viewer's grade, or without one the lower median of the others'.
-    grade: int
-    #: The viewer's grade; None where they have not judged it.
-    own: int | None
+    grade: int  #: The viewer's grade, or without one the lower median of the others'.
+    own: int | None  #: The viewer's grade; None where they have not judged it.
     others: int
 
 

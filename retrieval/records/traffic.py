@@ -31,8 +31,7 @@ class Figures:
     """Figures of a group of searches."""
 
     searches: int = 0
-    #: Median and p95 latency in milliseconds; None without searches.
-    p50: float | None = None
+    p50: float | None = None  #: Median and p95 latency in milliseconds; None without searches.
     p95: float | None = None
     refused: int = 0
     degraded: int = 0

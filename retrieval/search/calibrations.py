@@ -16,8 +16,7 @@ from retrieval.ranking.answerability.model import AnswerabilityModel
 
 logger = logging.getLogger(__name__)
 
-#: As the field holds it; a file name can be longer.
-_MAX_SOURCE_LENGTH: Final = 200
+_MAX_SOURCE_LENGTH: Final = 200  #: As the field holds it; a file name can be longer.
 
 
 def encoder_identity(encoder: Encoder) -> str:

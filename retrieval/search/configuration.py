@@ -17,8 +17,7 @@ from retrieval.presets.preset import Preset, PresetConfig
 
 logger = logging.getLogger(__name__)
 
-#: The span that sets a search's numbers, which is no stage.
-CONFIGURE_SPAN: Final = "configure"
+CONFIGURE_SPAN: Final = "configure"  #: The span that sets a search's numbers, which is no stage.
 CONFIGURE: Final = About(
     "set up",
     "Applies the settings that differ from the live version.",
@@ -32,8 +31,7 @@ CONFIGURE: Final = About(
     },
     badges=frozenset({"mode", "overridden"}),
 )
-#: The number of the defaults that a preset is shipped with, which serve while no version is live.
-SHIPPED: Final = 0
+SHIPPED: Final = 0  #: The number of the defaults that a preset is shipped with, which serve while no version is live.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +41,7 @@ class Configuration:
     config: PresetConfig = field(default_factory=PresetConfig)
     number: int = SHIPPED
     is_draft: bool = False
-    #: "hybrid", or the only leg that runs.
-    mode: str = HYBRID
+    mode: str = HYBRID  #: "hybrid", or the only leg that runs.
     #: What the request set, by dotted name, and what stood there before.
     overrides: Mapping[str, float] = field(default_factory=dict)
     overridden: Mapping[str, float] = field(default_factory=dict)

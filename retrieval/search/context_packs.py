@@ -18,8 +18,7 @@ from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 
 PRESET: Final = "contextpack"
-#: Other names for facts in filters.
-_OTHER_NAMES: Final = {"doc_id": "document_id"}
+_OTHER_NAMES: Final = {"doc_id": "document_id"}  #: Other names for facts in filters.
 
 #: By the name of a fact, such as `document_id`, `title` or `connection`, or of a source's metadata: the value that
 #: a document must have, or a list of which it must have one.

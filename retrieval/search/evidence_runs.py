@@ -85,8 +85,7 @@ logger = logging.getLogger(__name__)
 PRESET: Final = "consolidated"
 #: Characters of a subject: a longer one would leave no room for the words of a section's template in its query.
 MAX_SUBJECT: Final = 200
-#: The code of a section that the budget left no time for.
-NO_TIME: Final = "deadline_exceeded_before_setup"
+NO_TIME: Final = "deadline_exceeded_before_setup"  #: The code of a section that the budget left no time for.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +93,7 @@ class EvidenceRequest:
     """What evidence is asked for."""
 
     section_set: str
-    #: One of its sections; empty for all, in order.
-    section: str = ""
+    section: str = ""  #: One of its sections; empty for all, in order.
     subject: str = ""
     narrowing: ScopeRequest = field(default_factory=ScopeRequest)
     #: Only the connections of these compartments, beside the narrowing. Empty for all.
@@ -114,12 +112,10 @@ class SectionEvidence:
     """What was found for a section."""
 
     section: Section
-    #: None where the budget was used up before it began, or it failed.
-    outcome: SearchOutcome | None
+    outcome: SearchOutcome | None  #: None where the budget was used up before it began, or it failed.
     #: By canonical source type, in the set's order of precedence, others behind them.
     cells: Mapping[str, Cell] = field(default_factory=dict)
-    #: Why there is no outcome, as an error's code and sentence; empty where there is one.
-    code: str = ""
+    code: str = ""  #: Why there is no outcome, as an error's code and sentence; empty where there is one.
     problem: str = ""
 
 
@@ -131,8 +127,7 @@ class Evidence:
     section_set: SectionSet
     subject: str
     sections: tuple[SectionEvidence, ...]
-    #: From the first section's beginning to the last one's end.
-    seconds: float
+    seconds: float  #: From the first section's beginning to the last one's end.
 
     @property
     def source_types(self) -> tuple[str, ...]:
@@ -188,8 +183,7 @@ class _Run:
     subject: str
     narrowing: ScopeRequest
     budget: Budget
-    #: Good for this principal, narrowing and run alone.
-    diagnoses: Diagnoses = field(default_factory=Diagnoses)
+    diagnoses: Diagnoses = field(default_factory=Diagnoses)  #: Good for this principal, narrowing and run alone.
     errors: list[CoreCubeError] = field(default_factory=list)
 
     def gathered(self, section: Section, *, waiting: int) -> SectionEvidence:

@@ -16,14 +16,11 @@ class SearchOutcome:
 
     id: uuid.UUID
     preset: Preset
-    #: Fingerprint of the preset's stages and every number: it changes when either does.
-    preset_version: str
+    preset_version: str  #: Fingerprint of the preset's stages and every number: it changes when either does.
     state: SearchState
     configuration: Configuration = field(default_factory=Configuration)
-    #: What it searched with, where its answer is to be written with the same.
-    resources: Resources | None = None
-    #: Whether the store took the trace in time.
-    is_recorded: bool = True
+    resources: Resources | None = None  #: What it searched with, where its answer is to be written with the same.
+    is_recorded: bool = True  #: Whether the store took the trace in time.
 
     @property
     def record_id(self) -> uuid.UUID | None:

@@ -30,14 +30,12 @@ from retrieval.search.service import search
 logger = logging.getLogger(__name__)
 
 PRESET: Final = "helix"
-#: Searches of one person that wait or run, at most.
-_MAX_OPEN: Final = 20
+_MAX_OPEN: Final = 20  #: Searches of one person that wait or run, at most.
 #: A worker that says nothing for so long is lost; another one runs its search again.
 _LOST: Final = timedelta(minutes=5)
 #: How long a search is taken up again whose workers are lost; one that ends its worker would go on for ever, and cost.
 _TRIED: Final = timedelta(minutes=15)
-#: What came of a search is kept for so long; its record may stay longer.
-_KEPT: Final = timedelta(days=7)
+_KEPT: Final = timedelta(days=7)  #: What came of a search is kept for so long; its record may stay longer.
 _Status = QueuedSearch.Status
 _OPEN: Final = (_Status.QUEUED, _Status.RUNNING)
 

@@ -28,8 +28,7 @@ class SearchRequest:
     #: What was typed, where `text` is a follow-up question rewritten to be understood without the conversation.
     original_text: str = ""
     preset: str = DEFAULT_PRESET
-    #: Hits to return, 1 to 100; None for the preset's own number.
-    top_k: int | None = 10
+    top_k: int | None = 10  #: Hits to return, 1 to 100; None for the preset's own number.
     narrowing: ScopeRequest = field(default_factory=ScopeRequest)
     #: Conditions on the documents in scope, besides those that the preset's router finds in the text.
     filter: RequestFilter = field(default_factory=RequestFilter)
@@ -37,8 +36,7 @@ class SearchRequest:
     #: Lists the connections outside the scope with their reason: only for a viewer who is an admin.
     reveal_excluded: bool = False
     overrides: Mapping[str, object] = field(default_factory=dict)
-    #: Runs with the preset's draft instead of its live version: only for an admin.
-    draft: bool = False
+    draft: bool = False  #: Runs with the preset's draft instead of its live version: only for an admin.
     mode: str = HYBRID
     #: Reformulations of the query that are searched for too; each adds to the search's time.
     variants: tuple[str, ...] = ()
@@ -46,10 +44,8 @@ class SearchRequest:
     section: SectionAsk | None = None
     #: Seconds within which it must begin, or it is refused; a section's remaining time can be less.
     budget_seconds: float = 15.0
-    #: The moment that ages, relative dates and accesses count from; None for now.
-    now: datetime | None = None
-    #: The channel it comes from, for the log.
-    surface: SearchRecord.Surface = SearchRecord.Surface.COMMAND
+    now: datetime | None = None  #: The moment that ages, relative dates and accesses count from; None for now.
+    surface: SearchRecord.Surface = SearchRecord.Surface.COMMAND  #: The channel it comes from, for the log.
 
     @property
     def is_rewritten(self) -> bool:

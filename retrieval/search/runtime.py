@@ -38,14 +38,11 @@ from retrieval.search.calibrations import active_models
 from retrieval.stages.resources import Resources
 
 _routers: Final = Routers()
-#: What this process knows of rerankers that failed or were slow.
-rerank_guards: Final = RerankGuards()
-#: What the cosines of this process's models mean.
-cosine_scales: Final = CosineScales()
+rerank_guards: Final = RerankGuards()  #: What this process knows of rerankers that failed or were slow.
+cosine_scales: Final = CosineScales()  #: What the cosines of this process's models mean.
 #: How long a thread computes while others wait for their turn. A leg whose rows have come would wait Python's own 5 ms.
 _TURN_SECONDS: Final = 0.0005
-#: Searches at work at once, of those that hold a slot.
-_MIN_TURNS: Final = 4
+_MIN_TURNS: Final = 4  #: Searches at work at once, of those that hold a slot.
 _TURNS_PER_CORE: Final = 2
 
 _P = ParamSpec("_P")

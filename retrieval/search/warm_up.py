@@ -35,12 +35,10 @@ from retrieval.stages.resources import Resources
 
 logger = logging.getLogger(__name__)
 
-#: By then Celery has closed the connections that a worker's process was forked with.
-_FORK_SECONDS: Final = 1.0
+_FORK_SECONDS: Final = 1.0  #: By then Celery has closed the connections that a worker's process was forked with.
 _REHEARSALS: Final = 3
 _TOP_K: Final = 10
-#: The first admin is among them.
-_FIRST_USERS: Final = 20
+_FIRST_USERS: Final = 20  #: The first admin is among them.
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +47,7 @@ class Step:
 
     name: str
     seconds: float
-    #: "ok", what was done, or the name of the error.
-    outcome: str = "ok"
+    outcome: str = "ok"  #: "ok", what was done, or the name of the error.
 
 
 def begin(*, is_worker: bool = False) -> Thread | None:

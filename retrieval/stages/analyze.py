@@ -30,8 +30,7 @@ class QueryConfig(Tunables):
 class Analyze(BaseStage):
     """Split the query into lexemes, in every language of the scope, and look up how rare each is there."""
 
-    #: Text search configuration of connections that name none.
-    text_search_config: str
+    text_search_config: str  #: Text search configuration of connections that name none.
 
     name: ClassVar[str] = "analyze"
     needs: ClassVar[frozenset[str]] = frozenset({"query", "scope"})

@@ -42,8 +42,7 @@ class EstimateAnswerability(BaseStage):
     text_search_config: str
     #: None where the model is a remote service: embedding sentences there takes too long.
     encoder: SentenceEncoder | None
-    #: The model fitted on this installation; None for the shipped one.
-    calibrated: AnswerabilityModel | None = None
+    calibrated: AnswerabilityModel | None = None  #: The model fitted on this installation; None for the shipped one.
     calls: ModelCalls = field(default_factory=ModelCalls)
 
     name: ClassVar[str] = "answerability"

@@ -46,10 +46,8 @@ class Bm25(BaseStage):
     """
 
     config: Bm25Config
-    #: None in a process without an index.
-    index: Reader | None
-    #: Text search configuration of connections that name none.
-    text_search_config: str
+    index: Reader | None  #: None in a process without an index.
+    text_search_config: str  #: Text search configuration of connections that name none.
     #: Searches instead where no index is readable: a search without words misses names, paths and errors.
     substitute: Fulltext | None = None
     #: Whether it does so only without a query vector, when no other leg can search.

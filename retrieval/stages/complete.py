@@ -24,8 +24,7 @@ class Complete(BaseStage):
 
     config: FulltextConfig
     index: store.VectorIndex
-    #: Whether to read the vectors too, for a stage that compares hits with each other.
-    with_vectors: bool = False
+    with_vectors: bool = False  #: Whether to read the vectors too, for a stage that compares hits with each other.
     #: Whether no cosines are read where the vector leg timed out: reading vectors would use up the time.
     in_time: bool = False
 

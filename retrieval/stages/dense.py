@@ -10,10 +10,8 @@ from retrieval.engine.types import Ranking, Vector
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import store
 
-#: The code of the note when the leg times out.
-DENSE_TIMEOUT: Final = "dense_timeout"
-#: Up to this many documents an exact scan is faster than the index.
-_FEW_DOCUMENTS: Final = 500
+DENSE_TIMEOUT: Final = "dense_timeout"  #: The code of the note when the leg times out.
+_FEW_DOCUMENTS: Final = 500  #: Up to this many documents an exact scan is faster than the index.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

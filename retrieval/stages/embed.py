@@ -22,11 +22,9 @@ class Prefetch(Protocol):
 class Embed(BaseStage):
     """Embed the query, without its search syntax, with the model that embedded the chunks."""
 
-    #: None where the model is a remote service and the preset uses none.
-    encoder: Encoder | None
+    encoder: Encoder | None  #: None where the model is a remote service and the preset uses none.
     cache: QueryCache | None = None
-    #: Runs while the query is embedded.
-    ahead: Prefetch | None = None
+    ahead: Prefetch | None = None  #: Runs while the query is embedded.
     calls: ModelCalls = field(default_factory=ModelCalls)
 
     name: ClassVar[str] = "embed"

@@ -11,8 +11,7 @@ from retrieval.errors import SearchTimeoutError
 from retrieval.index import store
 from retrieval.index.lexemes import any_of, rarest
 
-#: A phrase whose words match more than this many times the cap is not tried on all chunks.
-_TOO_COMMON: Final = 10
+_TOO_COMMON: Final = 10  #: A phrase whose words match more than this many times the cap is not tried on all chunks.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,10 +29,8 @@ class Resources:
 
     encoder: Encoder
     index: VectorIndex
-    #: PostgreSQL text search configuration of connections that name no language.
-    text_search_config: str
-    #: Runs legs in parallel, each with its own database connection.
-    executor: Executor
+    text_search_config: str  #: PostgreSQL text search configuration of connections that name no language.
+    executor: Executor  #: Runs legs in parallel, each with its own database connection.
     rerank_executor: Executor
     #: Admits or refuses queries; shared by all searches of the process.
     admission: Admission = field(default_factory=Admission)
@@ -51,11 +49,9 @@ class Resources:
     #: Returns the scale of the encoder's cosines if it is known within this many seconds; a remote service is only
     #: measured ahead of the search.
     scale: Callable[[float], CosineScale] = lambda _: UNSCALED
-    #: How long a search may wait for the scale.
-    scale_seconds: float = 2.0
+    scale_seconds: float = 2.0  #: How long a search may wait for the scale.
     calls: ModelCalls = field(default_factory=ModelCalls)
-    #: What the stages of a single preset need, by type.
-    parts: Mapping[type, Any] = field(default_factory=dict)
+    parts: Mapping[type, Any] = field(default_factory=dict)  #: What the stages of a single preset need, by type.
 
     def part(self, kind: type[_Part]) -> _Part | None:
         """Return the part of this type; None where the installation has none."""

@@ -13,8 +13,7 @@ from retrieval.ranking.fusion import variant_leg
 from retrieval.ranking.signals import VARIANTS
 from retrieval.stages.embed import Embed
 
-#: Fields of the state that are computed again for each text.
-_READING = frozenset({"terms", "vector"})
+_READING = frozenset({"terms", "vector"})  #: Fields of the state that are computed again for each text.
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +21,7 @@ class Variants(BaseStage):
     """Runs the legs for each text and adds their rankings to those of the question."""
 
     texts: tuple[str, ...]
-    #: The stages of the pipeline that analyze a text, and the legs that search for it.
-    reading: tuple[Stage, ...]
+    reading: tuple[Stage, ...]  #: The stages of the pipeline that analyze a text, and the legs that search for it.
     legs: Legs
     characters: int
 

@@ -25,14 +25,12 @@ from retrieval.tasks import queued_searches
 
 logger = logging.getLogger(__name__)
 
-#: How often a worker checks schedules and abandoned work.
-_TICK_SECONDS: Final = 5.0
+_TICK_SECONDS: Final = 5.0  #: How often a worker checks schedules and abandoned work.
 #: How often read models follow the outbox, the wait after a failure, and how often old entries are deleted.
 _FOLLOW_SECONDS: Final = 2.0
 _FOLLOW_RETRY_SECONDS: Final = 60.0
 _PRUNE_SECONDS: Final = 600.0
-#: How often a worker checks which language models are due for a check.
-_CHECK_SECONDS: Final = 10.0
+_CHECK_SECONDS: Final = 10.0  #: How often a worker checks which language models are due for a check.
 _stopping = Event()
 
 

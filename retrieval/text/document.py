@@ -21,8 +21,7 @@ class Hyperlink(NamedTuple):
     """A link that an author set."""
 
     text: str
-    #: The target as written: an address, or a path relative to the document.
-    target: str
+    target: str  #: The target as written: an address, or a path relative to the document.
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +30,8 @@ class Block:
 
     kind: BlockKind
     text: str
-    #: 1 to 6 for a heading, 0 for everything else.
-    level: int = 0
-    #: First page (1-based) of the block; None if the format has no pages.
-    page: int | None = None
+    level: int = 0  #: 1 to 6 for a heading, 0 for everything else.
+    page: int | None = None  #: First page (1-based) of the block; None if the format has no pages.
     #: Text that is repeated above each part of a divided block. For a table: its header row, which is also the first
     #: line of `text`. For code and records, where `text` lacks it: the lines that open the class, the record's name.
     header: str = ""
@@ -52,8 +49,7 @@ class ParsedDocument:
 
     title: str
     blocks: tuple[Block, ...]
-    #: Canonical source type: markdown, html, pdf, docx, text ...
-    source_type: str
+    source_type: str  #: Canonical source type: markdown, html, pdf, docx, text ...
     #: Metadata in the file: author, created, language, front matter (strings only).
     metadata: Mapping[str, str] = field(default_factory=dict)
 
@@ -62,11 +58,9 @@ class ParsedDocument:
 class RawDocument:
     """The bytes of one source item with its name and media type."""
 
-    #: Path or name as shown to people; its suffix helps to select the parser.
-    name: str
+    name: str  #: Path or name as shown to people; its suffix helps to select the parser.
     content: bytes
-    #: MIME type if the source has one.
-    media_type: str = ""
+    media_type: str = ""  #: MIME type if the source has one.
 
 
 class Parser(Protocol):
@@ -83,15 +77,13 @@ class ChunkDraft:
     ordinal: int
     text: str
     heading_path: tuple[str, ...]
-    #: Tokens of `text` by the embedding model's own tokenizer, without special tokens.
-    token_count: int
+    token_count: int  #: Tokens of `text` by the embedding model's own tokenizer, without special tokens.
     page_start: int | None = None
     page_end: int | None = None
     #: First and last row (of the sheet that the heading path names) or line, 1-based and inclusive.
     row_start: int | None = None
     row_end: int | None = None
-    #: First and last ordinal of its parent section, inclusive.
-    section_start: int = 0
+    section_start: int = 0  #: First and last ordinal of its parent section, inclusive.
     section_end: int = 0
     #: A paragraph by a language model on the chunk's context; embedded above the text, never part of it.
     context_line: str = ""

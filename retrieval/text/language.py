@@ -10,8 +10,7 @@ from importlib import resources
 from typing import Final
 
 _MAX_CHARACTERS: Final = 4000
-#: Minimum votes, and minimum factor over the next language, for a decision.
-_MIN_VOTES: Final = 2.0
+_MIN_VOTES: Final = 2.0  #: Minimum votes, and minimum factor over the next language, for a decision.
 _MIN_LEAD: Final = 1.2
 #: Minimum number of different words of more than one letter: single letters occur in formulas and lists too.
 _MIN_WORDS: Final = 3
@@ -79,5 +78,4 @@ def _voters() -> dict[str, tuple[str, ...]]:
 
 
 _VOTES: Final = _voters()
-#: The common short words of all these languages, which carry no content.
-COMMON_WORDS: Final = frozenset(_VOTES)
+COMMON_WORDS: Final = frozenset(_VOTES)  #: The common short words of all these languages, which carry no content.

@@ -51,11 +51,9 @@ class Token:
     """A piece of an answer's text."""
 
     raw: str
-    #: The numbers of a marker, in order; None for other text.
-    numbers: tuple[int, ...] | None = None
+    numbers: tuple[int, ...] | None = None  #: The numbers of a marker, in order; None for other text.
     blanks: str = ""
-    #: Whether it is in a fenced code block, including its fences.
-    is_fenced: bool = False
+    is_fenced: bool = False  #: Whether it is in a fenced code block, including its fences.
 
 
 class Scanner:

@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 from retrieval.text.simhash import shingles, words_of
 
 PERMUTATIONS: Final = 128
-#: Two different minima share their 8 bits with this probability.
-_BY_CHANCE: Final = 1 / 256
-#: Shingles that are permuted together, to limit the memory for long texts.
-_BLOCK: Final = 4096
+_BY_CHANCE: Final = 1 / 256  #: Two different minima share their 8 bits with this probability.
+_BLOCK: Final = 4096  #: Shingles that are permuted together, to limit the memory for long texts.
 
 
 def _drawn(first: int) -> NDArray[np.uint64]:

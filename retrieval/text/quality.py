@@ -33,31 +33,26 @@ _SENTENCE_END: Final = re.compile(r"[.!?;:,]['\")]?$")
 _ADDRESS: Final = re.compile(
     r"(?:https?://|ftp://|www\.)[^\s<>\"')\]]+|(?<![\w.+-])[\w.+-]++@[\w-]++\.[\w.-]*\w", re.IGNORECASE
 )
-#: Fewer addresses are content.
-_MIN_ADDRESSES: Final = 5
+_MIN_ADDRESSES: Final = 5  #: Fewer addresses are content.
 _DESCRIBED_SHARE: Final = 0.5
 
 _WORD: Final = re.compile(r"\S+")
 _PUNCTUATION: Final = ".,;:!?()[]\"'\u201c\u201d\u2018\u2019"
 _LATIN_LETTERS: Final = re.compile(r"[a-zß-öø-ÿœ]+")
 _VOWELS: Final = frozenset("aeiouyæœø")
-#: Shorter words without a vowel exist in many languages: "pst", "krk", "nth".
-_MIN_CONSONANTS: Final = 5
+_MIN_CONSONANTS: Final = 5  #: Shorter words without a vowel exist in many languages: "pst", "krk", "nth".
 #: Characters that scanners make of dirt, and the replacement of undecodable bytes.
 _DIRT: Final = frozenset("~^`\u00a6\u00ac\u00a8\u00b8\u00b4\ufffd")
 #: A symbol between two letters, which no language has, and characters that no font shows.
 _BROKEN: Final = re.compile(
     "[^\\W\\d_][~^|!\u00a6\u00ac\u00a4\u00a8\u00b8\u00a5\u00a3\u00a2\u25a0\u25a1\u2666\u00b6][^\\W\\d_]|\ufffd|[\ue000-\uf8ff]"
 )
-#: Spaced letters, "T h i s", more of them in a row than in a list of variables.
-_MIN_LONE_LETTERS: Final = 8
+_MIN_LONE_LETTERS: Final = 8  #: Spaced letters, "T h i s", more of them in a row than in a list of variables.
 #: Signs of code, paths, formulas and markup; the words of such lines are not checked.
 _CODE_SIGNS: Final = re.compile(r"[{}=;\\$<>@#]|::|->|\w\(|\(\)|\w_\w|\w/\w|\]\[|\w\.\w+\(")
-#: Share of noisy words where damage begins, and where the text is unreadable.
-_NOISE_FROM: Final = 0.2
+_NOISE_FROM: Final = 0.2  #: Share of noisy words where damage begins, and where the text is unreadable.
 _NOISE_FULL: Final = 0.6
-#: Fewer words are not enough to detect a damaged scan.
-_MIN_WORDS: Final = 12
+_MIN_WORDS: Final = 12  #: Fewer words are not enough to detect a damaged scan.
 
 _MIN_PART: Final = 0.01
 
@@ -66,8 +61,7 @@ _MIN_PART: Final = 0.01
 class ChunkQuality:
     """The quality of a chunk and its boilerplate by kind."""
 
-    #: 1 - the parts, at least 0.
-    value: float
+    value: float  #: 1 - the parts, at least 0.
     #: Share of the characters by kind: navigation, legal, links, noise, and "repeated" once stored.
     parts: Mapping[str, float] = field(default_factory=dict)
 

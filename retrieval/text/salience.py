@@ -29,8 +29,7 @@ class SalienceFacts:
     terms: float | None
     title: float | None
     headings: float | None
-    #: Its position in the document, from 0, and the document's number of chunks.
-    place: int
+    place: int  #: Its position in the document, from 0, and the document's number of chunks.
     chunks: int
 
 

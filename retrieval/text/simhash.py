@@ -18,8 +18,7 @@ Shingles = NDArray[np.uint64]
 
 BITS: Final = 64
 _SHINGLE_WORDS: Final = 3
-#: A shorter text has too few features for a meaningful distance.
-_MIN_WORDS: Final = 8
+_MIN_WORDS: Final = 8  #: A shorter text has too few features for a meaningful distance.
 #: A number with its sign, a unit or currency symbol, one character of a script without spaces, or a word (or "C++").
 _WORD: Final = re.compile(
     "(?<!\\w)[-+\u2212]?\\d+(?:[.,:]\\d+)*|[%\u2030\u00b0\u20ac$\u00a3\u00a5]"
@@ -29,8 +28,7 @@ _WORD: Final = re.compile(
 #: Odd 64-bit constants with about as many ones as zeros (from splitmix64 and similar).
 _FACTORS: Final = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], dtype=np.uint64)
 _CACHED_WORDS: Final = 50_000
-#: Standard deviations by which the distance of a pair may exceed its expected value.
-_DEVIATIONS: Final = 2.5
+_DEVIATIONS: Final = 2.5  #: Standard deviations by which the distance of a pair may exceed its expected value.
 
 
 def words_of(text: str) -> list[str]:

@@ -16,12 +16,9 @@ class ChunkTraits:
 
     #: The encoding of bytes when traits pass between processes.
     __pydantic_config__: ClassVar = {"ser_json_bytes": "base64", "val_json_bytes": "base64"}
-    #: "english"; empty if not detected.
-    language: str = ""
-    #: table, code, definition ... in alphabetical order.
-    hints: tuple[str, ...] = ()
-    #: MinHash signature, 128 bytes; empty for a text without words.
-    minhash: bytes = b""
+    language: str = ""  #: "english"; empty if not detected.
+    hints: tuple[str, ...] = ()  #: table, code, definition ... in alphabetical order.
+    minhash: bytes = b""  #: MinHash signature, 128 bytes; empty for a text without words.
 
 
 def traits_of(draft: ChunkDraft, *, source_type: str) -> ChunkTraits:

@@ -18,12 +18,10 @@ _SENTENCE_END: Final = re.compile(r"(?:(?<![.!?…])[.!?…]++[\"'”’»)\]]*+
 _ABBREVIATION: Final = re.compile(
     r"(?:^|[\s(])(?:[A-Z]|(?i:e\.g|i\.e|etc|cf|vs|approx|ca|nos?|figs?|eq|sec|pp?|vol|mr|mrs|ms|dr|prof|st|inc|ltd|co))\.$"
 )
-#: Several searches and several parts of a search split the same passages.
-_CACHED_TEXTS: Final = 1_000
+_CACHED_TEXTS: Final = 1_000  #: Several searches and several parts of a search split the same passages.
 _SHORT_LINE: Final = 40
 _MAX_HEADING_LENGTH: Final = 120
-#: Maximum length of an abbreviation with the character before it.
-_LOOK_BACK_CHARACTERS: Final = 16
+_LOOK_BACK_CHARACTERS: Final = 16  #: Maximum length of an abbreviation with the character before it.
 _FLAG: Final = re.compile(r"\s--?[A-Za-z]")
 _SIGNS: Final = frozenset("{}[]()<>=;$\\|/_&*#@~^\"'`")
 _CODE_SIGN_SHARE: Final = 0.08
@@ -44,14 +42,10 @@ class Unit:
     """A piece of text that can be quoted."""
 
     kind: UnitKind
-    #: Verbatim, except that line breaks are spaces outside code.
-    text: str
-    #: Index of its block in the chunk, from 0; a table, a list, a paragraph are blocks.
-    block: int
-    #: The header row of a table row; empty otherwise.
-    header: str = ""
-    #: The heading above it in the chunk's text; empty before the first one.
-    heading: str = ""
+    text: str  #: Verbatim, except that line breaks are spaces outside code.
+    block: int  #: Index of its block in the chunk, from 0; a table, a list, a paragraph are blocks.
+    header: str = ""  #: The header row of a table row; empty otherwise.
+    heading: str = ""  #: The heading above it in the chunk's text; empty before the first one.
 
     @property
     def is_finished(self) -> bool:

@@ -67,10 +67,8 @@ class Content(BaseModel):
     label_objects: tuple[Label, ...] = Field((), validation_alias=AliasPath("metadata", "labels", "results"))
     #: The restriction on reading; None if the site does not send it.
     read_restriction: Operation | None = Field(None, validation_alias=AliasPath("restrictions", "read"))
-    #: Of attachments only.
-    media_type: str = Field("", validation_alias=AliasPath("extensions", "mediaType"))
-    #: Of attachments only, in bytes.
-    file_size: int = Field(0, validation_alias=AliasPath("extensions", "fileSize"))
+    media_type: str = Field("", validation_alias=AliasPath("extensions", "mediaType"))  #: Of attachments only.
+    file_size: int = Field(0, validation_alias=AliasPath("extensions", "fileSize"))  #: Of attachments only, in bytes.
     container: Reference | None = None
     links: Links = Field(Links(), alias="_links")
 
@@ -120,12 +118,9 @@ _GONE: Final = frozenset({404, 410})
 _REFUSED: Final = frozenset({401, 403})
 _TOO_MANY: Final = 429
 _SERVER_ERROR: Final = 500
-#: A search with expansions returns at most 200 results.
-_PAGE_SIZE: Final = 100
-#: Maximum size of one page of a listing, in bytes.
-_LISTING_BYTES: Final = 32 * 2**20
-#: JSON needs up to six bytes for a character.
-_MAX_ESCAPED_BYTES: Final = 6
+_PAGE_SIZE: Final = 100  #: A search with expansions returns at most 200 results.
+_LISTING_BYTES: Final = 32 * 2**20  #: Maximum size of one page of a listing, in bytes.
+_MAX_ESCAPED_BYTES: Final = 6  #: JSON needs up to six bytes for a character.
 _EXPAND: Final = (
     "version,ancestors,container,metadata.labels,"
     "restrictions.read.restrictions.user,restrictions.read.restrictions.group"

@@ -54,8 +54,7 @@ class ConfluenceConnector(ProbedConnector):
     api: ConfluenceApi
     max_bytes: int
     globs: Globs
-    #: Known restrictions by content id.
-    _restricted: dict[str, bool] = field(default_factory=dict, repr=False)
+    _restricted: dict[str, bool] = field(default_factory=dict, repr=False)  #: Known restrictions by content id.
 
     @classmethod
     def from_setup(cls, setup: SourceSetup) -> Self:

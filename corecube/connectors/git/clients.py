@@ -26,15 +26,11 @@ _TIMEOUT: Final = "Fetching the repository exceeded the time limit."
 _STEP_SECONDS: Final = 30.0
 _REDIRECTS: Final = 5
 _REDIRECT: Final = frozenset({301, 302, 303, 307, 308})
-#: Statuses for a missing or insufficient token.
-_REFUSED: Final = frozenset({401, 403})
-#: Git servers answer with 404 for repositories that the user may not see.
-_MISSING: Final = frozenset({404, 410})
+_REFUSED: Final = frozenset({401, 403})  #: Statuses for a missing or insufficient token.
+_MISSING: Final = frozenset({404, 410})  #: Git servers answer with 404 for repositories that the user may not see.
 _OK: Final = 200
-#: The hidden folder of a repository.
-CONTROL: Final = frozenset({".git"})
-#: Limits the number of object stores: alternates may be circular.
-_MAX_STORES: Final = 100
+CONTROL: Final = frozenset({".git"})  #: The hidden folder of a repository.
+_MAX_STORES: Final = 100  #: Limits the number of object stores: alternates may be circular.
 
 
 @dataclass

@@ -59,8 +59,7 @@ class GitConnector(ProbedConnector):
     dates: Dates | None
     globs: Globs
     max_bytes: int
-    #: Template of a file's address for users.
-    link: str
+    link: str  #: Template of a file's address for users.
 
     @classmethod
     def from_setup(cls, setup: SourceSetup) -> Self:

@@ -33,8 +33,7 @@ from corecube.errors import ConfigError, UnavailableError
 from corecube.process import make_private
 
 _HEADS: Final = b"refs/heads/"
-#: Each fetch adds one pack file; with more than these, a new copy is cheaper.
-_MAX_PACKS: Final = 25
+_MAX_PACKS: Final = 25  #: Each fetch adds one pack file; with more than these, a new copy is cheaper.
 #: Errors that dulwich raises for damaged or hostile data.
 _DAMAGED: Final = (
     *(ApplyDeltaError, AssertionError, ChecksumMismatch, EOFError, FileFormatException, LookupError),
@@ -51,14 +50,11 @@ class Remote:
     """The server and branch to fetch from."""
 
     client: GitClient
-    #: The repository's path for the client.
-    path: bytes
-    #: Empty for the server's default branch.
-    branch: str
+    path: bytes  #: The repository's path for the client.
+    branch: str  #: Empty for the server's default branch.
     meter: Meter
     seconds: float
-    #: Larger files are not fetched if the server supports that.
-    max_file_bytes: int
+    max_file_bytes: int  #: Larger files are not fetched if the server supports that.
 
     def head(self) -> tuple[str, ObjectID]:
         """Return the branch's name and commit; raise ConfigError if missing or inaccessible, UnavailableError."""
@@ -108,8 +104,7 @@ class Mirror:
 
     folder: Path
     remote: Remote
-    #: Whether to fetch the history, not only the newest commit.
-    history: bool
+    history: bool  #: Whether to fetch the history, not only the newest commit.
 
     def update(self) -> tuple[str, ObjectID]:
         """Update the copy and return the branch's name and its commit; raise as Remote does."""

@@ -22,8 +22,7 @@ _REFUSED: Final = frozenset({401, 402, 403, 407, 451})
 _MAX_SITEMAPS: Final = 200
 #: Errors of the site rather than of the page.
 _SITE_ERRORS: Final = frozenset({"unreachable", "timeout", "unavailable"})
-#: Consecutive errors of the site after which the crawl ends.
-_MAX_FAILURES: Final = 15
+_MAX_FAILURES: Final = 15  #: Consecutive errors of the site after which the crawl ends.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

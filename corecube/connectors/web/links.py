@@ -17,14 +17,11 @@ _TRACKING: Final = re.compile(
     re.IGNORECASE,
 )
 _SESSION_IN_PATH: Final = re.compile(r";(jsessionid|phpsessid)=[^/;?]*", re.IGNORECASE)
-#: Characters that need no percent-encoding in a path.
-_SAFE: Final = "/:@!$&'()*+,;=~-._"
+_SAFE: Final = "/:@!$&'()*+,;=~-._"  #: Characters that need no percent-encoding in a path.
 _MAX_CHARACTERS: Final = 2000
 _MAX_SEGMENTS: Final = 24
-#: A path that repeats a folder more often comes from circular links.
-_MAX_REPEATS: Final = 2
-#: Maximum number of different queries for one path: calendars have endless ones.
-_MAX_QUERIES: Final = 200
+_MAX_REPEATS: Final = 2  #: A path that repeats a folder more often comes from circular links.
+_MAX_QUERIES: Final = 200  #: Maximum number of different queries for one path: calendars have endless ones.
 #: File types that no document parser reads.
 _NOT_DOCUMENTS: Final = frozenset(
     f".{suffix}"
@@ -67,8 +64,7 @@ def path_of(url: str) -> str:
 class CrawlBounds:
     """Decides which addresses belong to a crawl: those below its prefixes that are not part of a crawler trap."""
 
-    #: Host and path prefixes, for every scheme.
-    prefixes: tuple[str, ...]
+    prefixes: tuple[str, ...]  #: Host and path prefixes, for every scheme.
     _queries: Counter[str] = field(default_factory=Counter)
 
     def contains(self, url: str) -> bool:

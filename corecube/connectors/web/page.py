@@ -16,10 +16,8 @@ from corecube.connectors.web.links import normalised
 HTML_TYPES: Final = frozenset({"text/html", "application/xhtml+xml"})
 _MAX_BYTES: Final = 5 * 2**20
 _MAX_LINKS: Final = 5000
-#: Robot names whose directives apply.
-_ROBOT_NAMES: Final = ("robots", "corecube")
-#: Maximum size of a sitemap by the protocol.
-MAX_BYTES: Final = 50 * 2**20
+_ROBOT_NAMES: Final = ("robots", "corecube")  #: Robot names whose directives apply.
+MAX_BYTES: Final = 50 * 2**20  #: Maximum size of a sitemap by the protocol.
 _MAX_ENTRIES: Final = 50_000
 _GZIP: Final = b"\x1f\x8b"
 
@@ -28,10 +26,8 @@ _GZIP: Final = b"\x1f\x8b"
 class PageFacts:
     """Links and directives of a page."""
 
-    #: Normalised addresses of its links, in order, without duplicates.
-    links: tuple[str, ...] = ()
-    #: Normalised canonical address; empty without one.
-    canonical: str = ""
+    links: tuple[str, ...] = ()  #: Normalised addresses of its links, in order, without duplicates.
+    canonical: str = ""  #: Normalised canonical address; empty without one.
     index: bool = True
 
 
@@ -100,8 +96,7 @@ class Sitemap:
     """The addresses of a sitemap."""
 
     pages: Sequence[str] = ()
-    #: Other sitemaps, if this is an index.
-    sitemaps: Sequence[str] = ()
+    sitemaps: Sequence[str] = ()  #: Other sitemaps, if this is an index.
 
 
 def read_sitemap(content: bytes, base: str) -> Sitemap:

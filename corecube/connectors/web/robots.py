@@ -10,8 +10,7 @@ from corecube.connectors.http import USER_AGENT, Response
 from corecube.connectors.network import origin
 from corecube.connectors.types import ItemError
 
-#: The rest of a larger robots.txt is ignored.
-_MAX_BYTES: Final = 500 * 1024
+_MAX_BYTES: Final = 500 * 1024  #: The rest of a larger robots.txt is ignored.
 _MAX_DELAY_SECONDS: Final = 60.0
 _OK: Final = 200
 _SERVER_ERROR: Final = 500

@@ -22,10 +22,8 @@ class Page:
     url: str
     etag: str = ""
     last_modified: str = ""
-    #: SHA-256 of the body.
-    digest: str
-    #: Content type with its parameters.
-    media_type: str
+    digest: str  #: SHA-256 of the body.
+    media_type: str  #: Content type with its parameters.
     modified_at: datetime | None = None
     index: bool = True
     canonical: str = ""

@@ -24,21 +24,18 @@ _MAX_DIGITS: Final = 18
 _MAX_FILTER_LENGTH: Final = 200
 _PAGE_SIZE: Final = 50
 _BATCH_SIZE: Final = 1000
-#: Latest events from which actions are suggested.
-_SUGGESTION_EVENTS: Final = 2000
+_SUGGESTION_EVENTS: Final = 2000  #: Latest events from which actions are suggested.
 
 
 @dataclass(frozen=True, slots=True)
 class AuditFilter:
     """The filters in the query string."""
 
-    #: Prefix of the action: "grant." or "grant.changed".
-    action: str = ""
+    action: str = ""  #: Prefix of the action: "grant." or "grant.changed".
     actor: str = ""
     subject: str = ""
     since: datetime | None = None
-    #: Events before this id; None for the newest.
-    before: int | None = None
+    before: int | None = None  #: Events before this id; None for the newest.
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> Self:

@@ -75,8 +75,7 @@ class Row:
 class _ChangeNote:
     text: str
     tone: str = ""
-    #: The current cell, and the level before the change; empty if there is nothing to undo.
-    cell: Cell | None = None
+    cell: Cell | None = None  #: The current cell, and the level before the change; empty if there is nothing to undo.
     before: str = ""
 
 

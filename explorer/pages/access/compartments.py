@@ -47,8 +47,7 @@ class _CompartmentRow:
     description: str
     connections: tuple[_ConnectionLine, ...]
     documents: int
-    #: Each with its level.
-    holders: tuple[tuple[Holder, str], ...]
+    holders: tuple[tuple[Holder, str], ...]  #: Each with its level.
 
 
 def _compartment_row(compartment: Compartment, documents: Mapping[int, int], reach: Reach) -> _CompartmentRow:

@@ -57,8 +57,7 @@ class _KeyRow:
     owner_id: int
     state: str
     tone: str
-    #: The limits of its access; "everything its user can see" without any.
-    limits: str
+    limits: str  #: The limits of its access; "everything its user can see" without any.
     rate: str
     created: str
     used: str

@@ -42,8 +42,7 @@ _WARNINGS: Final[Mapping[ReferenceState, str]] = {
     ReferenceState.HIDDEN: "No longer visible to you.",
 }
 PER_PAGE: Final = 60
-#: Chunks before and after the cited one.
-_AROUND: Final = 1
+_AROUND: Final = 1  #: Chunks before and after the cited one.
 _MAX_DIGITS: Final = 4
 _WEEK: Final = timedelta(days=7)
 _MONTH: Final = timedelta(days=30)
@@ -54,17 +53,14 @@ class _SourcePanel:
     anchor: str
     number: int
     state: ReferenceState
-    #: Its place in its document; empty for none.
-    address: str
+    address: str  #: Its place in its document; empty for none.
     title: str
-    #: Each is empty if unknown.
-    connection: str
+    connection: str  #: Each is empty if unknown.
     path: str
     pages: str
     score: str
     excerpt: str
-    #: Set if the source changed or is no longer visible.
-    warning: str
+    warning: str  #: Set if the source changed or is no longer visible.
     rating: int | None
 
     @property
@@ -76,12 +72,10 @@ class _SourcePanel:
 class _ExchangePanel:
     id: UUID
     question: str
-    #: The search query; empty if it is the question.
-    searched: str
+    searched: str  #: The search query; empty if it is the question.
     html: SafeString
     state: Message.State
-    #: Why the answer is incomplete, in a sentence; empty otherwise.
-    problem: str
+    problem: str  #: Why the answer is incomplete, in a sentence; empty otherwise.
     withheld: bool
     refused: bool
     extractive: bool
@@ -200,8 +194,7 @@ class _SourceChoice:
 
 @dataclass(frozen=True, slots=True)
 class _PassageBlock:
-    #: The last heading above it; empty if it is the same as in the block before.
-    heading: str
+    heading: str  #: The last heading above it; empty if it is the same as in the block before.
     text: str
     is_cited: bool
 
@@ -212,8 +205,7 @@ class _PassagePanel:
     title: str
     connection: str
     path: str
-    #: Pages, rows or lines, in words.
-    pages: str
+    pages: str  #: Pages, rows or lines, in words.
     address: str
     blocks: tuple[_PassageBlock, ...]
 

@@ -45,8 +45,7 @@ from retrieval.ranking.comparison import compare as compare_rankings
 
 LEFT: Final = "a"
 RIGHT: Final = "b"
-#: Hits per side, unless a logged search sets the number.
-_DEPTH: Final = 20
+_DEPTH: Final = 20  #: Hits per side, unless a logged search sets the number.
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +59,13 @@ class _ComparePanel:
     same: int
     only_left: int
     only_right: int
-    #: Hits on each side that were deleted or that the reader may not see.
-    unseen: tuple[int, int]
-    #: Label, and the value of each run.
-    facts: tuple[tuple[str, str, str], ...]
+    unseen: tuple[int, int]  #: Hits on each side that were deleted or that the reader may not see.
+    facts: tuple[tuple[str, str, str], ...]  #: Label, and the value of each run.
     notes: tuple[tuple[str, Badge], ...]
-    #: Changed settings; None if those of a side are unknown.
-    changes: tuple[ChangeRow, ...] | None
+    changes: tuple[ChangeRow, ...] | None  #: Changed settings; None if those of a side are unknown.
     lanes: LanesPanel
     chart: Chart | None
-    #: Whether the two ran different queries.
-    is_skewed: bool
+    is_skewed: bool  #: Whether the two ran different queries.
 
     @property
     def announcement(self) -> str:
@@ -152,17 +147,12 @@ class Compared:
 
     left: Side
     right: Side
-    #: None without a query.
-    text: str | None
+    text: str | None  #: None without a query.
     run_as: str
-    #: Slugs of excluded connections; None if the address has none.
-    without: tuple[str, ...] | None
-    #: The filter, as `retrieval.engine.stored_filter` writes it; None if the address has none.
-    filter: str | None
-    #: "table" shows the lanes as a table.
-    view: str
-    #: The section that the text is the subject of, "report/overview"; empty for a plain question.
-    section: str = ""
+    without: tuple[str, ...] | None  #: Slugs of excluded connections; None if the address has none.
+    filter: str | None  #: The filter, as `retrieval.engine.stored_filter` writes it; None if the address has none.
+    view: str  #: "table" shows the lanes as a table.
+    section: str = ""  #: The section that the text is the subject of, "report/overview"; empty for a plain question.
 
     @classmethod
     def read(cls, query: QueryDict, viewer: User) -> Self:

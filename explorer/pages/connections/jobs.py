@@ -73,26 +73,17 @@ class SyncRow:
     id: UUID
     slug: str
     connection_name: str
-    #: Empty for an ordinary sync, else "changes", "retry" or "dry run".
-    kind: str
+    kind: str  #: Empty for an ordinary sync, else "changes", "retry" or "dry run".
     description: str
-    #: queued, running, stalled, done ...
-    status: str
-    #: The status as text: "done with 4 problems".
-    label: str
-    #: The stage of a running sync: "listing", "3 parsing, 40 embedding (120 of 256 chunks), 200 queued".
-    stage: str
-    #: "4.1 documents/s, 12.0 chunks/s"; empty without documents.
-    rate: str
-    #: "about 4 min left"; "estimating time left" while the speed is unknown; empty when nothing is left.
-    left: str
-    #: The reason why a queued sync waits, or a note on one that is being cancelled.
-    wait: str
-    #: The result of a dry run: "Would add 12, change 3, delete 1; 4 cannot be indexed."
-    found: str
+    status: str  #: queued, running, stalled, done ...
+    label: str  #: The status as text: "done with 4 problems".
+    stage: str  #: The stage of a running sync: "listing", "3 parsing, 40 embedding (120 of 256 chunks), 200 queued".
+    rate: str  #: "4.1 documents/s, 12.0 chunks/s"; empty without documents.
+    left: str  #: "about 4 min left"; "estimating time left" while the speed is unknown; empty when nothing is left.
+    wait: str  #: The reason why a queued sync waits, or a note on one that is being cancelled.
+    found: str  #: The result of a dry run: "Would add 12, change 3, delete 1; 4 cannot be indexed."
     tone: str
-    #: When it started, or was queued.
-    since: str
+    since: str  #: When it started, or was queued.
     seconds: str
     seen: int
     added: int
@@ -102,13 +93,10 @@ class SyncRow:
     deleted: int
     chunks: int
     message: str
-    #: Percent; an estimate until the source is listed. None if unknown.
-    progress: float | None
-    #: It has not ended, so the page polls.
-    is_open: bool
+    progress: float | None  #: Percent; an estimate until the source is listed. None if unknown.
+    is_open: bool  #: It has not ended, so the page polls.
     can_cancel: bool
-    #: Stopped until somebody confirms that missing documents are deleted.
-    is_stopped: bool
+    is_stopped: bool  #: Stopped until somebody confirms that missing documents are deleted.
     retryable: int
 
 

@@ -36,12 +36,10 @@ from retrieval.ingest.services import queue_sync, store_upload
 from retrieval.models import Document, Sync, SyncItem, SyncProblem, TermFrequency
 from retrieval.operations.quality_preview import live_minimum, preview
 
-#: Names in a list of groups or users before the rest is counted.
-_MAX_NAMES: Final = 6
+_MAX_NAMES: Final = 6  #: Names in a list of groups or users before the rest is counted.
 _LAST_SYNCS: Final = 10
 _PROBLEMS: Final = 50
-#: Items that a dry run could not read, listed on the connection's page.
-_MAX_REFUSED: Final = 20
+_MAX_REFUSED: Final = 20  #: Items that a dry run could not read, listed on the connection's page.
 _MAX_LOW_CHUNKS: Final = 50
 
 
@@ -59,10 +57,8 @@ class ConnectionRow:
     enabled: bool
     documents: int
     chunks: int
-    #: "3 days ago", or "never".
-    synced: str
-    #: When the schedule starts the next sync: "in about 3 h 5 min"; empty without a schedule.
-    next_sync: str
+    synced: str  #: "3 days ago", or "never".
+    next_sync: str  #: When the schedule starts the next sync: "in about 3 h 5 min"; empty without a schedule.
     sync: SyncRow | None
     problems: int
 
@@ -70,8 +66,7 @@ class ConnectionRow:
 @dataclass(frozen=True, slots=True)
 class _CheckRow:
     label: str
-    #: passed, failed or not tried.
-    state: str
+    state: str  #: passed, failed or not tried.
     message: str
 
 

@@ -21,8 +21,7 @@ from explorer.viewer import principal_for, render_page, user_page, viewer_of, wa
 from retrieval.models import Chunk, Document
 from retrieval.records.accesses import note_accesses
 
-#: Rows per page, and documents that paging can reach.
-PER_PAGE: Final = 50
+PER_PAGE: Final = 50  #: Rows per page, and documents that paging can reach.
 MAX_LISTED: Final = 10_000
 _KIB: Final = 1024
 _MAX_DIGITS: Final = 4
@@ -32,10 +31,8 @@ _MAX_DIGITS: Final = 4
 class DocumentPage:
     """One page of the list."""
 
-    #: With `chunk_count`, None for no chunks.
-    rows: tuple[Document, ...]
-    #: All matching documents, counted up to one more than MAX_LISTED.
-    total: int
+    rows: tuple[Document, ...]  #: With `chunk_count`, None for no chunks.
+    total: int  #: All matching documents, counted up to one more than MAX_LISTED.
     number: int
 
     @property
@@ -79,18 +76,14 @@ def page_number(requested: str, total: int) -> int:
 @dataclass(frozen=True, slots=True)
 class _ChunkBlock:
     ordinal: int
-    #: The heading path where it differs from the chunk before, else empty.
-    headings: tuple[str, ...]
+    headings: tuple[str, ...]  #: The heading path where it differs from the chunk before, else empty.
     text: str
     tokens: int
-    #: Pages, rows or lines, as text.
-    pages: str
+    pages: str  #: Pages, rows or lines, as text.
     context: str = ""
     questions: tuple[str, ...] = ()
-    #: "subject — relation — object", extracted by a language model.
-    triples: tuple[str, ...] = ()
-    #: How central the chunk is to the document, 0 to 1; None until its sync has ended.
-    salience: float | None = None
+    triples: tuple[str, ...] = ()  #: "subject — relation — object", extracted by a language model.
+    salience: float | None = None  #: How central the chunk is to the document, 0 to 1; None until its sync has ended.
 
 
 def chunk_blocks(chunks: Iterable[Chunk], source_type: str) -> Iterator[_ChunkBlock]:

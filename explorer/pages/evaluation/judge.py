@@ -31,10 +31,8 @@ class JudgeStrip:
     """The grades of one hit."""
 
     rank: int
-    #: The judged passage: the document, and the hash of the text.
-    passage: str
-    #: The viewer's grade; None for none.
-    own: int | None
+    passage: str  #: The judged passage: the document, and the hash of the text.
+    own: int | None  #: The viewer's grade; None for none.
     others: str
 
 
@@ -43,8 +41,7 @@ class MeasureCell:
     """A measure with its name."""
 
     name: str
-    #: Three decimals; a dash without judgments.
-    value: str
+    value: str  #: Three decimals; a dash without judgments.
     help: str
 
 
@@ -52,11 +49,9 @@ class MeasureCell:
 class _JudgePanel:
     query: str
     trace_id: UUID
-    #: By rank.
-    strips: Mapping[int, JudgeStrip]
+    strips: Mapping[int, JudgeStrip]  #: By rank.
     measures: tuple[MeasureCell, ...]
-    #: Judged passages of the query, and those judged by the viewer.
-    judged: int
+    judged: int  #: Judged passages of the query, and those judged by the viewer.
     own: int
 
     @property

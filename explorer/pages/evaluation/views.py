@@ -40,11 +40,9 @@ _EXPORTS: Final = {"csv": (csv_of, "text/csv"), "qrels": (qrels_of, "text/plain"
 class _CaseResultRow:
     query: str
     is_answerable: bool
-    #: Empty for an unanswerable case.
-    measures: tuple[MeasureCell, ...]
+    measures: tuple[MeasureCell, ...]  #: Empty for an unanswerable case.
     is_refused: bool
-    #: A refusal of an answerable case, or an answer to an unanswerable one.
-    is_wrong: bool
+    is_wrong: bool  #: A refusal of an answerable case, or an answer to an unanswerable one.
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,8 +42,7 @@ class _SetRow:
     title: str
     sections: int
     source_types: tuple[str, ...]
-    #: "default", "edited" or "custom".
-    state: str
+    state: str  #: "default", "edited" or "custom".
     tone: str
     is_shipped: bool
     is_edited: bool
@@ -54,10 +53,8 @@ class _SectionLine:
     section: Section
     query: str
     floors: str
-    #: "excel (3, 1 retained)".
-    required: tuple[str, ...]
-    #: In addition to the set's defaults.
-    never_recovered: tuple[str, ...]
+    required: tuple[str, ...]  #: "excel (3, 1 retained)".
+    never_recovered: tuple[str, ...]  #: In addition to the set's defaults.
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,8 +46,7 @@ _WORDS: Final[Mapping[Presence, str]] = {
     Presence.OPTIONAL: "optional",
     Presence.NONE: "none",
 }
-#: The total timeout for all sections: default and bounds.
-DEFAULT_SECONDS: Final = 30
+DEFAULT_SECONDS: Final = 30  #: The total timeout for all sections: default and bounds.
 MIN_SECONDS: Final = 1
 MAX_SECONDS: Final = 120
 _MAX_DIGITS: Final = 3
@@ -81,17 +80,14 @@ class _SectionRow:
     name: str
     title: str
     cells: tuple[_MatrixCell, ...]
-    #: Its search in the query log; None without a search.
-    trace_id: UUID | None
-    #: The query string that runs it in the Explorer.
-    again: str
+    trace_id: UUID | None  #: Its search in the query log; None without a search.
+    again: str  #: The query string that runs it in the Explorer.
     query: str
     found: int
     milliseconds: str
     badges: tuple[Badge, ...]
     hits: tuple[_EvidenceHit, ...]
-    #: Why it was not searched; empty otherwise.
-    problem: str
+    problem: str  #: Why it was not searched; empty otherwise.
 
     @property
     def more(self) -> int:
@@ -191,21 +187,16 @@ def _hits(outcome: SearchOutcome) -> Iterator[_EvidenceHit]:
 
 @dataclass(frozen=True, slots=True)
 class _EvidenceParameters:
-    #: Empty for the first set.
-    section_set: str
-    #: Empty for all.
-    section: str
+    section_set: str  #: Empty for the first set.
+    section: str  #: Empty for all.
     subject: str
-    #: Slugs; none for all.
-    compartments: tuple[str, ...]
+    compartments: tuple[str, ...]  #: Slugs; none for all.
     documents: tuple[UUID, ...]
     seconds: int
     run_as: str
-    #: Finds documents to limit the run.
-    find: str
+    find: str  #: Finds documents to limit the run.
     runs: bool
-    #: Whether the page includes the results instead of loading them later.
-    whole: bool
+    whole: bool  #: Whether the page includes the results instead of loading them later.
 
     @classmethod
     def read(cls, query: QueryDict) -> Self:
@@ -232,8 +223,7 @@ class _DocumentChoice:
 
     title: str
     source: str
-    #: The query string with it, or without it if it was chosen.
-    switched: str
+    switched: str  #: The query string with it, or without it if it was chosen.
 
 
 @user_page("GET", varies=True)

@@ -22,8 +22,7 @@ class Example:
     text: str
     kind: str
     user: str
-    #: Slugs of the connections with the answer; empty for none.
-    connections: frozenset[str]
+    connections: frozenset[str]  #: Slugs of the connections with the answer; empty for none.
 
 
 def examples_for(scope: AccessScope, username: str) -> tuple[Example, ...]:

@@ -33,8 +33,7 @@ class Ledger:
     """The parts of a hit's score, and what else decided its rank."""
 
     parts: tuple[LedgerRow, ...]
-    #: "0.438 + 0.212 + 0.074 = 0.724"; empty if there is nothing to add up.
-    total: str
+    total: str  #: "0.438 + 0.212 + 0.074 = 0.724"; empty if there is nothing to add up.
     decisions: tuple[LedgerRow, ...]
 
 
@@ -43,8 +42,7 @@ class LedgerSource:
     """The data of all score breakdowns, computed once per search."""
 
     outcome: SearchOutcome
-    #: Rank of each chunk in the fused pool.
-    pool_places: dict[ChunkId, int]
+    pool_places: dict[ChunkId, int]  #: Rank of each chunk in the fused pool.
     copies: dict[ChunkId, int]
 
     @classmethod

@@ -32,8 +32,7 @@ from retrieval.ranking.signals import SEAT
 from retrieval.search.outcome import SearchOutcome
 from retrieval.stages.fulltext import FulltextConfig
 
-#: Smaller differences print as 0.000 and are not mentioned.
-_VISIBLE: Final = 0.0005
+_VISIBLE: Final = 0.0005  #: Smaller differences print as 0.000 and are not mentioned.
 _NAMED: Final = 2
 
 
@@ -153,8 +152,7 @@ class _HitRow:
     source: str
     trust: str
     age: str
-    #: "p. 3", "pp. 3-4", or empty.
-    pages: str
+    pages: str  #: "p. 3", "pp. 3-4", or empty.
     score: float
     score_type: str
     bar: tuple[BarPart, ...]
@@ -225,8 +223,7 @@ class _ResultPanels:
     trace_id: UUID
     preset: str
     preset_version: str
-    #: The version of the preset, and whether that was the draft.
-    version: str
+    version: str  #: The version of the preset, and whether that was the draft.
     is_draft: bool
     principal: str
     top_k: int
@@ -235,14 +232,11 @@ class _ResultPanels:
     hits: tuple[_HitRow, ...]
     context: ContextPanel
     trace: tuple[TraceRow, ...]
-    #: None if there is nothing to draw.
-    contributions: Chart | None
+    contributions: Chart | None  #: None if there is nothing to draw.
     scores: tuple[Chart, ...]
     waterfall: Chart | None
-    #: None if the search timed out before.
-    answerability: AnswerabilityPanel | None
-    #: Why nothing was searched; empty otherwise.
-    skipped: str
+    answerability: AnswerabilityPanel | None  #: None if the search timed out before.
+    skipped: str  #: Why nothing was searched; empty otherwise.
 
     @property
     def announcement(self) -> str:

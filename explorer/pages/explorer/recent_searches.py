@@ -27,8 +27,7 @@ class Asking:
 
     request: SearchRequest
     principal: Principal
-    #: Everything that the principal may see now.
-    whole: AccessScope
+    whole: AccessScope  #: Everything that the principal may see now.
 
     @property
     def scope(self) -> AccessScope:
@@ -50,8 +49,7 @@ class CachedSearch:
     request: SearchRequest
     principal: Principal
     index: VectorIndex
-    #: Set before the search.
-    mark: outbox.Mark
+    mark: outbox.Mark  #: Set before the search.
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,31 +65,21 @@ _MAX_DIGITS: Final = 4
 class Asked:
     """The parameters of the page's address."""
 
-    #: None without a query.
-    text: str | None
+    text: str | None  #: None without a query.
     preset: str
     draft: bool
-    #: "hybrid", or the only leg to search with.
-    mode: str
+    mode: str  #: "hybrid", or the only leg to search with.
     run_as: str
-    #: Slugs of excluded connections.
-    without: tuple[str, ...]
-    #: The filter of a logged search, as `retrieval.engine.stored_filter` writes it; empty for none.
-    filter: str
+    without: tuple[str, ...]  #: Slugs of excluded connections.
+    filter: str  #: The filter of a logged search, as `retrieval.engine.stored_filter` writes it; empty for none.
     tab: str
-    #: Rank of the hit whose score breakdown is open.
-    hit: int
-    #: The stage that is open in the funnel, or empty.
-    stage: str
-    #: "table" shows the lanes as a table.
-    view: str
-    #: In the tab "where": the title, address or id to find, and the chosen document.
-    find: str
+    hit: int  #: Rank of the hit whose score breakdown is open.
+    stage: str  #: The stage that is open in the funnel, or empty.
+    view: str  #: "table" shows the lanes as a table.
+    find: str  #: In the tab "where": the title, address or id to find, and the chosen document.
     pin: str
-    #: The page includes the answer, for browsers without scripts.
-    with_answer: bool
-    #: The section that the text is the subject of, "report/overview"; empty for a plain question.
-    section: str = ""
+    with_answer: bool  #: The page includes the answer, for browsers without scripts.
+    section: str = ""  #: The section that the text is the subject of, "report/overview"; empty for a plain question.
 
     @classmethod
     def read(cls, query: QueryDict) -> Self:

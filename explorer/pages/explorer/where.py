@@ -48,8 +48,7 @@ class _StepRow:
     word: str
     fact: str
     remedy: str
-    #: The page on which an admin applies the remedy; empty for none.
-    remedy_address: str
+    remedy_address: str  #: The page on which an admin applies the remedy; empty for none.
     is_loss: bool
 
 
@@ -57,18 +56,15 @@ class _StepRow:
 class _LifelinePanel:
     document_id: UUID
     title: str
-    #: Whether the reader can open it, and whether as the search's principal.
-    has_page: bool
+    has_page: bool  #: Whether the reader can open it, and whether as the search's principal.
     is_principals: bool
     source: str
     verdict: str
     is_packed: bool
     steps: tuple[_StepRow, ...]
-    #: The chunk of the steps; None for none.
-    chunk_id: ChunkId | None
+    chunk_id: ChunkId | None  #: The chunk of the steps; None for none.
     place: str
-    #: The results of all its chunks, if there are several.
-    ways: tuple[str, ...]
+    ways: tuple[str, ...]  #: The results of all its chunks, if there are several.
     chunks: int
 
 
@@ -89,8 +85,7 @@ class WherePanel:
     find: str
     candidates: tuple[Candidate, ...]
     has_more: bool
-    #: None if no document is pinned, or if the reader may not see it.
-    lifeline: _LifelinePanel | None
+    lifeline: _LifelinePanel | None  #: None if no document is pinned, or if the reader may not see it.
     is_pinned: bool
 
     @property

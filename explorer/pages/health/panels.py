@@ -32,16 +32,13 @@ _REASONS: Final = {
     Refusal.QUEUE: "expected wait too long",
     Refusal.BUDGET_OVER: "wait too long",
 }
-#: Share of memory in use from which ingestion runs with the minimum of calls.
-_TIGHT: Final = 0.9
+_TIGHT: Final = 0.9  #: Share of memory in use from which ingestion runs with the minimum of calls.
 _GIB: Final = 2**30
 _TONES: Final = {State.OK: "good", State.DEGRADED: "warn", State.FAILED: "bad"}
 _STATUSES: Final = {"good": "ok", "warn": "warning", "bad": "failed"}
-#: Free shares of the disk below which the state is a warning or failed.
-_LOW_SPACE: Final = 0.1
+_LOW_SPACE: Final = 0.1  #: Free shares of the disk below which the state is a warning or failed.
 _NO_SPACE: Final = 0.03
-#: Waiting messages from which the state is a warning.
-_MANY_WAITING: Final = 100
+_MANY_WAITING: Final = 100  #: Waiting messages from which the state is a warning.
 _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 _STEP: Final = 1000
 
@@ -66,14 +63,12 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class _LoadPanel:
-    #: Connections in use in percent, and the tone of the bar.
-    share: float
+    share: float  #: Connections in use in percent, and the tone of the bar.
     tone: str
     summary: str
     marks: tuple[Mark, ...]
     figures: tuple[Figure, ...]
-    #: Rejected queries by reason, without reasons that did not occur.
-    refusals: tuple[Figure, ...]
+    refusals: tuple[Figure, ...]  #: Rejected queries by reason, without reasons that did not occur.
 
 
 def load_panel(load: Load, ingest: IngestLoad, *, refused_early: int = 0) -> _LoadPanel:
@@ -155,11 +150,9 @@ def _figures(load: Load, ingest: IngestLoad) -> Iterator[Figure]:
 class HealthRow:
     """One part."""
 
-    #: Stable, for links and tests.
-    key: str
+    key: str  #: Stable, for links and tests.
     label: str
-    #: good, warn or bad.
-    tone: str
+    tone: str  #: good, warn or bad.
     detail: str
 
     @property

@@ -37,8 +37,7 @@ RANGES: Final = {
     "7d": ("7 days", timedelta(days=7), timedelta(hours=6), "week"),
     "30d": ("30 days", timedelta(days=30), timedelta(days=1), "month"),
 }
-#: Time before its expiry from which an API key is listed.
-KEY_ENDS_SOON: Final = timedelta(days=14)
+KEY_ENDS_SOON: Final = timedelta(days=14)  #: Time before its expiry from which an API key is listed.
 _LAST_SYNC: Final = {
     Sync.Status.FAILED.value: ("bad", "The last sync of {} failed"),
     Sync.Status.STOPPED.value: ("warn", "A sync of {} stopped before deleting many documents"),
@@ -61,8 +60,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class _Problem:
-    #: bad or warn.
-    tone: str
+    tone: str  #: bad or warn.
     text: str
     detail: str
     address: str

@@ -16,8 +16,7 @@ from retrieval.models import SearchRecord
 from retrieval.models.search import FLAGS
 from retrieval.presets.catalog import PRESETS
 
-#: Milliseconds above which a search is slow, by default.
-SLOW_MS: Final = 500
+SLOW_MS: Final = 500  #: Milliseconds above which a search is slow, by default.
 _MAX_SLOW_MS: Final = 1_000_000
 SINCE: Final[Mapping[str, timedelta]] = {
     "hour": timedelta(hours=1),
@@ -62,15 +61,13 @@ class Place:
 class LogFilter:
     """The filters of the log, combined with AND."""
 
-    #: Names of `retrieval.models.search.FLAGS`, and "slow".
-    flags: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()  #: Names of `retrieval.models.search.FLAGS`, and "slow".
     slow_ms: int = SLOW_MS
     user: str = ""
     preset: str = ""
     surface: str = ""
     text: str = ""
-    #: A key of SINCE, or empty.
-    since: str = ""
+    since: str = ""  #: A key of SINCE, or empty.
 
     @classmethod
     def read(cls, query: QueryDict) -> Self:

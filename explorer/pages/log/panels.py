@@ -16,11 +16,9 @@ from retrieval.engine.types import Verdict
 from retrieval.models import SearchRecord
 from retrieval.models.search import FLAGS
 
-#: Searches per page, and the maximum count; a higher count is shown as "more".
-PAGE_SIZE: Final = 50
+PAGE_SIZE: Final = 50  #: Searches per page, and the maximum count; a higher count is shown as "more".
 MAX_COUNTED: Final = 1000
-#: The maximum number of searches that are read to find a text for one page.
-MAX_READ: Final = 20_000
+MAX_READ: Final = 20_000  #: The maximum number of searches that are read to find a text for one page.
 FLAG_LABELS: Final[Mapping[str, str]] = {
     "refused": "Refused",
     "unsure": "Low confidence",
@@ -43,8 +41,7 @@ _SURFACES: Final[Mapping[str, str]] = {"api": "API"}
 @dataclass(frozen=True, slots=True)
 class _LogBadge:
     text: str
-    #: good, warn, bad, or empty.
-    tone: str
+    tone: str  #: good, warn, bad, or empty.
     detail: str = ""
 
 
@@ -56,19 +53,16 @@ class LogRow:
     at: datetime
     ago: str
     user: str
-    #: The admin who searched as the user, and the API key; empty for none.
-    actor: str
+    actor: str  #: The admin who searched as the user, and the API key; empty for none.
     key: str
     surface: str
-    #: Empty if the text was not stored.
-    query: str
+    query: str  #: Empty if the text was not stored.
     preset: str
     version: str
     hits: int
     milliseconds: str
     verdict: _LogBadge | None
-    #: "0.86"; empty without a verdict.
-    confidence: str
+    confidence: str  #: "0.86"; empty without a verdict.
     badges: tuple[_LogBadge, ...]
 
 
@@ -87,19 +81,16 @@ class _LogFlag:
     label: str
     help: str
     is_on: bool
-    #: The flags of the address after it is switched.
-    switched: tuple[str, ...]
+    switched: tuple[str, ...]  #: The flags of the address after it is switched.
     count: _LogCount
 
 
 @dataclass(frozen=True, slots=True)
 class _LogPage:
     rows: tuple[LogRow, ...]
-    #: The positions of the next pages; empty at an end.
-    older: str
+    older: str  #: The positions of the next pages; empty at an end.
     newer: str
-    #: The number of searches that were read for a text if there are more; else 0.
-    read: int = 0
+    read: int = 0  #: The number of searches that were read for a text if there are more; else 0.
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +98,7 @@ class _Found:
     """The ids of matching records, in reading order."""
 
     ids: Sequence[UUID]
-    #: The last one that was read for a text; None if there are no more.
-    end: Place | None = None
+    end: Place | None = None  #: The last one that was read for a text; None if there are no more.
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +107,8 @@ class _LogMatches:
 
     records: QuerySet[SearchRecord]
     counts: Mapping[str, _LogCount]
-    #: An additional condition of the query text.
-    text: Q = field(default_factory=Q)
-    #: The newest ones, if they were read for the counts.
-    newest: _Found | None = None
+    text: Q = field(default_factory=Q)  #: An additional condition of the query text.
+    newest: _Found | None = None  #: The newest ones, if they were read for the counts.
 
 
 def log_matches(records: QuerySet[SearchRecord], wanted: LogFilter, now: datetime) -> _LogMatches:

@@ -25,15 +25,13 @@ from retrieval.records.stored_trace import spans_of
 from retrieval.search.configuration import Configuration, configuration_of
 from retrieval.search.request import SearchRequest
 
-#: The maximum count of changed documents; a higher count is shown as "more than".
-_MAX_COUNTED: Final = 1000
+_MAX_COUNTED: Final = 1000  #: The maximum count of changed documents; a higher count is shown as "more than".
 _EXPLORER_TOP_K: Final = SearchRequest(text="").top_k
 
 
 @dataclass(frozen=True, slots=True)
 class _Replay:
-    #: Empty if it cannot run again.
-    address: str
+    address: str  #: Empty if it cannot run again.
     obstacle: str
     leaves_out: tuple[str, ...] = ()
 
@@ -53,8 +51,7 @@ class _SinceThen:
     """The differences between a logged search and the same search now, without running it."""
 
     differences: tuple[Difference, ...]
-    #: Changed settings; None if the record or this release does not have them.
-    changes: tuple[ChangeRow, ...] | None
+    changes: tuple[ChangeRow, ...] | None  #: Changed settings; None if the record or this release does not have them.
 
 
 def replay(record: SearchRecord, viewer: User) -> _Replay:

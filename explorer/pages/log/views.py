@@ -45,8 +45,7 @@ class Presence(StrEnum):
     SAME = "same"
     CHANGED = "changed"
     GONE = "gone"
-    #: It may exist, but the reader may not see it.
-    HIDDEN = "hidden"
+    HIDDEN = "hidden"  #: It may exist, but the reader may not see it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +60,7 @@ class Figure:
 class _StoredHit:
     rank: int
     chunk_id: ChunkId
-    #: Empty for a deleted chunk.
-    label: str
+    label: str  #: Empty for a deleted chunk.
     presence: Presence
     score: float
     score_type: str
@@ -80,8 +78,7 @@ class Found:
 
     labels: ChunkLabels
     hashes: Mapping[ChunkId, str]
-    #: Chunks that exist outside the reader's scope; set for an admin only.
-    outside: Collection[ChunkId]
+    outside: Collection[ChunkId]  #: Chunks that exist outside the reader's scope; set for an admin only.
     tells_gone: bool
     scope: AccessScope
 

@@ -50,11 +50,9 @@ class _ModelRow:
     model: LanguageModel
     host: str
     state: ModelState
-    #: The state as text: "not answering for 3 minutes".
-    label: str
+    label: str  #: The state as text: "not answering for 3 minutes".
     tone: str
-    #: The error, or the time of the last answer; empty if unknown.
-    detail: str
+    detail: str  #: The error, or the time of the last answer; empty if unknown.
     price: str
     is_default: bool
     has_key: bool

@@ -26,8 +26,7 @@ _SCANS: Final = {
     EmbeddingIndex.Scan.BINARY: "binary, {oversample:g} candidates per hit",
     EmbeddingIndex.Scan.PREFIX: "first {dim} dimensions, {oversample:g} candidates per hit",
 }
-#: Overhead of a row of vectors, whose numbers take two bytes each.
-_ROW_BYTES: Final = 72
+_ROW_BYTES: Final = 72  #: Overhead of a row of vectors, whose numbers take two bytes each.
 _MINUTE: Final = 60
 
 Fact = tuple[str, str]
@@ -40,8 +39,7 @@ class ModelCard:
     role: str
     name: str
     facts: tuple[Fact, ...]
-    #: Why it is unavailable; empty if it is not.
-    problem: str = ""
+    problem: str = ""  #: Why it is unavailable; empty if it is not.
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +52,17 @@ class IndexRow:
     dimensions: int
     mode: str
     scan: str
-    #: active, building, complete (built, not yet in use) or previous.
-    status: str
+    status: str  #: active, building, complete (built, not yet in use) or previous.
     tone: str
     done: int
     chunks: int
-    #: Percent of the chunks that have a vector.
-    share: float
-    #: "42 chunks/s, about 3 min left"; empty if unknown or finished.
-    pace: str
+    share: float  #: Percent of the chunks that have a vector.
+    pace: str  #: "42 chunks/s, about 3 min left"; empty if unknown or finished.
     size: str
     since: str
     problem: str
     is_building: bool
-    #: Incomplete, and no worker builds it.
-    is_stopped: bool
+    is_stopped: bool  #: Incomplete, and no worker builds it.
 
     @property
     def is_active(self) -> bool:

@@ -35,8 +35,7 @@ class _RoutePanel:
     name: str
     label: str
     purpose: str
-    #: The first built-in examples, and the others.
-    shown: tuple[str, ...]
+    shown: tuple[str, ...]  #: The first built-in examples, and the others.
     more: tuple[str, ...]
     added: tuple[RouteExample, ...]
 
@@ -47,8 +46,7 @@ class Similarity:
 
     label: str
     cosine: str
-    #: Percent of the bar.
-    width: float
+    width: float  #: Percent of the bar.
 
 
 @dataclass(frozen=True, slots=True)

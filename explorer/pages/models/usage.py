@@ -44,8 +44,7 @@ class Table:
     heading: str
     name: str
     rows: tuple[Row, ...]
-    #: Omitted rows.
-    more: int
+    more: int  #: Omitted rows.
 
 
 def _usage_figures(sums: Sums) -> list[Figure]:

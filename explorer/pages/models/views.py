@@ -38,8 +38,7 @@ from retrieval.presets.corecube.config import CorecubeConfig
 from retrieval.search import runtime
 from retrieval.search.configuration import configuration_of
 
-#: As in the settings: the limit of an index.
-_MAX_DIMENSIONS: Final = 4000
+_MAX_DIMENSIONS: Final = 4000  #: As in the settings: the limit of an index.
 _MODES: Final = (
     ("", "Default"),
     (EmbeddingIndex.Mode.CHUNK_FIRST, "Each chunk separately"),

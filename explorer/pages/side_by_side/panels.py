@@ -87,16 +87,13 @@ class Found:
     hits: tuple[_SharedHit, ...]
     badges: tuple[Badge, ...]
     answerability: AnswerabilityPanel | None
-    #: Why nothing was searched; empty otherwise.
-    skipped: str
+    skipped: str  #: Why nothing was searched; empty otherwise.
     milliseconds: str
     deadline_ms: int
-    #: The query vector was cached, for example by the preset that ran first.
-    had_vector: bool
+    had_vector: bool  #: The query vector was cached, for example by the preset that ran first.
     bar: tuple[BarPart, ...]
     models: tuple[ModelUse, ...]
-    #: The language model cost; None if the reader may not see it.
-    cost: Decimal | None
+    cost: Decimal | None  #: The language model cost; None if the reader may not see it.
     context: ContextPanel
 
     @property
@@ -118,10 +115,8 @@ class Column:
 @dataclass(frozen=True, slots=True)
 class _OverlapRow:
     preset: str
-    #: In preset order; None for itself.
-    cells: tuple[Overlap | None, ...]
-    #: Chunks that only this preset has in its top hits, with names.
-    alone: tuple[tuple[ChunkId, str], ...]
+    cells: tuple[Overlap | None, ...]  #: In preset order; None for itself.
+    alone: tuple[tuple[ChunkId, str], ...]  #: Chunks that only this preset has in its top hits, with names.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,14 +124,12 @@ class SideBySidePanel:
     """All presets."""
 
     columns: tuple[Column, ...]
-    #: The presets whose search succeeded, in order.
-    names: tuple[str, ...]
+    names: tuple[str, ...]  #: The presets whose search succeeded, in order.
     groups: tuple[GroupTime, ...]
     overlaps: tuple[_OverlapRow, ...]
     chart: Chart | None
     depth: int
-    #: Distinct chunks, and those that every preset returned.
-    chunks: int
+    chunks: int  #: Distinct chunks, and those that every preset returned.
     in_all: int
 
     @property

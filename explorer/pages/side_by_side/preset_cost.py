@@ -29,8 +29,7 @@ class ModelUse:
 
     model: str
     calls: int
-    #: Prompts whose grades were cached.
-    known: int
+    known: int  #: Prompts whose grades were cached.
     prompt_tokens: int
     completion_tokens: int
     is_estimated: bool
@@ -42,8 +41,7 @@ class GroupTime:
 
     key: str
     label: str
-    #: Milliseconds of each search; None for a failed one.
-    cells: tuple[str | None, ...]
+    cells: tuple[str | None, ...]  #: Milliseconds of each search; None for a failed one.
 
 
 def seconds_by_group(spans: Sequence[Span]) -> dict[str, float]:

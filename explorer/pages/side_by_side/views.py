@@ -27,15 +27,11 @@ from retrieval.search.request import SearchRequest, checked_query
 class Asked:
     """The parameters of the page's address."""
 
-    #: None without a query.
-    text: str | None
+    text: str | None  #: None without a query.
     run_as: str
-    #: Slugs of excluded connections.
-    without: tuple[str, ...]
-    #: The filter, as `retrieval.engine.stored_filter` writes it; empty for none.
-    filter: str
-    #: Whether the page includes its results instead of loading them later.
-    whole: bool
+    without: tuple[str, ...]  #: Slugs of excluded connections.
+    filter: str  #: The filter, as `retrieval.engine.stored_filter` writes it; empty for none.
+    whole: bool  #: Whether the page includes its results instead of loading them later.
 
     @classmethod
     def read(cls, query: QueryDict) -> Self:

@@ -17,21 +17,17 @@ from retrieval.engine.types import ChunkId
 from retrieval.llm.types import Turn
 from retrieval.models import Chunk, Conversation, Document, Message
 
-#: An answer that takes longer was lost with its process.
-_LOST_AFTER: Final = timedelta(minutes=30)
+_LOST_AFTER: Final = timedelta(minutes=30)  #: An answer that takes longer was lost with its process.
 _INTERRUPTED: Final = "interrupted"
-#: Ordinal of the first answer of a conversation.
-_FIRST_ANSWER: Final = 2
+_FIRST_ANSWER: Final = 2  #: Ordinal of the first answer of a conversation.
 
 
 class ReferenceState(StrEnum):
     """The current state of a passage."""
 
     CURRENT = "current"
-    #: The text or its document no longer exists.
-    STALE = "stale"
-    #: Its connection is outside the user's scope.
-    HIDDEN = "hidden"
+    STALE = "stale"  #: The text or its document no longer exists.
+    HIDDEN = "hidden"  #: Its connection is outside the user's scope.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,16 +38,13 @@ class Reference:
     cited: bool
     state: ReferenceState
     score: float | None = None
-    #: The chunk with the text; None for a stale or hidden one.
-    chunk: ChunkId | None = None
-    #: The current title of its document; empty if the document no longer exists.
-    title: str = ""
+    chunk: ChunkId | None = None  #: The chunk with the text; None for a stale or hidden one.
+    title: str = ""  #: The current title of its document; empty if the document no longer exists.
     heading_path: tuple[str, ...] = ()
     connection: str = ""
     text: str = ""
     pages: tuple[int, int] | None = None
-    #: The user's rating, 1 or -1.
-    rating: int | None = None
+    rating: int | None = None  #: The user's rating, 1 or -1.
 
     @property
     def is_visible(self) -> bool:
@@ -64,12 +57,10 @@ class Exchange:
     """A question and its answer, as far as the user may read them now."""
 
     question: str
-    #: The search text; empty if it equals the question or may contain words of hidden passages.
-    standalone: str
+    standalone: str  #: The search text; empty if it equals the question or may contain words of hidden passages.
     answer: Message
     text: str
-    #: Whether the answer depends on passages that the user can no longer see.
-    withheld: bool
+    withheld: bool  #: Whether the answer depends on passages that the user can no longer see.
     state: Message.State
     problem: str
     references: tuple[Reference, ...] = ()

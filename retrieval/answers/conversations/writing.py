@@ -32,8 +32,7 @@ logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
-#: Interval of the checks whether a user has stopped the answer.
-POLL_SECONDS: Final = 0.5
+POLL_SECONDS: Final = 0.5  #: Interval of the checks whether a user has stopped the answer.
 
 
 @dataclass(slots=True)

@@ -80,8 +80,7 @@ def _create(user: User) -> None:
     Memory.objects.create(user=user, connection=create_connection(connection, {}, actor=user))
 
 
-#: Metadata fields of an item's document.
-KIND: Final = "memory_kind"
+KIND: Final = "memory_kind"  #: Metadata fields of an item's document.
 PROJECT: Final = "memory_project"
 CONFIRMED: Final = "memory_confirmed"
 MAX_CHARACTERS: Final = 50_000
@@ -93,13 +92,11 @@ class Item:
     """Something to remember."""
 
     text: str
-    #: Empty for the text's first line.
-    title: str = ""
+    title: str = ""  #: Empty for the text's first line.
     kind: MemoryType = MemoryType.SEMANTIC
     project: str = ""
     at: datetime | None = None
-    #: Whether the user stated it; else it is inferred.
-    is_confirmed: bool = False
+    is_confirmed: bool = False  #: Whether the user stated it; else it is inferred.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,8 +26,7 @@ from retrieval.stages.assemble import header
 
 _MEMORY_HITS: Final = 100
 _OTHER_HITS: Final = 50
-#: The preferred preset: it is fast and supports memory types.
-_PRESET: Final = "helix"
+_PRESET: Final = "helix"  #: The preferred preset: it is fast and supports memory types.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +35,7 @@ class Question:
 
     query: str
     budget_tokens: int
-    #: Items of this project and of no project; empty for all.
-    project: str = ""
+    project: str = ""  #: Items of this project and of no project; empty for all.
     kinds: frozenset[MemoryType] = frozenset()
     since: datetime | None = None
     until: datetime | None = None
@@ -56,8 +54,7 @@ class RecalledItem:
     passage: Passage
     connection: ConnectionFacts
     from_memory: bool
-    #: Of a memory item; empty for other documents.
-    kind: str = ""
+    kind: str = ""  #: Of a memory item; empty for other documents.
     project: str = ""
 
     @property

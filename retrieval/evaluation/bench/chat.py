@@ -36,14 +36,11 @@ _T = TypeVar("_T")
 class Reading:
     """The figures of one streamed answer."""
 
-    #: Time from the request to the first token, and to the end; 0 if it did not arrive.
-    first_ms: float = 0.0
+    first_ms: float = 0.0  #: Time from the request to the first token, and to the end; 0 if it did not arrive.
     total_ms: float = 0.0
-    #: Empty for a complete answer.
-    error: str = ""
+    error: str = ""  #: Empty for a complete answer.
     degraded: tuple[str, ...] = ()
-    #: Whether it is its reader's first, which all readers request at the same time.
-    is_joining: bool = False
+    is_joining: bool = False  #: Whether it is its reader's first, which all readers request at the same time.
 
 
 async def run_concurrently(
@@ -115,8 +112,7 @@ def _since(started: float) -> float:
 _NAME: Final = "bench-chat"
 _LIMIT: Final = 1_000_000
 _MAX_STREAMS: Final = 1_000
-#: Maximum number of answers for a single reader, which measure an idle server.
-_ALONE: Final = 40
+_ALONE: Final = 40  #: Maximum number of answers for a single reader, which measure an idle server.
 _POINTS: Final = 10
 
 _OPEN: Final = """
@@ -139,8 +135,7 @@ class ChatPhase:
     first_ms: Percentiles
     joining_ms: Percentiles
     total_ms: Percentiles
-    #: CPU time of the server's process per answer, in milliseconds of one core.
-    cpu_ms: float
+    cpu_ms: float  #: CPU time of the server's process per answer, in milliseconds of one core.
     errors: Mapping[str, int]
     degraded: Mapping[str, int]
 

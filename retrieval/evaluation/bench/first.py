@@ -22,8 +22,7 @@ class FirstSearch:
 
     is_warmed: bool
     milliseconds: float
-    #: Duration of the warm-up, without the start of the process; 0 for none.
-    warm_up_seconds: float
+    warm_up_seconds: float  #: Duration of the warm-up, without the start of the process; 0 for none.
     is_restarted: bool = False
 
 

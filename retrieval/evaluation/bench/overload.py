@@ -19,8 +19,7 @@ from retrieval.evaluation.bench.web_server import web_server
 from retrieval.evaluation.latency import Percentiles, percentiles
 
 _LIMIT: Final = 100
-#: Longer than the maximum waiting time and duration of a search.
-_TIMEOUT_SECONDS: Final = 60.0
+_TIMEOUT_SECONDS: Final = 60.0  #: Longer than the maximum waiting time and duration of a search.
 _WARM_UP: Final = 40
 
 
@@ -33,8 +32,7 @@ class OverloadReport:
     rounds: int
     seconds: float
     outcomes: Mapping[str, int]
-    #: Milliseconds from a request to its response, by outcome.
-    milliseconds: Mapping[str, Percentiles]
+    milliseconds: Mapping[str, Percentiles]  #: Milliseconds from a request to its response, by outcome.
     metrics: Mapping[str, float]
     opened: int
     at_work: int

@@ -7,8 +7,7 @@ from typing import Any, Final
 from corecube.errors import InvalidRequestError
 from retrieval.index.scans import ScanChoice
 
-#: All of one size, so that a scope of P connections contains P percent of the chunks.
-CONNECTIONS: Final = 100
+CONNECTIONS: Final = 100  #: All of one size, so that a scope of P connections contains P percent of the chunks.
 _MIN_CHUNKS: Final = 1_000
 _MAX_CHUNKS: Final = 5_000_000
 _MAX_QUERIES: Final = 10_000
@@ -23,14 +22,11 @@ class Plan:
     """What to build and measure. Raises InvalidRequestError for values out of range."""
 
     preset: str
-    #: 1,000 to 5,000,000.
-    chunks: int
-    #: Percent of the chunks in scope, 1 to 100, with a series of searches for each.
-    scopes: tuple[int, ...]
+    chunks: int  #: 1,000 to 5,000,000.
+    scopes: tuple[int, ...]  #: Percent of the chunks in scope, 1 to 100, with a series of searches for each.
     queries: int
     seed: int
-    #: Searches per query, 1 to 100, in passes over all queries.
-    passes: int = 1
+    passes: int = 1  #: Searches per query, 1 to 100, in passes over all queries.
     scan: ScanChoice = field(default_factory=ScanChoice)
 
     @classmethod

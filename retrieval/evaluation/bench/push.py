@@ -44,10 +44,8 @@ class PushPoint:
     """A measuring point of a phase."""
 
     documents: int
-    #: Since the previous point.
-    documents_per_second: float
-    #: Resident memory of this process, in bytes, without the server and the parsing process.
-    rss_bytes: int
+    documents_per_second: float  #: Since the previous point.
+    rss_bytes: int  #: Resident memory of this process, in bytes, without the server and the parsing process.
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,10 +29,8 @@ class ObservedSearch:
 class RecallFigures:
     """Shares of the exact nearest chunks, 0 to 1."""
 
-    #: Of the preset's vector leg, which searches small scopes exactly; None without such a leg.
-    of_leg: float | None
-    #: Of the HNSW index scan with the preset's settings for any size of the scope, and its duration.
-    of_walk: float
+    of_leg: float | None  #: Of the preset's vector leg, which searches small scopes exactly; None without such a leg.
+    of_walk: float  #: Of the HNSW index scan with the preset's settings for any size of the scope, and its duration.
     walk_ms: Percentiles
 
 

@@ -98,18 +98,15 @@ class ScopeFigures:
     """Latency and recall of the searches in one scope."""
 
     scope_percent: int
-    #: Each is searched in every pass.
-    queries: int
+    queries: int  #: Each is searched in every pass.
     passes: int
     latency_ms: Mapping[str, Percentiles]
     #: Each query's fastest search, with less influence of other load on the machine. None for one pass.
     quickest_ms: Percentiles | None
-    #: Latency of each step against its budget; empty for presets without budgets.
-    budget: tuple[BudgetRow, ...]
+    budget: tuple[BudgetRow, ...]  #: Latency of each step against its budget; empty for presets without budgets.
     #: Share of the exact nearest chunks that the preset's dense leg found; None without such a leg.
     recall_against_exact: float | None
-    #: The same for an HNSW index scan, which small scopes do not use, and its duration.
-    walk_recall: float
+    walk_recall: float  #: The same for an HNSW index scan, which small scopes do not use, and its duration.
     walk_ms: Percentiles
     #: Number of searches by note in the trace; "out_of_time" counts searches without a trace.
     notes: Mapping[str, int]
@@ -132,10 +129,8 @@ class BenchReport:
     database_bytes: int
     build_seconds: float
     build_seconds_by_step: Mapping[str, float]
-    #: Whether the database and its build times are from an earlier run.
-    reused: bool
-    #: Of this process, including document generation; without the server's memory.
-    peak_rss_bytes: int
+    reused: bool  #: Whether the database and its build times are from an earlier run.
+    peak_rss_bytes: int  #: Of this process, including document generation; without the server's memory.
     #: Of this process after the last search, with its share of mapped files; and of all processes of the server, None
     #: for one on another machine. Shared memory is counted once.
     own_bytes: int
@@ -149,8 +144,7 @@ class BenchReport:
 @dataclass(frozen=True, slots=True)
 class _Observation:
     milliseconds: float
-    #: The following fields are empty for a search that timed out.
-    trace: tuple[Span, ...] = ()
+    trace: tuple[Span, ...] = ()  #: The following fields are empty for a search that timed out.
     scope: AccessScope | None = None
     vector: Vector | None = None
     dense: tuple[ChunkId, ...] | None = None

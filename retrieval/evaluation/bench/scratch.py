@@ -24,8 +24,7 @@ _LOCK: Final = 7_302
 _MADE_BY: Final = "corecube bench"
 _EMBEDDED: Final = "corecube.embedded"
 
-#: A connection to the application's database, outside Django's pool.
-_Server = psycopg.Connection[tuple[Any, ...]]
+_Server = psycopg.Connection[tuple[Any, ...]]  #: A connection to the application's database, outside Django's pool.
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +33,7 @@ class Scratch:
 
     server: _Server
     name: str
-    #: Everything that determines the content of the filled database.
-    recipe: Mapping[str, Any]
+    recipe: Mapping[str, Any]  #: Everything that determines the content of the filled database.
     reused: Mapping[str, Any] | None
 
     def remember(self, facts: Mapping[str, Any]) -> None:

@@ -24,8 +24,7 @@ from retrieval.evaluation.bench.plan import CONNECTIONS, chunks_in
 
 DIM: Final = 384
 CHUNKS_PER_DOCUMENT: Final = 4
-#: Increased whenever the same seed would give other documents.
-SYNTHESIS_VERSION: Final = 2
+SYNTHESIS_VERSION: Final = 2  #: Increased whenever the same seed would give other documents.
 
 _SYLLABLES: Final = tuple(consonant + vowel for consonant in "bdfgklmnprtvz" for vowel in "aiou")
 #: No English suffix ends in one of these after these vowels, so that a word equals its stem.
@@ -40,8 +39,7 @@ _TEXT_WORDS: Final = (60, 180)
 _SENTENCE_WORDS: Final = (8, 24)
 _HEADING_WORDS: Final = 3
 _NAME_WORDS: Final = 2
-#: Names consist of less frequent words, from this rank on.
-_RARE_FROM: Final = 5_000
+_RARE_FROM: Final = 5_000  #: Names consist of less frequent words, from this rank on.
 _LINK_SHARE: Final = 0.75
 _SAME_TOPIC_SHARE: Final = 0.7
 #: The share of the links that go to the first part p of a topic's documents is p ** (1 / this).
@@ -59,8 +57,7 @@ class SyntheticLink:
     ordinal: int
     start: int
     end: int
-    #: The other document: its connection's number, and its position there.
-    connection: int
+    connection: int  #: The other document: its connection's number, and its position there.
     place: int
 
 
@@ -71,8 +68,7 @@ class SyntheticDocument:
     title: str
     heading: str
     texts: tuple[str, ...]
-    #: Unit vectors, shape (len(texts), DIM).
-    vectors: NDArray[np.float32]
+    vectors: NDArray[np.float32]  #: Unit vectors, shape (len(texts), DIM).
     links: tuple[SyntheticLink, ...] = ()
 
 
@@ -82,21 +78,16 @@ class Synthesis:
 
     seed: int
     vocabulary: NDArray[np.object_]
-    #: Probability of this word or a more frequent one, shape (words,).
-    cumulative: NDArray[np.float64]
-    #: Indices in the vocabulary, shape (topics, words of a topic).
-    topic_words: NDArray[np.int64]
-    #: Shape (topics, DIM), not of unit length.
-    topic_centres: NDArray[np.float32]
-    #: The topic of each document, shape (connections, maximum of documents).
-    topics: NDArray[np.int64]
+    cumulative: NDArray[np.float64]  #: Probability of this word or a more frequent one, shape (words,).
+    topic_words: NDArray[np.int64]  #: Indices in the vocabulary, shape (topics, words of a topic).
+    topic_centres: NDArray[np.float32]  #: Shape (topics, DIM), not of unit length.
+    topics: NDArray[np.int64]  #: The topic of each document, shape (connections, maximum of documents).
     #: Indices in the vocabulary of each document's name, shape (connections, maximum of documents, words).
     name_words: NDArray[np.int64]
     #: (connection, position) of every document, by topic; shape (documents, 2), and the start of each topic.
     by_topic: NDArray[np.int64]
     topic_starts: NDArray[np.int64]
-    #: Whether the first dimensions are the most important (Matryoshka); else all are equal.
-    nested: bool = False
+    nested: bool = False  #: Whether the first dimensions are the most important (Matryoshka); else all are equal.
 
     def documents(self, connection: int, chunks: int) -> Iterator[SyntheticDocument]:
         """Yield the documents of the connection with this number, with `chunks` chunks in total."""

@@ -44,15 +44,13 @@ class KnownQueries:
     """
 
     vectors: Mapping[str, Vector]
-    #: The model to run; None to leave out its time.
-    model: Encoder | None = None
+    model: Encoder | None = None  #: The model to run; None to leave out its time.
     name: str = MODEL
     weights: str = MODEL
     dim: int = DIM
     max_tokens: int = 512
     tokenizer_file: str = ""
-    #: Nested vectors allow a prefix scan.
-    min_dim: int = 32
+    min_dim: int = 32  #: Nested vectors allow a prefix scan.
     batching: Batching = field(default_factory=Batching)
 
     def encode_query(self, text: str) -> Vector:

@@ -29,10 +29,8 @@ class About:
     """What a build was made from; one of something else cannot be followed."""
 
     schema: int
-    #: PostgreSQL's name of the stemmer's language.
-    language: str
-    #: The database's history: another server, a restored copy and a promoted one have another.
-    database: str
+    language: str  #: PostgreSQL's name of the stemmer's language.
+    database: str  #: The database's history: another server, a restored copy and a promoted one have another.
 
 
 @dataclass(frozen=True, slots=True)

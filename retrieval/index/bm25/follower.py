@@ -25,22 +25,18 @@ from retrieval.models import Document
 
 logger = logging.getLogger(__name__)
 
-#: Called with the chunks that are in the index so far.
-Progress = Callable[[int], None]
-#: Changes between two commits, and documents whose chunks are read together.
-_CHANGES_AT_ONCE: Final = 2_000
+Progress = Callable[[int], None]  #: Called with the chunks that are in the index so far.
+_CHANGES_AT_ONCE: Final = 2_000  #: Changes between two commits, and documents whose chunks are read together.
 _DOCUMENTS_AT_ONCE: Final = 200
 _BUILD_THREADS: Final = 2
-#: Seconds behind from which somebody should look.
-LATE_SECONDS: Final = 300.0
+LATE_SECONDS: Final = 300.0  #: Seconds behind from which somebody should look.
 
 
 @dataclass(frozen=True, slots=True)
 class Followed:
     """What one pass did."""
 
-    #: Transactions up to this one are in the index.
-    position: int
+    position: int  #: Transactions up to this one are in the index.
     changes: int
     is_rebuilt: bool = False
 
@@ -168,8 +164,7 @@ class Bm25Status:
     is_current: bool = False
     chunks: int = 0
     bytes: int = 0
-    #: Transactions up to this one are in it.
-    position: int = 0
+    position: int = 0  #: Transactions up to this one are in it.
     lag: outbox.Lag = field(default_factory=lambda: outbox.Lag(0, 0.0))
 
     @property

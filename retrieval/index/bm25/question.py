@@ -32,15 +32,12 @@ class Question:
     """A query, its scope and the statistics of its terms."""
 
     clauses: Sequence[Clause]
-    #: The connections that may be searched, at least one.
-    connection_ids: Sequence[int]
-    #: PostgreSQL's names for the languages of these.
-    languages: frozenset[str]
+    connection_ids: Sequence[int]  #: The connections that may be searched, at least one.
+    languages: frozenset[str]  #: PostgreSQL's names for the languages of these.
     #: Chunks in scope that hold a stem, where that is known; others are counted in the index.
     frequencies: Mapping[str, int] = field(default_factory=dict)
     corpus_size: int
-    #: What a match in each field of the index counts.
-    weights: Mapping[str, float]
+    weights: Mapping[str, float]  #: What a match in each field of the index counts.
     request_filter: RequestFilter = field(default_factory=RequestFilter)
 
 

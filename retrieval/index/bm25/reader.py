@@ -28,10 +28,8 @@ class View:
 
     searcher: Searcher
     language: str
-    #: Transactions up to this one are in it.
-    position: int
-    #: Entries as tantivy counts them for its idf, including deleted entries before their merge.
-    entries: int
+    position: int  #: Transactions up to this one are in it.
+    entries: int  #: Entries as tantivy counts them for its idf, including deleted entries before their merge.
 
     @property
     def chunks(self) -> int:

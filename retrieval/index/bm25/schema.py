@@ -17,8 +17,7 @@ from retrieval.index.bm25.spelling import MAX_NAME_LENGTH
 ENGLISH: Final = tuple((files("retrieval.index.bm25") / "english_stop_words.txt").read_text(encoding="utf-8").split())
 
 
-#: Raised by one whenever the same chunks would make another index: then it is built again.
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 2  #: Raised by one whenever the same chunks would make another index: then it is built again.
 BODY: Final = "body"
 TITLE: Final = "title"
 HEADING: Final = "heading"
@@ -26,8 +25,7 @@ QUESTIONS: Final = "questions"
 PLAIN: Final = "plain"
 EXACT: Final = "exact"
 DOCUMENT: Final = "document"
-#: The two halves of a document's id, to be read without the stored documents.
-HIGH: Final = "document_high"
+HIGH: Final = "document_high"  #: The two halves of a document's id, to be read without the stored documents.
 LOW: Final = "document_low"
 ORDINAL: Final = "ordinal"
 CONNECTION: Final = "connection"
@@ -36,12 +34,10 @@ CHANGED: Final = "changed"
 #: What an agent remembered it as, and of which project; `NONE` for other documents, and where there is none.
 MEMORY_KIND: Final = "memory_kind"
 MEMORY_PROJECT: Final = "memory_project"
-#: Its document's source type, the kinds of content in it, and its quality.
-SOURCE_TYPE: Final = "source_type"
+SOURCE_TYPE: Final = "source_type"  #: Its document's source type, the kinds of content in it, and its quality.
 HINTS: Final = "hints"
 QUALITY: Final = "quality"
-#: One entry of the index holds how far it has followed the outbox, and nothing else.
-MARK: Final = "mark"
+MARK: Final = "mark"  #: One entry of the index holds how far it has followed the outbox, and nothing else.
 POSITION: Final = "position"
 ALWAYS: Final = 2**62
 NONE: Final = "-"
@@ -53,8 +49,7 @@ _WITH_STOP_WORDS: Final = frozenset(
     }
 )
 _STEMMED: Final = _WITH_STOP_WORDS | {"arabic", "english", "greek", "romanian", "tamil", "turkish"}
-#: Longest term, in bytes; what is longer is data.
-_MAX_TERM_LENGTH: Final = 60
+_MAX_TERM_LENGTH: Final = 60  #: Longest term, in bytes; what is longer is data.
 #: A run of letters, marks and digits; where words are not parted, each sign.
 _WORD: Final = (
     r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]"

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-#: Longest spelling that is kept, in characters; what is longer is data and not a name.
-MAX_NAME_LENGTH: Final = 200
+MAX_NAME_LENGTH: Final = 200  #: Longest spelling that is kept, in characters; what is longer is data and not a name.
 #: Spellings that one name gives at the most: itself, and its parts that are joined themselves.
 _MAX_FORMS: Final = 12
 _JOINED: Final = re.compile(
@@ -22,10 +21,8 @@ _JOINED: Final = re.compile(
 _SIGN: Final = re.compile(r"[-_./\\:@#+&,]")
 #: After one of these the rest of a name is often written alone: `app.py` of `src/app.py`, `Entry` of `models.Entry`.
 _STEP: Final = re.compile(r"[./\\:@#]+")
-#: Between these stand the steps of a path; a dot may as well be a file's.
-_PATH: Final = re.compile(r"[/\\:@#]+")
-#: Line and column behind a file's name.
-_LINE: Final = re.compile(r"(?::[0-9]+){1,2}$")
+_PATH: Final = re.compile(r"[/\\:@#]+")  #: Between these stand the steps of a path; a dot may as well be a file's.
+_LINE: Final = re.compile(r"(?::[0-9]+){1,2}$")  #: Line and column behind a file's name.
 _HUMPED: Final = re.compile(
     r"(?<![A-Za-z0-9])(?:[A-Z]*[a-z0-9]+[A-Z][A-Za-z0-9]*|[A-Z]{2,}[a-z]{2,}[A-Za-z0-9]*)(?![A-Za-z0-9])"
 )

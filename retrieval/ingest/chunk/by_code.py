@@ -11,8 +11,7 @@ from retrieval.ingest.chunk.runs import Run, merged, written
 from retrieval.ingest.chunk.spans import Piece, Source, tokenised
 from retrieval.text.document import Block, BlockKind, ChunkDraft, ParsedDocument, TokenCounter
 
-#: Opening lines of more than a fourth of the target are not repeated.
-_HEADER_SHARE: Final = 4
+_HEADER_SHARE: Final = 4  #: Opening lines of more than a fourth of the target are not repeated.
 
 
 def chunk_by_code(document: ParsedDocument, counter: TokenCounter, room: Room) -> tuple[ChunkDraft, ...]:

@@ -11,8 +11,7 @@ from retrieval.ingest.chunk.pack import Room, pack, token_cost
 from retrieval.ingest.chunk.spans import Piece, Source, whole
 from retrieval.text.document import BlockKind, ChunkDraft, ParsedDocument, TokenCounter
 
-#: Deeper headings stay in the text of their section.
-_MAX_LEVEL: Final = 3
+_MAX_LEVEL: Final = 3  #: Deeper headings stay in the text of their section.
 #: A longer "heading" is a paragraph with a heading's style; so is one of more than a fourth of a chunk.
 _MAX_HEADING_TOKENS: Final = 64
 _HEADING_SHARE: Final = 4

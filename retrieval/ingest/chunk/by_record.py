@@ -10,8 +10,7 @@ from retrieval.ingest.chunk.runs import Run, merged, written
 from retrieval.ingest.chunk.spans import Piece, Source, split, tokenised, whole
 from retrieval.text.document import Block, BlockKind, ChunkDraft, ParsedDocument, TokenCounter
 
-#: Identifying lines of more than a fourth of the target are not repeated.
-_HEADER_SHARE: Final = 4
+_HEADER_SHARE: Final = 4  #: Identifying lines of more than a fourth of the target are not repeated.
 
 
 def chunk_by_record(document: ParsedDocument, counter: TokenCounter, room: Room) -> tuple[ChunkDraft, ...]:

@@ -9,8 +9,7 @@ from retrieval.ingest.chunk.spans import Piece, Source, split, tokenised, whole
 from retrieval.text.document import Block, BlockKind, TokenCounter
 
 _UNDIVIDED: Final = frozenset({BlockKind.TABLE, BlockKind.CODE})
-#: A header of more than half of the target is not repeated.
-_HEADER_SHARE: Final = 2
+_HEADER_SHARE: Final = 2  #: A header of more than half of the target is not repeated.
 
 
 def sources(blocks: Iterable[Block], counter: TokenCounter, room: Room) -> list[Source]:

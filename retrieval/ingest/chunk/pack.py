@@ -9,8 +9,7 @@ from typing import Final
 from retrieval.ingest.chunk.spans import Piece, is_continued, sentence_starts, word_start
 from retrieval.text.document import BlockKind
 
-#: A sentence with a colon at its end introduces the next piece, unless it is longer.
-_MAX_LEAD_IN_TOKENS: Final = 80
+_MAX_LEAD_IN_TOKENS: Final = 80  #: A sentence with a colon at its end introduces the next piece, unless it is longer.
 _NEVER_REPEATED: Final = frozenset({BlockKind.TABLE, BlockKind.HEADING})
 
 
@@ -21,8 +20,7 @@ class Room:
     target: int
     limit: int
     overlap: int
-    #: Tokens of the blank line between two blocks (0 for tokenizers that drop white space).
-    separator: int
+    separator: int  #: Tokens of the blank line between two blocks (0 for tokenizers that drop white space).
 
 
 @dataclass(frozen=True, slots=True)

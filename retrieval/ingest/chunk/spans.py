@@ -11,17 +11,14 @@ from typing import Final
 
 from retrieval.text.document import MAX_TOKEN_CHARACTERS, Block, BlockKind, Hyperlink, TokenCounter
 
-#: Long blocks are tokenised in windows, to limit the memory for spans.
-_WINDOW_CHARACTERS: Final = 100_000
+_WINDOW_CHARACTERS: Final = 100_000  #: Long blocks are tokenised in windows, to limit the memory for spans.
 #: The end of a sentence or line; the next one starts at the end of the match.
 _SENTENCE_ENDS: Final = re.compile(r"\n+|(?<=[.!?])[\"'\u201d\u2019)\]]{0,3}\s+(?=[^\sa-z])|(?<=[\u3002\uff01\uff1f])")
 _LINE_ENDS: Final = re.compile(r"\n+")
 _LINE_BREAK: Final = re.compile(r"\n")
-#: Blocks are read one after the other, so few texts are cached.
-_CACHED_TEXTS: Final = 4
+_CACHED_TEXTS: Final = 4  #: Blocks are read one after the other, so few texts are cached.
 _MAX_INDENTATION: Final = 200
-#: Maximum links of one chunk: a longer list has little text for each of them.
-_MAX_LINKS: Final = 64
+_MAX_LINKS: Final = 64  #: Maximum links of one chunk: a longer list has little text for each of them.
 #: The start of a sentence is searched from this far before it: a full stop, quotes and a space.
 _LOOK_BACK_CHARACTERS: Final = 8
 _BROKEN_AT_LINES: Final = frozenset({BlockKind.CODE, BlockKind.TABLE, BlockKind.LIST})

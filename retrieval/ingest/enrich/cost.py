@@ -19,16 +19,13 @@ class Prices:
 class Estimate:
     """The amounts of a pass."""
 
-    #: Chunks that lack something, and how many of them one pass processes.
-    waiting: int
+    waiting: int  #: Chunks that lack something, and how many of them one pass processes.
     chunks: int
-    #: Those of them whose questions a model on this machine writes at no cost.
-    written_here: int
+    written_here: int  #: Those of them whose questions a model on this machine writes at no cost.
     requests: int
     tokens_sent: int
     tokens_answered: int
-    #: None if no price is configured.
-    price: float | None
+    price: float | None  #: None if no price is configured.
 
 
 def estimate(

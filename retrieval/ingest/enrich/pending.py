@@ -31,8 +31,7 @@ class Pending:
     place: Place
     context_line: str
     questions: tuple[str, ...]
-    #: None before a model was called for them.
-    triples: tuple[Triple, ...] | None
+    triples: tuple[Triple, ...] | None  #: None before a model was called for them.
     wants: Wants
 
 

@@ -14,14 +14,12 @@ from typing import Final
 
 from retrieval.errors import EnrichError
 
-#: Maximum length of the parent section and of the document's beginning in a prompt.
-_AROUND_CHARACTERS: Final = 6000
+_AROUND_CHARACTERS: Final = 6000  #: Maximum length of the parent section and of the document's beginning in a prompt.
 _BEGINNING_CHARACTERS: Final = 1000
 _CONTEXT_CHARACTERS: Final = 600
 _QUESTION_CHARACTERS: Final = range(8, 201)
 MAX_QUESTIONS: Final = 5
-#: Maximum number of tokens of an answer, and the mean for cost estimates.
-MAX_ANSWER_TOKENS: Final = 250
+MAX_ANSWER_TOKENS: Final = 250  #: Maximum number of tokens of an answer, and the mean for cost estimates.
 TYPICAL_ANSWER_TOKENS: Final = 90
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s")
@@ -50,8 +48,7 @@ class Place:
     title: str
     heading_path: Sequence[str]
     text: str
-    #: The texts of its parent section's chunks, including its own.
-    section: str
+    section: str  #: The texts of its parent section's chunks, including its own.
     beginning: str
 
 

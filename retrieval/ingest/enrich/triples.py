@@ -16,8 +16,7 @@ from retrieval.text.json_text import unfenced
 Triple: TypeAlias = tuple[str, str, str]
 
 MAX_TRIPLES: Final = 8
-#: Maximum number of tokens of an answer, and the mean for cost estimates.
-MAX_ANSWER_TOKENS: Final = 600
+MAX_ANSWER_TOKENS: Final = 600  #: Maximum number of tokens of an answer, and the mean for cost estimates.
 TYPICAL_ANSWER_TOKENS: Final = 180
 _MAX_CHARACTERS: Final = 120
 _PARTS: Final = 3

@@ -8,8 +8,7 @@ from retrieval.ingest.parse.finish import one_line
 from retrieval.text.document import Block, BlockKind, Hyperlink
 
 _INDENT = "  "
-#: Maximum links of one block, and maximum characters of a link's text and target.
-_MAX_LINKS: Final = 500
+_MAX_LINKS: Final = 500  #: Maximum links of one block, and maximum characters of a link's text and target.
 _MAX_TEXT: Final = 200
 _MAX_TARGET: Final = 1000
 

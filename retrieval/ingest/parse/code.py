@@ -29,12 +29,10 @@ from retrieval.ingest.parse.decoding import charset_of, decode
 from retrieval.ingest.parse.finish import cleaned
 from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
 
-#: A longer line is data or generated, and is cut.
-_MAX_LINE_CHARACTERS: Final = 2_000
+_MAX_LINE_CHARACTERS: Final = 2_000  #: A longer line is data or generated, and is cut.
 #: A tree needs about fifty times the memory of its text; a larger file is generated and read without its grammar.
 _MAX_GRAMMAR_CHARACTERS: Final = 1_000_000
-#: A file with a larger share of errors is not in the language of its name.
-_MAX_ERRORS: Final = 0.3
+_MAX_ERRORS: Final = 0.3  #: A file with a larger share of errors is not in the language of its name.
 _STATEMENT: Final = re.compile("statement$|definition$|declaration$|_item$")
 _GENERIC_NAMES: Final = frozenset({"__init__", "index", "mod", "main", "setup"})
 _CUT: Final = " …"
@@ -111,12 +109,9 @@ def _title(name: str) -> str:
     return f"{path.parent.name}/{path.name}" if is_generic else path.name or "Untitled"
 
 
-#: Maximum size of a block of consecutive statements (about 200 tokens).
-MAX_RUN_CHARACTERS: Final = 800
-#: A longer function or statement is split between the statements in it.
-MAX_UNIT_CHARACTERS: Final = 1_600
-#: Deeper definitions belong to the text of the enclosing one.
-MAX_DEPTH: Final = 16
+MAX_RUN_CHARACTERS: Final = 800  #: Maximum size of a block of consecutive statements (about 200 tokens).
+MAX_UNIT_CHARACTERS: Final = 1_600  #: A longer function or statement is split between the statements in it.
+MAX_DEPTH: Final = 16  #: Deeper definitions belong to the text of the enclosing one.
 _MAX_OPENING_CHARACTERS: Final = 200
 _ELISION: Final = "…"
 
@@ -124,8 +119,7 @@ _ELISION: Final = "…"
 @dataclass(frozen=True, slots=True)
 class _Scope:
     names: tuple[str, ...] = ()
-    #: Each with its line number, from 0.
-    openings: tuple[tuple[int, str], ...] = ()
+    openings: tuple[tuple[int, str], ...] = ()  #: Each with its line number, from 0.
 
     def header(self, first: int, line: str) -> str:
         above = [text for row, text in self.openings if row < first]

@@ -14,8 +14,7 @@ from retrieval.text.document import RawDocument
 _MAX_ENTRIES: Final = 10_000
 _MAX_UNPACKED_BYTES: Final = 256 * 1024 * 1024
 _MAX_RATIO: Final = 200
-#: A smaller archive is harmless at any compression ratio.
-_HARMLESS_BYTES: Final = 16 * 1024 * 1024
+_HARMLESS_BYTES: Final = 16 * 1024 * 1024  #: A smaller archive is harmless at any compression ratio.
 
 
 def checked_names(content: bytes) -> frozenset[str]:

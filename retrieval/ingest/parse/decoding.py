@@ -15,14 +15,12 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"), (b"", ""),
 )  # fmt: skip
 _SNIFFED_BYTES: Final = 8192
-#: Bytes for guessing the encoding; more would not improve the guess.
-_GUESSED_BYTES: Final = 65536
+_GUESSED_BYTES: Final = 65536  #: Bytes for guessing the encoding; more would not improve the guess.
 #: Maximum share of control characters: random bytes have 10 %, text in any charset almost none.
 _MAX_CONTROLS: Final = 0.02
 _STRAY_CONTROLS: Final = 4
 _MAX_DAMAGED: Final = 0.01
-#: Uncertainty of the coherence (0 to 1, similarity to a language) of a short text.
-_NEAR_DRAW: Final = 0.15
+_NEAR_DRAW: Final = 0.15  #: Uncertainty of the coherence (0 to 1, similarity to a language) of a short text.
 
 
 def looks_binary(content: bytes, declared: str = "") -> bool:

@@ -19,8 +19,7 @@ _SAMPLED_CHARACTERS: Final = 65536
 _SAMPLED_RECORDS: Final = 100
 _MAX_FIELDS: Final = 2 * MAX_CELLS
 _MAX_COLUMNS: Final = 16_384
-#: Spreadsheet programs write an unusual delimiter into the first line.
-_STATED: Final = "sep="
+_STATED: Final = "sep="  #: Spreadsheet programs write an unusual delimiter into the first line.
 
 
 def parse_delimited(raw: RawDocument) -> ParsedDocument:

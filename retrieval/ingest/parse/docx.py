@@ -23,16 +23,14 @@ from retrieval.text.document import Block, ParsedDocument, RawDocument
 _HEADING: Final = re.compile(r"heading\s*([1-9])")
 _TITLE_NAMES: Final = frozenset({"title"})
 _MAX_HEADING_LEVEL: Final = 6
-#: Styles are based on other styles; a longer chain is a cycle.
-_MAX_ANCESTORS: Final = 20
+_MAX_ANCESTORS: Final = 20  #: Styles are based on other styles; a longer chain is a cycle.
 
 
 @dataclass(frozen=True, slots=True)
 class _Style:
     name: str
     parent: str
-    #: Depth in the outline from 1, 0 for body text.
-    outline_level: int
+    outline_level: int  #: Depth in the outline from 1, 0 for body text.
     is_list: bool
 
 

@@ -16,8 +16,7 @@ from retrieval.text.document import Block, ParsedDocument, RawDocument
 
 _CONTAINER: Final = "META-INF/container.xml"
 _RIGHTS: Final = "META-INF/encryption.xml"
-#: The mark of an encrypted chapter; free books may have obfuscated fonts.
-_LOCKED: Final = b"xmlenc#aes"
+_LOCKED: Final = b"xmlenc#aes"  #: The mark of an encrypted chapter; free books may have obfuscated fonts.
 _PAGES: Final = frozenset({"application/xhtml+xml", "text/html"})
 _MAX_CHAPTERS: Final = 5000
 

@@ -40,8 +40,7 @@ _SLIDES_TYPE: Final = f"{_OFFICE}presentationml.presentation"
 _SNIFFED_BYTES: Final = 1024
 _XML_STARTS: Final = (b"<?xml", b"<rss", b"<feed", b"<rdf:rdf")
 _HTML_STARTS: Final = (b"<!doctype html", b"<html")
-#: Formats in plain characters that are not readable text.
-_MARKUP_STARTS: Final = (b"%!ps", b"<svg")
+_MARKUP_STARTS: Final = (b"%!ps", b"<svg")  #: Formats in plain characters that are not readable text.
 _RTF_START: Final = b"{\\rtf"
 
 

@@ -12,11 +12,9 @@ TEXT: Final = "text"
 NUMBER: Final = "number"
 DATE: Final = "date"
 
-#: Maximum cells with a value in one file; merged ones count once per row.
-MAX_CELLS: Final = 2_000_000
+MAX_CELLS: Final = 2_000_000  #: Maximum cells with a value in one file; merged ones count once per row.
 _MAX_MERGES: Final = 50_000
-#: The last column of the largest sheets is XFD.
-_MAX_COLUMN_LETTERS: Final = 4
+_MAX_COLUMN_LETTERS: Final = 4  #: The last column of the largest sheets is XFD.
 _FIGURE: Final = re.compile(
     r"[-+(]{0,2}\s?[$€£¥]?\s?-?\d[\d.,' ]*(?:e[-+]?\d+)?\s?(?:%|‰|[kmb]n?|[$€£¥])?\)?", re.IGNORECASE
 )
@@ -31,13 +29,11 @@ _MAX_FIGURE_LENGTH: Final = 32
 class Row:
     """The filled cells of one row, from left to right."""
 
-    #: 1-based, as shown in programs.
-    number: int
+    number: int  #: 1-based, as shown in programs.
     columns: list[int] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
-    #: Whether every filled cell is bold; False if the format has no such information.
-    is_bold: bool = False
+    is_bold: bool = False  #: Whether every filled cell is bold; False if the format has no such information.
 
     def text_at(self, column: int) -> str:
         """Return the text of a cell, or an empty string."""

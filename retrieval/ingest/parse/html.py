@@ -15,8 +15,7 @@ from retrieval.ingest.parse.html_main import drop_invisible, main_content
 from retrieval.text.document import Block, ParsedDocument, RawDocument
 
 _STRUCTURE: Final = ("table", "h1", "h2", "h3", "h4", "pre")
-#: A cell with more text is a column of a page, not a value.
-_MAX_CELL_CHARACTERS: Final = 2000
+_MAX_CELL_CHARACTERS: Final = 2000  #: A cell with more text is a column of a page, not a value.
 _MAX_SPAN: Final = 50
 
 
@@ -71,8 +70,7 @@ _CONTROL_REFERENCE: Final = re.compile(
 )
 _TAG: Final = re.compile(r"<[a-zA-Z/]")
 _SNIFFED_BYTES: Final = 4096
-#: Deeper elements are read as plain text; real pages are far less deep.
-_MAX_DEPTH: Final = 120
+_MAX_DEPTH: Final = 120  #: Deeper elements are read as plain text; real pages are far less deep.
 _BLOCKS: Final = frozenset({
     "address", "article", "aside", "blockquote", "body", "caption", "center", "details", "dd", "div", "dl",
     "dt", "fieldset", "figcaption", "figure", "footer", "form", "header", "hr", "html", "legend", "li",
@@ -147,8 +145,7 @@ class _Reader:
     def __init__(self) -> None:
         self._builder = BlockBuilder()
         self._run: list[str] = []
-        #: One entry for each open list: the next number, or None for bullets.
-        self._lists: list[int | None] = []
+        self._lists: list[int | None] = []  #: One entry for each open list: the next number, or None for bullets.
         self._marker = ""
         self._depth = 0
         self._handlers: Mapping[str, Callable[[HtmlElement], None]] = {

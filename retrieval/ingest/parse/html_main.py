@@ -26,8 +26,7 @@ _CONTENT_PATHS: Final = (
     "//article",
     "//*[@id='content' or @id='main' or @id='main-content' or @id='mw-content-text']",
 )
-#: A part with a larger share of the page's text is content, independent of its class.
-_CONTENT_SHARE: Final = 0.5
+_CONTENT_SHARE: Final = 0.5  #: A part with a larger share of the page's text is content, independent of its class.
 _LANDMARK_SHARE: Final = 0.3
 _MAX_LINK_CHARACTERS: Final = 40
 _MIN_LINKS: Final = 5

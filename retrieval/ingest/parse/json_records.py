@@ -73,8 +73,7 @@ def _present(value: Value, keys: Iterable[str]) -> Iterator[tuple[str, str]]:
                 yield written[key], text
 
 
-#: Each record is a chunk; embedding more would take hours.
-_MAX_RECORDS: Final = 100_000
+_MAX_RECORDS: Final = 100_000  #: Each record is a chunk; embedding more would take hours.
 _MAX_KEY_CHARACTERS: Final = 100
 _WRAPPING_KEYS: Final = frozenset({"data", "items", "results", "records", "rows", "entries", "values", "list"})
 

@@ -24,8 +24,7 @@ from retrieval.text.document import Block, BlockKind, ParsedDocument, Parser, Ra
 
 _BLANK_LINES: Final = re.compile(r"\n\s*\n")
 _ATTACHMENT_LEVEL: Final = 2
-#: Attachments beyond these are named and not read.
-_MAX_READ: Final = 20
+_MAX_READ: Final = 20  #: Attachments beyond these are named and not read.
 _MAX_READ_BYTES: Final = 32 * 1024 * 1024
 _MAX_NAMED: Final = 100
 _MAX_LINE_LENGTH: Final = 1000
@@ -38,8 +37,7 @@ class _Mail:
     recipients: str
     copied: str = ""
     sent: datetime | None = None
-    #: The text without markup, which is preferred.
-    text: str = ""
+    text: str = ""  #: The text without markup, which is preferred.
     html: bytes = b""
     html_charset: str = ""
     attachments: Sequence[RawDocument] = ()
@@ -101,8 +99,7 @@ def _attached(attachments: Sequence[RawDocument], read: Parser) -> Iterator[Bloc
 _MAIL_TYPE: Final = "message/rfc822"
 _MAIL_SUFFIX: Final = ".eml"
 _HEADERS: Final = ("from", "to", "subject", "date", "received", "message-id")
-#: In UTF-16 or UTF-32, one of the first bytes is not ASCII, or NUL.
-_HEADER_START: Final = 4
+_HEADER_START: Final = 4  #: In UTF-16 or UTF-32, one of the first bytes is not ASCII, or NUL.
 _MAX_PARTS: Final = 1000
 _MAX_HEADER_LENGTH: Final = 16_384
 #: The library's time for a structured header is quadratic in its length.

@@ -64,8 +64,7 @@ def _read_inline(state: StateCore) -> None:
 class _Reader:
     def __init__(self) -> None:
         self.builder = BlockBuilder()
-        #: One entry for each open list: the next number, or None for bullets.
-        self._lists: list[int | None] = []
+        self._lists: list[int | None] = []  #: One entry for each open list: the next number, or None for bullets.
         self._marker = ""
         self._heading_level = 0
         self._rows: list[list[str]] = []

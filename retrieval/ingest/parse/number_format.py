@@ -11,10 +11,8 @@ from typing import Final
 
 _Token = tuple[str, str]
 
-#: 9999-12-31, the last day of spreadsheets.
-_LAST_DAY: Final = 2_958_465
-#: The 1900 calendar has a 29 February 1900, which did not exist, as day 60.
-_FALSE_LEAP_DAY: Final = 60
+_LAST_DAY: Final = 2_958_465  #: 9999-12-31, the last day of spreadsheets.
+_FALSE_LEAP_DAY: Final = 60  #: The 1900 calendar has a 29 February 1900, which did not exist, as day 60.
 _MONTHS: Final = (
     *("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November"),
     "December",
@@ -131,8 +129,7 @@ class NumberFormat:
 
     sections: tuple[tuple[_Token, ...], ...]
     is_date: bool
-    #: Whether numbers are shown with all their digits.
-    is_plain: bool
+    is_plain: bool  #: Whether numbers are shown with all their digits.
 
     def shown(self, value: float, clock: Clock) -> str:
         """Return the value as shown to people; full dates in ISO format, because their order depends on the country."""

@@ -9,14 +9,10 @@ from typing import Final
 
 from retrieval.ingest.parse.grid import NUMBER, TEXT, Row, Sheet
 
-#: Maximum depth of splits, which alternate between rows and columns.
-_MAX_CUTS: Final = 4
-#: Blank columns that separate two parts; a single one may be a spacer inside a table.
-_WIDE_GAP: Final = 3
-#: Minimum share of text cells in a column of row labels.
-_LABEL_SHARE: Final = 0.6
-#: Two parts that share fewer of their rows are not one table.
-_SAME_ROWS_SHARE: Final = 0.8
+_MAX_CUTS: Final = 4  #: Maximum depth of splits, which alternate between rows and columns.
+_WIDE_GAP: Final = 3  #: Blank columns that separate two parts; a single one may be a spacer inside a table.
+_LABEL_SHARE: Final = 0.6  #: Minimum share of text cells in a column of row labels.
+_SAME_ROWS_SHARE: Final = 0.8  #: Two parts that share fewer of their rows are not one table.
 #: Rows of a band that are examined for separate parts; more gaps than this are a pattern, not parts.
 _SAMPLED_ROWS: Final = 200
 _MAX_GAPS: Final = 100
@@ -103,8 +99,7 @@ _YEAR: Final = re.compile(r"(?:1[89]|20)\d\d")
 #: Cells of a row of units below a header; units without brackets count only in a row without a label.
 _UNIT: Final = re.compile(r"\(.{1,30}\)|\[.{1,30}\]|[%$€£¥‰]")
 _BARE_UNIT: Final = re.compile(rf"{_UNIT.pattern}|[^\W\d]{{1,4}}(?:/[^\W\d]{{1,4}})?")
-#: Minimum share of columns that a header of text above rows of text must name.
-_NAMED_SHARE: Final = 0.8
+_NAMED_SHARE: Final = 0.8  #: Minimum share of columns that a header of text above rows of text must name.
 _TWO: Final = 2
 
 

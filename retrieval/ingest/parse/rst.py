@@ -59,8 +59,7 @@ class _Reader:
         self._builder = BlockBuilder()
         self._nesting = nesting
         self._level = 0
-        #: Nesting depth of lists, and the marker of the next line.
-        self._depth = 0
+        self._depth = 0  #: Nesting depth of lists, and the marker of the next line.
         self._marker = ""
         self._targets: dict[str, str] = {}
         self._handlers: Mapping[type[nodes.Node], Callable[..., None]] = {

@@ -17,12 +17,10 @@ from retrieval.ingest.parse.regions import (
 )
 from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
 
-#: Level 1 would make the first sheet's name the document's title.
-_SHEET_LEVEL: Final = 2
+_SHEET_LEVEL: Final = 2  #: Level 1 would make the first sheet's name the document's title.
 _REGION_LEVEL: Final = 3
 _MAX_TITLE_LENGTH: Final = 120
-#: Tables with more rows are split, to limit the cost of a block.
-_MAX_ROWS: Final = 1000
+_MAX_ROWS: Final = 1000  #: Tables with more rows are split, to limit the cost of a block.
 #: A wider header is split into groups of columns, each with the first column, so that chunks can repeat their header.
 _MAX_HEADER_WIDTH: Final = 400
 _MAX_NAME_LENGTH: Final = 160

@@ -14,28 +14,20 @@ from itertools import pairwise, product
 from typing import Final
 from unicodedata import category, name
 
-#: Divides by the size of every unit.
-_SNIFFED_BYTES: Final = 8192
+_SNIFFED_BYTES: Final = 8192  #: Divides by the size of every unit.
 _UNITS: Final = {"utf-32-le": 4, "utf-32-be": 4, "utf-16-le": 2, "utf-16-be": 2}
 #: With a NUL, or with more tabs, line ends and controls than this, bytes are not text in an old encoding.
 _MAX_LOW_SHARE: Final = 0.4
 #: Minimum of distinct characters that rules out an old encoding, and characters per odd one.
 _MIN_DISTINCT: Final = 6
 _CERTAIN_CHARACTERS_PER_ODD: Final = 20
-#: In a shorter text all ideographs must be common in one and the same language.
-_LONG: Final = 20
-#: Characters per odd one, which is rare, a control or unassigned.
-_CHARACTERS_PER_ODD: Final = 10
-#: Adjacent letters per pair of different scripts.
-_LETTERS_PER_BREAK: Final = 5
-#: Maximum letters without a space, a digit or a line end, in scripts with spaces.
-_MAX_RUN_LENGTH: Final = 24
-#: A shorter text is detected only in an alphabet.
-_SHORT: Final = 4
-#: Share of characters that are letters or ASCII; the others are symbols.
-_MIN_READABLE: Final = 0.2
-#: Maximum Latin letters per ASCII character, which includes ASCII letters.
-_LATIN_PER_ASCII: Final = 3
+_LONG: Final = 20  #: In a shorter text all ideographs must be common in one and the same language.
+_CHARACTERS_PER_ODD: Final = 10  #: Characters per odd one, which is rare, a control or unassigned.
+_LETTERS_PER_BREAK: Final = 5  #: Adjacent letters per pair of different scripts.
+_MAX_RUN_LENGTH: Final = 24  #: Maximum letters without a space, a digit or a line end, in scripts with spaces.
+_SHORT: Final = 4  #: A shorter text is detected only in an alphabet.
+_MIN_READABLE: Final = 0.2  #: Share of characters that are letters or ASCII; the others are symbols.
+_LATIN_PER_ASCII: Final = 3  #: Maximum Latin letters per ASCII character, which includes ASCII letters.
 _TEXT_CONTROLS: Final = "\t\n\r\f\x1b"
 _CONTROLS: Final = bytes(sorted(set(range(32)) - set(_TEXT_CONTROLS.encode())))
 _ODD: Final = "odd"

@@ -10,8 +10,7 @@ from retrieval.ingest.parse.number_format import Clock, NumberFormat, built_in, 
 
 _RELATION_ID: Final = "id"
 _TRUE: Final = frozenset({"1", "true", "on"})
-#: Phonetic readings of East Asian words.
-_READING: Final = "rPh"
+_READING: Final = "rPh"  #: Phonetic readings of East Asian words.
 
 
 class Relations:
@@ -20,8 +19,7 @@ class Relations:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self.by_id: dict[str, str] = {}
-        #: By the last word of the relationship's type, such as `styles`.
-        self.by_kind: dict[str, str] = {}
+        self.by_kind: dict[str, str] = {}  #: By the last word of the relationship's type, such as `styles`.
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
         """Read a relationship; targets outside the file are ignored."""

@@ -11,8 +11,7 @@ from lxml import etree
 from retrieval.errors import IngestError
 from retrieval.ingest.parse.decoding import in_utf8, looks_binary
 
-#: Office formats nest about twenty elements.
-_MAX_DEPTH: Final = 256
+_MAX_DEPTH: Final = 256  #: Office formats nest about twenty elements.
 
 
 def _ignore(_: str) -> None:

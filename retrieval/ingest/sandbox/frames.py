@@ -16,12 +16,9 @@ from retrieval.ingest.preparation import Preparation, PreparedText
 from retrieval.text.document import ChunkLimits, RawDocument
 
 _LENGTH: Final = struct.Struct("!Q")
-#: Maximum size of one part of a message; far above any item within its format's limits.
-_MAX_BYTES: Final = 1024**3
-#: Maximum size of an answer: the prepared chunks of 50 MiB of text.
-MAX_ANSWER_BYTES: Final = 256 * 1024**2
-#: First byte of an answer with a text, and of one with a reason instead.
-TEXT: Final = b"T"
+_MAX_BYTES: Final = 1024**3  #: Maximum size of one part of a message; far above any item within its format's limits.
+MAX_ANSWER_BYTES: Final = 256 * 1024**2  #: Maximum size of an answer: the prepared chunks of 50 MiB of text.
+TEXT: Final = b"T"  #: First byte of an answer with a text, and of one with a reason instead.
 REFUSAL: Final = b"R"
 #: Bytes of a file that add a second to its time limit. A busy core prepares four times as many.
 _BYTES_PER_SECOND: Final = 64 * 1024

@@ -56,12 +56,9 @@ class InterruptedPreparationError(Exception):
 class ParseLimits:
     """Limits for parsing and preparing one file."""
 
-    #: For a small file; each 64 KiB add one.
-    seconds: float = 120.0
-    #: Address space of the process; 0 for no limit. Only Linux enforces it.
-    mebibytes: int = 2048
-    #: Files after which the process is replaced, because libraries leak memory.
-    files: int = 2_000
+    seconds: float = 120.0  #: For a small file; each 64 KiB add one.
+    mebibytes: int = 2048  #: Address space of the process; 0 for no limit. Only Linux enforces it.
+    files: int = 2_000  #: Files after which the process is replaced, because libraries leak memory.
 
 
 class LimitedParser:
@@ -76,10 +73,8 @@ class LimitedParser:
         self._limits = limits or ParseLimits()
         self._function = function
         self._child: _Child | None = None
-        #: Whether it was ended permanently.
-        self.is_interrupted = False
-        #: Guards `_child`; interruptions come from other threads.
-        self._lock = Lock()
+        self.is_interrupted = False  #: Whether it was ended permanently.
+        self._lock = Lock()  #: Guards `_child`; interruptions come from other threads.
 
     def __enter__(self) -> Self:
         return self

@@ -11,8 +11,7 @@ from retrieval.management.commands.tunables import tunables_table
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.stage_catalog import stage_classes
 
-#: The generated part of a page is between these two lines.
-_BEGIN: Final = "<!-- generated: make docs -->\n"
+_BEGIN: Final = "<!-- generated: make docs -->\n"  #: The generated part of a page is between these two lines.
 _END: Final = "<!-- end of generated text -->\n"
 
 

@@ -18,8 +18,7 @@ from retrieval.ingest.services import queue_sync
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Sync, SyncItem, SyncProblem
 
-#: Limits of the database columns.
-_MAX_SLUG_CHARACTERS: Final = 50
+_MAX_SLUG_CHARACTERS: Final = 50  #: Limits of the database columns.
 _MAX_NAME_CHARACTERS: Final = 120
 _DEFAULT_COMPARTMENT: Final = "General"
 

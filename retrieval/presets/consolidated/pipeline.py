@@ -38,8 +38,7 @@ from retrieval.stages.freshness import Freshness
 from retrieval.stages.fulltext import Fulltext
 from retrieval.stages.resources import Resources
 
-#: Share of a leg's time for the vectors, so that the text hits can still be read.
-_VECTORS_SHARE: Final = 0.5
+_VECTORS_SHARE: Final = 0.5  #: Share of a leg's time for the vectors, so that the text hits can still be read.
 
 
 def build_consolidated(config: ConsolidatedConfig, resources: Resources) -> PhasedPipeline:

@@ -40,10 +40,8 @@ _RANK_CONSTANT: Final = FusionConfig().rank_constant
 class RecoveryTiers:
     """Searches by tier."""
 
-    #: The primary search without floors; the cascade's gate replaces them.
-    search: tuple[Stage, ...]
-    #: Text legs; the first with hits is used.
-    words: tuple[Stage, ...]
+    search: tuple[Stage, ...]  #: The primary search without floors; the cascade's gate replaces them.
+    words: tuple[Stage, ...]  #: Text legs; the first with hits is used.
     dense: DenseConfig
     fulltext: FulltextConfig
     index: VectorIndex

@@ -16,28 +16,23 @@ RUBRIC: Final = "rubric"
 ANSWERS: Final = "answers"
 MAPPED: Final = "mapped"
 _WHOLE: Final = 100.0
-#: Share of late interaction on top of the highest blend.
-_LATE_SHARE: Final = 0.5
+_LATE_SHARE: Final = 0.5  #: Share of late interaction on top of the highest blend.
 
 
 @dataclass(frozen=True, slots=True)
 class Relevance:
     """A language model's score of one candidate."""
 
-    #: By the rubric, 0 to 100.
-    score: float
-    #: Whether the candidate by itself answers the question.
-    is_answering: bool
-    #: The decisive words of the document: shown with the search, never stored or logged.
-    evidence: str = ""
+    score: float  #: By the rubric, 0 to 100.
+    is_answering: bool  #: Whether the candidate by itself answers the question.
+    evidence: str = ""  #: The decisive words of the document: shown with the search, never stored or logged.
 
 
 @dataclass(frozen=True, slots=True)
 class RubricScores:
     """The rubric scores of the candidates."""
 
-    #: The candidates by these scores, or by mapped ones, before the cut.
-    candidates: Ranking = ()
+    candidates: Ranking = ()  #: The candidates by these scores, or by mapped ones, before the cut.
     #: A language model's scores; empty without a model.
     relevance: Mapping[ChunkId, Relevance] = field(default_factory=dict)
 
@@ -86,8 +81,7 @@ class Spent:
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    #: Some tokens were estimated, because the service did not report them.
-    is_estimated: bool = False
+    is_estimated: bool = False  #: Some tokens were estimated, because the service did not report them.
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +89,10 @@ class Judged:
     """A language model's scores of candidates."""
 
     model: str
-    #: Candidates that it left out are absent.
-    by_chunk: Mapping[ChunkId, Relevance]
-    #: Prompts sent, and prompts answered from the cache.
-    prompts: int = 0
+    by_chunk: Mapping[ChunkId, Relevance]  #: Candidates that it left out are absent.
+    prompts: int = 0  #: Prompts sent, and prompts answered from the cache.
     known: int = 0
-    #: Usage, unusable answers included.
-    spent: Spent = field(default_factory=Spent)
+    spent: Spent = field(default_factory=Spent)  #: Usage, unusable answers included.
 
 
 class RelevanceJudge(Protocol):
@@ -175,8 +166,7 @@ Relevances = Mapping[ChunkId, Relevance]
 class RelevanceCache:
     """The scores of the `entries` prompts used last; thread-safe."""
 
-    #: Up to some 31 KB each: 50 candidates, each with the longest evidence.
-    entries: int
+    entries: int  #: Up to some 31 KB each: 50 candidates, each with the longest evidence.
     _cached: OrderedDict[Hashable, Relevances] = field(
         default_factory=OrderedDict, init=False, repr=False, compare=False
     )

@@ -34,10 +34,8 @@ from retrieval.presets.contextpack.prompt import (
     shown,
 )
 
-#: Tokens of one result in an answer: its fields, and 25 words of evidence.
-_RESULT_TOKENS: Final = 80
-#: Tokens of the JSON around the results.
-_AROUND_TOKENS: Final = 16
+_RESULT_TOKENS: Final = 80  #: Tokens of one result in an answer: its fields, and 25 words of evidence.
+_AROUND_TOKENS: Final = 16  #: Tokens of the JSON around the results.
 #: Unused share of a context window, since the model's tokenizer may count more tokens than ours.
 _SLACK: Final = 0.15
 
@@ -81,11 +79,9 @@ _TELLING_SECONDS: Final = 5.0
 _MAX_RESULT_LENGTH: Final = 600
 _MAX_AROUND_LENGTH: Final = 1000
 _RANDOM: Final = random.SystemRandom()
-#: Errors that a retry would repeat.
-_FINAL: Final = (AnswerRefusedError, AnswerBreakerOpenError)
+_FINAL: Final = (AnswerRefusedError, AnswerBreakerOpenError)  #: Errors that a retry would repeat.
 
-#: Candidates by their indexes in the ranking.
-Places = Sequence[int]
+Places = Sequence[int]  #: Candidates by their indexes in the ranking.
 
 
 @dataclass(slots=True)

@@ -60,15 +60,12 @@ def _plain(text: str) -> str:
 class SelectedChunk:
     """A chunk of a pack."""
 
-    #: The N of [N] above its text.
-    number: int
+    number: int  #: The N of [N] above its text.
     chunk_id: ChunkId
-    #: primary, parent, sibling or cross_page.
-    role: str
+    role: str  #: primary, parent, sibling or cross_page.
     facts: ChunkFacts
     token_count: int
-    #: On the rubric's scale, 0 to 100; None for a neighbour of a primary hit.
-    score: float | None = None
+    score: float | None = None  #: On the rubric's scale, 0 to 100; None for a neighbour of a primary hit.
     citation: str = ""
 
 
@@ -77,8 +74,7 @@ class CandidateTrace:
     """A candidate before scoring."""
 
     chunk_id: ChunkId
-    #: Place in the blend, from 1, and its score there.
-    rank: int
+    rank: int  #: Place in the blend, from 1, and its score there.
     score: float
     ranks: Mapping[str, int] = field(default_factory=dict)
 
@@ -90,8 +86,7 @@ class RerankResult:
     chunk_id: ChunkId
     #: 0 to 100 by the rubric; another reranker's score, or the blend's, on that scale where `is_judged` is not set.
     relevance_score: float
-    #: None if no language model scored it.
-    answerability: bool | None = None
+    answerability: bool | None = None  #: None if no language model scored it.
     key_evidence: str = ""
     is_judged: bool = False
 
@@ -102,8 +97,7 @@ class PackTrace:
 
     candidates: tuple[CandidateTrace, ...]
     rerank_results: tuple[RerankResult, ...]
-    #: The sum of the chunks' tokens; the context has no more.
-    final_token_count: int
+    final_token_count: int  #: The sum of the chunks' tokens; the context has no more.
     budget_tokens: int
     #: The model whose tokenizer counted: the answering model, or the embedding model; empty if nothing was counted.
     tokenizer: str
@@ -118,10 +112,8 @@ class ContextPack:
     """The context for a question."""
 
     query: str
-    #: In reading order, as `context_pack` has them.
-    selected_chunks: tuple[SelectedChunk, ...]
-    #: One line for each selected chunk, in the same order.
-    citations: tuple[str, ...]
+    selected_chunks: tuple[SelectedChunk, ...]  #: In reading order, as `context_pack` has them.
+    citations: tuple[str, ...]  #: One line for each selected chunk, in the same order.
     trace: PackTrace
     context_pack: str
 

@@ -11,8 +11,7 @@ from typing import Final
 from retrieval.engine.types import PRIMARY, ChunkId, CountTokens, Hit, Ranking
 from retrieval.index.types import Neighbour, Relation
 
-#: The event with the tokenizer that counted a pack.
-PACK_COUNTED: Final = "pack_counted"
+PACK_COUNTED: Final = "pack_counted"  #: The event with the tokenizer that counted a pack.
 BREAK: Final = "\n\n"
 
 _RANKS: Final = {relation: rank for rank, relation in enumerate(Relation, start=1)}
@@ -23,10 +22,8 @@ class Item:
     """A chunk to pack, with its role."""
 
     hit: Hit
-    #: "primary", or a relation.
-    role: str
-    #: Place of its primary hit, from 0.
-    place: int
+    role: str  #: "primary", or a relation.
+    place: int  #: Place of its primary hit, from 0.
     distance: int = 0
 
     @property
@@ -42,8 +39,7 @@ class Numbered:
     number: int
     item: Item
     header: str
-    #: Tokens of both and of the break behind them.
-    tokens: int
+    tokens: int  #: Tokens of both and of the break behind them.
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,12 +52,9 @@ ANSWER_SCHEMA: Final[Mapping[str, Any]] = {
 class Reading:
     """The valid part of an answer."""
 
-    #: By the candidate's number, from 1.
-    judged: Mapping[int, Relevance]
-    #: Whether the answer is an object of the schema.
-    is_whole: bool = True
-    #: Ignored results: unknown or repeated candidate, wrong type, score out of range.
-    left_out: int = 0
+    judged: Mapping[int, Relevance]  #: By the candidate's number, from 1.
+    is_whole: bool = True  #: Whether the answer is an object of the schema.
+    left_out: int = 0  #: Ignored results: unknown or repeated candidate, wrong type, score out of range.
 
 
 def read_answer(answer: str, *, candidates: int) -> Reading:

@@ -14,16 +14,11 @@ from retrieval.graph.spans import words_of
 from retrieval.presets.helix.walk import Step, best_steps, pagerank, relation_match, seated, traverse
 
 NAMED: Final = "named"
-#: The signal with a hit's reserved slot, from 1.
-SEAT: Final = "seat"
-#: Lift of a named document, on top of its fused score of 0 to 1.
-_NAMED_LIFT: Final = 1.0
-#: Weight of a link whose sentence has no other word of the question.
-_MIN_SENTENCE: Final = 0.5
-#: Shorter words and lexemes match only if equal.
-_STEM_LETTERS: Final = 4
-#: Minimum score distance of reserved slots.
-_SEAT_STEP: Final = 1e-3
+SEAT: Final = "seat"  #: The signal with a hit's reserved slot, from 1.
+_NAMED_LIFT: Final = 1.0  #: Lift of a named document, on top of its fused score of 0 to 1.
+_MIN_SENTENCE: Final = 0.5  #: Weight of a link whose sentence has no other word of the question.
+_STEM_LETTERS: Final = 4  #: Shorter words and lexemes match only if equal.
+_SEAT_STEP: Final = 1e-3  #: Minimum score distance of reserved slots.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +73,7 @@ class Entry:
     """The chunk by which a document enters the pool, and its similarity to the rest of the question."""
 
     chunk: ChunkId
-    #: In standard deviations above the scope's mean.
-    z: float
+    z: float  #: In standard deviations above the scope's mean.
     cosine: float
 
 
@@ -87,16 +81,14 @@ class Entry:
 class Expansion:
     """The input for lifting hits."""
 
-    #: Fused score of 0 to 1 of every chunk in the pool.
-    scores: Mapping[ChunkId, float]
+    scores: Mapping[ChunkId, float]  #: Fused score of 0 to 1 of every chunk in the pool.
     named: Sequence[NamedDocument] = ()
     seeds: Mapping[UUID, float] = field(default_factory=dict)
     edges: Sequence[Edge] = ()
     entries: Mapping[UUID, Entry] = field(default_factory=dict)
     terms: Sequence[Term] = ()
     neighbours: Mapping[ChunkId, Lift] = field(default_factory=dict)
-    #: The subgraph reached the row limit: it is traversed breadth-first.
-    is_cut: bool = False
+    is_cut: bool = False  #: The subgraph reached the row limit: it is traversed breadth-first.
 
 
 def seeds_of(scores: Mapping[ChunkId, float], named: Sequence[NamedDocument], config: GraphConfig) -> dict[UUID, float]:

@@ -10,8 +10,7 @@ from retrieval.encoders.reranker import Reranker, UnavailableReranker
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.stages.rerank import Rerank, RerankConfig
 
-#: More take seconds on a CPU: 100 pairs took a large cross-encoder 88 s.
-MAX_PAIRS: Final = 30
+MAX_PAIRS: Final = 30  #: More take seconds on a CPU: 100 pairs took a large cross-encoder 88 s.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

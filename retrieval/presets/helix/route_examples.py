@@ -21,13 +21,10 @@ from retrieval.models import RouteExample
 from retrieval.presets.helix.router.routes import ROUTES, Examples, Router, shipped_examples, version_of, with_more
 
 MAX_CHARACTERS: Final = 300
-#: Maximum number of added examples; each costs some milliseconds of a process's first search.
-MAX_ADDED: Final = 500
-#: Seconds before a failed training is retried.
-_AGAIN_SECONDS: Final = 60.0
+MAX_ADDED: Final = 500  #: Maximum number of added examples; each costs some milliseconds of a process's first search.
+_AGAIN_SECONDS: Final = 60.0  #: Seconds before a failed training is retried.
 
-#: Route and text of each.
-Added = tuple[tuple[str, str], ...]
+Added = tuple[tuple[str, str], ...]  #: Route and text of each.
 _Key = tuple[str, str, Added]
 
 

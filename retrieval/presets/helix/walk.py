@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 #: Standard deviations above the corpus mean at which a document almost certainly matches the question.
 _RELATION_CENTRE: Final = 2.0
-#: Remaining PageRank mass at which the iteration ends.
-_TOLERANCE: Final = 1e-6
+_TOLERANCE: Final = 1e-6  #: Remaining PageRank mass at which the iteration ends.
 _MAX_STEPS: Final = 50
 
 

@@ -13,10 +13,8 @@ Signals = Mapping[str, float]
 
 _MAX_STEPS: Final = 100
 _MAX_HALVINGS: Final = 30
-#: A Newton step that lowers the loss by less than this is the last.
-_CONVERGED: Final = 1e-10
-#: Signals that vary less than this are left as they are, not blown up.
-_MIN_SCALE: Final = 1e-6
+_CONVERGED: Final = 1e-10  #: A Newton step that lowers the loss by less than this is the last.
+_MIN_SCALE: Final = 1e-6  #: Signals that vary less than this are left as they are, not blown up.
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +60,7 @@ class Sample:
 
     signals: Signals
     answerable: bool
-    #: How much it counts.
-    weight: float = 1.0
+    weight: float = 1.0  #: How much it counts.
 
 
 def fit(samples: Sequence[Sample], *, ridge: float, prior: LogisticModel) -> LogisticModel:

@@ -9,10 +9,8 @@ from typing import Any, Final, Self
 
 from retrieval.ranking.answerability.logistic import LogisticModel, Sample, Signals, fit, uninformed
 
-#: Signals that take the encoder's time.
-SENTENCE_COSINE: Final = "sentence_cosine"
-#: Signals of a reranker, one for each type of its scores.
-RERANK: Final = "rerank_"
+SENTENCE_COSINE: Final = "sentence_cosine"  #: Signals that take the encoder's time.
+RERANK: Final = "rerank_"  #: Signals of a reranker, one for each type of its scores.
 #: What both fits read. Other signals are shown; they were found to add nothing.
 _SHARED: Final = (
     "coverage_sentence",
@@ -23,8 +21,7 @@ _SHARED: Final = (
     "leg_agreement",
     "denial_unmatched",
 )
-#: The best sentences' cosine takes the place of the passages'.
-WITH_SENTENCES: Final = (*_SHARED, SENTENCE_COSINE)
+WITH_SENTENCES: Final = (*_SHARED, SENTENCE_COSINE)  #: The best sentences' cosine takes the place of the passages'.
 WITHOUT_SENTENCES: Final = (*_SHARED, "cosine_best")
 
 
@@ -37,10 +34,8 @@ class AnswerabilityModel:
 
     with_sentences: LogisticModel
     without_sentences: LogisticModel
-    #: Whether it was fitted on judged questions of this installation.
-    is_calibrated: bool = False
-    #: The type of the final scores that it was fitted under; empty for any.
-    score_type: str = ""
+    is_calibrated: bool = False  #: Whether it was fitted on judged questions of this installation.
+    score_type: str = ""  #: The type of the final scores that it was fitted under; empty for any.
 
     def for_signals(self, signals: Signals) -> LogisticModel:
         """Return the fit that reads what was computed."""

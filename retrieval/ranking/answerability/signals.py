@@ -25,8 +25,7 @@ _SENTENCE_START: Final = re.compile(r"(?:\A|[.!?…:]\s)[\s\"“«„'(\[¿¡]*+
 _JOINING: Final = re.compile(
     r"[ \-'’.&]{1,2}\Z|(?: (?:of|de|da|del|della|di|du|la|le|van|von|der|den|and|the)){1,2} \Z"  # noqa: RUF001 -- a typographic apostrophe
 )
-#: Blanks and quotation marks before a word are read so far back.
-_LOOK_BACK_CHARACTERS: Final = 64
+_LOOK_BACK_CHARACTERS: Final = 64  #: Blanks and quotation marks before a word are read so far back.
 _MAX_INITIALISM_LENGTH: Final = 6
 #: Words that deny; stop words to full text, so that no lexeme tells of them. "t" is what is left of "isn't".
 _DENIALS: Final[Mapping[str, frozenset[str]]] = {
@@ -36,8 +35,7 @@ _DENIALS: Final[Mapping[str, frozenset[str]]] = {
     "spanish": frozenset({"no", "nunca", "jamás", "ningún", "ninguna", "sin"}),
 }
 
-#: The lexemes of one name, all of them terms of the query.
-Entity = frozenset[str]
+Entity = frozenset[str]  #: The lexemes of one name, all of them terms of the query.
 
 
 def entities(question: str, *, known: frozenset[str], stem: Callable[[str], str]) -> tuple[Entity, ...]:
@@ -93,14 +91,10 @@ def _is_capitalised(question: str, word: re.Match[str]) -> bool:
     return is_initialism or not _SENTENCE_START.search(before)
 
 
-#: Passages whose sentences are read: those with the highest coverage.
-_READ: Final = 3
-#: Sentences that the best one is compared with.
-_RIVALS: Final = 5
-#: Places of each leg that are compared.
-_TOP: Final = 10
-#: With fewer other hits than this a leg gives no lead.
-_MIN_OTHERS: Final = 10
+_READ: Final = 3  #: Passages whose sentences are read: those with the highest coverage.
+_RIVALS: Final = 5  #: Sentences that the best one is compared with.
+_TOP: Final = 10  #: Places of each leg that are compared.
+_MIN_OTHERS: Final = 10  #: With fewer other hits than this a leg gives no lead.
 _MIN_SPREAD: Final = 1e-6
 
 Lexemes = frozenset[str]
@@ -111,14 +105,10 @@ class Sentence:
     """A sentence, list item, table row or piece of code of a passage, and the share of the question's idf it holds."""
 
     text: str
-    #: "Title > Heading", the line that its chunk was embedded under.
-    place: str
-    #: By itself, 0 to 1.
-    own: float
-    #: Together with the sentence before it, to which its pronouns may refer.
-    with_previous: float
-    #: Together with its document's title and headings.
-    with_title: float
+    place: str  #: "Title > Heading", the line that its chunk was embedded under.
+    own: float  #: By itself, 0 to 1.
+    with_previous: float  #: Together with the sentence before it, to which its pronouns may refer.
+    with_title: float  #: Together with its document's title and headings.
 
     @property
     def embedded_text(self) -> str:
@@ -134,8 +124,7 @@ class Evidence:
     terms: QueryTerms
     rankings: Mapping[str, Ranking]
     passages: tuple[Passage, ...]
-    #: The text search configuration that a passage was indexed with.
-    language_of: Callable[[Passage], str]
+    language_of: Callable[[Passage], str]  #: The text search configuration that a passage was indexed with.
 
     @property
     def language(self) -> str:

@@ -11,8 +11,7 @@ from retrieval.engine.types import Answerability, Verdict
 from retrieval.ranking.answerability.logistic import Signals
 from retrieval.ranking.answerability.model import AnswerabilityModel
 
-#: Share of the question's weight that unknown terms must have to be the reason.
-_MUCH_UNKNOWN: Final = 0.2
+_MUCH_UNKNOWN: Final = 0.2  #: Share of the question's weight that unknown terms must have to be the reason.
 _MAX_NAMED: Final = 5
 
 

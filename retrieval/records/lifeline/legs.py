@@ -13,8 +13,7 @@ from retrieval.presets.preset import PresetConfig
 from retrieval.records.lifeline.remedies import at_least, policy_at_most
 from retrieval.records.lifeline.types import Evidence, Step, StepState
 
-#: Words that a sentence lists; of more it says how many.
-_MAX_WORDS: Final = 5
+_MAX_WORDS: Final = 5  #: Words that a sentence lists; of more it says how many.
 _FIELDS: Final[Mapping[str, str]] = {"A": "title", "B": "heading"}
 _RELAXED: Final = "fulltext_relaxed"
 
@@ -24,8 +23,7 @@ class Look:
     """One chunk in the eyes of one leg."""
 
     span: Span
-    #: None where the document has no chunk to speak of.
-    chunk_id: ChunkId | None
+    chunk_id: ChunkId | None  #: None where the document has no chunk to speak of.
     state: SearchState
     config: PresetConfig
     evidence: Evidence

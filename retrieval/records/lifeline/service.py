@@ -18,8 +18,7 @@ from retrieval.records.lifeline.walk import Journey, not_reached, step_names, st
 from retrieval.search import runtime
 from retrieval.search.outcome import SearchOutcome
 
-#: What one exact look into the whole scope may take.
-_LOOK_SECONDS: Final = 2.0
+_LOOK_SECONDS: Final = 2.0  #: What one exact look into the whole scope may take.
 _WAITING: Final = {
     SyncItem.State.QUEUED: "waiting in the sync queue",
     SyncItem.State.RUNNING: "being ingested by a sync",
@@ -30,10 +29,8 @@ _WAITING: Final = {
 class Reader:
     """Who asks where a document went, and what they may be told."""
 
-    #: All that the search's principal may see; lists what they may not only for an admin.
-    scope: AccessScope
-    #: Connections whose documents the reader may know by name.
-    readable: frozenset[int]
+    scope: AccessScope  #: All that the search's principal may see; lists what they may not only for an admin.
+    readable: frozenset[int]  #: Connections whose documents the reader may know by name.
     #: An admin is told of documents of every connection, and by which rule the principal does not see them.
     is_admin: bool = False
 

@@ -9,8 +9,7 @@ from corecube.scope import ExcludedConnection, Inclusion
 from retrieval.engine.types import ChunkId, Hit
 from retrieval.index.types import DocumentProbe, Place
 
-#: The steps before and after the stages of a pipeline.
-INDEXED = "indexed"
+INDEXED = "indexed"  #: The steps before and after the stages of a pipeline.
 ACCESS = "allowed"
 SCOPE = "scope"
 TOP_K = "top_k"
@@ -21,10 +20,8 @@ class StepState(StrEnum):
     """How a document came through a step."""
 
     PASSED = "passed"
-    #: A leg did not find it, but another one did.
-    MISSED = "missed"
-    #: It came through, but the step fell back or was cut short.
-    DEGRADED = "degraded"
+    MISSED = "missed"  #: A leg did not find it, but another one did.
+    DEGRADED = "degraded"  #: It came through, but the step fell back or was cut short.
     DROPPED = "dropped"
     NOT_REACHED = "not_reached"
 
@@ -44,21 +41,17 @@ class Evidence:
 class Step:
     """One step of the way."""
 
-    #: A stage's name, or one of the words above for what stands before and after the stages.
-    name: str
+    name: str  #: A stage's name, or one of the words above for what stands before and after the stages.
     state: StepState
-    #: One short clause with its numbers.
-    fact: str = ""
-    #: What would have let it pass here; empty where it passed or nothing would.
-    remedy: str = ""
+    fact: str = ""  #: One short clause with its numbers.
+    remedy: str = ""  #: What would have let it pass here; empty where it passed or nothing would.
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
     """What became of some of a document's chunks."""
 
-    #: The step that they ended at; empty for those that no leg found.
-    ended_at: str
+    ended_at: str  #: The step that they ended at; empty for those that no leg found.
     chunks: int
     is_packed: bool = False
 
@@ -68,18 +61,15 @@ class Lifeline:
     """A document's way through a search."""
 
     document_id: UUID
-    #: Empty where the reader may know that it exists but not what it is.
-    title: str
+    title: str  #: Empty where the reader may know that it exists but not what it is.
     source: str
     steps: tuple[Step, ...]
     #: The grant that opens it to the search's principal, or the rule that keeps it from them.
     inclusion: Inclusion | None = None
     exclusion: ExcludedConnection | None = None
-    #: The chunk that came furthest, with its facts, and what became of all of them.
-    followed: Hit | None = None
+    followed: Hit | None = None  #: The chunk that came furthest, with its facts, and what became of all of them.
     ways: tuple[Way, ...] = ()
-    #: The N of its passage [N]; None when it was not packed.
-    citation: int | None = None
+    citation: int | None = None  #: The N of its passage [N]; None when it was not packed.
 
     @property
     def lost_at(self) -> Step | None:

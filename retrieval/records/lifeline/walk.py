@@ -21,10 +21,8 @@ class Course:
     """The spans that a hit goes through, in order."""
 
     legs: tuple[Span, ...]
-    #: What follows the legs, as far as to the packing; each leaves a ranking.
-    stages: tuple[Span, ...]
-    #: None when the time was up before it.
-    packing: Span | None
+    stages: tuple[Span, ...]  #: What follows the legs, as far as to the packing; each leaves a ranking.
+    packing: Span | None  #: None when the time was up before it.
 
     @classmethod
     def of(cls, state: SearchState) -> Self:
@@ -53,14 +51,10 @@ class Fate:
     """How far one chunk came."""
 
     chunk_id: ChunkId
-    #: The first stage (by its place in the course, from 0) that had it; the legs' hits come in at 0.
-    came_in: int
-    #: Stages that are behind it; as many as there are when it came as far as the packing.
-    passed: int
-    #: Its place, from 1, in the last ranking that had it; 0 where that was a leg's.
-    rank: int
-    #: What removed it; None when it was packed, or left without a recorded reason.
-    drop: Drop | None
+    came_in: int  #: The first stage (by its place in the course, from 0) that had it; the legs' hits come in at 0.
+    passed: int  #: Stages that are behind it; as many as there are when it came as far as the packing.
+    rank: int  #: Its place, from 1, in the last ranking that had it; 0 where that was a leg's.
+    drop: Drop | None  #: What removed it; None when it was packed, or left without a recorded reason.
     citation: int | None = None
 
     @property
@@ -111,8 +105,7 @@ class Journey:
     state: SearchState
     config: PresetConfig
     course: Course
-    #: Of the chunks that a leg or a stage had, the one that came furthest first.
-    fates: tuple[Fate, ...]
+    fates: tuple[Fate, ...]  #: Of the chunks that a leg or a stage had, the one that came furthest first.
 
     @classmethod
     def of(cls, document_id: UUID, state: SearchState, config: PresetConfig) -> Self:

@@ -12,8 +12,7 @@ def _entries(name: str) -> frozenset[str]:
 
 #: Usual names of menu entries. Several of them in a row make a menu, one does not.
 MENU_WORDS: Final = _entries("menu_words")
-#: Complete lines that only occur in a page's frame.
-FRAME_LINES: Final = _entries("frame_lines")
+FRAME_LINES: Final = _entries("frame_lines")  #: Complete lines that only occur in a page's frame.
 #: Words of page navigation in manuals, several on one line: "Prev Up Home Next".
 PAGER_WORDS: Final = _entries("pager_words")
 TRAIL_STARTS: Final = frozenset({"home", "homepage", "startseite", "accueil", "inicio"})
@@ -34,8 +33,7 @@ PAGE_LINE: Final = re.compile(
 )
 MAX_PAGE_CHARACTERS: Final = 40
 
-#: Maximum words of a copyright line; a longer one is prose about copyright.
-MAX_COPYRIGHT_WORDS: Final = 25
+MAX_COPYRIGHT_WORDS: Final = 25  #: Maximum words of a copyright line; a longer one is prose about copyright.
 COPYRIGHT: Final = re.compile(
     r"^(?>\W*?(?:copyright\b|©|\(c\)\s*(?:copyright\b|\d{4}))).*?(?:\b(?:19|20)\d\d\b|\breserved\b)"
     r"|©\s*(?:19|20)\d\d|(?:19|20)\d\d\s*©",

@@ -48,14 +48,10 @@ class CascadeConfig(Tunables):
 class Tier(StrEnum):
     """A tier, in the order in which they are tried."""
 
-    #: Without the request's documents.
-    DOCUMENTS = "document_filter_relaxation"
-    #: Only the headings that structural routing found.
-    STRUCTURE = "structure_scoped"
-    #: Without any filter: the entire compartment.
-    COMPARTMENT = "compartment_sweep"
-    #: In every embedding index.
-    INDEXES = "index_sweep"
+    DOCUMENTS = "document_filter_relaxation"  #: Without the request's documents.
+    STRUCTURE = "structure_scoped"  #: Only the headings that structural routing found.
+    COMPARTMENT = "compartment_sweep"  #: Without any filter: the entire compartment.
+    INDEXES = "index_sweep"  #: In every embedding index.
     LEXICAL = "lexical"
 
 
@@ -76,8 +72,7 @@ class QualityGate:
     """The requirements for a recovered chunk."""
 
     min_quality: float
-    #: Not required of a chunk without a cosine, or of one found by text only.
-    min_nearness: float
+    min_nearness: float  #: Not required of a chunk without a cosine, or of one found by text only.
     min_tokens: int
     scale: CosineScale = UNSCALED
 
@@ -101,13 +96,11 @@ class TierResult:
     """The result of one tier."""
 
     tier: Tier
-    #: From 1.
-    attempt: int
+    attempt: int  #: From 1.
     found: int
     passed: int
     is_accepted: bool
-    #: Whether the tier is ordinary, so that a failure is no warning.
-    is_expected: bool
+    is_expected: bool  #: Whether the tier is ordinary, so that a failure is no warning.
     seconds: float
     waited_seconds: float
     error: str = ""
@@ -135,8 +128,7 @@ class Recovered:
     hits: Ranking = ()
     tier: Tier | None = None
     results: tuple[TierResult, ...] = ()
-    #: Whether the time was up before all tiers were tried.
-    is_cut_short: bool = False
+    is_cut_short: bool = False  #: Whether the time was up before all tiers were tried.
 
     @property
     def events(self) -> tuple[dict[str, object], ...]:
@@ -156,8 +148,7 @@ class CascadeWorld:
     sleep: Callable[[float], None]
     draw: Callable[[], float]
     remaining_seconds: Callable[[], float]
-    #: Errors that fail a tier but not the cascade.
-    tolerated: tuple[type[Exception], ...] = (CoreCubeError,)
+    tolerated: tuple[type[Exception], ...] = (CoreCubeError,)  #: Errors that fail a tier but not the cascade.
 
 
 @dataclass
@@ -171,8 +162,7 @@ class Cascade:
     has_documents: bool = False
     has_structure: bool = False
     _results: list[TierResult] = field(default_factory=list)
-    #: Passing hits of the structure tier, too few to skip the sweep.
-    _aside: Ranking = ()
+    _aside: Ranking = ()  #: Passing hits of the structure tier, too few to skip the sweep.
 
     def run(self) -> Recovered:
         """Return the first tier's hits that pass the gate, and the results; it ends without time to wait for a tier."""

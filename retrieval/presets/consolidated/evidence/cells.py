@@ -12,28 +12,20 @@ from retrieval.presets.consolidated.evidence.cascade import EXHAUSTED, TIER_RESU
 from retrieval.presets.consolidated.evidence.recovery import SOURCE_RESULT, Diagnosis, is_recovered
 from retrieval.presets.consolidated.evidence.sections import Section, SectionSet
 
-#: The stage that recovers missing source types.
-_STAGE_B: Final = "sources"
+_STAGE_B: Final = "sources"  #: The stage that recovers missing source types.
 _CONCLUSIVE: Final = frozenset({Diagnosis.ABSENT, Diagnosis.KNOWN_ABSENT})
 
 
 class Presence(StrEnum):
     """The coverage of a source type in a section."""
 
-    #: Required, with enough chunks.
-    FOUND = "found"
-    #: Required, with chunks that were recovered.
-    RECOVERED = "recovered"
-    #: Required, with fewer chunks than the section needs.
-    THIN = "thin"
-    #: Required, searched for and not found.
-    MISSING = "missing"
-    #: Required, not found, and the search for it timed out or failed.
-    NOT_LOOKED_FOR = "not_looked_for"
-    #: Not required, present.
-    OPTIONAL = "optional"
-    #: Not required, absent.
-    NONE = "none"
+    FOUND = "found"  #: Required, with enough chunks.
+    RECOVERED = "recovered"  #: Required, with chunks that were recovered.
+    THIN = "thin"  #: Required, with fewer chunks than the section needs.
+    MISSING = "missing"  #: Required, searched for and not found.
+    NOT_LOOKED_FOR = "not_looked_for"  #: Required, not found, and the search for it timed out or failed.
+    OPTIONAL = "optional"  #: Not required, present.
+    NONE = "none"  #: Not required, absent.
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +33,7 @@ class Cell:
     """One source type in one section's evidence."""
 
     presence: Presence
-    #: Hits of the type, and how many of them were recovered.
-    count: int = 0
+    count: int = 0  #: Hits of the type, and how many of them were recovered.
     recovered: int = 0
 
 

@@ -70,15 +70,13 @@ class TightenSkip(StrEnum):
     """Why a pool was not cut."""
 
     GRADE = "grade"
-    #: Cosines, grade, floor or the number of hits are unknown.
-    INPUTS = "inputs_missing"
+    INPUTS = "inputs_missing"  #: Cosines, grade, floor or the number of hits are unknown.
     #: Without a cross-encoder the fallback scores, which needs more candidates.
     NO_CROSS_ENCODER = "no_cross_encoder"
     BREAKER = "breaker_not_closed"
     NO_ROOM = "no_room_above_core"
     NO_CLIFF = "no_cliff"
-    #: The section's floor already drops what lies below the cliff.
-    WEAKER = "weaker_than_static_floor"
+    WEAKER = "weaker_than_static_floor"  #: The section's floor already drops what lies below the cliff.
     BREAKER_AT_APPLY = "breaker_not_closed_at_apply"
     POOL_SIZE = "pool_size"
     SOURCE_DIVERSITY_LOSS = "source_diversity_loss"
@@ -88,8 +86,7 @@ class TightenSkip(StrEnum):
 class TightenHint:
     """Where a pool can be cut, or why not."""
 
-    #: Minimum nearness after the cut; None for no cut.
-    floor: float | None = None
+    floor: float | None = None  #: Minimum nearness after the cut; None for no cut.
     cliff_position: int | None = None
     skip: TightenSkip | None = None
 

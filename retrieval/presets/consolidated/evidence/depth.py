@@ -8,8 +8,7 @@ from typing import ClassVar, Final
 
 from retrieval.engine.tunables import Tunables, fraction, tunable
 
-#: Tolerance for a product of floats slightly above an integer.
-_TOLERANCE: Final = 1e-9
+_TOLERANCE: Final = 1e-9  #: Tolerance for a product of floats slightly above an integer.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,10 +79,8 @@ class Health(StrEnum):
     """How well a compartment can be searched."""
 
     GOOD = "good"
-    #: It has few chunks.
-    SPARSE = "sparse"
-    #: Its last searches failed or fell back.
-    DEGRADED = "degraded"
+    SPARSE = "sparse"  #: It has few chunks.
+    DEGRADED = "degraded"  #: Its last searches failed or fell back.
 
 
 def health_of(chunks: int, *, is_failing: bool, config: DepthConfig) -> Health:

@@ -11,8 +11,7 @@ from retrieval.engine.tunables import Tunables, fraction, tunable
 from retrieval.engine.types import Hit, Ranking
 from retrieval.ranking.blend import on_unit_scale
 
-#: The signal with a hit's rank, from 1, before balancing.
-MERIT: Final = "merit_rank"
+MERIT: Final = "merit_rank"  #: The signal with a hit's rank, from 1, before balancing.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,11 +12,9 @@ from retrieval.engine.types import ChunkId, Hit, Ranking
 from retrieval.presets.consolidated.evidence.sections import Section
 
 RECOVERED: Final = "recovered"
-#: The signal of a hit outside the request's filter.
-BEYOND_FILTER: Final = "beyond_filter"
+BEYOND_FILTER: Final = "beyond_filter"  #: The signal of a hit outside the request's filter.
 SOURCE_RESULT: Final = "source_recovery_result"
-#: Recovered chunks for each missing one, so that the reranker has a choice.
-_CHOICE: Final = 2
+_CHOICE: Final = 2  #: Recovered chunks for each missing one, so that the reranker has a choice.
 _EVERYTHING: Final = RequestFilter()
 
 _Key = tuple[str, str, RequestFilter]
@@ -27,8 +25,7 @@ class Missing:
     """A required source type with too few chunks in the pool."""
 
     source_type: str
-    #: Chunks of it in the pool, fewer than the floor.
-    found: int
+    found: int  #: Chunks of it in the pool, fewer than the floor.
     floor: int
 
     @property
@@ -64,10 +61,8 @@ class Diagnosis(StrEnum):
     RECOVERED = "recovered"
     ABSENT = "absent"
     KNOWN_ABSENT = "known_absent"
-    #: Another section was still searching when the time was up.
-    STILL_LOOKING = "still_looking"
-    #: The search timed out, or the store failed.
-    FAILED = "failed"
+    STILL_LOOKING = "still_looking"  #: Another section was still searching when the time was up.
+    FAILED = "failed"  #: The search timed out, or the store failed.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

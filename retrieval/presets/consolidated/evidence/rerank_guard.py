@@ -22,8 +22,7 @@ class CutRate:
 
     searches: int
     cut: int
-    #: Whether the share is in the target band; True without searches.
-    is_in_band: bool
+    is_in_band: bool  #: Whether the share is in the target band; True without searches.
 
     @property
     def share(self) -> float:

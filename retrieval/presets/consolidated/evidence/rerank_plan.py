@@ -46,8 +46,7 @@ class Provider(StrEnum):
 
     CROSS_ENCODER = "cross_encoder"
     SEMANTIC_BM25 = "semantic_bm25"
-    #: None: the pool's order is used.
-    NONE = "none"
+    NONE = "none"  #: None: the pool's order is used.
 
 
 class RerankSkip(StrEnum):
@@ -63,8 +62,7 @@ class RerankPlan:
     """What to do with a pool."""
 
     skip: RerankSkip | None
-    #: Half-open index ranges of the concurrent batches; empty with a skip.
-    batches: tuple[tuple[int, int], ...]
+    batches: tuple[tuple[int, int], ...]  #: Half-open index ranges of the concurrent batches; empty with a skip.
     floor_ms: float
 
 
@@ -167,8 +165,7 @@ class ChunkTime:
 
 
 MAX_AT_ONCE: Final = 4
-#: Half-open index range of a batch in the pool.
-Batch = tuple[int, int]
+Batch = tuple[int, int]  #: Half-open index range of a batch in the pool.
 Outcome = Sequence[float] | Exception
 
 

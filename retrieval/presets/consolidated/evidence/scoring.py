@@ -11,8 +11,7 @@ from retrieval.engine.types import Hit, Ranking, ScoreType
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider
 from retrieval.ranking.fusion import best_first, reciprocal_rank_fusion
 
-#: Suffix of a ranking of a rephrasing.
-_VARIANT: Final = re.compile(r"_\d+$")
+_VARIANT: Final = re.compile(r"_\d+$")  #: Suffix of a ranking of a rephrasing.
 
 
 def leg_weights(sparse_weight: float) -> dict[str, float]:

@@ -22,10 +22,8 @@ class SectionAsk:
 
     section_set: SectionSet
     section: Section
-    #: The subject of the report; the query is made of it and the section's template.
-    subject: str = ""
-    #: Time limit in seconds, waiting included; None for the preset's deadline.
-    seconds: float | None = None
+    subject: str = ""  #: The subject of the report; the query is made of it and the section's template.
+    seconds: float | None = None  #: Time limit in seconds, waiting included; None for the preset's deadline.
     #: Absent source types found by the other sections of the run.
     diagnoses: Diagnoses = field(default_factory=Diagnoses, compare=False, repr=False)
 
@@ -55,13 +53,10 @@ class SectionState:
     documents: int = 0
     chunks: int = 0
     health: Health = Health.GOOD
-    #: Chunks for the reranker, and chunks fetched to select them from.
-    top_k: int = 0
+    top_k: int = 0  #: Chunks for the reranker, and chunks fetched to select them from.
     fetched: int = 0
-    #: Ranges of documents with matching headings; empty without any.
-    headings: tuple[RoutedRange, ...] = ()
+    headings: tuple[RoutedRange, ...] = ()  #: Ranges of documents with matching headings; empty without any.
     grade: Grade | None = None
-    #: The effective score floor, relaxed by the grade.
-    score_floor: float = 0.0
+    score_floor: float = 0.0  #: The effective score floor, relaxed by the grade.
     #: Where the pool can be cut before reranking, decided by the unfiltered primary pool.
     hint: TightenHint = UNDECIDED

@@ -24,11 +24,9 @@ class Section(Tunables):
     types never are.
     """
 
-    #: Small letters, digits and _, at most 60.
-    name: str
+    name: str  #: Small letters, digits and _, at most 60.
     title: str
-    #: The query; {subject} is the subject of the report.
-    template: str
+    template: str  #: The query; {subject} is the subject of the report.
     complexity: int = tunable(
         10, low=1, high=100, unit="chunks", help="Chunks it asks for from three to ten documents.", at_most="cap"
     )
@@ -36,8 +34,7 @@ class Section(Tunables):
     keep: int = tunable(8, low=1, high=100, unit="chunks", help="Chunks that are kept after reranking.", at_most="cap")
     score_floor: float = fraction(0.0, unit="similarity", help="Minimum scaled similarity of a chunk to the query.")
     quality_floor: float = fraction(0.0, help="Minimum quality of a chunk.")
-    #: The kind of content of its chunks; empty for any.
-    hint: str = ""
+    hint: str = ""  #: The kind of content of its chunks; empty for any.
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     never_recovered: tuple[str, ...] = ()
@@ -129,8 +126,7 @@ class SourceType:
     """A canonical source type of a section set."""
 
     name: str
-    #: Source types of documents that count as it.
-    also: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()  #: Source types of documents that count as it.
 
     @property
     def all_names(self) -> tuple[str, ...]:
@@ -157,8 +153,7 @@ class SectionSet:
 
     name: str
     title: str
-    #: In order of precedence, most trusted first.
-    source_types: tuple[SourceType, ...]
+    source_types: tuple[SourceType, ...]  #: In order of precedence, most trusted first.
     sections: tuple[Section, ...]
     defaults: Defaults = field(default_factory=Defaults)
 

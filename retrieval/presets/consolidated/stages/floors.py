@@ -24,8 +24,7 @@ class SectionFloors(BaseStage):
 
     grades: GradeConfig
     density: DensityConfig
-    #: None without a cross-encoder: then the tail is not cut off.
-    guard: RerankGuard | None = None
+    guard: RerankGuard | None = None  #: None without a cross-encoder: then the tail is not cut off.
     scale: CosineScale = UNSCALED
 
     name: ClassVar[str] = "floors"

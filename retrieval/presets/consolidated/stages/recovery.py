@@ -33,10 +33,8 @@ class Recover(BaseStage):
 
     config: CascadeConfig
     tiers: RecoveryTiers
-    #: Cuts the result to the section's depth.
-    cut: Stage
-    #: Has separate slots for recovery, so that waiting searches do not delay it.
-    admission: Admission
+    cut: Stage  #: Cuts the result to the section's depth.
+    admission: Admission  #: Has separate slots for recovery, so that waiting searches do not delay it.
     scale: CosineScale = UNSCALED
     wait: Callable[[float], None] = sleep
     draw: Callable[[], float] = random

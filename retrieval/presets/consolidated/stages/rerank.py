@@ -45,8 +45,7 @@ class RerankSection(BaseStage):
 
     plan: RerankPlanConfig
     fallback: SemanticBm25Config
-    #: None where no cross-encoder is configured.
-    cross: CrossEncoding | None
+    cross: CrossEncoding | None  #: None where no cross-encoder is configured.
     figures: RerankFigures
 
     name: ClassVar[str] = "rerank"

@@ -21,8 +21,7 @@ from retrieval.presets.consolidated.evidence.section_reading import shipped
 from retrieval.presets.consolidated.evidence.section_state import PLAIN, SectionAsk, SectionState
 from retrieval.presets.consolidated.evidence.sections import Section, SectionSet
 
-#: Share of the remaining time that each count may take; the search works without them.
-_COUNTING_SHARE: Final = 0.2
+_COUNTING_SHARE: Final = 0.2  #: Share of the remaining time that each count may take; the search works without them.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,10 +57,8 @@ class RecoverSources(BaseStage):
 
     config: SourceRecoveryConfig
     index: VectorIndex
-    #: Complete the hits and check their access again.
-    completing: tuple[Stage, ...]
-    #: Has separate slots for recovery, so that waiting searches do not delay it.
-    admission: Admission
+    completing: tuple[Stage, ...]  #: Complete the hits and check their access again.
+    admission: Admission  #: Has separate slots for recovery, so that waiting searches do not delay it.
 
     name: ClassVar[str] = "sources"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "section", "terms", "scope"})

@@ -11,10 +11,8 @@ from retrieval.index.lexemes import rarest
 from retrieval.index.recovery import headings_for
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 
-#: Limit of the summed document frequency of the terms that are searched in headings.
-_MAX_HOLDING: Final = 20_000
-#: Time limit: it only helps a recovery, which most searches do not need.
-_MAX_SECONDS: Final = 1.0
+_MAX_HOLDING: Final = 20_000  #: Limit of the summed document frequency of the terms that are searched in headings.
+_MAX_SECONDS: Final = 1.0  #: Time limit: it only helps a recovery, which most searches do not need.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,8 +15,7 @@ from retrieval.presets.consolidated.evidence.section_state import SectionState
 class TightenPool(BaseStage):
     """Cut off a dense pool's tail at a cliff of its cosines, before reranking."""
 
-    #: None without a cross-encoder: then nothing is cut off.
-    guard: RerankGuard | None
+    guard: RerankGuard | None  #: None without a cross-encoder: then nothing is cut off.
     figures: RerankFigures
     scale: CosineScale = UNSCALED
 

@@ -24,10 +24,8 @@ from retrieval.stages.rerank import Rerank, RerankConfig
 
 logger = logging.getLogger(__name__)
 
-#: The event with the model that scored, and its usage.
-RELEVANCE_SPENT: Final = "relevance_spent"
-#: Time reserved for the rest of the search when a reranker stands in.
-_RERANK_RESERVE_MS: Final = 100
+RELEVANCE_SPENT: Final = "relevance_spent"  #: The event with the model that scored, and its usage.
+_RERANK_RESERVE_MS: Final = 100  #: Time reserved for the rest of the search when a reranker stands in.
 
 
 def _rubric_fact(hit: Hit, config: Any) -> str:  # noqa: ANN401, ARG001 -- one signature for all stages

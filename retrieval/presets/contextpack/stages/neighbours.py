@@ -54,8 +54,7 @@ class Neighbours(BaseStage):
 
     config: NeighboursConfig
     top: int
-    #: Chunks of a lower quality are boilerplate.
-    min_quality: float
+    min_quality: float  #: Chunks of a lower quality are boilerplate.
 
     name: ClassVar[str] = "neighbours"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})

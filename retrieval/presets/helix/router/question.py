@@ -20,18 +20,15 @@ class TimeWindow:
 
     since: datetime | None = None
     until: datetime | None = None
-    #: The words in the question: "last week".
-    words: str = ""
+    words: str = ""  #: The words in the question: "last week".
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Routing:
     """The router's decision for a question."""
 
-    #: The question needs no search.
-    skip: bool = False
-    #: The requested type; None if no route is clearly the nearest.
-    memory_type: MemoryType | None = None
+    skip: bool = False  #: The question needs no search.
+    memory_type: MemoryType | None = None  #: The requested type; None if no route is clearly the nearest.
     project: str = ""
     window: TimeWindow | None = None
     #: The nearest routes' cosine with the question, best first, by name.

@@ -19,14 +19,12 @@ from retrieval.engine.types import MemoryType, Vector
 
 #: Routes of questions that need no search; admins add examples to the last one.
 SKIP_ROUTES: Final = ("arithmetic", "formatting", "greeting", "translation", "skip")
-#: Questions that resemble a skip route but need a search.
-SEARCH_ROUTE: Final = "search"
+SEARCH_ROUTE: Final = "search"  #: Questions that resemble a skip route but need a search.
 ROUTES: Final = (*SKIP_ROUTES, *MemoryType, SEARCH_ROUTE)
 
 _TYPES: Final = frozenset(it.value for it in MemoryType)
 
-#: Sentences by route.
-Examples = Mapping[str, Sequence[str]]
+Examples = Mapping[str, Sequence[str]]  #: Sentences by route.
 
 
 @cache
@@ -84,10 +82,8 @@ class Router:
     """Trained routes of one model."""
 
     routes: tuple[str, ...]
-    #: Unit vectors, shape (routes, dim).
-    centroids: NDArray[np.float32]
-    #: The mean of all examples, shape (dim,).
-    common: Vector
+    centroids: NDArray[np.float32]  #: Unit vectors, shape (routes, dim).
+    common: Vector  #: The mean of all examples, shape (dim,).
     version: str = ""
 
     @classmethod
@@ -114,5 +110,4 @@ def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 class RouterSource:
     """Provides the router of an installation's model and examples."""
 
-    #: Returns None while the routes are being trained.
-    get: Callable[[], Router | None]
+    get: Callable[[], Router | None]  #: Returns None while the routes are being trained.

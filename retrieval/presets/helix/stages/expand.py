@@ -25,13 +25,10 @@ from retrieval.stages.complete import PrefetchPool
 class SeedChunks:
     """The chunks of the seeds that are read."""
 
-    #: The best of those found, and at least one of each named document.
-    chunks: frozenset[ChunkId]
-    #: Documents whose first chunks are read too.
-    begun: tuple[UUID, ...]
+    chunks: frozenset[ChunkId]  #: The best of those found, and at least one of each named document.
+    begun: tuple[UUID, ...]  #: Documents whose first chunks are read too.
     unfound: frozenset[UUID]
-    #: Maximum number of chunks, besides those of named documents.
-    limit: int
+    limit: int  #: Maximum number of chunks, besides those of named documents.
 
     def of(self, read: Sequence[SeedText], scores: Mapping[ChunkId, float]) -> list[SeedText]:
         """Return the chunks whose links are followed, best first; first chunks fill the remaining places."""
@@ -55,8 +52,7 @@ def seed_chunks(
     return SeedChunks(frozenset(chunks), begun, unfound, limit)
 
 
-#: Weight of the vector ranking; the text rankings have the rest.
-_DENSE_SHARE: Final = 0.6
+_DENSE_SHARE: Final = 0.6  #: Weight of the vector ranking; the text rankings have the rest.
 _DENSE: Final = "dense"
 
 
@@ -83,8 +79,7 @@ def fused_scores(rankings: Mapping[str, Ranking]) -> dict[ChunkId, float]:
 
 NEXT: Final = "next"
 SECTION: Final = "section"
-#: Chunks of one section that are lifted, nearest first.
-_MAX_OF_SECTION: Final = 6
+_MAX_OF_SECTION: Final = 6  #: Chunks of one section that are lifted, nearest first.
 
 
 def neighbours_of(
@@ -109,8 +104,7 @@ def neighbours_of(
     return lifts
 
 
-#: Best documents whose names are also matched with a spelling error.
-_REPAIRED_AMONG: Final = 30
+_REPAIRED_AMONG: Final = 30  #: Best documents whose names are also matched with a spelling error.
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +116,8 @@ class Expand(BaseStage):
 
     config: GraphConfig
     index: VectorIndex
-    #: Reads the names in the question unless prefetched, and embeds the rest of the question.
-    reader: LinkEntities
-    #: Reads the pool while links are followed; None leaves that to the next stage.
-    ahead: PrefetchPool | None = None
+    reader: LinkEntities  #: Reads the names in the question unless prefetched, and embeds the rest of the question.
+    ahead: PrefetchPool | None = None  #: Reads the pool while links are followed; None leaves that to the next stage.
 
     name: ClassVar[str] = "expand"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "rankings", "terms", "vector", "scope"})

@@ -26,15 +26,12 @@ class QuestionNames:
     """Names in scope that a question's words may be, and the vector of the question without them."""
 
     known: Sequence[KnownName] = ()
-    #: More documents bear one of the names than were read.
-    is_cut: bool = False
+    is_cut: bool = False  #: More documents bear one of the names than were read.
     #: Keys whose chunks were counted, and those of them that stand in too many to mean one document.
     counted: frozenset[str] = frozenset()
     hubs: frozenset[str] = frozenset()
-    #: The question less its names; empty where it has none, or is nothing else.
-    rest: str = ""
-    #: The rest's unit vector; None where there is no rest, or the model failed.
-    vector: Vector | None = None
+    rest: str = ""  #: The question less its names; empty where it has none, or is nothing else.
+    vector: Vector | None = None  #: The rest's unit vector; None where there is no rest, or the model failed.
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,7 @@ from retrieval.ranking.signals import (
 )
 from retrieval.text.identifiers import share_found, written_names
 
-#: Source types that are program text, as the parsers name them.
-_CODE_TYPES: Final = frozenset({"code", "notebook"})
+_CODE_TYPES: Final = frozenset({"code", "notebook"})  #: Source types that are program text, as the parsers name them.
 _MAIL_TYPES: Final = frozenset({"email"})
 
 
@@ -87,10 +86,8 @@ def prevailing(found: Iterable[tuple[MemoryType, float]], *, min_share: float) -
     return best if best is not None and total > 0 and weights[best] >= min_share * total else None
 
 
-#: The text signal is the full-text score, which every pooled chunk has.
-_SIDES: Final = {"bm25": "fulltext"}
-#: The legs that ignore exact spelling.
-_VECTORS: Final = frozenset({"dense", "sparse"})
+_SIDES: Final = {"bm25": "fulltext"}  #: The text signal is the full-text score, which every pooled chunk has.
+_VECTORS: Final = frozenset({"dense", "sparse"})  #: The legs that ignore exact spelling.
 #: Most similar hits that vote on the memory type where neither the question nor the request gives one.
 _LOOKED_AT: Final = 10
 
