@@ -15,12 +15,19 @@ from retrieval.index import store
 from retrieval.index.encodings import SparseLook, sparse_exact, sparse_hnsw
 from retrieval.index.filters import holds_any, known_projects
 from retrieval.models import Chunk, Document
+from tests.retrieval.index.conftest import rebuild
 
 OLD, NEW = datetime(2020, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
 #: The query's sparse vector, and every chunk's.
 SPARSE, MODEL = SparseVector(8, (1, 3), (0.5, 1.0)), 4711
 SEARCH = store.TextSearch((0.1, 0.5, 0.7, 1.0), 0.2)
+
+
+@pytest.fixture(autouse=True)
+def fresh_hnsw(index):
+    """Rebuild the HNSW index: the rows of all earlier tests are still in it as deleted ones, which hide others."""
+    rebuild(index)
 
 
 @pytest.fixture
