@@ -1,6 +1,7 @@
 """Pickers: what is chosen stays chosen, and is what every next run asks for."""
 
 import re
+import time
 from collections import defaultdict
 from urllib.parse import parse_qs, urlsplit
 
@@ -35,6 +36,11 @@ _SHOWN = f"""(names) => {{
   const data = new FormData({_FORM});
   return Object.fromEntries(names.map((name) => [name, data.getAll(name).filter(Boolean).sort()]));
 }}"""
+#: htmx restores a page of the history without marking its request.
+_WATCH = """() => {
+  window.isRestored = false;
+  document.addEventListener("htmx:historyRestore", () => (window.isRestored = true), { once: true });
+}"""
 _RUN = f"() => {{ const form = {_FORM}; form.requestSubmit([...form.querySelectorAll('[type=submit]')].at(-1)); }}"
 #: What a page still loads by itself.
 _UNSETTLED = "[hx-trigger=load], .htmx-request"
@@ -45,7 +51,19 @@ class Page:
 
     def __init__(self, browser, address):
         self.page, self.address, self.wrong = browser.page, address, []
+        self.loads = 0
+        self.page.on("load", self.count_load)
         self.open()
+
+    def count_load(self, _page):
+        self.loads += 1
+
+    def wait_for(self, condition):
+        """Wait until a condition holds that the page's policy keeps Playwright from looking at by itself."""
+        ends = time.monotonic() + 10
+        while not condition():
+            assert time.monotonic() < ends
+            self.page.wait_for_timeout(20)
 
     def open(self):
         self.page.goto(self.address)
@@ -72,11 +90,14 @@ class Page:
             is_page = response.request.resource_type in {"document", "xhr"} and not 300 <= response.status < 400
             return is_page and urlsplit(response.url).path == path
 
-        self.page.evaluate("window.isBefore = true")
+        self.page.evaluate(_WATCH)
+        loads = self.loads
         with self.page.expect_response(answers) as found:
             act()
         if found.value.request.resource_type == "document":
-            self.page.wait_for_function("!window.isBefore && document.readyState === 'complete'")
+            self.wait_for(lambda: self.loads > loads)
+        elif "hx-history-restore-request" in found.value.request.headers:
+            self.wait_for(lambda: self.page.evaluate("window.isRestored"))
         expect(self.page.locator(_UNSETTLED)).to_have_count(0)
         return found.value
 
