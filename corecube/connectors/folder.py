@@ -4,6 +4,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +18,11 @@ from corecube.connectors.setup import FieldError, SourceConfig, SourceSetup, too
 from corecube.connectors.types import Capability, ItemError, ItemProblem, SourceItem
 from corecube.errors import ConfigError
 
+#: Errors of a locked file, an unavailable network drive or a busy machine: a retry may help.
+_TEMPORARY: Final = frozenset(
+    {errno.EAGAIN, errno.EBUSY, errno.ETXTBSY, errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EMFILE, errno.ENFILE}
+)
+
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
@@ -26,10 +32,6 @@ class _Entry:
 
 
 _Found: TypeAlias = _Entry | ItemProblem
-#: Errors of a locked file, an unavailable network drive or a busy machine: a retry may help.
-_TEMPORARY: Final = frozenset(
-    {errno.EAGAIN, errno.EBUSY, errno.ETXTBSY, errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EMFILE, errno.ENFILE}
-)
 
 
 class FolderConfig(SourceConfig):
@@ -120,19 +122,16 @@ class FolderConnector:
             raise ItemError("symlink", "The link is circular.") from error
         if not target.is_relative_to(self.root.resolve()):
             raise ItemError("symlink", "The link target is outside the source's folder.")
-        file = open(target, "rb", opener=_open_no_link)  # noqa: SIM115 -- pathlib takes no opener
-        try:
-            self._require_file(file.fileno(), target)
-        except BaseException:
-            file.close()
-            raise
+        with ExitStack() as opened:
+            # A new link at the path's end is refused, and a pipe does not block.
+            flags = os.O_NOFOLLOW | os.O_NONBLOCK
+            file = opened.enter_context(open(target, "rb", opener=lambda name, mode: os.open(name, mode | flags)))
+            # A parent folder may have been replaced by a link; the path of the open file is certain.
+            self._require_inside(real_path_of(file.fileno(), target))
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ItemError("not_a_file", "This is no longer a file.")
+            opened.pop_all()
         return file
-
-    def _require_file(self, handle: int, target: Path) -> None:
-        # A parent folder may have been replaced by a link; the path of the open file is certain.
-        self._require_inside(real_path_of(handle, target))
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise ItemError("not_a_file", "This is no longer a file.")
 
     def _require_inside(self, place: Path) -> None:
         if not place.is_relative_to(self.root.resolve()):
@@ -242,7 +241,6 @@ class FolderConnector:
 
 
 def _visible_entries(handle: int, folder: Path) -> list[_Entry]:
-    """Return the entries of an open folder, last first and without hidden ones; raise OSError."""
     with os.scandir(handle) as entries:
         visible = [
             _Entry(folder / entry.name, is_folder=_is_folder(entry), is_link=entry.is_symlink())
@@ -251,11 +249,6 @@ def _visible_entries(handle: int, folder: Path) -> list[_Entry]:
         ]
     visible.sort(key=lambda entry: entry.path.name, reverse=True)
     return visible
-
-
-def _open_no_link(path: str, flags: int) -> int:
-    """Open a resolved path: refuse a new link at its end, and do not block on a pipe."""
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

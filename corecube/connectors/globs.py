@@ -39,7 +39,6 @@ class Globs:
     _excluded: "tuple[_Pattern, ...]" = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Compile the patterns."""
         object.__setattr__(self, "_included", _compiled(self.include))
         object.__setattr__(self, "_excluded", _compiled(self.exclude))
 
@@ -59,7 +58,6 @@ class _Pattern:
 
 
 def _matches(patterns: Iterable[_Pattern], path: str) -> bool:
-    """Return the decision of the last matching pattern."""
     text = "/".join(part for part in path.split("/") if part).encode(errors="replace")
     matching = False
     for pattern in patterns:

@@ -96,7 +96,6 @@ class HttpClient(AbstractContextManager["HttpClient"]):
     ssl_context: Any = None
 
     def __post_init__(self) -> None:
-        """Make the connection pool."""
         self._deadline = Deadline(self.clock)
         self._pool = httpcore2.ConnectionPool(
             network_backend=GuardedBackend(self.guard, self._deadline),
@@ -108,7 +107,6 @@ class HttpClient(AbstractContextManager["HttpClient"]):
         weakref.finalize(self, self._pool.close)
 
     def __exit__(self, *_: object) -> None:
-        """Close the connections."""
         self.close()
 
     def close(self) -> None:
@@ -158,9 +156,13 @@ class HttpClient(AbstractContextManager["HttpClient"]):
     def _send(self, url: str, options: RequestOptions) -> Response:
         credentials = self.credentials if origin(url) == self.credentials_for else {}
         headers = {"User-Agent": USER_AGENT, "Accept-Encoding": "gzip", **self.headers, **credentials}
-        raw = _raw_headers({**headers, **options.headers})
         timeouts = dict.fromkeys(("connect", "read", "write", "pool"), self.limits.timeout_seconds)
         host = urlsplit(url).hostname or "The server"
+        try:
+            sent = {**headers, **options.headers}.items()
+            raw = [(name.encode("ascii"), value.encode("latin-1")) for name, value in sent]
+        except UnicodeEncodeError as error:
+            raise ItemError("bad_address", "A request header contains an invalid character.") from error
         try:
             with self._pool.stream("GET", url, headers=raw, extensions={"timeout": timeouts}) as response:
                 found = headers_of(response.headers)
@@ -244,10 +246,3 @@ def _joined(blocks: Iterable[bytes], limit: int) -> bytes:
 def headers_of(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     """Return headers as text, with names in lower case."""
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in raw}
-
-
-def _raw_headers(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
-    try:
-        return [(name.encode("ascii"), value.encode("latin-1")) for name, value in headers.items()]
-    except UnicodeEncodeError as error:
-        raise ItemError("bad_address", "A request header contains an invalid character.") from error

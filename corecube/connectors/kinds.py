@@ -10,6 +10,8 @@ from django.utils.module_loading import import_string
 from corecube.connectors.setup import SourceConfig
 from corecube.errors import ConfigError
 
+_TOKEN: Final = "A user's access token with read permission only."  # noqa: S105 -- a hint, no token
+
 
 @dataclass(frozen=True, slots=True)
 class Secret:
@@ -51,8 +53,6 @@ class Kind:
         parts = urlsplit(str(config.get(self.address_field, "")))
         return f"{parts.scheme}://{parts.netloc}".lower() if self.address_field else ""
 
-
-_TOKEN: Final = "A user's access token with read permission only."  # noqa: S105 -- a hint, no token
 
 #: Each kind is one module or package, and one entry here.
 KINDS: Final[Mapping[str, Kind]] = {

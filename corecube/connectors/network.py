@@ -64,13 +64,9 @@ class AddressGuard:
             # What counts is the IPv4 address that it contains, if any.
             nat64 = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None
             address = nat64 or address.ipv4_mapped or address.sixtofour or address
-        return _is_public(address) or any(address in network for network in self.networks)
-
-
-def _is_public(address: Address) -> bool:
-    if isinstance(address, ipaddress.IPv6Address) and address.is_site_local:
-        return False
-    return address.is_global and not address.is_multicast and not address.is_reserved
+        is_site_local = isinstance(address, ipaddress.IPv6Address) and address.is_site_local
+        is_public = address.is_global and not (address.is_multicast or address.is_reserved or is_site_local)
+        return is_public or any(address in network for network in self.networks)
 
 
 class Deadline:

@@ -31,6 +31,12 @@ _UNKNOWN_KEY: Final = frozenset(
 )
 _BLOCK: Final = 1 << 18
 _READ_SECONDS: Final = 300
+#: Replaces the session variables that botocore reads from the environment or a profile.
+_NO_ENVIRONMENT: Final = {
+    "profile": (None, None, None, None),
+    "config_file": (None, None, "", None),
+    "credentials_file": (None, None, "", None),
+}
 
 
 class S3Config(SourceConfig):
@@ -94,10 +100,13 @@ class S3Connector(ProbedConnector):
         pages = self._client.get_paginator("list_objects_v2").paginate(
             Bucket=self.config.bucket, Prefix=self.config.prefix
         )
+        folder = self.config.prefix.rpartition("/")[0]
         try:
             for page in pages:
                 for entry in page.get("Contents", ()):
-                    if not entry["Key"].endswith("/") and self.globs.includes(self._path(entry["Key"])):
+                    # Patterns match the key without the folders of the prefix.
+                    path = entry["Key"][len(folder) :].lstrip("/")
+                    if not entry["Key"].endswith("/") and self.globs.includes(path):
                         yield self._item(entry)
         except (ClientError, BotoCoreError) as error:
             raise UnavailableError(f"The bucket cannot be listed: {_label(error)}.") from error
@@ -143,11 +152,6 @@ class S3Connector(ProbedConnector):
         weakref.finalize(self, client.close)
         return client
 
-    def _path(self, key: str) -> str:
-        """Return the key that patterns match: without the folders of the prefix."""
-        folder = self.config.prefix.rpartition("/")[0]
-        return key[len(folder) :].lstrip("/")
-
     def _item(self, entry: Mapping[str, Any]) -> SourceItem | ItemProblem:
         key, size = str(entry["Key"]), int(entry["Size"])
         if entry.get("StorageClass") in _ARCHIVED:
@@ -164,14 +168,6 @@ class S3Connector(ProbedConnector):
             modified_at=modified,
             version=str(entry.get("ETag", "")).strip('"'),
         )
-
-
-#: Replaces the session variables that botocore reads from the environment or a profile.
-_NO_ENVIRONMENT: Final = {
-    "profile": (None, None, None, None),
-    "config_file": (None, None, "", None),
-    "credentials_file": (None, None, "", None),
-}
 
 
 def _failed_listing(error: Exception) -> Iterator[Capability]:

@@ -20,6 +20,7 @@ from corecube.errors import ConfigError
 from corecube.models import Connection
 
 logger = logging.getLogger(__name__)
+_Config = TypeVar("_Config", bound=BaseModel)
 
 
 class FieldError(ConfigError):
@@ -47,9 +48,6 @@ class SourceConfig(BaseModel):
             except ConfigError as error:
                 raise FieldError(name, str(error)) from error
         return Globs(self.include, self.exclude)
-
-
-_Config = TypeVar("_Config", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,7 +61,7 @@ def check_upload(name: str, size: int) -> None:
     """Raise ItemError for an invalid file name or a size, in bytes, over the limit."""
     _plain_name(name)
     if size > settings.CORECUBE_MAX_FILE_BYTES:
-        raise _too_large(settings.CORECUBE_MAX_FILE_BYTES)
+        raise _too_large()
 
 
 def save_upload(connection: Connection, *, name: str, content: IO[bytes]) -> Path:
@@ -72,11 +72,13 @@ def save_upload(connection: Connection, *, name: str, content: IO[bytes]) -> Pat
     handle, temporary = tempfile.mkstemp(dir=folder, prefix=".")
     try:
         with os.fdopen(handle, "wb") as file:
-            _copy(content, file, limit=settings.CORECUBE_MAX_FILE_BYTES)
+            while block := content.read(_BLOCK):
+                file.write(block)
+                if file.tell() > settings.CORECUBE_MAX_FILE_BYTES:
+                    raise _too_large()
         Path(temporary).replace(target)
-    except BaseException:
+    finally:
         Path(temporary).unlink(missing_ok=True)
-        raise
     return target
 
 
@@ -90,14 +92,6 @@ def _plain_name(name: str) -> str:
     return plain
 
 
-def _copy(source: IO[bytes], target: IO[bytes], *, limit: int) -> None:
-    size = 0
-    while block := source.read(_BLOCK):
-        size += len(block)
-        if size > limit:
-            raise _too_large(limit)
-        target.write(block)
-
-
-def _too_large(limit: int) -> ItemError:
+def _too_large() -> ItemError:
+    limit = settings.CORECUBE_MAX_FILE_BYTES
     return ItemError("too_large", f"The file has more than {limit / 2**20:.0f} MB, the maximum size.")

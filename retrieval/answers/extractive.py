@@ -24,6 +24,12 @@ _MAX_ITEMS: Final = 8  #: A longer list is not quoted completely.
 _MAX_LIST_CHARACTERS: Final = 900
 _BACKTICKS: Final = re.compile("`+")
 _MIN_FENCE: Final = 3
+_MAX_NEAR_MISSES: Final = 3
+_HURRIED: Final = Notice("hurried", "The server is busy: these quotes were selected by words, without embeddings.")
+_BY_WORDS: Final = Notice(
+    "chosen_by_words", "The embedding model is unavailable: these quotes were selected by words, without embeddings."
+)
+_LINE: Final = re.compile(r"[^\n]*\n+|[^\n]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +110,6 @@ def _part(kind: UnitKind, units: Sequence[Unit]) -> str:
         return "\n".join(f"> | {escape_markers(line)} |" for line in (header, rule, *(unit.text for unit in units)))
     separator = " " if kind is UnitKind.SENTENCE else "\n"
     return "> " + separator.join(escape_markers(unit.text) for unit in units).replace("\n", "\n> ")
-
-
-_MAX_NEAR_MISSES: Final = 3
-_HURRIED: Final = Notice("hurried", "The server is busy: these quotes were selected by words, without embeddings.")
-_BY_WORDS: Final = Notice(
-    "chosen_by_words", "The embedding model is unavailable: these quotes were selected by words, without embeddings."
-)
-_LINE: Final = re.compile(r"[^\n]*\n+|[^\n]+")
 
 
 def extract_answer(

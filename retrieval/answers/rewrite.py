@@ -7,6 +7,30 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+#: Starts of a question that continues the previous one.
+OPENERS: Final = tuple(
+    f"{opener} "
+    for opener in (
+        *("and", "what about", "how about", "but", "or", "so", "then", "also", "same for"),
+        *("what else", "who else", "where else", "why not", "why more", "why less"),
+    )
+)
+_APOSTROPHE: Final = "\N{RIGHT SINGLE QUOTATION MARK}"
+_TOKEN: Final = re.compile(rf"[^\W_]+(?:[-'{_APOSTROPHE}./_][^\W_]+)*")
+_CODE: Final = re.compile(r"(?=.*[^\W\d_])(?=.*\d).+")  #: An identifier: "RIME-4107", "0x2F", "K5", "larder.db".
+_YEAR: Final = re.compile(r"(?:19|20)\d\d")
+_DIGITS: Final = re.compile(r"\d+")
+_SYNTAX: Final = re.compile(r'"[^"]+"|(?<!\S)-[^\W\d]|\bOR\b')  #: Search syntax; a question with it is not rewritten.
+_ENOUGH_WORDS: Final = 6  #: A question with a pronoun and this many content words is searchable without a rewrite.
+_MAX_ELLIPTICAL_WORDS: Final = 1  #: Maximum number of content words of an elliptical question.
+_MAX_CARRIED: Final = 10
+_MAX_TITLE_WORDS: Final = 6
+_SHARED: Final = 3  #: A title is on topic if the questions contain one of this many of its words.
+_STEM_CHARACTERS: Final = 5
+_CACHED_TEXTS: Final = 512
+_MAX_CHARACTERS: Final = 1_000  #: Only this part of a question decides whether it is standalone.
+_LOOK_BACK_CHARACTERS: Final = 64
+
 
 def _set(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -38,14 +62,6 @@ BEFORE_SUBJECTS: Final = _set("do does did a an")
 
 BEFORE_ASKED: Final = _set("what which whose many much")  #: Words before the noun that the question is about.
 
-#: Starts of a question that continues the previous one.
-OPENERS: Final = tuple(
-    f"{opener} "
-    for opener in (
-        *("and", "what about", "how about", "but", "or", "so", "then", "also", "same for"),
-        *("what else", "who else", "where else", "why not", "why more", "why less"),
-    )
-)
 
 FUNCTION: Final = (
     QUESTION
@@ -64,23 +80,6 @@ FUNCTION: Final = (
         "mean means happen happens happened thing things case"
     )
 )
-
-
-_APOSTROPHE: Final = "\N{RIGHT SINGLE QUOTATION MARK}"
-_TOKEN: Final = re.compile(rf"[^\W_]+(?:[-'{_APOSTROPHE}./_][^\W_]+)*")
-_CODE: Final = re.compile(r"(?=.*[^\W\d_])(?=.*\d).+")  #: An identifier: "RIME-4107", "0x2F", "K5", "larder.db".
-_YEAR: Final = re.compile(r"(?:19|20)\d\d")
-_DIGITS: Final = re.compile(r"\d+")
-_SYNTAX: Final = re.compile(r'"[^"]+"|(?<!\S)-[^\W\d]|\bOR\b')  #: Search syntax; a question with it is not rewritten.
-_ENOUGH_WORDS: Final = 6  #: A question with a pronoun and this many content words is searchable without a rewrite.
-_MAX_ELLIPTICAL_WORDS: Final = 1  #: Maximum number of content words of an elliptical question.
-_MAX_CARRIED: Final = 10
-_MAX_TITLE_WORDS: Final = 6
-_SHARED: Final = 3  #: A title is on topic if the questions contain one of this many of its words.
-_STEM_CHARACTERS: Final = 5
-_CACHED_TEXTS: Final = 512
-_MAX_CHARACTERS: Final = 1_000  #: Only this part of a question decides whether it is standalone.
-_LOOK_BACK_CHARACTERS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +183,6 @@ def depends(question: str) -> bool:
 
 
 def _continues(found: Sequence[_Word]) -> bool:
-    """Return whether a question starts like a continuation: "and in 2025?", "what about Vessing?"."""
     return " ".join((*(word.folded for word in found), "")).startswith(OPENERS)
 
 

@@ -26,7 +26,6 @@ class FullFilter:
     conditions: Conditions | None = None
 
     def __bool__(self) -> bool:
-        """Return whether it leaves anything out."""
         return bool(self.filter) or self.conditions is not None
 
     @property

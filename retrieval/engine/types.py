@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 PRIMARY: Final = "primary"  #: The role of hits, where their neighbours are packed too.
 Vector = NDArray[np.float32]  #: A unit vector, shape (dim,).
+CountTokens = Callable[[Sequence[str]], Sequence[int]]  #: Returns the number of tokens of each text.
 
 
 class ChunkId(NamedTuple):
@@ -223,9 +224,6 @@ class Answerability:
     contributions: Mapping[str, float] = field(default_factory=dict)
     reason: str = ""  #: Stable code of the reason if it is not answerable; else empty.
     explanation: str = ""
-
-
-CountTokens = Callable[[Sequence[str]], Sequence[int]]  #: Returns the number of tokens of each text.
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,6 @@ class LanguageModel(models.Model):
     """A language model of an OpenAI-compatible service."""
 
     class Api(models.TextChoices):
-        """The API of the service."""
-
         OPENAI = "openai", "OpenAI-compatible"
         AZURE = "azure", "Azure OpenAI"
 

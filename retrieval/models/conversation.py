@@ -32,8 +32,6 @@ class Message(models.Model):
     """A question or an answer."""
 
     class Role(models.TextChoices):
-        """The author."""
-
         USER = "user"
         ASSISTANT = "assistant"
 

@@ -13,6 +13,16 @@ from django.db.models.sql.compiler import SQLCompiler
 
 from corecube.models import User
 
+#: Filters of the log that do not depend on the viewer; each has an index.
+FLAGS: Final[Mapping[str, Q]] = {
+    "refused": Q(is_refused=True),
+    # Less confident than answerable.
+    "unsure": Q(verdict__in=("not_answerable", "partial")),
+    "disliked": Q(feedback=-1),
+    "degraded": ~Q(degraded=[]),
+    "empty": Q(hit_count=0),
+}
+
 
 @models.TextField.register_lookup
 class InAnyCase(Contains):
@@ -32,17 +42,6 @@ class CurrentTransaction(Func):
 
     template = "pg_current_xact_id()::text::bigint"
     output_field = models.BigIntegerField()
-
-
-#: Filters of the log that do not depend on the viewer; each has an index.
-FLAGS: Final[Mapping[str, Q]] = {
-    "refused": Q(is_refused=True),
-    # Less confident than answerable.
-    "unsure": Q(verdict__in=("not_answerable", "partial")),
-    "disliked": Q(feedback=-1),
-    "degraded": ~Q(degraded=[]),
-    "empty": Q(hit_count=0),
-}
 
 
 class SearchRecordQuerySet(models.QuerySet["SearchRecord"]):
@@ -65,8 +64,6 @@ class SearchRecord(models.Model):
     """A search and its trace: chunk ids and scores, no document text."""
 
     class Surface(models.TextChoices):
-        """The channel of the search."""
-
         EXPLORER = "explorer"
         API = "api"
         CHAT = "chat"
@@ -131,8 +128,6 @@ class QueuedSearch(models.Model):
     """A search that a worker runs with query variants of a language model, and its result."""
 
     class Status(models.TextChoices):
-        """The progress of a queued search."""
-
         QUEUED = "queued"
         RUNNING = "running"
         DONE = "done"

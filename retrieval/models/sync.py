@@ -127,15 +127,11 @@ class SyncItem(models.Model):
         GONE = "gone"
 
     class Stage(models.TextChoices):
-        """The step of a claimed item; a queued one has none."""
-
         PARSING = "parsing"
         EMBEDDING = "embedding"
         STORING = "storing"
 
     class Outcome(models.TextChoices):
-        """The result for an item that is done."""
-
         ADDED = "added"
         CHANGED = "changed"
         UNCHANGED = "unchanged"

@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 
 _PART_SECONDS: Final = 0.7  #: Timeout of each part, so that a response takes less than a second.
 _HEALTHY: Final = frozenset({ModelState.READY, ModelState.OFF})  #: States of language models that need no attention.
+_REQUIRED: Final = frozenset({"database", "model"})  #: Parts that every search needs.
 
 
 class State(StrEnum):
@@ -116,7 +117,6 @@ def _bm25() -> Part:
     return Part(State.DEGRADED if problem else State.OK, problem)
 
 
-_REQUIRED: Final = frozenset({"database", "model"})  #: Parts that every search needs.
 _CHECKS: Final[Mapping[str, BoundedCheck[Part]]] = {
     "database": BoundedCheck(lambda: _required(require_database)),
     "model": BoundedCheck(lambda: _required(lambda: active.encoder())),  # noqa: PLW0108 -- tests replace the encoder

@@ -35,6 +35,7 @@ _RUNGS: Final = tuple(Rung)  #: The rungs from the lowest on; a gauge tells the 
 _BREAKERS: Final = (BreakerState.CLOSED, BreakerState.HALF_OPEN, BreakerState.OPEN)
 
 _Label = TypeVar("_Label", bound=str)
+REGISTRY: Final = CollectorRegistry()
 
 
 class LoadCollector(Collector):
@@ -53,7 +54,6 @@ class LoadCollector(Collector):
         return ()
 
 
-REGISTRY: Final = CollectorRegistry()
 ProcessCollector(registry=REGISTRY)
 for _collector in (LoadCollector(), SEARCH_SECONDS, STAGE_SECONDS):
     REGISTRY.register(_collector)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from corecube.errors import ConfigError
 from retrieval.engine.pipeline import Pipeline
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, costly, tunable
 from retrieval.engine.types import ScoreType
 from retrieval.ranking.answerability.verdict import AnswerabilityConfig
 from retrieval.stages.analyze import QueryConfig
@@ -68,7 +68,7 @@ class PresetConfig(Tunables):
     label: ClassVar[str] = "General"
     former_names: ClassVar[Mapping[str, str]] = _FORMER_NAMES
 
-    deadline_ms: int = tunable(2000, low=50, high=600_000, unit="ms", help="Time limit of one search.", costs=True)
+    deadline_ms: int = costly(2000, low=50, high=600_000, unit="ms", help="Time limit of one search.")
     query: QueryConfig = field(default_factory=QueryConfig)
     dense: DenseConfig = field(default_factory=DenseConfig)
     fulltext: FulltextConfig = field(default_factory=FulltextConfig)

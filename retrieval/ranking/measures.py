@@ -44,26 +44,17 @@ def measure(ranking: Iterable[_Passage], grades: Mapping[_Passage, int]) -> Meas
     )
 
 
-def exponential_gain(grade: int) -> float:
-    """Return 2^grade - 1. Burges et al., ICML 2005."""
-    return 2.0**grade - 1.0
-
-
-def linear_gain(grade: int) -> float:
-    """Return the grade itself. Järvelin and Kekäläinen, TOIS 2002; trec_eval's choice."""
-    return float(grade)
-
-
 def ndcg(
     ranking: Sequence[_Passage],
     grades: Mapping[_Passage, int],
     *,
     cutoff: int = CUTOFF,
-    gain: Callable[[int], float] = exponential_gain,
+    gain: Callable[[int], float] = lambda grade: 2.0**grade - 1.0,
 ) -> float | None:
     """Return DCG@cutoff over the ideal ranking's; what is not judged gains nothing.
 
-    The ideal is made of all judged passages and is cut at the same rank. None while none is judged above 0.
+    By default a passage gains 2^grade - 1 (Burges et al., ICML 2005). The ideal is made of all judged passages and is
+    cut at the same rank. None while none is judged above 0.
     """
     ideal = _dcg(map(gain, sorted(grades.values(), reverse=True)[:cutoff]))
     return _dcg(gain(grades.get(passage, 0)) for passage in ranking[:cutoff]) / ideal if ideal else None
@@ -112,7 +103,9 @@ def judged(ranking: Sequence[_Passage], grades: Mapping[_Passage, int], *, cutof
 
 def mean(measured: Sequence[Measures]) -> Measures:
     """Return the mean of each measure over the queries that have it."""
-    return Measures(**{it.name: _mean(getattr(one, it.name) for one in measured) for it in fields(Measures)})
+    each = {it.name: [getattr(one, it.name) for one in measured] for it in fields(Measures)}
+    known = {name: [value for value in values if value is not None] for name, values in each.items()}
+    return Measures(**{name: fmean(values) if values else None for name, values in known.items()})
 
 
 def collection_measures(qrels: Mapping[str, Mapping[str, int]], run: Mapping[str, Sequence[str]]) -> dict[str, float]:
@@ -136,13 +129,9 @@ def _relevant(grades: Mapping[_Passage, int], min_grade: int) -> set[_Passage]:
     return {passage for passage, grade in grades.items() if grade >= min_grade}
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if known else None
-
-
 _COLLECTION_MEASURES: Final[Mapping[str, Callable[[Sequence[str], Mapping[str, int]], float | None]]] = {
-    "nDCG@10": partial(ndcg, cutoff=10, gain=linear_gain),
+    # The gain is the grade itself: Järvelin and Kekäläinen, TOIS 2002; trec_eval's choice.
+    "nDCG@10": partial(ndcg, cutoff=10, gain=float),
     **{f"R@{cutoff}": partial(recall, cutoff=cutoff, min_grade=1) for cutoff in (2, 5, 10, 100)},
     "RR@10": lambda ranking, grades: reciprocal_rank(ranking[:10], grades, min_grade=1),
     "AP@100": partial(average_precision, cutoff=100, min_grade=1),

@@ -28,6 +28,14 @@ _NEGATIONS: Final = frozenset({
 })  # fmt: skip
 #: Words up to this length are articles and the like; one in the place of another changes little.
 _MAX_SMALL_WORD: Final = 3
+Preference = Callable[[Hit], tuple[float, ...]]
+#: The similarity of the hits at two places, 0 where they do not count as near duplicates.
+Compare = Callable[[int, int], float]
+_DIGITS: Final = re.compile(r"\d+")
+#: Pairs whose words are compared in one search; a pool of nothing but near duplicates must not take its time.
+_MAX_COMPARED: Final = 200
+_BAND_BYTES: Final = 5
+_BANDS: Final = PERMUTATIONS // _BAND_BYTES
 
 
 def resemblance(one: "Words", other: "Words", minimum: float) -> float:
@@ -91,17 +99,6 @@ class Words:
         return [word.casefold() for word in self._words]
 
 
-Preference = Callable[[Hit], tuple[float, ...]]
-#: The similarity of the hits at two places, 0 where they do not count as near duplicates.
-Compare = Callable[[int, int], float]
-
-_DIGITS: Final = re.compile(r"\d+")
-#: Pairs whose words are compared in one search; a pool of nothing but near duplicates must not take its time.
-_MAX_COMPARED: Final = 200
-_BAND_BYTES: Final = 5
-_BANDS: Final = PERMUTATIONS // _BAND_BYTES
-
-
 def drop_by_words(
     hits: Ranking, *, preference: Preference, min_similarity: float, top_k: int
 ) -> tuple[Ranking, tuple[Drop, ...]]:
@@ -112,7 +109,12 @@ def drop_by_words(
     as many hits are compared as `top_k` kept ones need, 200 pairs at most; near duplicates behind them may stay. The
     order is otherwise unchanged.
     """
-    order = _by_preference(hits, preference)
+    # By preference, then by the first place of an equal score, then by chunk id.
+    level: dict[tuple[str, float], int] = {}
+    for place, hit in enumerate(hits):
+        level.setdefault((hit.score_type, hit.score), place)
+    keys = [([-it for it in preference(hit)], level[hit.score_type, hit.score], hit.chunk_id) for hit in hits]
+    order = sorted(range(len(hits)), key=keys.__getitem__)
     copies: dict[str, int] = {}
     first = {place: copies.setdefault(hits[place].chunk.content_hash, place) for place in order}
     order = [place for place in order if first[place] == place]
@@ -177,21 +179,6 @@ def _split(
     return kept, tuple(drops)
 
 
-def _by_preference(hits: Ranking, preference: Preference) -> list[int]:
-    """Return the places by preference, then by the first place of an equal score, then by chunk id."""
-    level: dict[tuple[str, float], int] = {}
-    for place, hit in enumerate(hits):
-        level.setdefault((hit.score_type, hit.score), place)
-    return sorted(
-        range(len(hits)),
-        key=lambda place: (
-            [-value for value in preference(hits[place])],
-            level[hits[place].score_type, hits[place].score],
-            hits[place].chunk_id,
-        ),
-    )
-
-
 def _close_by_simhash(hits: Ranking, order: Sequence[int], min_similarity: float) -> Mapping[int, list[int]]:
     """Return for each place those before it in `order` whose fingerprints are close and whose digits are the same."""
 
@@ -220,7 +207,6 @@ def _word_comparison(hits: Ranking, min_similarity: float) -> Compare:
 
 
 def _sharing_bands(signatures: Sequence[bytes]) -> Mapping[int, Sequence[int]]:
-    """Return for each place those before it that share a band with it; in most pools there are none."""
     places = [place for place, signature in enumerate(signatures) if signature]
     minima = np.frombuffer(b"".join(signatures), np.uint8).reshape(len(places), PERMUTATIONS)
     bands = minima[:, : _BANDS * _BAND_BYTES].reshape(len(places), _BANDS, _BAND_BYTES)

@@ -29,8 +29,14 @@ from retrieval.search.request import SearchRequest
 from retrieval.search.section_sets import section_named, section_set_named
 from retrieval.search.service import search
 
+logger = logging.getLogger(__name__)
+
 #: Minimum share: with less a search finds nothing, so the first searches get it rather than all too little.
 MIN_SECONDS: Final = 0.25
+PRESET: Final = "consolidated"
+#: Characters of a subject: a longer one would leave no room for the words of a section's template in its query.
+MAX_SUBJECT: Final = 200
+NO_TIME: Final = "deadline_exceeded_before_setup"  #: The code of a section that the budget left no time for.
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +84,6 @@ def within_compartments(principal: Principal, narrowing: ScopeRequest, compartme
     wanted = tuple(slug for slug in left if compartment_of.get(slug) in compartments)
     # An empty list would include everything; excluding everything leaves nothing.
     return ScopeRequest(include=wanted) if wanted else ScopeRequest(tuple(compartment_of), tuple(compartment_of))
-
-
-logger = logging.getLogger(__name__)
-
-PRESET: Final = "consolidated"
-#: Characters of a subject: a longer one would leave no room for the words of a section's template in its query.
-MAX_SUBJECT: Final = 200
-NO_TIME: Final = "deadline_exceeded_before_setup"  #: The code of a section that the budget left no time for.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

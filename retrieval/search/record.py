@@ -1,7 +1,6 @@
 """The fourth step of a search: its trace is stored as JSON without any document text, and its latency is counted."""
 
 import logging
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -11,7 +10,7 @@ from prometheus_client import Histogram, disable_created_metrics
 from retrieval.engine.pipeline import HYBRID
 from retrieval.engine.state import SearchState, Span
 from retrieval.engine.stored_filter import FullFilter, filter_json
-from retrieval.engine.types import Answerability, Hit
+from retrieval.engine.types import Hit
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.writer import add_later
 from retrieval.models import SearchRecord
@@ -21,6 +20,8 @@ from retrieval.search.outcome import SearchOutcome
 from retrieval.search.prepare import PreparedSearch
 from retrieval.search.relevance import ModelJudge
 from retrieval.search.request import AllowedRequest
+
+logger = logging.getLogger(__name__)
 
 # A histogram's time of creation would be a series more for each of its labels.
 disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -37,16 +38,6 @@ STAGE_SECONDS: Final = Histogram(
 )
 
 
-def observe_search(preset: str, seconds: float, trace: Iterable[Span]) -> None:
-    """Count a finished search and each of its stages."""
-    SEARCH_SECONDS.labels(preset).observe(seconds)
-    for span in trace:
-        STAGE_SECONDS.labels(preset, span.stage).observe(span.seconds)
-
-
-logger = logging.getLogger(__name__)
-
-
 def record(outcome: SearchOutcome, prepared: PreparedSearch) -> SearchOutcome:
     """Return the outcome, its trace stored; a store that takes too long is not waited for."""
     try:
@@ -57,8 +48,11 @@ def record(outcome: SearchOutcome, prepared: PreparedSearch) -> SearchOutcome:
     except SearchTimeoutError:
         logger.error("search.unrecorded id=%s preset=%s", outcome.id, outcome.preset.name)  # noqa: TRY400
         outcome = replace(outcome, is_recorded=False)
-    observe_search(outcome.preset.name, outcome.seconds, outcome.trace)
-    logger.info("search.done id=%s preset=%s hits=%d", outcome.id, outcome.preset.name, len(outcome.hits))
+    preset = outcome.preset.name
+    SEARCH_SECONDS.labels(preset).observe(outcome.seconds)
+    for span in outcome.trace:
+        STAGE_SECONDS.labels(preset, span.stage).observe(span.seconds)
+    logger.info("search.done id=%s preset=%s hits=%d", outcome.id, preset, len(outcome.hits))
     return outcome
 
 
@@ -104,8 +98,9 @@ def trace_json(state: SearchState, *, keep_words: bool) -> dict[str, Any]:
     """Return the trace of a finished search: spans, hits with their scores, passages by number, the verdict.
 
     The ranking names the best hits, also beyond those wanted, each with the hash of its text. Without `keep_words` the
-    query's words are left out wherever they stand.
+    query's words are left out wherever they stand, and so is the verdict's sentence, which can hold them.
     """
+    judged = state.answerability
     return {
         "spans": [span_json(span, keep_words=keep_words) for span in state.trace],
         "hits": [hit_json(hit, keep_words=keep_words) for hit in state.hits[: state.top_k]],
@@ -121,7 +116,14 @@ def trace_json(state: SearchState, *, keep_words: bool) -> dict[str, Any]:
             }
             for passage in state.passages
         ],
-        "answerability": _answerability_json(state.answerability),
+        "answerability": judged
+        and {
+            "verdict": judged.verdict.value,
+            "confidence": judged.confidence,
+            "calibrated": judged.is_calibrated,
+            "reason": judged.reason,
+            "signals": dict(judged.signals),
+        },
     }
 
 
@@ -155,17 +157,4 @@ def hit_json(hit: Hit, *, keep_words: bool = True) -> dict[str, Any]:
         "matches": [
             [match.lexeme if keep_words else "", match.idf, match.share, match.weight] for match in hit.matches
         ],
-    }
-
-
-def _answerability_json(judged: Answerability | None) -> dict[str, Any] | None:
-    """Return a verdict without its sentence, which can hold words of the query."""
-    if judged is None:
-        return None
-    return {
-        "verdict": judged.verdict.value,
-        "confidence": judged.confidence,
-        "calibrated": judged.is_calibrated,
-        "reason": judged.reason,
-        "signals": dict(judged.signals),
     }

@@ -49,16 +49,20 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
+def _settle(future: Future[_T], call: Callable[[], _T]) -> None:
+    try:
+        future.set_result(call())
+    except Exception as error:  # noqa: BLE001 -- handed to the caller by result()
+        future.set_exception(error)
+
+
 class InlineExecutor(Executor):
     """Runs each call at once, in the caller's thread."""
 
     def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
         """Return a future that is done already."""
         future: Future[_T] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # noqa: BLE001 -- handed to the caller by result()
-            future.set_exception(error)
+        _settle(future, partial(fn, *args, **kwargs))
         return future
 
 
@@ -68,14 +72,7 @@ class OwnThreads(Executor):
     def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
         """Begin the call and return what it will give."""
         future: Future[_T] = Future()
-
-        def call() -> None:
-            try:
-                future.set_result(fn(*args, **kwargs))
-            except Exception as error:  # noqa: BLE001 -- handed to the caller by result()
-                future.set_exception(error)
-
-        Thread(target=call, name="own", daemon=True).start()
+        Thread(target=_settle, args=(future, partial(fn, *args, **kwargs)), name="own", daemon=True).start()
         return future
 
 

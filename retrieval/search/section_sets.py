@@ -7,7 +7,7 @@ overwrites what somebody else has changed meanwhile.
 import hashlib
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
@@ -188,11 +188,3 @@ def _one_change(name: str) -> Iterator[StoredSectionSet | None]:
             yield StoredSectionSet.objects.select_for_update().filter(name=storable(name)).first()
     except IntegrityError as error:
         raise VersionConflictError(_CHANGED) from error
-
-
-def written_with(section_set: SectionSet, section: str, values: Mapping[str, object]) -> dict[str, object]:
-    """Return a set's mapping with some fields of one section changed, unchecked; raise UnknownSectionError."""
-    section_named(section_set, section)
-    mapping = section_set.to_mapping()
-    rows: list[dict[str, object]] = mapping["sections"]  # type: ignore[assignment]  # as to_mapping writes it
-    return {**mapping, "sections": [{**row, **values} if row["name"] == section else row for row in rows]}

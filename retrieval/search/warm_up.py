@@ -67,7 +67,12 @@ def warm_up(*, is_worker: bool = False, tools: Resources | None = None) -> tuple
     """
     steps: list[tuple[str, Callable[[Resources | None], object]]] = [("model", _open_model)]
     if not is_worker:
-        steps += [("router", _open_router), ("disk", _warm_disk), ("walk", _walk), ("rehearsal", _rehearse)]
+        steps += [
+            ("router", _open_router),
+            ("disk", lambda it: warm_relations((it or runtime.resources()).index)),
+            ("walk", _walk),
+            ("rehearsal", _rehearse),
+        ]
     return tuple(_step(name, partial(work, tools)) for name, work in steps)
 
 
@@ -104,10 +109,6 @@ def _open_model(tools: Resources | None) -> None:
 def _open_router(tools: Resources | None) -> str:
     is_open = local_router(tools)() is not None if tools else runtime.open_router()
     return "ok" if is_open else "left to the first search"
-
-
-def _warm_disk(tools: Resources | None) -> str:
-    return warm_relations((tools or runtime.resources()).index)
 
 
 def _walk(tools: Resources | None) -> str:

@@ -7,7 +7,7 @@ from typing import ClassVar
 from corecube.errors import DatabaseUnavailableError
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, costly
 from retrieval.engine.types import QueryTerms
 from retrieval.index import store
 
@@ -16,13 +16,12 @@ from retrieval.index import store
 class QueryConfig(Tunables):
     """How the query is processed."""
 
-    retrieval_characters: int = tunable(
+    retrieval_characters: int = costly(
         500,
         low=50,
         high=4000,
         unit="characters",
         help="Maximum length of the query in retrieval. Language models get the whole query.",
-        costs=True,
     )
 
 

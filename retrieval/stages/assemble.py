@@ -7,7 +7,7 @@ from typing import ClassVar
 from corecube.scope import AccessScope
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Drop, DropReason, SearchState, drops_beyond
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, costly
 from retrieval.engine.types import Hit
 from retrieval.ranking.packing import pack, passage_header
 
@@ -18,9 +18,7 @@ class AssembleConfig(Tunables):
 
     label: ClassVar[str] = "Context"
 
-    budget_tokens: int = tunable(
-        4000, low=100, high=200_000, unit="tokens", help="Maximum size of the context.", costs=True
-    )
+    budget_tokens: int = costly(4000, low=100, high=200_000, unit="tokens", help="Maximum size of the context.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import ClassVar
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.query import clauses_of
 from retrieval.engine.state import Note, SearchState
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, costly, tunable
 from retrieval.engine.types import Hit, Ranking, ScoreType
 from retrieval.errors import Bm25UnavailableError
 from retrieval.index.bm25 import schema
@@ -21,7 +21,7 @@ class Bm25Config(Tunables):
 
     label: ClassVar[str] = "BM25 search"
 
-    depth: int = tunable(100, low=1, high=1000, unit="hits", help="Hits read from the BM25 leg.", costs=True)
+    depth: int = costly(100, low=1, high=1000, unit="hits", help="Hits read from the BM25 leg.")
     weight_title: float = tunable(0.4, low=0.0, high=10.0, help="Additional weight of a match in the title.")
     weight_heading: float = tunable(0.3, low=0.0, high=10.0, help="Additional weight of a match in the heading path.")
     weight_text: float = tunable(

@@ -5,7 +5,7 @@ from typing import ClassVar, Final
 
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, costly
 from retrieval.engine.types import Ranking, Vector
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import store
@@ -20,25 +20,23 @@ class DenseConfig(Tunables):
 
     label: ClassVar[str] = "Vector search"
 
-    depth: int = tunable(100, low=1, high=1000, unit="hits", help="Hits read from the vector leg.", costs=True)
-    exact_below: int = tunable(
+    depth: int = costly(100, low=1, high=1000, unit="hits", help="Hits read from the vector leg.")
+    exact_below: int = costly(
         50_000,
         low=0,
         high=1_000_000,
         unit="chunks",
         help="A scope with fewer chunks is scanned exactly; a larger one goes through the HNSW index.",
-        costs=True,
     )
-    ef_search: int = tunable(
+    ef_search: int = costly(
         200,
         low=10,
         high=1000,
         unit="candidates",
         help="Size of HNSW's candidate list (ef_search); larger finds more and takes longer.",
-        costs=True,
     )
-    oversample: float = tunable(
-        2.0, low=1.0, high=10.0, help="Candidates that the HNSW scan finds in scope for each requested hit.", costs=True
+    oversample: float = costly(
+        2.0, low=1.0, high=10.0, help="Candidates that the HNSW scan finds in scope for each requested hit."
     )
 
 

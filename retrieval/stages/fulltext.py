@@ -5,7 +5,7 @@ from typing import ClassVar, Final
 
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
-from retrieval.engine.tunables import Tunables, fraction, tunable
+from retrieval.engine.tunables import Tunables, costly, fraction, tunable
 from retrieval.engine.types import Ranking
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import store
@@ -20,30 +20,27 @@ class FulltextConfig(Tunables):
 
     label: ClassVar[str] = "Full-text search"
 
-    depth: int = tunable(100, low=1, high=1000, unit="hits", help="Hits read from the full-text leg.", costs=True)
-    relax_below: int = tunable(
+    depth: int = costly(100, low=1, high=1000, unit="hits", help="Hits read from the full-text leg.")
+    relax_below: int = costly(
         100,
         low=1,
         high=1000,
         unit="hits",
         help="If fewer chunks match all terms, chunks that match any rare term are added.",
-        costs=True,
     )
-    relax_cap: int = tunable(
+    relax_cap: int = costly(
         5000,
         low=100,
         high=1_000_000,
         unit="chunks",
         help="Maximum total document frequency of the rare terms that are matched. Limits the time.",
-        costs=True,
     )
-    max_matches: int = tunable(
+    max_matches: int = costly(
         10_000,
         low=1,
         high=1_000_000,
         unit="chunks",
         help="Matches that are scored. If a query matches more, only a part is ranked. Limits the time.",
-        costs=True,
     )
     weight_title: float = fraction(1.0, help="Weight of a term in the title.")
     weight_heading: float = fraction(0.7, help="Weight of a term in the heading path.")

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import DropReason, SearchState, drops_beyond
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, costly, tunable
 from retrieval.ranking.fusion import reciprocal_rank_fusion
 
 
@@ -14,9 +14,7 @@ class FusionConfig(Tunables):
     """How the rankings of the legs are merged into one pool."""
 
     rank_constant: int = tunable(60, low=1, high=1000, unit="ranks", help="k of RRF; larger values flatten ranks.")
-    pool: int = tunable(
-        160, low=1, high=2000, unit="hits", help="Maximum number of fused hits in the pool.", costs=True
-    )
+    pool: int = costly(160, low=1, high=2000, unit="hits", help="Maximum number of fused hits in the pool.")
 
 
 @dataclass(frozen=True, slots=True)

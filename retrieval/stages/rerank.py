@@ -7,7 +7,7 @@ from typing import ClassVar
 from retrieval.encoders.reranker import Reranker, scores_of
 from retrieval.engine.about import About, BaseStage, score_fact
 from retrieval.engine.state import DropReason, Note, SearchState, drops_beyond
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, costly, tunable
 from retrieval.engine.types import Hit, Ranking, ScoreType
 from retrieval.errors import RerankError
 from retrieval.ranking.fusion import min_max
@@ -20,8 +20,8 @@ class RerankConfig(Tunables):
 
     label: ClassVar[str] = "Reranker"
 
-    candidates: int = tunable(
-        30, low=1, high=200, unit="hits", help="Number of top blended hits that the reranker scores.", costs=True
+    candidates: int = costly(
+        30, low=1, high=200, unit="hits", help="Number of top blended hits that the reranker scores."
     )
     reserve_ms: int = tunable(
         100, low=0, high=10_000, unit="ms", help="Time reserved for finishing the search after reranking."

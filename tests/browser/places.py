@@ -19,14 +19,9 @@ from retrieval.models import (
     SearchRecord,
 )
 from retrieval.presets.catalog import preset_named
-from retrieval.search.section_sets import (
-    copy_section_set,
-    fingerprint,
-    save_section_set,
-    section_set_named,
-    written_with,
-)
+from retrieval.search.section_sets import copy_section_set, fingerprint, save_section_set, section_set_named
 from tests.browser.pages import Places
+from tests.section_edits import written_with
 
 
 @pytest.fixture

@@ -14,6 +14,19 @@ from corecube.connectors.network import AddressGuard, origin
 from corecube.connectors.types import ItemError
 
 Id = Annotated[str, BeforeValidator(str)]
+_OK: Final = 200
+_GONE: Final = frozenset({404, 410})
+_REFUSED: Final = frozenset({401, 403})
+_TOO_MANY: Final = 429
+_SERVER_ERROR: Final = 500
+_PAGE_SIZE: Final = 100  #: A search with expansions returns at most 200 results.
+_LISTING_BYTES: Final = 32 * 2**20  #: Maximum size of one page of a listing, in bytes.
+_MAX_ESCAPED_BYTES: Final = 6  #: JSON needs up to six bytes for a character.
+_EXPAND: Final = (
+    "version,ancestors,container,metadata.labels,"
+    "restrictions.read.restrictions.user,restrictions.read.restrictions.group"
+)
+_Model = TypeVar("_Model", bound=BaseModel)
 
 
 class Links(BaseModel):
@@ -111,21 +124,6 @@ class User(BaseModel):
 
 class Anything(BaseModel):
     """A response whose content is not read."""
-
-
-_OK: Final = 200
-_GONE: Final = frozenset({404, 410})
-_REFUSED: Final = frozenset({401, 403})
-_TOO_MANY: Final = 429
-_SERVER_ERROR: Final = 500
-_PAGE_SIZE: Final = 100  #: A search with expansions returns at most 200 results.
-_LISTING_BYTES: Final = 32 * 2**20  #: Maximum size of one page of a listing, in bytes.
-_MAX_ESCAPED_BYTES: Final = 6  #: JSON needs up to six bytes for a character.
-_EXPAND: Final = (
-    "version,ancestors,container,metadata.labels,"
-    "restrictions.read.restrictions.user,restrictions.read.restrictions.group"
-)
-_Model = TypeVar("_Model", bound=BaseModel)
 
 
 def credentials(user: str, token: str) -> Mapping[str, str]:

@@ -3,7 +3,7 @@
 import os
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -71,12 +71,14 @@ class _Response:
         self._blocks = iter(self.response.iter_stream())
 
     def read(self, size: int = -1) -> bytes:
-        """Return `size` bytes, fewer only at the end."""
-        while size < 0 or len(self._waiting) < size:
-            block = next(self._blocks, b"")
-            if not block:
-                break
-            self._waiting += self.meter.count(block)
+        """Return `size` bytes, fewer only at the end; network errors become those that dulwich expects."""
+        try:
+            while (size < 0 or len(self._waiting) < size) and (block := next(self._blocks, b"")):
+                self._waiting += self.meter.count(block)
+        except httpcore2.TimeoutException as error:
+            raise ItemError("timeout", _TIMEOUT) from error
+        except (httpcore2.NetworkError, httpcore2.ProtocolError) as error:
+            raise GitProtocolError(f"The connection was interrupted: {error or type(error).__name__}") from error
         end = len(self._waiting) if size < 0 else size
         taken, self._waiting = self._waiting[:end], self._waiting[end:]
         return taken
@@ -125,7 +127,7 @@ class GuardedGitClient(AbstractHttpGitClient):
         if not (kind or "").startswith("application/x-git-"):
             raise NotGitRepository("The server is not a git server.")
         answer = _Response(response, self._meter, kind, final_url if final_url != url else "")
-        return answer, _with_git_errors(answer.read)
+        return answer, answer.read
 
     def _follow(
         self, url: str, headers: Mapping[str, str], data: bytes | Iterator[bytes] | None
@@ -162,20 +164,6 @@ def _header(response: httpcore2.Response, name: bytes) -> str | None:
     return found[-1].decode("latin-1") if found else None
 
 
-def _with_git_errors(read: Callable[[int], bytes]) -> Callable[[int], bytes]:
-    """Wrap a read function so that network errors become dulwich's errors."""
-
-    def checked(size: int = -1) -> bytes:
-        try:
-            return read(size)
-        except httpcore2.TimeoutException as error:
-            raise ItemError("timeout", _TIMEOUT) from error
-        except (httpcore2.NetworkError, httpcore2.ProtocolError) as error:
-            raise GitProtocolError(f"The connection was interrupted: {error or type(error).__name__}") from error
-
-    return checked
-
-
 class GuardedLocalClient(LocalGitClient):
     """Opens repositories on this machine if connections may read all their folders.
 
@@ -187,24 +175,19 @@ class GuardedLocalClient(LocalGitClient):
         self._local = local
 
     def _open_repo(self, path: str | bytes) -> "closing[Repo]":  # type: ignore[override]  # dulwich's is of the class
-        """Open the repository; raise ConfigError."""
         self._local.require(Path(os.fsdecode(path)), shown=CONTROL)
         opened = super()._open_repo(path)
-        try:
-            self._require_folders(opened.thing)  # type: ignore[attr-defined]  # not in the stubs
-        except BaseException:
-            opened.thing.close()  # type: ignore[attr-defined]
-            raise
+        repo: Repo = opened.thing  # type: ignore[attr-defined]  # not in the stubs
+        with ExitStack() as failed:
+            failed.callback(repo.close)
+            places = (Path(os.path.realpath(part)) for part in _folders(repo))
+            if not all(self._local.allows(place, shown=CONTROL) for place in places):
+                raise ConfigError(self._local.refusal)
+            failed.pop_all()
         return opened
-
-    def _require_folders(self, repo: Repo) -> None:
-        places = (Path(os.path.realpath(part)) for part in _folders(repo))
-        if not all(self._local.allows(place, shown=CONTROL) for place in places):
-            raise ConfigError(self._local.refusal)
 
 
 def _folders(repo: Repo) -> Iterator[str | os.PathLike[str]]:
-    """Yield the folders that a repository consists of."""
     yield from (repo.controldir(), repo.commondir())
     waiting: list[BaseObjectStore] = [repo.object_store]
     for _ in range(_MAX_STORES):

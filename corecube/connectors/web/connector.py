@@ -144,23 +144,18 @@ def _addresses(name: str, values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _item(page: Page) -> SourceItem:
+    kind = page.media_type.partition(";")[0].strip().lower()
+    # The last part of the path, with a suffix for the page's content type.
+    name = PurePosixPath(path_of(page.url).partition("?")[0]).name or urlsplit(page.url).netloc
+    known = {".html", ".htm", ".xhtml"} if kind in HTML_TYPES else mimetypes.guess_all_extensions(kind)
+    if known and PurePosixPath(name).suffix.lower() not in known and kind != "text/plain":
+        name += ".html" if kind in HTML_TYPES else mimetypes.guess_all_extensions(kind)[0]
     return SourceItem(
         external_id=page.url,
-        name=_name(page),
+        name=name,
         uri=page.url,
         locator=page.url,
         modified_at=page.modified_at,
         media_type=page.media_type,
         version=page.digest,
     )
-
-
-def _name(page: Page) -> str:
-    """Return the last part of the path, with a suffix for the page's content type."""
-    kind = page.media_type.partition(";")[0].strip().lower()
-    name = PurePosixPath(path_of(page.url).partition("?")[0]).name or urlsplit(page.url).netloc
-    suffix = PurePosixPath(name).suffix.lower()
-    if kind in HTML_TYPES:
-        return name if suffix in {".html", ".htm", ".xhtml"} else f"{name}.html"
-    suffixes = mimetypes.guess_all_extensions(kind)
-    return name if not suffixes or suffix in suffixes or kind == "text/plain" else f"{name}{suffixes[0]}"

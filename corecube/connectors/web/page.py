@@ -53,7 +53,6 @@ def facts_of(url: str, content: bytes, headers: Mapping[str, str], *, is_html: b
 
 
 def _parsed(content: bytes) -> Any:  # noqa: ANN401 -- lxml has no types
-    """Return a page's tree, None for invalid HTML."""
     try:
         return html.document_fromstring(content[:_MAX_BYTES]) if content.strip() else None
     except (LxmlError, ValueError):

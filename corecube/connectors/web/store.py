@@ -57,7 +57,6 @@ class CrawlStore:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Commit, also after a failed crawl."""
         if self._database is not None:
             self._database.commit()
             self._database.close()

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from retrieval.answers.conversations.reading import Exchange, Reference, ReferenceState
+from retrieval.answers.conversations.reading import Exchange, ReferenceState
 from retrieval.models import Conversation, Message
 
 #: Shown instead of an answer that depends on passages that its user can no longer see.
@@ -54,7 +54,10 @@ def _markdown_of(exchange: Exchange) -> Iterator[str]:
         yield f"\n{ending.format(problem=exchange.problem)}"
     if exchange.cited:
         yield "\nSources:\n"
-        yield from (f"- [{it.number}] {_plain(_source_line(it))}" for it in exchange.cited)
+        for it in exchange.cited:
+            name = " — ".join(filter(None, (" > ".join((it.title, *it.heading_path)), it.connection)))
+            state = _STATES.get(it.state, "")
+            yield f"- [{it.number}] {_plain(f'{name} ({state})' if name and state else name or state)}"
 
 
 def _json_of(exchange: Exchange) -> dict[str, Any]:
@@ -85,12 +88,6 @@ def _json_of(exchange: Exchange) -> dict[str, Any]:
             for it in exchange.references
         ],
     }
-
-
-def _source_line(reference: Reference) -> str:
-    name = " — ".join(filter(None, (" > ".join((reference.title, *reference.heading_path)), reference.connection)))
-    state = _STATES.get(reference.state, "")
-    return f"{name} ({state})" if name and state else name or state
 
 
 def _plain(text: str) -> str:

@@ -27,6 +27,11 @@ from retrieval.models import Memory
 SENSITIVITY: Final = Sensitivity.RESTRICTED
 _MAX_NAME_LENGTH: Final = 120
 _DESCRIPTION: Final = "Memory of agents for this user. Other users have no access."
+KIND: Final = "memory_kind"  #: Metadata fields of an item's document.
+PROJECT: Final = "memory_project"
+CONFIRMED: Final = "memory_confirmed"
+MAX_CHARACTERS: Final = 50_000
+_MAX_TITLE: Final = 80
 
 
 class MemoryClosedError(NotPermittedError):
@@ -78,13 +83,6 @@ def _create(user: User) -> None:
         freshness_basis=FreshnessBasis.MODIFIED,
     )
     Memory.objects.create(user=user, connection=create_connection(connection, {}, actor=user))
-
-
-KIND: Final = "memory_kind"  #: Metadata fields of an item's document.
-PROJECT: Final = "memory_project"
-CONFIRMED: Final = "memory_confirmed"
-MAX_CHARACTERS: Final = 50_000
-_MAX_TITLE: Final = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from retrieval.engine.tunables import tunable
+from retrieval.engine.tunables import costly
 from retrieval.presets.consolidated.evidence.cascade import CascadeConfig
 from retrieval.presets.consolidated.evidence.cuts import QuotaConfig
 from retrieval.presets.consolidated.evidence.density import DensityConfig
@@ -30,7 +30,7 @@ class ConsolidatedConfig(PresetConfig):
     #: A section's depth sets the size of its pool, and its quality floor the minimum quality.
     unused: ClassVar[frozenset[str]] = frozenset({"fusion.pool", "quality.minimum"})
 
-    deadline_ms: int = tunable(20_000, low=50, high=600_000, unit="ms", help="Time limit of one search.", costs=True)
+    deadline_ms: int = costly(20_000, low=50, high=600_000, unit="ms", help="Time limit of one search.")
     bm25: Bm25Config = field(default_factory=Bm25Config)
     question: QuestionConfig = field(default_factory=QuestionConfig)
     depth: DepthConfig = field(default_factory=DepthConfig)

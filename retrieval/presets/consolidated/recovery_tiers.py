@@ -32,6 +32,8 @@ from retrieval.stages.dense import Dense, DenseConfig
 from retrieval.stages.fulltext import FulltextConfig
 from retrieval.stages.fuse import FusionConfig
 
+logger = logging.getLogger(__name__)
+
 #: Rankings of several embedding indexes are merged by rank: cosines of different models are not comparable.
 _RANK_CONSTANT: Final = FusionConfig().rank_constant
 
@@ -130,9 +132,6 @@ def _in_time(after: SearchState, before: SearchState) -> SearchState:
     if not found_something and any(note.code.endswith("_timeout") for note in notes):
         raise SearchTimeoutError
     return after
-
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from retrieval.engine.tunables import tunable
+from retrieval.engine.tunables import costly
 from retrieval.presets.contextpack.judge import RelevanceConfig
 from retrieval.presets.contextpack.stages.neighbours import NeighboursConfig
 from retrieval.presets.contextpack.stages.pack_context import ContextConfig
@@ -16,7 +16,7 @@ from retrieval.stages.fuse import FusionConfig
 class ContextPackConfig(PresetConfig):
     """The numbers of the preset `contextpack`."""
 
-    deadline_ms: int = tunable(30_000, low=50, high=600_000, unit="ms", help="Time limit of one search.", costs=True)
+    deadline_ms: int = costly(30_000, low=50, high=600_000, unit="ms", help="Time limit of one search.")
     fusion: FusionConfig = field(default_factory=lambda: FusionConfig(pool=50))
     blend: BlendConfig = field(default_factory=BlendConfig)
     dedupe: DedupeConfig = field(default_factory=DedupeConfig)

@@ -7,7 +7,7 @@ from itertools import accumulate, islice
 from threading import Lock
 from typing import ClassVar, Final, Protocol
 
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, costly, tunable
 from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
 from retrieval.ranking.blend import BlendConfig, on_unit_scale
 
@@ -43,19 +43,18 @@ class RelevanceConfig(Tunables):
 
     label: ClassVar[str] = "Relevance by rubric"
 
-    candidates: int = tunable(
-        50, low=1, high=100, unit="hits", help="Number of top blended hits that the language model grades.", costs=True
+    candidates: int = costly(
+        50, low=1, high=100, unit="hits", help="Number of top blended hits that the language model grades."
     )
-    top: int = tunable(
+    top: int = costly(
         15,
         low=1,
         high=100,
         unit="hits",
         help="Number of top hits that are packed as primary hits, unless fewer are requested.",
-        costs=True,
     )
-    characters: int = tunable(
-        1200, low=100, high=20_000, unit="characters", help="Maximum length of a candidate in the prompt.", costs=True
+    characters: int = costly(
+        1200, low=100, high=20_000, unit="characters", help="Maximum length of a candidate in the prompt."
     )
     strict_json: int = tunable(
         1,
@@ -63,12 +62,8 @@ class RelevanceConfig(Tunables):
         high=1,
         help="1 requests structured output (JSON schema) from services that support it. Answers are always validated.",
     )
-    attempts: int = tunable(
-        3, low=1, high=5, help="Maximum number of requests for missing or invalid grades.", costs=True
-    )
-    timeout_ms: int = tunable(
-        20_000, low=100, high=300_000, unit="ms", help="Total time limit for the language model.", costs=True
-    )
+    attempts: int = costly(3, low=1, high=5, help="Maximum number of requests for missing or invalid grades.")
+    timeout_ms: int = costly(20_000, low=100, high=300_000, unit="ms", help="Total time limit for the language model.")
     reserve_ms: int = tunable(
         3000, low=0, high=60_000, unit="ms", help="Time reserved for the reranker in case the language model fails."
     )

@@ -34,10 +34,23 @@ from retrieval.presets.contextpack.prompt import (
     shown,
 )
 
+logger = logging.getLogger(__name__)
+
 _RESULT_TOKENS: Final = 80  #: Tokens of one result in an answer: its fields, and 25 words of evidence.
 _AROUND_TOKENS: Final = 16  #: Tokens of the JSON around the results.
 #: Unused share of a context window, since the model's tokenizer may count more tokens than ours.
 _SLACK: Final = 0.15
+_SIDE_BY_SIDE: Final = 8
+_MAX_PROMPTS: Final = 16
+#: Seconds before the second attempt, doubled for each further one, with a jitter of 50 %.
+_FIRST_WAIT_SECONDS: Final = 0.25
+#: A timeout below this says nothing about the model: a request may set an impossible time limit.
+_TELLING_SECONDS: Final = 5.0
+_MAX_RESULT_LENGTH: Final = 600
+_MAX_AROUND_LENGTH: Final = 1000
+_RANDOM: Final = random.SystemRandom()
+_FINAL: Final = (AnswerRefusedError, AnswerBreakerOpenError)  #: Errors that a retry would repeat.
+Places = Sequence[int]  #: Candidates by their indexes in the ranking.
 
 
 def batches(sizes: Sequence[int], window: Window, *, around: int) -> tuple[tuple[int, ...], ...]:
@@ -66,22 +79,6 @@ def _filled(sizes: Sequence[int], room: int, limit: int) -> Iterator[range]:
         used += size
     if sizes:
         yield range(start, len(sizes))
-
-
-logger = logging.getLogger(__name__)
-
-_SIDE_BY_SIDE: Final = 8
-_MAX_PROMPTS: Final = 16
-#: Seconds before the second attempt, doubled for each further one, with a jitter of 50 %.
-_FIRST_WAIT_SECONDS: Final = 0.25
-#: A timeout below this says nothing about the model: a request may set an impossible time limit.
-_TELLING_SECONDS: Final = 5.0
-_MAX_RESULT_LENGTH: Final = 600
-_MAX_AROUND_LENGTH: Final = 1000
-_RANDOM: Final = random.SystemRandom()
-_FINAL: Final = (AnswerRefusedError, AnswerBreakerOpenError)  #: Errors that a retry would repeat.
-
-Places = Sequence[int]  #: Candidates by their indexes in the ranking.
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from retrieval.engine.tunables import tunable
+from retrieval.engine.tunables import costly
 from retrieval.engine.types import MemoryType
 from retrieval.presets.helix.expansion import GraphConfig
 from retrieval.presets.helix.optional_rerank import OptionalRerankConfig
@@ -22,7 +22,7 @@ from retrieval.stages.fuse import FusionConfig
 class HelixConfig(PresetConfig):
     """The numbers of the preset `helix`."""
 
-    deadline_ms: int = tunable(500, low=50, high=600_000, unit="ms", help="Time limit of one search.", costs=True)
+    deadline_ms: int = costly(500, low=50, high=600_000, unit="ms", help="Time limit of one search.")
     fusion: FusionConfig = field(default_factory=lambda: FusionConfig(pool=100))
     answerability: AnswerabilityConfig = field(default_factory=lambda: AnswerabilityConfig(sentences=0))
     route: RouteConfig = field(default_factory=RouteConfig)

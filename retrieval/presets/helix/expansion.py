@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 from uuid import UUID
 
-from retrieval.engine.tunables import Tunables, fraction, tunable
+from retrieval.engine.tunables import Tunables, costly, fraction, tunable
 from retrieval.engine.types import ChunkId, Hit, Lift, Ranking, ScoreType, Term
 from retrieval.graph.links import Edge
 from retrieval.graph.question import NamedDocument
@@ -19,6 +19,8 @@ _NAMED_LIFT: Final = 1.0  #: Lift of a named document, on top of its fused score
 _MIN_SENTENCE: Final = 0.5  #: Weight of a link whose sentence has no other word of the question.
 _STEM_LETTERS: Final = 4  #: Shorter words and lexemes match only if equal.
 _SEAT_STEP: Final = 1e-3  #: Minimum score distance of reserved slots.
+#: The best link of each pair of documents, after its evidence for this question.
+_Ways = Mapping[tuple[UUID, UUID], tuple[float, Edge]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,18 +34,13 @@ class GraphConfig(Tunables):
     )
     top_seeds: int = tunable(3, low=0, high=20, unit="hits", help="Best hits whose links are followed too.")
     seed_weight: float = fraction(0.8, help="Weight of the best hit as a seed; a named document weighs 1.")
-    seed_chunks: int = tunable(
-        8,
-        low=1,
-        high=1000,
-        unit="chunks",
-        help="Maximum number of seed chunks that are read for names, best first.",
-        costs=True,
+    seed_chunks: int = costly(
+        8, low=1, high=1000, unit="chunks", help="Maximum number of seed chunks that are read for names, best first."
     )
     bridges: int = tunable(8, low=0, high=100, unit="links", help="Links followed from one seed, the best first.")
-    hops: int = tunable(1, low=0, high=2, unit="hops", help="Number of links followed one after another.", costs=True)
-    max_edges: int = tunable(
-        2000, low=10, high=20_000, unit="links", help="Maximum number of links that one search reads.", costs=True
+    hops: int = costly(1, low=0, high=2, unit="hops", help="Number of links followed one after another.")
+    max_edges: int = costly(
+        2000, low=10, high=20_000, unit="links", help="Maximum number of links that one search reads."
     )
     damping: float = tunable(
         0.5,
@@ -152,10 +149,6 @@ def sentence_match(sentence: str, terms: Sequence[Term]) -> float:
         return any(form.startswith(stem) for form in forms)
 
     return sum(term.idf for term in terms if is_held(term.lexeme)) / total
-
-
-#: The best link of each pair of documents, after its evidence for this question.
-_Ways = Mapping[tuple[UUID, UUID], tuple[float, Edge]]
 
 
 def _ways(given: Expansion) -> _Ways:

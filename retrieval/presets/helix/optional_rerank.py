@@ -7,7 +7,7 @@ from corecube.errors import ConfigError
 from retrieval.encoders.model_calls import ModelCalls, timed
 from retrieval.encoders.remote_reranker import RemoteReranker
 from retrieval.encoders.reranker import Reranker, UnavailableReranker
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, costly, tunable
 from retrieval.stages.rerank import Rerank, RerankConfig
 
 MAX_PAIRS: Final = 30  #: More take seconds on a CPU: 100 pairs took a large cross-encoder 88 s.
@@ -19,8 +19,8 @@ class OptionalRerankConfig(Tunables):
 
     label: ClassVar[str] = "Reranker"
 
-    candidates: int = tunable(
-        0, low=0, high=30, unit="hits", help="Best hits that a local reranker scores; 0 turns it off.", costs=True
+    candidates: int = costly(
+        0, low=0, high=30, unit="hits", help="Best hits that a local reranker scores; 0 turns it off."
     )
     reserve_ms: int = tunable(
         100, low=0, high=10_000, unit="ms", help="Time reserved for finishing the search after reranking."

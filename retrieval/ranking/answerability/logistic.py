@@ -71,7 +71,12 @@ def fit(samples: Sequence[Sample], *, ridge: float, prior: LogisticModel) -> Log
     samples of both kinds.
     """
     names = list(prior.weights)
-    matrix = _standardised(samples, prior, names)
+    # A missing signal counts as its mean.
+    rows = (
+        [(it.signals[name] - prior.means[name]) / prior.scales[name] if name in it.signals else 0.0 for name in names]
+        for it in samples
+    )
+    matrix = np.array([[1.0, *row] for row in rows], dtype=np.float64)
     labels = np.array([sample.answerable for sample in samples], dtype=np.float64)
     counts = np.array([sample.weight for sample in samples], dtype=np.float64)
     centre = np.array([0.0, *prior.weights.values()])
@@ -95,20 +100,6 @@ def uninformed(samples: Sequence[Sample], names: Sequence[str]) -> LogisticModel
         spread = math.sqrt(float(np.average((values - mean) ** 2, weights=counts))) if having else 1.0
         means[name], scales[name] = mean, spread if spread >= _MIN_SCALE else 1.0
     return LogisticModel(0.0, dict.fromkeys(names, 0.0), means, scales)
-
-
-def _standardised(samples: Sequence[Sample], model: LogisticModel, names: Sequence[str]) -> Floats:
-    rows = [
-        [
-            1.0,
-            *(
-                (sample.signals[name] - model.means[name]) / model.scales[name] if name in sample.signals else 0.0
-                for name in names
-            ),
-        ]
-        for sample in samples
-    ]
-    return np.array(rows, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,12 @@ _DENIALS: Final[Mapping[str, frozenset[str]]] = {
 }
 
 Entity = frozenset[str]  #: The lexemes of one name, all of them terms of the query.
+_READ: Final = 3  #: Passages whose sentences are read: those with the highest coverage.
+_RIVALS: Final = 5  #: Sentences that the best one is compared with.
+_TOP: Final = 10  #: Places of each leg that are compared.
+_MIN_OTHERS: Final = 10  #: With fewer other hits than this a leg gives no lead.
+_MIN_SPREAD: Final = 1e-6
+Lexemes = frozenset[str]
 
 
 def entities(question: str, *, known: frozenset[str], stem: Callable[[str], str]) -> tuple[Entity, ...]:
@@ -89,15 +95,6 @@ def _is_capitalised(question: str, word: re.Match[str]) -> bool:
     is_initialism = 1 < len(text) <= _MAX_INITIALISM_LENGTH and text.isupper()
     before = question[max(0, word.start() - _LOOK_BACK_CHARACTERS) : word.start()]
     return is_initialism or not _SENTENCE_START.search(before)
-
-
-_READ: Final = 3  #: Passages whose sentences are read: those with the highest coverage.
-_RIVALS: Final = 5  #: Sentences that the best one is compared with.
-_TOP: Final = 10  #: Places of each leg that are compared.
-_MIN_OTHERS: Final = 10  #: With fewer other hits than this a leg gives no lead.
-_MIN_SPREAD: Final = 1e-6
-
-Lexemes = frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +231,6 @@ def _named(evidence: Evidence) -> dict[str, float]:
 
 
 def _held_of(signal: str, wanted: Sequence[Entity], held: Sequence[Lexemes]) -> dict[str, float]:
-    """Return the mean share of each wanted thing's lexemes, in the passage where it is highest."""
     if not wanted or not held:
         return {}
     return {signal: max(fmean(len(it & passage) / len(it) for it in wanted) for passage in held)}
@@ -257,7 +253,6 @@ def _agreement(rankings: Mapping[str, Ranking]) -> dict[str, float]:
 
 
 def _rerank(passages: Sequence[Passage]) -> dict[str, float]:
-    """Return the best score of the reranker under its type's name; nothing where none was at work."""
     best: dict[ScoreType, float] = {}
     for hit in (passage.hit for passage in passages):
         if "rerank" in hit.signals:

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 from retrieval.engine.state import DropReason, SearchState
-from retrieval.engine.tunables import Tunables, fraction, tunable
+from retrieval.engine.tunables import Tunables, costly, fraction
 from retrieval.engine.types import Answerability, Verdict
 from retrieval.ranking.answerability.logistic import Signals
 from retrieval.ranking.answerability.model import AnswerabilityModel
@@ -23,13 +23,12 @@ class AnswerabilityConfig(Tunables):
     partial_from: float = fraction(
         0.3, help="Minimum confidence of a partly answerable question.", at_most="answerable_from"
     )
-    sentences: int = tunable(
+    sentences: int = costly(
         2,
         low=0,
         high=5,
         unit="sentences",
         help="Number of top sentences that the encoder compares with the question; 0 for none.",
-        costs=True,
     )
 
 

@@ -21,8 +21,8 @@ from retrieval.search.section_sets import (
     section_named,
     section_set_named,
     section_sets,
-    written_with,
 )
+from tests.section_edits import written_with
 
 
 @pytest.fixture

@@ -10,6 +10,8 @@ from retrieval.engine.tunables import Tunables, fraction, tunable
 from retrieval.engine.types import Hit, Ranking
 from retrieval.presets.consolidated.evidence.recovery import is_recovered
 
+PROTECTED: Final = "protected"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaConfig(Tunables):
@@ -55,9 +57,6 @@ def cut_with_quota(
         if rank - 1 not in kept
     )
     return tuple(hits[place] for place in sorted(kept)), drops
-
-
-PROTECTED: Final = "protected"
 
 
 def cut_with_protection(

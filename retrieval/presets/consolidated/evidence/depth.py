@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Final
 
-from retrieval.engine.tunables import Tunables, fraction, tunable
+from retrieval.engine.tunables import Tunables, costly, fraction, tunable
 
 _TOLERANCE: Final = 1e-9  #: Tolerance for a product of floats slightly above an integer.
 
@@ -28,50 +28,37 @@ class DepthConfig(Tunables):
     some_documents: int = tunable(
         10, low=1, high=10_000, unit="documents", help="Maximum number of documents that does not count as many."
     )
-    few_factor: float = tunable(
-        1.75, low=1.0, high=4.0, help="Factor for the section's complexity with few documents.", costs=True
+    few_factor: float = costly(1.75, low=1.0, high=4.0, help="Factor for the section's complexity with few documents.")
+    some_factor: float = costly(
+        1.0, low=1.0, high=4.0, help="Factor for the section's complexity between few and many documents."
     )
-    some_factor: float = tunable(
-        1.0, low=1.0, high=4.0, help="Factor for the section's complexity between few and many documents.", costs=True
-    )
-    many_factor: float = tunable(
-        1.5, low=1.0, high=4.0, help="Factor for the section's complexity with many documents.", costs=True
-    )
-    minimum: int = tunable(
+    many_factor: float = costly(1.5, low=1.0, high=4.0, help="Factor for the section's complexity with many documents.")
+    minimum: int = costly(
         8,
         low=1,
         high=100,
         unit="chunks",
         help="Minimum number of chunks that a section requests, unless its maximum is lower.",
-        costs=True,
     )
     sparse_below: int = tunable(
         200, low=0, high=100_000, unit="chunks", help="A compartment with fewer chunks is sparse."
     )
-    sparse_factor: float = tunable(
-        1.25, low=1.0, high=4.0, help="Factor for the depth in a sparse compartment.", costs=True
+    sparse_factor: float = costly(1.25, low=1.0, high=4.0, help="Factor for the depth in a sparse compartment.")
+    degraded_factor: float = costly(
+        1.5, low=1.0, high=4.0, help="Factor for the depth in a compartment whose last searches failed or fell back."
     )
-    degraded_factor: float = tunable(
-        1.5,
-        low=1.0,
-        high=4.0,
-        help="Factor for the depth in a compartment whose last searches failed or fell back.",
-        costs=True,
-    )
-    over_fetch: float = tunable(
+    over_fetch: float = costly(
         1.5,
         low=1.0,
         high=3.0,
         help="Factor for the chunks that are read, so that rare source types remain after the cut.",
-        costs=True,
         at_most="over_fetch_limit",
     )
-    over_fetch_limit: float = tunable(
+    over_fetch_limit: float = costly(
         1.6,
         low=1.0,
         high=3.0,
         help="Maximum accepted over-fetch. Raise it only if the connection pool has spare connections.",
-        costs=True,
     )
 
 
@@ -135,15 +122,13 @@ class GradeConfig(Tunables):
     c_relief: float = fraction(0.9, help="Factor for the score floor at grade C.")
     d_relief: float = fraction(0.75, help="Factor for the score floor at grade D.", at_most="c_relief")
     f_relief: float = fraction(0.5, help="Factor for the score floor at grade F.", at_most="d_relief")
-    c_depth: float = tunable(
-        1.1, low=1.0, high=3.0, help="Factor for the depth that is reranked at grade C.", costs=True, at_most="d_depth"
+    c_depth: float = costly(
+        1.1, low=1.0, high=3.0, help="Factor for the depth that is reranked at grade C.", at_most="d_depth"
     )
-    d_depth: float = tunable(
-        1.25, low=1.0, high=3.0, help="Factor for the depth that is reranked at grade D.", costs=True, at_most="f_depth"
+    d_depth: float = costly(
+        1.25, low=1.0, high=3.0, help="Factor for the depth that is reranked at grade D.", at_most="f_depth"
     )
-    f_depth: float = tunable(
-        1.5, low=1.0, high=3.0, help="Factor for the depth that is reranked at grade F.", costs=True
-    )
+    f_depth: float = costly(1.5, low=1.0, high=3.0, help="Factor for the depth that is reranked at grade F.")
 
 
 class Grade(StrEnum):

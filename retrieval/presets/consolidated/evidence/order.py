@@ -12,6 +12,7 @@ from retrieval.engine.types import Hit, Ranking
 from retrieval.ranking.blend import on_unit_scale
 
 MERIT: Final = "merit_rank"  #: The signal with a hit's rank, from 1, before balancing.
+PRECEDENCE: Final = "precedence"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +57,6 @@ def min_slots(hit: Hit, hits: Ranking, *, type_of: Callable[[Hit], str], config:
         if any(it.chunk_id == hit.chunk_id for it in placed):
             return slots
     return len(hits)
-
-
-PRECEDENCE: Final = "precedence"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,10 @@ from retrieval.engine.types import Ranking, ScoreType
 from retrieval.errors import RerankError, RerankTimeoutError
 from retrieval.ranking.fusion import best_first, min_max
 
+MAX_AT_ONCE: Final = 4
+Batch = tuple[int, int]  #: Half-open index range of a batch in the pool.
+Outcome = Sequence[float] | Exception
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankPlanConfig(Tunables):
@@ -162,11 +166,6 @@ class ChunkTime:
     def _move(self, towards: float, share: float) -> None:
         with self._lock:
             self._ms += share * (towards - self._ms)
-
-
-MAX_AT_ONCE: Final = 4
-Batch = tuple[int, int]  #: Half-open index range of a batch in the pool.
-Outcome = Sequence[float] | Exception
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from retrieval.presets.consolidated.evidence.rerank_plan import Provider
 from retrieval.ranking.fusion import best_first, reciprocal_rank_fusion
 
 _VARIANT: Final = re.compile(r"_\d+$")  #: Suffix of a ranking of a rephrasing.
+_SEMANTIC: Final = "cosine"
 
 
 def leg_weights(sparse_weight: float) -> dict[str, float]:
@@ -40,9 +41,6 @@ def weighted_rank_fusion(
 
     fused = reciprocal_rank_fusion(rankings, rank_constant=rank_constant)
     return tuple(sorted(map(weighted, fused), key=best_first))
-
-
-_SEMANTIC: Final = "cosine"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,8 +51,6 @@ def read_section_set(written: object) -> SectionSet:
 
 @dataclass
 class _Reading:
-    """Reads one mapping and collects its problems."""
-
     problems: dict[str, str] = field(default_factory=dict)
 
     def section_set(self, written: object) -> SectionSet | None:

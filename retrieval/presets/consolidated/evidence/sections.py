@@ -7,13 +7,21 @@ from string import Formatter
 from typing import Final
 
 from corecube.errors import ConfigError
-from retrieval.engine.tunables import Tunables, fraction, tunable
+from retrieval.engine.tunables import Tunables, costly, fraction, tunable
 from retrieval.text.traits import HINTS
 
 NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,59}")
 _MAX_TITLE: Final = 120
 _MAX_TEMPLATE: Final = 500
 _PLACEHOLDERS: Final = frozenset({"subject"})
+TYPE_LISTS: Final = ("required", "optional", "never_recovered")
+TYPE_FLOORS: Final = ("quantity_floors", "survivor_floors")
+TEXTS: Final = ("name", "title", "template", "hint")
+_EMPTY: Final[Mapping[str, object]] = {
+    "hint": "",
+    **dict.fromkeys(TYPE_LISTS, ()),
+    **{name: {} for name in TYPE_FLOORS},
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +38,7 @@ class Section(Tunables):
     complexity: int = tunable(
         10, low=1, high=100, unit="chunks", help="Chunks it asks for from three to ten documents.", at_most="cap"
     )
-    cap: int = tunable(100, low=8, high=200, unit="chunks", help="Chunks it never asks for more than.", costs=True)
+    cap: int = costly(100, low=8, high=200, unit="chunks", help="Chunks it never asks for more than.")
     keep: int = tunable(8, low=1, high=100, unit="chunks", help="Chunks that are kept after reranking.", at_most="cap")
     score_floor: float = fraction(0.0, unit="similarity", help="Minimum scaled similarity of a chunk to the query.")
     quality_floor: float = fraction(0.0, help="Minimum quality of a chunk.")
@@ -95,9 +103,6 @@ class Section(Tunables):
 
 
 NUMBERS: Final = tuple(facts.name for facts in Section.declared())
-TYPE_LISTS: Final = ("required", "optional", "never_recovered")
-TYPE_FLOORS: Final = ("quantity_floors", "survivor_floors")
-TEXTS: Final = ("name", "title", "template", "hint")
 FIELDS: Final = tuple(item.name for item in fields(Section))
 
 
@@ -112,13 +117,6 @@ def _template_problem(template: str) -> str:
         name is None or (name in _PLACEHOLDERS and not spec and not conversion) for _, name, spec, conversion in parts
     )
     return "" if known else "may hold no placeholder but {subject}"
-
-
-_EMPTY: Final[Mapping[str, object]] = {
-    "hint": "",
-    **dict.fromkeys(TYPE_LISTS, ()),
-    **{name: {} for name in TYPE_FLOORS},
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from typing import ClassVar, Final
 
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, RequestFilter, SearchState
-from retrieval.engine.tunables import Tunables, fraction, tunable
+from retrieval.engine.tunables import Tunables, costly, fraction, tunable
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.section_counts import ScopeCounts, failing_compartments, scope_counts
 from retrieval.presets.consolidated.evidence.depth import (
@@ -33,13 +33,8 @@ class QuestionConfig(Tunables):
     complexity: int = tunable(
         20, low=1, high=100, unit="chunks", help="Chunks requested for a question without a section.", at_most="cap"
     )
-    cap: int = tunable(
-        60,
-        low=8,
-        high=200,
-        unit="chunks",
-        help="Maximum number of chunks for a question without a section.",
-        costs=True,
+    cap: int = costly(
+        60, low=8, high=200, unit="chunks", help="Maximum number of chunks for a question without a section."
     )
     score_floor: float = fraction(0.18, unit="similarity", help="Minimum scaled similarity of a chunk to the query.")
     quality_floor: float = fraction(0.25, help="Minimum quality of a chunk.")

@@ -12,7 +12,7 @@ from retrieval.engine.admission import Admission
 from retrieval.engine.admission_ladder import Purpose
 from retrieval.engine.pipeline import Stage
 from retrieval.engine.state import Note, RequestFilter, SearchState
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, costly
 from retrieval.engine.types import Ranking
 from retrieval.index import recovery
 from retrieval.index.store import VectorIndex
@@ -34,16 +34,11 @@ class SourceRecoveryConfig(Tunables):
 
     label: ClassVar[str] = "Source recovery"
 
-    ceiling_seconds: float = tunable(
-        12.0, low=0.1, high=60.0, unit="s", help="Time limit for one search for a missing source type.", costs=True
+    ceiling_seconds: float = costly(
+        12.0, low=0.1, high=60.0, unit="s", help="Time limit for one search for a missing source type."
     )
-    max_protected: int = tunable(
-        8,
-        low=0,
-        high=100,
-        unit="chunks",
-        help="Maximum number of recovered chunks that are restored after the cut.",
-        costs=True,
+    max_protected: int = costly(
+        8, low=0, high=100, unit="chunks", help="Maximum number of recovered chunks that are restored after the cut."
     )
 
 

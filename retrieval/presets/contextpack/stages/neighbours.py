@@ -6,7 +6,7 @@ from typing import ClassVar
 from corecube.errors import CoreCubeError
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, costly
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.neighbours import neighbours_of
 from retrieval.index.types import Neighbour, Relation
@@ -18,22 +18,12 @@ class NeighboursConfig(Tunables):
 
     label: ClassVar[str] = "Neighbours"
 
-    parents: int = tunable(1, low=0, high=1, help="1 includes the rest of the section, 0 leaves it out.", costs=True)
-    same_page: int = tunable(
-        1,
-        low=0,
-        high=10,
-        unit="chunks",
-        help="Chunks on each side of a hit, on its page or in its section.",
-        costs=True,
+    parents: int = costly(1, low=0, high=1, help="1 includes the rest of the section, 0 leaves it out.")
+    same_page: int = costly(
+        1, low=0, high=10, unit="chunks", help="Chunks on each side of a hit, on its page or in its section."
     )
-    cross_page: int = tunable(
-        2,
-        low=0,
-        high=20,
-        unit="chunks",
-        help="Nearest chunks on the page before and the page after, together.",
-        costs=True,
+    cross_page: int = costly(
+        2, low=0, high=20, unit="chunks", help="Nearest chunks on the page before and the page after, together."
     )
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from corecube.errors import CoreCubeError
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Drop, DropReason, Note, SearchState, drops_beyond
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, costly
 from retrieval.engine.types import PRIMARY, ChunkId, Passage, TokenCounter
 from retrieval.presets.contextpack.packing import PACK_COUNTED, Packing, items, packed
 from retrieval.presets.contextpack.stages.neighbours import FoundNeighbours
@@ -20,16 +20,13 @@ class ContextConfig(Tunables):
 
     label: ClassVar[str] = "Context"
 
-    budget_tokens: int = tunable(
-        12_000, low=100, high=200_000, unit="tokens", help="Maximum size of the context.", costs=True
-    )
-    min_primary: int = tunable(
+    budget_tokens: int = costly(12_000, low=100, high=200_000, unit="tokens", help="Maximum size of the context.")
+    min_primary: int = costly(
         3,
         low=0,
         high=100,
         unit="hits",
         help="Number of top primary hits that are packed even if they exceed the budget.",
-        costs=True,
     )
 
 

@@ -13,6 +13,34 @@ from typing import Final
 
 from retrieval.engine.types import MemoryType
 
+_MONTHS: Final = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
+_SHORT_MONTHS: Final = {"sept": 9} | {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name}
+_DAYS: Final = {name.lower(): number for number, name in enumerate(calendar.day_name)}
+_COUNTS: Final = {
+    word: number
+    for number, word in enumerate(
+        ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"), start=1
+    )
+} | {"a": 1, "an": 1, "few": 3, "couple of": 2}
+_LIMIT: Final = 1000
+_MONTHS_OF_YEAR: Final = 12
+_QUARTER: Final = 3
+_UNIT: Final = "(?P<unit>hour|day|week|fortnight|month|quarter|year)s?"
+_COUNT: Final = rf"(?P<count>\d{{1,3}}|{'|'.join(_COUNTS)})"
+_MONTH: Final = rf"(?P<month>{'|'.join(_MONTHS)}|(?:{'|'.join(_SHORT_MONTHS)})\b\.?)"
+_YEAR: Final = r"(?P<year>(?:19|20)\d\d)(?![\d-])"
+_DATE: Final = rf"""(?:
+    (?P<iso>\d{{4}}-\d\d-\d\d)
+    | (?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?)?{_MONTH}(?:\s+(?P<day_after>\d{{1,2}})(?:st|nd|rd|th)?(?!\d))?
+      (?:,?\s+{_YEAR})?
+    | (?:last\s+)?(?P<weekday>{"|".join(_DAYS)})
+    | {_YEAR.replace("year", "only_year")}
+    | (?P<relative>yesterday|today|(?:last|this)\s+(?:week|month|quarter|year))
+)"""
+_MIN_LETTERS: Final = 2
+#: Marks a word as a name in any case: a digit, a hyphen, an underscore, a capital inside.
+_MARKED: Final = re.compile(r"\d|[-_./]|(?<=\w)[A-Z]")
+
 
 @dataclass(frozen=True, slots=True)
 class TimeWindow:
@@ -33,33 +61,6 @@ class Routing:
     window: TimeWindow | None = None
     #: The nearest routes' cosine with the question, best first, by name.
     likeness: Mapping[str, float] = field(default_factory=dict)
-
-
-_MONTHS: Final = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
-_SHORT_MONTHS: Final = {"sept": 9} | {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name}
-_DAYS: Final = {name.lower(): number for number, name in enumerate(calendar.day_name)}
-_COUNTS: Final = {
-    word: number
-    for number, word in enumerate(
-        ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"), start=1
-    )
-} | {"a": 1, "an": 1, "few": 3, "couple of": 2}
-_LIMIT: Final = 1000
-_MONTHS_OF_YEAR: Final = 12
-_QUARTER: Final = 3
-
-_UNIT: Final = "(?P<unit>hour|day|week|fortnight|month|quarter|year)s?"
-_COUNT: Final = rf"(?P<count>\d{{1,3}}|{'|'.join(_COUNTS)})"
-_MONTH: Final = rf"(?P<month>{'|'.join(_MONTHS)}|(?:{'|'.join(_SHORT_MONTHS)})\b\.?)"
-_YEAR: Final = r"(?P<year>(?:19|20)\d\d)(?![\d-])"
-_DATE: Final = rf"""(?:
-    (?P<iso>\d{{4}}-\d\d-\d\d)
-    | (?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?)?{_MONTH}(?:\s+(?P<day_after>\d{{1,2}})(?:st|nd|rd|th)?(?!\d))?
-      (?:,?\s+{_YEAR})?
-    | (?:last\s+)?(?P<weekday>{"|".join(_DAYS)})
-    | {_YEAR.replace("year", "only_year")}
-    | (?P<relative>yesterday|today|(?:last|this)\s+(?:week|month|quarter|year))
-)"""
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
@@ -218,11 +219,6 @@ _READERS: Final[tuple[tuple[re.Pattern[str], _Read], ...]] = (
     (_compiled(rf"(?P<bound>in|on|during|from)\s+{_DATE}"), _bounded),
     (_compiled(r"today"), _day_word),
 )
-
-
-_MIN_LETTERS: Final = 2
-#: Marks a word as a name in any case: a digit, a hyphen, an underscore, a capital inside.
-_MARKED: Final = re.compile(r"\d|[-_./]|(?<=\w)[A-Z]")
 
 
 def project_in(text: str, known: Iterable[str]) -> str:

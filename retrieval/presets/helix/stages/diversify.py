@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import Note, SearchState
-from retrieval.engine.tunables import Tunables, fraction, tunable
+from retrieval.engine.tunables import Tunables, costly, fraction, tunable
 from retrieval.engine.types import Ranking
 from retrieval.ranking.fusion import min_max
 from retrieval.ranking.signals import SEAT
@@ -48,9 +48,7 @@ class DiversifyConfig(Tunables):
     label: ClassVar[str] = "Diversity"
 
     relevance: float = fraction(0.5, help="MMR's lambda: 1 ranks by relevance only, 0 by diversity only.")
-    depth: int = tunable(
-        50, low=2, high=200, unit="hits", help="Best hits that are compared with each other.", costs=True
-    )
+    depth: int = costly(50, low=2, high=200, unit="hits", help="Best hits that are compared with each other.")
     min_cosine: float = tunable(
         0.94, low=0.0, high=0.99, unit="cosine", help="Similarity of two passages above which repetition is penalised."
     )

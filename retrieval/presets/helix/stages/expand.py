@@ -20,6 +20,13 @@ from retrieval.presets.helix.stages.names import LinkEntities, QuestionNames, st
 from retrieval.ranking.fusion import leg_of
 from retrieval.stages.complete import PrefetchPool
 
+_DENSE_SHARE: Final = 0.6  #: Weight of the vector ranking; the text rankings have the rest.
+_DENSE: Final = "dense"
+NEXT: Final = "next"
+SECTION: Final = "section"
+_MAX_OF_SECTION: Final = 6  #: Chunks of one section that are lifted, nearest first.
+_REPAIRED_AMONG: Final = 30  #: Best documents whose names are also matched with a spelling error.
+
 
 @dataclass(frozen=True, slots=True)
 class SeedChunks:
@@ -52,10 +59,6 @@ def seed_chunks(
     return SeedChunks(frozenset(chunks), begun, unfound, limit)
 
 
-_DENSE_SHARE: Final = 0.6  #: Weight of the vector ranking; the text rankings have the rest.
-_DENSE: Final = "dense"
-
-
 def fused_scores(rankings: Mapping[str, Ranking]) -> dict[ChunkId, float]:
     """Return 0.6 of the cosine plus 0.4 of the text score, each min-max-normalised within its leg's ranking.
 
@@ -75,11 +78,6 @@ def fused_scores(rankings: Mapping[str, Ranking]) -> dict[ChunkId, float]:
             part = (hit.score - lowest) / (highest - lowest) if highest > lowest else 1.0
             scores[hit.chunk_id] = scores.get(hit.chunk_id, 0.0) + shares[leg] * part
     return scores
-
-
-NEXT: Final = "next"
-SECTION: Final = "section"
-_MAX_OF_SECTION: Final = 6  #: Chunks of one section that are lifted, nearest first.
 
 
 def neighbours_of(
@@ -102,9 +100,6 @@ def neighbours_of(
             if amount > 0 and (chunk not in lifts or lifts[chunk].amount < amount):
                 lifts[chunk] = Lift(NEXT if is_next else SECTION, amount, source=seed)
     return lifts
-
-
-_REPAIRED_AMONG: Final = 30  #: Best documents whose names are also matched with a spelling error.
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import DropReason, SearchState, drops_beyond
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, costly
 from retrieval.ranking.packing import outside_in, pack
 from retrieval.stages.assemble import beyond_wanted, header
 
@@ -17,12 +17,8 @@ class PackConfig(Tunables):
 
     label: ClassVar[str] = "Context"
 
-    budget_tokens: int = tunable(
-        4000, low=100, high=200_000, unit="tokens", help="Maximum size of the context.", costs=True
-    )
-    max_passages: int = tunable(
-        20, low=1, high=100, unit="passages", help="Maximum number of packed passages.", costs=True
-    )
+    budget_tokens: int = costly(4000, low=100, high=200_000, unit="tokens", help="Maximum size of the context.")
+    max_passages: int = costly(20, low=1, high=100, unit="passages", help="Maximum number of packed passages.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,12 @@ from retrieval.text.identifiers import share_found, written_names
 
 _CODE_TYPES: Final = frozenset({"code", "notebook"})  #: Source types that are program text, as the parsers name them.
 _MAIL_TYPES: Final = frozenset({"email"})
+_TYPES: Final = frozenset(it.value for it in MemoryType)
+_CACHED: Final = 20_000
+_SIDES: Final = {"bm25": "fulltext"}  #: The text signal is the full-text score, which every pooled chunk has.
+_VECTORS: Final = frozenset({"dense", "sparse"})  #: The legs that ignore exact spelling.
+#: Most similar hits that vote on the memory type where neither the question nor the request gives one.
+_LOOKED_AT: Final = 10
 
 
 def _words(*words: str) -> re.Pattern[str]:
@@ -50,8 +56,6 @@ _EPISODE: Final = _words(
 )  # fmt: skip
 #: In this order: the minutes of a decision are a decision, the runbook of an incident a procedure.
 _NAMED: Final = ((MemoryType.DECISION, _DECISION), (MemoryType.PROCEDURAL, _PROCEDURE), (MemoryType.EPISODIC, _EPISODE))
-_TYPES: Final = frozenset(it.value for it in MemoryType)
-_CACHED: Final = 20_000
 
 
 def memory_type_of(chunk: ChunkFacts, *, connection: str = "") -> MemoryType:
@@ -84,12 +88,6 @@ def prevailing(found: Iterable[tuple[MemoryType, float]], *, min_share: float) -
     best = max(weights, key=lambda it: (weights[it], it), default=None)
     total = math.fsum(weights.values())
     return best if best is not None and total > 0 and weights[best] >= min_share * total else None
-
-
-_SIDES: Final = {"bm25": "fulltext"}  #: The text signal is the full-text score, which every pooled chunk has.
-_VECTORS: Final = frozenset({"dense", "sparse"})  #: The legs that ignore exact spelling.
-#: Most similar hits that vote on the memory type where neither the question nor the request gives one.
-_LOOKED_AT: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

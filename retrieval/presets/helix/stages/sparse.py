@@ -8,7 +8,7 @@ from retrieval.encoders.model_calls import ModelCalls, model_key
 from retrieval.encoders.sparse_encoder import SparseModel
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
-from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, costly
 from retrieval.engine.types import Ranking
 from retrieval.errors import EncoderError, EncoderTimeoutError, SearchTimeoutError
 from retrieval.index.encodings import SparseLook, sparse_exact, sparse_hnsw
@@ -20,24 +20,16 @@ class SparseConfig(Tunables):
 
     label: ClassVar[str] = "Sparse search"
 
-    depth: int = tunable(
-        100, low=0, high=500, unit="hits", help="Hits read from the sparse leg; 0 turns it off.", costs=True
-    )
-    exact_below: int = tunable(
+    depth: int = costly(100, low=0, high=500, unit="hits", help="Hits read from the sparse leg; 0 turns it off.")
+    exact_below: int = costly(
         20_000,
         low=0,
         high=1_000_000,
         unit="chunks",
         help="A scope with fewer chunks is compared exactly; a larger one goes through the HNSW index.",
-        costs=True,
     )
-    ef_search: int = tunable(
-        200,
-        low=10,
-        high=1000,
-        unit="candidates",
-        help="Size of HNSW's candidate list (ef_search); larger finds more.",
-        costs=True,
+    ef_search: int = costly(
+        200, low=10, high=1000, unit="candidates", help="Size of HNSW's candidate list (ef_search); larger finds more."
     )
 
 
