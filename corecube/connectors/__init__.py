@@ -9,7 +9,7 @@ from django.utils.module_loading import import_string
 from corecube.connectors.kinds import KINDS, kind_named
 from corecube.connectors.local_files import command_files, local_files
 from corecube.connectors.setup import SourceSetup, state_folder, upload_folder
-from corecube.connectors.types import IncrementalConnector, ProbedConnector
+from corecube.connectors.types import Connector, IncrementalConnector
 from corecube.errors import ConfigError
 from corecube.models import Connection
 from corecube.secrets import unseal
@@ -17,9 +17,9 @@ from corecube.secrets import unseal
 CONNECTORS: Final[Mapping[str, str]] = {kind.name: kind.connector for kind in KINDS.values()}
 
 
-def connector_for(connection: Connection, secrets: Mapping[str, str] | None = None) -> ProbedConnector:
+def connector_for(connection: Connection, secrets: Mapping[str, str] | None = None) -> Connector:
     """Return a connection's connector; `secrets` replace the stored ones. Raises ConfigError for anything invalid."""
-    connector: ProbedConnector = import_string(kind_named(connection.kind).connector).from_setup(
+    connector: Connector = import_string(kind_named(connection.kind).connector).from_setup(
         setup_of(connection, secrets)
     )
     return connector

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from corecube.connectors import connector_for
 from corecube.connectors.kinds import kind_named
 from corecube.connectors.setup import FieldError
-from corecube.connectors.types import Capability, ProbedConnector
+from corecube.connectors.types import Capability, Connector
 from corecube.errors import ConfigError, CoreCubeError
 from corecube.models import Connection
 
@@ -67,7 +67,7 @@ def check_source(
 class _Check:
     """A preflight in a separate thread, which the connector's limits end if the caller no longer waits."""
 
-    def __init__(self, connector: ProbedConnector, slots: BoundedSemaphore) -> None:
+    def __init__(self, connector: Connector, slots: BoundedSemaphore) -> None:
         self._connector = connector
         self._slots = slots
         self._found: list[Capability] = []

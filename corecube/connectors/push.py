@@ -9,7 +9,7 @@ from typing import Final, Self
 
 from corecube.connectors.globs import EVERYTHING, Globs
 from corecube.connectors.setup import SourceConfig, SourceSetup, too_large
-from corecube.connectors.types import Capability, ItemError, ProbedConnector, SourceItem
+from corecube.connectors.types import Capability, Connector, ItemError, SourceItem
 from corecube.models import Connection, PushedItem
 
 #: The columns that another push of the same id overwrites.
@@ -42,7 +42,7 @@ class Pushed:
 
 
 @dataclass(frozen=True, slots=True)
-class PushConnector(ProbedConnector):
+class PushConnector(Connector):
     """Reads pushed documents. A document leaves the source only when a program deletes it."""
 
     connection_id: int

@@ -20,7 +20,7 @@ from corecube.connectors.globs import Globs
 from corecube.connectors.http import USER_AGENT
 from corecube.connectors.network import checked_url
 from corecube.connectors.setup import FieldError, SourceConfig, SourceSetup, too_large
-from corecube.connectors.types import Capability, ItemError, ItemProblem, ProbedConnector, SourceItem
+from corecube.connectors.types import Capability, Connector, ItemError, ItemProblem, SourceItem
 from corecube.errors import UnavailableError
 
 #: Storage classes whose objects must be restored before they can be read.
@@ -50,7 +50,7 @@ class S3Config(SourceConfig):
 
 
 @dataclass(frozen=True)
-class S3Connector(ProbedConnector):
+class S3Connector(Connector):
     """Lists a bucket below a prefix and reads its objects.
 
     The secrets `access_key` and `secret_key` sign the requests (with `session_token` for temporary credentials);

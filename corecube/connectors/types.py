@@ -88,7 +88,11 @@ class Connector(Protocol):
     """
 
     def check(self) -> None:
-        """Raise ConfigError if the source cannot be reached as configured."""
+        """Raise ConfigError with the message of the first failed check."""
+        require(self.preflight())
+
+    def preflight(self) -> Iterator[Capability]:
+        """Yield the results of the checks of the source in order, up to the first failure; nothing is stored."""
         ...
 
     def items(self) -> Iterator[SourceItem | ItemProblem]:
@@ -104,20 +108,8 @@ class Connector(Protocol):
         ...
 
 
-class ProbedConnector(Connector, Protocol):
-    """A connector that can check its source before anything is stored."""
-
-    def check(self) -> None:
-        """Raise ConfigError with the message of the first failed check."""
-        require(self.preflight())
-
-    def preflight(self) -> Iterator[Capability]:
-        """Yield the results of the checks in order, up to the first failure."""
-        ...
-
-
 @runtime_checkable
-class IncrementalConnector(ProbedConnector, Protocol):
+class IncrementalConnector(Connector, Protocol):
     """A connector that can list changes without listing everything."""
 
     def changed_since(self, moment: datetime) -> Iterator[SourceItem | ItemProblem | ItemGone]:

@@ -28,7 +28,7 @@ from retrieval.api.schemas import StrictBody
 from retrieval.api.shape import Absolute, document_path
 from retrieval.models import Chunk, Document, SearchRecord
 from retrieval.models.document import id_in
-from retrieval.presets.consolidated.evidence.cells import Presence
+from retrieval.presets.consolidated.evidence.recovery import Presence
 from retrieval.records.accesses import note_accesses
 from retrieval.search.evidence_runs import MAX_SUBJECT, EvidenceRequest, SectionEvidence
 from retrieval.search.request import SearchRequest

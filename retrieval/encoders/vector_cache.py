@@ -1,11 +1,9 @@
 """Caches of vectors: of queries, and of sentences of passages."""
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from threading import Lock
 from typing import Final
 
 import numpy as np
@@ -13,40 +11,23 @@ from numpy.typing import NDArray
 
 from retrieval.encoders.model_calls import ModelCalls, model_key
 from retrieval.encoders.protocol import Encoder
+from retrieval.engine.caches import RecentCache
 from retrieval.engine.types import Vector
 
 #: Time limit for encoding sentences: twelve take a tenth of a second, and longer on a busy machine.
 _SENTENCE_SECONDS: Final = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class VectorCache:
-    """The most recently used vectors, at most `entries` of them; thread-safe."""
+class VectorCache(RecentCache[Vector]):
+    """The vectors used last, read-only; 1.5 KB each with the default model."""
 
-    entries: int  #: 1.5 KB each with the default model.
-    _vectors: OrderedDict[Hashable, Vector] = field(default_factory=OrderedDict, init=False, repr=False, compare=False)
-    _lock: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
+    __slots__ = ()
 
-    def get(self, key: Hashable) -> Vector | None:
-        """Return the read-only vector of a key, None if it is not cached."""
-        with self._lock:
-            vector = self._vectors.get(key)
-            if vector is not None:
-                self._vectors.move_to_end(key)
-            return vector
-
-    def put(self, key: Hashable, vector: Vector) -> Vector:
+    def put(self, key: Hashable, value: Vector) -> Vector:
         """Cache a read-only copy of a vector, and return the copy."""
-        copy = vector.copy()
+        copy = value.copy()
         copy.flags.writeable = False
-        with self._lock:
-            self._vectors[key] = copy
-            while len(self._vectors) > self.entries:
-                self._vectors.popitem(last=False)
-        return copy
-
-    def __len__(self) -> int:
-        return len(self._vectors)
+        return super().put(key, copy)
 
 
 def _text_key(encoder: Encoder, text: str) -> tuple[str, str, bytes]:

@@ -22,7 +22,7 @@ from retrieval.presets.contextpack.judge import Judge, Judged, RelevanceConfig
 from retrieval.ranking.measures import collection_measures
 from retrieval.search import runtime
 from retrieval.search.outcome import SearchOutcome
-from retrieval.search.relevance import kept_relevance
+from retrieval.search.prepare import kept_relevance
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 from retrieval.stages.resources import Resources

@@ -10,7 +10,7 @@ from corecube import audit
 from corecube.models import User
 from corecube.sanitise import storable
 from retrieval.encoders import Encoder
-from retrieval.engine.ttl_cache import TtlCache
+from retrieval.engine.caches import TtlCache
 from retrieval.models import Calibration
 from retrieval.ranking.answerability.model import AnswerabilityModel
 

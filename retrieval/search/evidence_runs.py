@@ -19,8 +19,7 @@ from corecube.sanitise import storable
 from retrieval.engine.state import RequestFilter
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import preset_named
-from retrieval.presets.consolidated.evidence.cells import Cell, Presence, cells_of, looked_for
-from retrieval.presets.consolidated.evidence.recovery import Diagnoses
+from retrieval.presets.consolidated.evidence.recovery import Cell, Diagnoses, Presence, cells_of, looked_for
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk
 from retrieval.presets.consolidated.evidence.sections import Section, SectionSet
 from retrieval.search.configuration import configuration_of

@@ -17,8 +17,7 @@ from retrieval.models import SearchRecord
 from retrieval.presets.contextpack.judge import Judge
 from retrieval.ranking.measures import MEASURED_DEPTH
 from retrieval.search.outcome import SearchOutcome
-from retrieval.search.prepare import PreparedSearch
-from retrieval.search.relevance import ModelJudge
+from retrieval.search.prepare import ModelJudge, PreparedSearch
 from retrieval.search.request import AllowedRequest
 
 logger = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from corecube.connectors.confluence.api import ConfluenceApi, Content, ContentWi
 from corecube.connectors.globs import Globs
 from corecube.connectors.network import checked_url
 from corecube.connectors.setup import FieldError, SourceConfig, SourceSetup, too_large
-from corecube.connectors.types import Capability, ItemError, ItemGone, ItemProblem, ProbedConnector, SourceItem
+from corecube.connectors.types import Capability, Connector, ItemError, ItemGone, ItemProblem, SourceItem
 from corecube.errors import ConfigError, UnavailableError
 
 #: CQL compares minutes in the user's time zone, which the API does not return: up to 12 hours behind UTC.
@@ -43,7 +43,7 @@ class ConfluenceConfig(SourceConfig):
 
 
 @dataclass(frozen=True)
-class ConfluenceConnector(ProbedConnector):
+class ConfluenceConnector(Connector):
     """Reads spaces through the REST API with one user's permissions.
 
     The id of a page identifies its document, so that a renamed or moved page stays the same document. A page that is

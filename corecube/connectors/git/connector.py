@@ -21,7 +21,7 @@ from corecube.connectors.git.mirror import Dates, Mirror, Remote
 from corecube.connectors.globs import Globs
 from corecube.connectors.network import checked_url
 from corecube.connectors.setup import FieldError, SourceConfig, SourceSetup, too_large
-from corecube.connectors.types import Capability, ItemError, ItemProblem, ProbedConnector, SourceItem
+from corecube.connectors.types import Capability, Connector, ItemError, ItemProblem, SourceItem
 from corecube.errors import ConfigError, CoreCubeError, UnavailableError
 
 _LFS: Final = b"version https://git-lfs.github.com/spec/"
@@ -52,7 +52,7 @@ class GitConfig(SourceConfig):
 
 
 @dataclass(frozen=True)
-class GitConnector(ProbedConnector):
+class GitConnector(Connector):
     """Reads the files of a branch's newest commit. Hidden files and folders are excluded, links are not followed."""
 
     mirror: Mirror

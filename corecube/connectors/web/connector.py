@@ -14,7 +14,7 @@ from corecube.connectors.globs import Globs
 from corecube.connectors.http import HttpClient, HttpLimits, RequestOptions
 from corecube.connectors.network import AddressGuard
 from corecube.connectors.setup import FieldError, SourceConfig, SourceSetup
-from corecube.connectors.types import Capability, ItemError, ItemProblem, ProbedConnector, SourceItem
+from corecube.connectors.types import Capability, Connector, ItemError, ItemProblem, SourceItem
 from corecube.connectors.web.crawl import Crawl, CrawlPlan
 from corecube.connectors.web.links import CrawlBounds, normalised, path_of, prefix_of
 from corecube.connectors.web.page import HTML_TYPES
@@ -58,7 +58,7 @@ class WebConfig(SourceConfig):
 
 
 @dataclass(frozen=True)
-class WebConnector(ProbedConnector):
+class WebConnector(Connector):
     """Crawls web sites, obeys robots.txt, nofollow and noindex, and fetches only changed pages."""
 
     plan: CrawlPlan

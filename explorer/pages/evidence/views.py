@@ -22,7 +22,7 @@ from explorer.viewer import includes_results, principal_for, render_page, user_p
 from retrieval.engine.types import ChunkId
 from retrieval.models import Document, SearchRecord
 from retrieval.models.document import id_in
-from retrieval.presets.consolidated.evidence.cells import Cell, Presence
+from retrieval.presets.consolidated.evidence.recovery import Cell, Presence
 from retrieval.presets.consolidated.evidence.sections import Section
 from retrieval.search.evidence_runs import (
     MAX_SUBJECT,

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from corecube.access import Principal, user_named
 from corecube.commands import DatabaseCommand
-from retrieval.presets.consolidated.evidence.cells import Cell, Presence
+from retrieval.presets.consolidated.evidence.recovery import Cell, Presence
 from retrieval.search.evidence_runs import Evidence, EvidenceRequest, SectionEvidence, gather, lines_of
 from retrieval.search.section_sets import DEFAULT_SECTION_SET
 

@@ -1,12 +1,11 @@
 """Scoring candidates by a rubric, caching the scores, and mapping other scores to the rubric's scale. Pure."""
 
-from collections import OrderedDict
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, islice
-from threading import Lock
 from typing import ClassVar, Final, Protocol
 
+from retrieval.engine.caches import RecentCache
 from retrieval.engine.tunables import Tunables, costly, tunable
 from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
 from retrieval.ranking.blend import BlendConfig, on_unit_scale
@@ -154,34 +153,5 @@ def on_rubric_scale(hit: Hit, whole: float) -> float:
     return _WHOLE * min(1.0, max(0.0, share))
 
 
-Relevances = Mapping[ChunkId, Relevance]
-
-
-@dataclass(frozen=True, slots=True)
-class RelevanceCache:
-    """The scores of the `entries` prompts used last; thread-safe."""
-
-    entries: int  #: Up to some 31 KB each: 50 candidates, each with the longest evidence.
-    _cached: OrderedDict[Hashable, Relevances] = field(
-        default_factory=OrderedDict, init=False, repr=False, compare=False
-    )
-    _lock: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
-
-    def get(self, key: Hashable) -> Relevances | None:
-        """Return the scores of a key; None on a miss."""
-        with self._lock:
-            found = self._cached.get(key)
-            if found is not None:
-                self._cached.move_to_end(key)
-            return found
-
-    def keep(self, key: Hashable, found: Relevances) -> None:
-        """Store the scores of one prompt; the least recently used ones are evicted."""
-        with self._lock:
-            self._cached[key] = dict(found)
-            self._cached.move_to_end(key)
-            while len(self._cached) > self.entries:
-                self._cached.popitem(last=False)
-
-    def __len__(self) -> int:
-        return len(self._cached)
+#: The scores of the prompts used last, up to some 31 KB each: 50 candidates, each with the longest evidence.
+RelevanceCache = RecentCache[Mapping[ChunkId, Relevance]]

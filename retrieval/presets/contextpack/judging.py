@@ -175,7 +175,7 @@ class Judging:
         except JudgingError as error:
             answers.failed = error
         if len(answers.found) == len(run):
-            self.kept.keep(key, answers.found)
+            self.kept.put(key, dict(answers.found))
         return answers
 
     async def _part(

@@ -16,7 +16,7 @@ from corecube.errors import InvalidRequestError
 from corecube.models import User
 from corecube.sanitise import storable
 from retrieval.encoders import Encoder
-from retrieval.engine.ttl_cache import TtlCache
+from retrieval.engine.caches import TtlCache
 from retrieval.models import RouteExample
 from retrieval.presets.helix.router.routes import ROUTES, Examples, Router, shipped_examples, version_of, with_more
 

@@ -13,7 +13,7 @@ from retrieval.evaluation.corpus import document_names
 from retrieval.evaluation.runner import measured, ordering
 from retrieval.evaluation.side_by_side import ingested_folder, known_items
 from retrieval.presets.catalog import PRESETS
-from retrieval.search.relevance import kept_relevance
+from retrieval.search.prepare import kept_relevance
 from tests.fake_llm import FakeLLM
 from tests.retrieval.conftest import hit
 from tests.retrieval.search.test_relevance import judging, stored

@@ -20,8 +20,7 @@ from retrieval.errors import (
 )
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, SearchRecord
-from retrieval.presets.consolidated.evidence.cells import Cell, Presence, cells_of, looked_for
-from retrieval.presets.consolidated.evidence.recovery import merged
+from retrieval.presets.consolidated.evidence.recovery import Cell, Presence, cells_of, looked_for, merged
 from retrieval.presets.consolidated.evidence.section_reading import read_section_set
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.presets.consolidated.stages.sources import RecoverSources

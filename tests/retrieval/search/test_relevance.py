@@ -11,7 +11,7 @@ from retrieval.models import Chunk, Document, LanguageModel, RoutingRule, Search
 from retrieval.presets.contextpack.config import ContextPackConfig
 from retrieval.presets.contextpack.judge import RelevanceConfig, RubricScores
 from retrieval.search.context_packs import retrieve
-from retrieval.search.relevance import kept_relevance
+from retrieval.search.prepare import kept_relevance
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 from tests.fake_llm import FakeLLM, Fault

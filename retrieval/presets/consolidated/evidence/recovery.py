@@ -1,15 +1,17 @@
-"""Recovering missing source types: what a pool lacks, one search for each, and merging the hits."""
+"""Recovering missing source types: what a pool lacks, one search for each, the merged hits, and the coverage."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from threading import Lock
 from typing import Final
 
-from retrieval.engine.state import RequestFilter
+from retrieval.engine.state import RequestFilter, Span
 from retrieval.engine.types import ChunkId, Hit, Ranking
-from retrieval.presets.consolidated.evidence.sections import Section
+from retrieval.presets.consolidated.evidence.cascade import EXHAUSTED, TIER_RESULT
+from retrieval.presets.consolidated.evidence.sections import Section, SectionSet
 
 RECOVERED: Final = "recovered"
 BEYOND_FILTER: Final = "beyond_filter"  #: The signal of a hit outside the request's filter.
@@ -18,6 +20,7 @@ _CHOICE: Final = 2  #: Recovered chunks for each missing one, so that the rerank
 _EVERYTHING: Final = RequestFilter()
 
 _Key = tuple[str, str, RequestFilter]
+_STAGE_B: Final = "sources"  #: The stage that recovers missing source types.
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,3 +169,69 @@ def is_beyond_filter(hit: Hit) -> bool:
 def is_recovered(hit: Hit) -> bool:
     """Return whether the hit was recovered for its source type."""
     return hit.signals.get(RECOVERED, 0.0) > 0
+
+
+_CONCLUSIVE: Final = frozenset({Diagnosis.ABSENT, Diagnosis.KNOWN_ABSENT})
+
+
+class Presence(StrEnum):
+    """The coverage of a source type in a section."""
+
+    FOUND = "found"  #: Required, with enough chunks.
+    RECOVERED = "recovered"  #: Required, with chunks that were recovered.
+    THIN = "thin"  #: Required, with fewer chunks than the section needs.
+    MISSING = "missing"  #: Required, searched for and not found.
+    NOT_LOOKED_FOR = "not_looked_for"  #: Required, not found, and the search for it timed out or failed.
+    OPTIONAL = "optional"  #: Not required, present.
+    NONE = "none"  #: Not required, absent.
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One source type in one section's evidence."""
+
+    presence: Presence
+    count: int = 0  #: Hits of the type, and how many of them were recovered.
+    recovered: int = 0
+
+
+def cells_of(section: Section, section_set: SectionSet, hits: Ranking, known: Collection[str]) -> dict[str, Cell]:
+    """Return the coverage of every source type in a section: those of the set in order, then other found ones.
+
+    `known` are the required types that are certainly absent if they were not found.
+    """
+    found = Counter(section_set.canonical(hit.chunk.source_type) for hit in hits)
+    recovered = Counter(section_set.canonical(hit.chunk.source_type) for hit in hits if is_recovered(hit))
+
+    def presence(name: str) -> Presence:
+        if name not in section.required:
+            return Presence.OPTIONAL if found[name] else Presence.NONE
+        if not found[name]:
+            return Presence.MISSING if name in known else Presence.NOT_LOOKED_FOR
+        # The quantity floor applies to the pool; the final hits cannot exceed the section's limit.
+        if found[name] < min(section.quantity_floor(name), section.keep):
+            return Presence.THIN
+        return Presence.RECOVERED if recovered[name] else Presence.FOUND
+
+    names = dict.fromkeys((*section_set.precedence, *sorted(found)))
+    return {name: Cell(presence(name), found[name], recovered[name]) for name in names}
+
+
+def looked_for(section: Section, trace: Iterable[Span], events: Iterable[Mapping[str, object]]) -> frozenset[str]:
+    """Return the required types that are certainly absent if they were not found, according to a search's trace.
+
+    Those are the types without a failed recovery search; for an empty pool all, if every tier of the cascade ran.
+    """
+    happened = tuple(events)
+    if any(
+        span.stage == _STAGE_B
+        and span.hits_in
+        and not any(note.code.startswith("timed_out_in_") for note in span.notes)
+        for span in trace
+    ):
+        probes = [event for event in happened if event.get("event") == SOURCE_RESULT]
+        unknown = {it.get("source_type") for it in probes if it.get("diagnosis") not in _CONCLUSIVE}
+        return frozenset(section.required) - {str(name) for name in unknown}
+    is_exhausted = any(event.get("event") == EXHAUSTED for event in happened)
+    failed = any(event.get("event") == TIER_RESULT and event.get("error") for event in happened)
+    return frozenset(section.required) if is_exhausted and not failed else frozenset()

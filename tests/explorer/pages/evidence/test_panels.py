@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from explorer.pages.evidence.views import MAX_HITS, evidence_panel
-from retrieval.presets.consolidated.evidence.cells import Cell, Presence
+from retrieval.presets.consolidated.evidence.recovery import Cell, Presence
 from retrieval.presets.consolidated.evidence.section_reading import shipped
 from retrieval.search.evidence_runs import Evidence, SectionEvidence
 from tests.explorer.conftest import FIRST

@@ -3,7 +3,7 @@
 import pytest
 
 from retrieval.models import Document, LanguageModel, SearchRecord
-from retrieval.search.relevance import kept_relevance
+from retrieval.search.prepare import kept_relevance
 from tests.explorer.pages.explorer.test_views import HIDDEN, page
 from tests.fake_llm import FakeLLM, Fault
 from tests.retrieval.search.test_relevance import ANSWERING, ASKED, judging

@@ -11,7 +11,7 @@ from explorer.pages.side_by_side import panels
 from explorer.pages.side_by_side.panels import ask_each
 from retrieval.models import LanguageModel, SearchRecord, Usage
 from retrieval.presets.catalog import PRESETS
-from retrieval.search.relevance import kept_relevance
+from retrieval.search.prepare import kept_relevance
 from retrieval.search.request import SearchRequest
 from tests.explorer.pages.explorer.test_views import HIDDEN
 from tests.fake_llm import FakeLLM

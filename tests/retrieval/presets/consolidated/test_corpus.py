@@ -11,8 +11,7 @@ from corecube.models import Compartment, Connection, Grant
 from corecube.scope import Sensitivity
 from retrieval.index import recovery
 from retrieval.ingest.sync import sync_connection
-from retrieval.presets.consolidated.evidence.cells import Presence
-from retrieval.presets.consolidated.evidence.recovery import Diagnosis
+from retrieval.presets.consolidated.evidence.recovery import Diagnosis, Presence
 from retrieval.presets.consolidated.evidence.section_reading import shipped
 from retrieval.search.evidence_runs import EvidenceRequest, gather
 from tests.retrieval.ingest.conftest import column, make_pdf

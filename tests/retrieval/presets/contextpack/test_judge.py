@@ -87,7 +87,7 @@ def test_a_reranked_hit_keeps_the_blends_own_score():
 def test_the_judgments_used_latest_are_kept():
     kept = RelevanceCache(2)
     for key in "abc":
-        kept.keep(key, {chunk_id(1): Relevance(40, is_answering=False)})
+        kept.put(key, {chunk_id(1): Relevance(40, is_answering=False)})
         kept.get("a")
     assert [kept.get(key) is not None for key in "abc"] == [True, False, True]
     assert len(kept) == 2

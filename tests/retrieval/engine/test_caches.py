@@ -1,6 +1,6 @@
 """Values that are read once a second."""
 
-from retrieval.engine.ttl_cache import TtlCache
+from retrieval.engine.caches import TtlCache
 
 
 def kept(values):
