@@ -33,13 +33,13 @@ class TtlCache(Generic[_T]):
         self._cached = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class RecentCache(Generic[_T]):
     """The values used last, at most `entries` of them; thread-safe."""
 
     entries: int
-    _values: OrderedDict[Hashable, _T] = field(default_factory=OrderedDict, init=False, repr=False, compare=False)
-    _lock: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
+    _values: OrderedDict[Hashable, _T] = field(default_factory=OrderedDict, init=False, repr=False)
+    _lock: Lock = field(default_factory=Lock, init=False, repr=False)
 
     def get(self, key: Hashable) -> _T | None:
         """Return the value of a key; None if it is not cached."""

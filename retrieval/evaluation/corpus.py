@@ -12,7 +12,7 @@ import numpy as np
 from django.utils.text import slugify
 
 from corecube.access import Principal
-from corecube.connectors.types import ItemProblem, SourceItem
+from corecube.connectors.types import Capability, Connector, ItemProblem, SourceItem
 from corecube.models import Compartment, Connection, Grant, User
 from corecube.sanitise import storable
 from corecube.scope import Sensitivity
@@ -30,13 +30,14 @@ _MAX_FOLDER: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
-class CorpusConnector:
+class CorpusConnector(Connector):
     """The connector of a collection in JSON: one item per document."""
 
     documents: Callable[[], Iterable[dict[str, str]]]
 
-    def check(self) -> None:
-        """Do nothing: the collection is already read."""
+    def preflight(self) -> Iterator[Capability]:
+        """Yield nothing: the collection is already read."""
+        yield from ()
 
     def items(self) -> Iterator[SourceItem | ItemProblem]:
         """Yield the documents."""

@@ -67,7 +67,7 @@ def test_a_kept_vector_cannot_be_written_to(encoder):
 def test_no_text_is_kept(encoder):
     cache = QueryCache(VectorCache(2))
     cache.encode("zanzibar", encoder=encoder, principal="alice")
-    assert "zanzibar" not in str(list(cache.cache._vectors))
+    assert "zanzibar" not in str(list(cache.cache._values))
     assert "zanzibar" not in repr(cache)
 
 

@@ -67,7 +67,7 @@ def test_vectors_of_other_weights_are_others():
 def test_no_text_is_kept():
     cache = VectorCache(10)
     SentenceEncoder(HashEncoder(), cache).encode_documents(["zanzibar"])
-    assert "zanzibar" not in str(list(cache._vectors))
+    assert "zanzibar" not in str(list(cache._values))
 
 
 def test_a_kept_vector_cannot_be_written_to():
