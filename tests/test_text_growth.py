@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from explorer.components import answers, snippets
-from retrieval.answers import claims, extractive, rewrite, selection
+from retrieval.answers import claims, extractive, rewrite
 from retrieval.answers.faithfulness import Checker
 from retrieval.engine import query
 from retrieval.engine.types import ChunkFacts, ChunkId, Hit, Passage, ScoreType, Term, TermMatch
@@ -60,8 +60,8 @@ def read_as(name):
 
 
 def quoted(text):
-    found = selection.candidates([passage(text)], _FINDER)
-    chosen = selection.choose(found)
+    found = extractive.candidates([passage(text)], _FINDER)
+    chosen = extractive.choose(found)
     return [extractive.render(quote) for quote in extractive.quotes_of(chosen, found)]
 
 
