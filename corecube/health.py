@@ -23,6 +23,13 @@ logger = logging.getLogger(__name__)
 
 serving: Final = Signal()  #: Sent once by each web process, when it has loaded its code. Receivers must not block.
 _WAIT_SECONDS: Final = 20.0  #: Longer than the timeout of any step.
+_FACTS_SQL: Final = """
+SELECT current_setting('server_version'),
+       (SELECT extversion FROM pg_extension WHERE extname = 'vector'),
+       pg_database_size(current_database()),
+       (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()),
+       current_setting('max_connections')::int
+"""
 
 
 def require_database() -> None:
@@ -33,15 +40,6 @@ def require_database() -> None:
         raise DatabaseUnavailableError from error
     if not _latest_migrations() <= applied.keys():
         raise UnavailableError(MIGRATE)
-
-
-_FACTS_SQL: Final = """
-SELECT current_setting('server_version'),
-       (SELECT extversion FROM pg_extension WHERE extname = 'vector'),
-       pg_database_size(current_database()),
-       (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()),
-       current_setting('max_connections')::int
-"""
 
 
 @dataclass(frozen=True, slots=True)

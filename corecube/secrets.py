@@ -17,6 +17,9 @@ from django.utils.encoding import force_bytes
 
 from corecube.errors import ConfigError
 
+_KEY_BYTES: Final = 32
+_MAX_CHARACTERS: Final = 20_000
+
 
 class Purpose(StrEnum):
     """The purpose of a token; it cannot be decrypted for another purpose."""
@@ -32,8 +35,6 @@ _INFO: Final = {
     Purpose.LANGUAGE_MODEL: b"corecube language model keys v1",
     Purpose.FORWARDING: b"corecube forwarding secrets v1",
 }
-_KEY_BYTES: Final = 32
-_MAX_CHARACTERS: Final = 20_000
 
 
 def seal(secrets: Mapping[str, str], purpose: Purpose = Purpose.CONNECTION) -> str:

@@ -14,6 +14,7 @@ from corecube.embedded.install import WORKING_FOLDER
 PORT: Final = "5432"
 #: Lines of `postmaster.pid`, from 0.
 _PID, _SOCKET_DIR, _STATUS = 0, 4, 7
+_PROCESSES: Final = Path("/proc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +80,6 @@ def _is_not_server(pid: int, data_dir: Path) -> bool:
         return Path(f"/proc/{pid}/cwd").resolve(strict=True) != data_dir.resolve()
     except OSError:
         return True  # the process of another user, or a zombie
-
-
-_PROCESSES: Final = Path("/proc")
 
 
 def cluster_name(data_dir: Path) -> str:

@@ -13,6 +13,9 @@ _MAX_NAME_LENGTH: Final = 150
 _MAX_MAIL_LENGTH: Final = 254
 _MAX_GROUP_LENGTH: Final = 500
 _MAX_GROUPS: Final = 10_000
+_KEY_TYPES: Final = {"RS256": "RSA", "ES256": "EC"}  #: Accepted signature algorithms with their key types.
+_LEEWAY: Final = 60  #: Tolerated clock difference in seconds.
+_MAX_SUBJECT_LENGTH: Final = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +69,6 @@ def _verified_mail(claims: Mapping[str, Any]) -> str:
 def _text(claims: Mapping[str, Any], name: str, max_length: int) -> str:
     value = claims.get(name)
     return value.replace("\0", "").strip()[:max_length] if isinstance(value, str) else ""
-
-
-_KEY_TYPES: Final = {"RS256": "RSA", "ES256": "EC"}  #: Accepted signature algorithms with their key types.
-_LEEWAY: Final = 60  #: Tolerated clock difference in seconds.
-_MAX_SUBJECT_LENGTH: Final = 255
 
 
 def verified_claims(token: str, jwks: Mapping[str, Any], *, issuer: str, client_id: str, nonce: str) -> dict[str, Any]:

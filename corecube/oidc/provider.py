@@ -31,6 +31,7 @@ _MAX_BYTES: Final = 1_000_000
 _OK: Final = 200
 _SERVER_ERROR: Final = 500
 _ERROR_WORD: Final = re.compile(r"[a-z_]{1,40}")  #: An error code of RFC 6749, section 5.2.
+_lock: Final = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,6 @@ class Provider:
 
 
 _cache: dict[str, tuple[float, Provider]] = {}
-_lock: Final = threading.Lock()
 
 
 def is_configured() -> bool:

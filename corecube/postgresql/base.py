@@ -14,6 +14,7 @@ from django.db.backends.postgresql import base
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 ANSWER_SECONDS: Final = 2.0  #: Longer than an empty statement takes on a busy server.
+Session = psycopg.Connection[Any]
 
 
 def answers(connection: "psycopg.Connection[Any]") -> bool:
@@ -57,9 +58,6 @@ def _exchange(connection: "psycopg.Connection[Any]", statement: bytes, deadline:
             return value.decode()
         if result.ntuples:
             value = result.get_value(0, 0) or b""
-
-
-Session = psycopg.Connection[Any]
 
 
 class ReconnectingPool(ConnectionPool[Session]):

@@ -28,6 +28,25 @@ _REASONS: Final[Mapping[str, str]] = {
     Reason.WEAK_MATCH: "weak match",
 }
 _MIDDLE: Final = 50.0  #: Percent; bars grow from here to both sides.
+_LABELS: Final[Mapping[str, str]] = {
+    "coverage_sentence": "Query term coverage, best sentence",
+    "sentence_lead": "Best sentence margin",
+    "coverage_passage": "Query term coverage, best passage",
+    "coverage_context": "Query term coverage, all passages",
+    "unknown_share": "Terms not found in scope",
+    "fulltext_share": "Full-text score per idf",
+    "cosine_best": "Best passage cosine",
+    "cosine_lead": "Best cosine margin, in standard deviations",
+    "sentence_cosine": "Best sentence cosine",
+    "entity_coverage": "Names in the first passage",
+    "number_coverage": "Numbers in the best passage",
+    "leg_agreement": "Agreement of the legs' top hits",
+    "leg_overlap": "Overlap of the legs' top 10",
+    "denial_unmatched": "Negation missing in the best sentence",
+    "rerank_logit": "Best reranker score",
+    "rerank_relevance": "Best reranker score",
+    "rerank_maxsim": "Best late-interaction score",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,24 +116,3 @@ def _rows(found: Answerability) -> Iterator[_SignalRow]:
 def signal_label(name: str) -> str:
     """Return a signal's label."""
     return _LABELS.get(name, name.replace("_", " ").capitalize())
-
-
-_LABELS: Final[Mapping[str, str]] = {
-    "coverage_sentence": "Query term coverage, best sentence",
-    "sentence_lead": "Best sentence margin",
-    "coverage_passage": "Query term coverage, best passage",
-    "coverage_context": "Query term coverage, all passages",
-    "unknown_share": "Terms not found in scope",
-    "fulltext_share": "Full-text score per idf",
-    "cosine_best": "Best passage cosine",
-    "cosine_lead": "Best cosine margin, in standard deviations",
-    "sentence_cosine": "Best sentence cosine",
-    "entity_coverage": "Names in the first passage",
-    "number_coverage": "Numbers in the best passage",
-    "leg_agreement": "Agreement of the legs' top hits",
-    "leg_overlap": "Overlap of the legs' top 10",
-    "denial_unmatched": "Negation missing in the best sentence",
-    "rerank_logit": "Best reranker score",
-    "rerank_relevance": "Best reranker score",
-    "rerank_maxsim": "Best late-interaction score",
-}

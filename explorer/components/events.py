@@ -16,6 +16,9 @@ from retrieval.presets.contextpack.packing import PACK_COUNTED
 from retrieval.presets.contextpack.stages.judge_relevance import RELEVANCE_SPENT
 
 Event = Mapping[str, object]
+_REPORTED_BY_NOTES: Final = frozenset({"section_setup", "headings_found", "pool_graded", "quota_cut", "chunk_retry"})
+#: Fields that are not shown; older events named the compartment.
+_HIDDEN: Final = frozenset({"event", "level", "connections", "compartment"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +169,6 @@ def _shown(value: object) -> str:
     return str(value) if value not in (None, "") else "none"
 
 
-_REPORTED_BY_NOTES: Final = frozenset({"section_setup", "headings_found", "pool_graded", "quota_cut", "chunk_retry"})
-#: Fields that are not shown; older events named the compartment.
-_HIDDEN: Final = frozenset({"event", "level", "connections", "compartment"})
 _LINES: Final[Mapping[str, Callable[[Event], EventLine]]] = {
     TIER_RESULT: _tier,
     EXHAUSTED: _exhausted,

@@ -20,6 +20,22 @@ from retrieval.ingest import problems
 register = template.Library()
 register.simple_tag(document_url)
 register.filter(wording.level)
+_BAR: Final = """\
+<svg class="bar" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true" focusable="false">\
+<rect class="fill-track" width="100" height="6"/>{}</svg>"""
+_LANE_SOURCE: Final = '<span class="lane-source"><span class="hue" aria-hidden="true"></span>{}</span>'
+_LANE_CARD: Final = """\
+<article class="lane-card{alone}{hue}">
+  <span class="lane-rank"><span class="visually-hidden">Rank </span>{rank}</span>
+  <p class="lane-name{faint}">{name}</p>
+  <p class="lane-snippet{faint}">{snippet}</p>
+  <p class="lane-meta">{source} <span class="lane-score">{score}</span> <span class="lane-places">{places}</span></p>
+</article>"""
+_DROP: Final = """\
+<li class="drop"><a href="{}">{}</a><span class="drop-reason">{}</span><span class="faint">{}</span>{}</li>"""
+_DROP_WHERE: Final = """\
+<a class="drop-where" href="{}" hx-get="{}" hx-target="#results" hx-push-url="true" hx-indicator="#ask">\
+Trace document<span class="visually-hidden"> {}</span></a>"""
 
 
 @register.filter
@@ -52,11 +68,6 @@ def score_bar(parts: Iterable[BarPart]) -> SafeString:
     pieces = ((part.signal, " is-absent" if part.absent else "", part.x, part.width) for part in parts)
     drawn = format_html_join("", '<rect class="fill-stage fill-{}{}" x="{}" width="{}" height="6"/>', pieces)
     return format_html(_BAR, drawn)
-
-
-_BAR: Final = """\
-<svg class="bar" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true" focusable="false">\
-<rect class="fill-track" width="100" height="6"/>{}</svg>"""
 
 
 @register.filter
@@ -95,16 +106,6 @@ def lane_card(card: Card, run_as: str) -> SafeString:
     )
 
 
-_LANE_SOURCE: Final = '<span class="lane-source"><span class="hue" aria-hidden="true"></span>{}</span>'
-_LANE_CARD: Final = """\
-<article class="lane-card{alone}{hue}">
-  <span class="lane-rank"><span class="visually-hidden">Rank </span>{rank}</span>
-  <p class="lane-name{faint}">{name}</p>
-  <p class="lane-snippet{faint}">{snippet}</p>
-  <p class="lane-meta">{source} <span class="lane-score">{score}</span> <span class="lane-places">{places}</span></p>
-</article>"""
-
-
 def _place_parts(place: Place) -> tuple[str, SafeString, str, SafeString | str, str]:
     spoken = format_html('<span class="visually-hidden">{}, </span>', place.direction or "not returned")
     arrow = format_html('<span aria-hidden="true">{}</span>', place.arrow) if place.arrow else ""
@@ -121,13 +122,6 @@ def _drop_parts(drop: DropRow, run_as: str, where_to: str) -> tuple[str, ...]:
     pin = f"{where_to}&pin={drop.chunk_id.document_id}"
     where = format_html(_DROP_WHERE, pin, pin, drop.label) if where_to else ""
     return document_url(drop.chunk_id, run_as), drop.label, drop.reason, drop.detail, where
-
-
-_DROP: Final = """\
-<li class="drop"><a href="{}">{}</a><span class="drop-reason">{}</span><span class="faint">{}</span>{}</li>"""
-_DROP_WHERE: Final = """\
-<a class="drop-where" href="{}" hx-get="{}" hx-target="#results" hx-push-url="true" hx-indicator="#ask">\
-Trace document<span class="visually-hidden"> {}</span></a>"""
 
 
 @register.filter

@@ -12,6 +12,14 @@ from explorer.pages.evaluation.judge import JudgeStrip
 from retrieval.records.judgments import GRADES
 
 register = template.Library()
+_CLEAR: Final = """\
+<button class="judge-grade judge-clear" type="submit" form="judge" name="grade" value="{passage}=" \
+id="judge-{rank}-x" data-grade="x" title="Clear grade" aria-label="Clear grade" \
+hx-post="{address}"{state}>&times;</button>"""
+_BUTTON: Final = """\
+<button class="judge-grade" type="submit" form="judge" name="grade" value="{passage}={grade}" \
+id="judge-{rank}-{grade}" data-grade="{grade}" title="{grade}: {meaning}" aria-label="{grade}, {meaning}" \
+aria-pressed="{pressed}" hx-post="{address}">{grade}</button>"""
 
 
 @register.filter
@@ -39,13 +47,3 @@ def grade_buttons(strip: JudgeStrip) -> SafeString:
         for grade, meaning in GRADES.items()
     )
     return clear + format_html_join("", _BUTTON, buttons)
-
-
-_CLEAR: Final = """\
-<button class="judge-grade judge-clear" type="submit" form="judge" name="grade" value="{passage}=" \
-id="judge-{rank}-x" data-grade="x" title="Clear grade" aria-label="Clear grade" \
-hx-post="{address}"{state}>&times;</button>"""
-_BUTTON: Final = """\
-<button class="judge-grade" type="submit" form="judge" name="grade" value="{passage}={grade}" \
-id="judge-{rank}-{grade}" data-grade="{grade}" title="{grade}: {meaning}" aria-label="{grade}, {meaning}" \
-aria-pressed="{pressed}" hx-post="{address}">{grade}</button>"""

@@ -10,6 +10,18 @@ from django.utils.safestring import SafeString
 from explorer.components.ledger_rows import LedgerRow
 
 register = template.Library()
+_ROW: Final = """\
+<div class="ledger-row"><dt class="ledger-label">{}{}</dt><dd class="ledger-value{}">{}</dd>\
+<dd class="ledger-facts">{}</dd>{}{}</div>"""
+_SWATCH: Final = '<span class="swatch is-{}{}" aria-hidden="true"></span>'
+_AMOUNT: Final = '<data value="{}">{}</data>'
+_FORMULA: Final = '<dd class="ledger-formula">{}{}</dd>'
+_KEY: Final = '<span class="ledger-key">{}</span>'
+_TERMS: Final = """\
+<dd class="ledger-terms"><table class="terms"><thead class="visually-hidden">\
+<tr><th>Lexeme</th><th>Field</th><th>idf</th><th>Share</th></tr></thead><tbody>{}</tbody></table></dd>"""
+_TERM: Final = """\
+<tr><th scope="row"><mark>{}</mark></th><td>{}</td><td class="number">idf {}</td><td class="number">{}</td></tr>"""
 
 
 @register.filter
@@ -34,17 +46,3 @@ def _parts(row: LedgerRow, swatch: str) -> tuple[str, ...]:
     terms = [(term.lexeme, term.field, f"{term.idf:.2f}", f"{term.share:.3f}") for term in row.terms]
     table = format_html(_TERMS, format_html_join("", _TERM, terms)) if terms else ""
     return swatch, row.label, good, value, " · ".join(row.facts), table, formula
-
-
-_ROW: Final = """\
-<div class="ledger-row"><dt class="ledger-label">{}{}</dt><dd class="ledger-value{}">{}</dd>\
-<dd class="ledger-facts">{}</dd>{}{}</div>"""
-_SWATCH: Final = '<span class="swatch is-{}{}" aria-hidden="true"></span>'
-_AMOUNT: Final = '<data value="{}">{}</data>'
-_FORMULA: Final = '<dd class="ledger-formula">{}{}</dd>'
-_KEY: Final = '<span class="ledger-key">{}</span>'
-_TERMS: Final = """\
-<dd class="ledger-terms"><table class="terms"><thead class="visually-hidden">\
-<tr><th>Lexeme</th><th>Field</th><th>idf</th><th>Share</th></tr></thead><tbody>{}</tbody></table></dd>"""
-_TERM: Final = """\
-<tr><th scope="row"><mark>{}</mark></th><td>{}</td><td class="number">idf {}</td><td class="number">{}</td></tr>"""

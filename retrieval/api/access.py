@@ -18,6 +18,8 @@ from retrieval.api.managed import managed_connections
 from retrieval.api.schemas import REFUSALS
 from retrieval.models import Document
 
+router = Router(tags=["access"])
+
 
 class RuleOut(Schema):
     """The rule: the compared levels, and the grant."""
@@ -36,9 +38,6 @@ class AccessOut(Schema):
     has_access: bool = Field(serialization_alias="hasAccess")
     reason: str = Field(description="`allowed`, `no_grant`, `sensitivity`, `key_narrowing` or `disabled`.")
     rule: RuleOut
-
-
-router = Router(tags=["access"])
 
 
 @router.get("/access/check", response={200: AccessOut, **REFUSALS}, by_alias=True, summary="Explain an access")

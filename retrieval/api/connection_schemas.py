@@ -15,6 +15,9 @@ from retrieval.api.schemas import Source, StrictBody
 from retrieval.ingest.problems import PERMANENT, advice
 from retrieval.models import SyncItem, SyncProblem
 
+SensitivityName = Literal["public", "internal", "confidential", "restricted"]
+TrustName = Literal["volatile", "reference", "authoritative"]
+
 
 def _without_nulls(secrets: object) -> object:
     if not isinstance(secrets, dict):
@@ -27,8 +30,6 @@ Secrets = Annotated[
     Field(description="Write-only, by name, stored encrypted. An empty one is removed; null: no change.", repr=False),
     BeforeValidator(_without_nulls),
 ]
-SensitivityName = Literal["public", "internal", "confidential", "restricted"]
-TrustName = Literal["volatile", "reference", "authoritative"]
 
 
 class ConnectionChange(StrictBody):

@@ -29,6 +29,8 @@ from retrieval.presets.contextpack.pack import PackTrace, SelectedChunk
 from retrieval.search.context_packs import retrieved
 from retrieval.search.request import SearchRequest
 
+router = Router(tags=["search"])
+
 
 class ContextPackIn(StrictBody):
     """A query to retrieve a context for."""
@@ -111,9 +113,6 @@ class ContextPackOut(BaseModel):
     answerability: AnswerabilityOut | None = Field(description="None if the deadline passed first.")
     degraded: list[str] = Field(description="Codes of fallbacks and early stops.")
     timings: Timings
-
-
-router = Router(tags=["search"])
 
 
 @router.post("/context-pack", response={200: ContextPackOut, **REFUSALS}, summary="Retrieve a context")

@@ -32,12 +32,22 @@ from retrieval.search.outcome import SearchOutcome
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 
+logger = logging.getLogger(__name__)
+
 _TextOperator = Literal["contains", "not contains", "start with", "end with", "is", "is not", "in", "not in"]
 _OtherOperator = Literal["empty", "not empty", "=", "≠", ">", "<", "≥", "≤", "before", "after"]
 Operator = Literal[_TextOperator, _OtherOperator]
 _Name = Annotated[str, StringConstraints(max_length=100)]
 _Value = Annotated[str, StringConstraints(max_length=1000)]
 _Number = Annotated[float, Field(allow_inf_nan=False)]
+router = Router(tags=["dify"])
+_EVERYTHING: Final = "all"
+_BAD_HEADER: Final = 1001
+_BAD_KEY: Final = 1002
+_NO_KNOWLEDGE: Final = 2001
+_MAX_HITS: Final = 100  #: Hits to read if conditions may remove some of them.
+_MAX_MAXSIM: Final = 1.5  #: Highest value of the blend plus half of the late interaction.
+_MAX_RUBRIC: Final = 100.0
 
 
 class RetrievalSetting(RequestBody):
@@ -129,17 +139,6 @@ class DifyError(BaseModel):
     error_msg: str
 
 
-logger = logging.getLogger(__name__)
-
-router = Router(tags=["dify"])
-
-_EVERYTHING: Final = "all"
-_BAD_HEADER: Final = 1001
-_BAD_KEY: Final = 1002
-_NO_KNOWLEDGE: Final = 2001
-_MAX_HITS: Final = 100  #: Hits to read if conditions may remove some of them.
-_MAX_MAXSIM: Final = 1.5  #: Highest value of the blend plus half of the late interaction.
-_MAX_RUBRIC: Final = 100.0
 _ERRORS: Final = dict.fromkeys((400, 403, 404, 422, 429, 503), DifyError)
 
 

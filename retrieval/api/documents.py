@@ -30,6 +30,7 @@ from retrieval.records.accesses import note_accesses
 _MAX_METADATA_FIELDS: Final = 50
 _MetadataName = Annotated[str, StringConstraints(min_length=1, max_length=60)]
 _MetadataValue = Annotated[str, StringConstraints(max_length=1000)]
+router = Router(tags=["documents"])
 
 
 class PushIn(StrictBody):
@@ -147,9 +148,6 @@ class DocumentOut(BaseModel):
     synced_at: datetime
     chunk_count: int
     chunks: list[ChunkOut]
-
-
-router = Router(tags=["documents"])
 
 
 @router.get("/documents/{uuid:document_id}", response={200: DocumentOut, **REFUSALS}, summary="Read a document")

@@ -18,6 +18,8 @@ from retrieval.index.scans import ScanChoice
 from retrieval.ingest import indexes
 from retrieval.models import EmbeddingIndex
 
+router = Router(tags=["indexes"])
+
 
 class IndexOut(BaseModel):
     """An embedding index and its build progress."""
@@ -54,9 +56,6 @@ class IndexIn(RequestBody):
     oversample: float = Field(
         default=0, ge=0, le=20, description="Candidates per requested hit, 1 to 20; 0: the scan's default."
     )
-
-
-router = Router(tags=["indexes"])
 
 
 @router.get("/indexes", response={200: list[IndexOut], **REFUSALS}, summary="Embedding indexes")

@@ -20,6 +20,9 @@ from retrieval.ingest.jobs import JobState, job_states
 from retrieval.ingest.services import cancel_sync, queue_sync, retry_failed
 from retrieval.models import Sync, SyncItem
 
+router = Router(tags=["jobs"])
+_MAX_ERRORS: Final = 100
+
 
 class JobOut(BaseModel):
     """A sync and its progress."""
@@ -92,11 +95,6 @@ class JobDetailOut(JobOut):
     """A job with the items that could not be indexed so far."""
 
     errors: list[ProblemOut] = Field(description="The first 100.")
-
-
-router = Router(tags=["jobs"])
-
-_MAX_ERRORS: Final = 100
 
 
 @router.get("/jobs", response={200: JobsOut, **REFUSALS}, summary="List jobs")

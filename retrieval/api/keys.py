@@ -26,6 +26,8 @@ _Slug = Annotated[str, StringConstraints(max_length=50)]
 
 
 DEFAULT_DAYS: Final = 90  #: Days until a key expires if the request has no end.
+router = Router(tags=["keys"])
+_T = TypeVar("_T")
 
 
 class KeyIn(StrictBody):
@@ -76,11 +78,6 @@ class KeysOut(BaseModel):
 
     keys: list[KeyOut]
     total: int
-
-
-router = Router(tags=["keys"])
-
-_T = TypeVar("_T")
 
 
 @router.get("/keys", response={200: KeysOut, **REFUSALS}, summary="List API keys")

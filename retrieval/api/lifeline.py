@@ -17,6 +17,8 @@ from retrieval.records.lifeline.service import Reader, follow
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 
+router = Router(tags=["search"])
+
 
 class LifelineIn(BaseModel):
     """A search, and the document to follow."""
@@ -62,9 +64,6 @@ class LifelineOut(BaseModel):
     chunk_id: str | None = Field(description="The chunk that the steps describe: the one that passed the most steps.")
     steps: list[StepOut]
     chunks: list[WayOut]
-
-
-router = Router(tags=["search"])
 
 
 @router.get("/lifeline", response={200: LifelineOut, **REFUSALS}, summary="Where did a document go?")

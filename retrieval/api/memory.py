@@ -24,6 +24,8 @@ MAX_BUDGET_TOKENS = 32_000
 #: UTC if no time zone is given.
 Moment = Annotated[datetime, AfterValidator(lambda moment: moment if moment.tzinfo else moment.replace(tzinfo=UTC))]
 Project = Annotated[str, Field(max_length=100, description="Its project; empty for none.")]
+router = Router(tags=["memory"])
+_KINDS = {kind.value: kind for kind in MemoryType}
 
 
 class RememberToolIn(StrictBody):
@@ -105,11 +107,6 @@ class RecallOut(BaseModel):
     trace_ids: list[UUID]
     degraded: list[str]
     skipped: str = Field(default="", description="Why the search was skipped; empty if it ran.")
-
-
-router = Router(tags=["memory"])
-
-_KINDS = {kind.value: kind for kind in MemoryType}
 
 
 @router.post("/recall", response={200: RecallOut, **REFUSALS}, summary="Recall")

@@ -17,6 +17,8 @@ from retrieval.presets.catalog import PRESETS
 from retrieval.presets.preset import Preset
 from retrieval.search.configuration import configuration_of, fitted
 
+router = Router(tags=["presets"])
+
 
 class TunableOut(BaseModel):
     """A setting of a preset as declared, with its live value."""
@@ -95,9 +97,6 @@ class PromotedOut(BaseModel):
 
     preset: str
     version: int
-
-
-router = Router(tags=["presets"])
 
 
 @router.get("/presets", response={200: PresetsOut, **REFUSALS}, exclude_unset=True, summary="List presets")

@@ -12,6 +12,8 @@ from retrieval.api.shape import document_path
 from retrieval.engine.types import ChunkId
 from retrieval.operations.quality_preview import live_minimum, preview
 
+router = Router(tags=["connections"])
+
 
 class QualityIn(BaseModel):
     """The threshold and the number of listed chunks."""
@@ -42,9 +44,6 @@ class QualityOut(BaseModel):
     dropped: int
     chunks: int
     lowest: list[LowChunkOut] | None = Field(description="The lowest first; null for admins without access to them.")
-
-
-router = Router(tags=["connections"])
 
 
 @router.get("/connections/{slug}/quality", response={200: QualityOut, **REFUSALS}, summary="Low chunks")

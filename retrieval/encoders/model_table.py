@@ -17,6 +17,7 @@ from retrieval.errors import EncoderError, ModelMissingError
 
 _BITS_PER_BYTE: Final = 8
 _BYTES_PER_COMPONENT: Final = 2  #: Half precision.
+_BGE_QUERY: Final = "Represent this sentence for searching relevant passages: "
 
 
 class Tier(StrEnum):
@@ -87,8 +88,6 @@ def require_fetchable(name: str, directory: Path) -> None:
         f" into {directory}, and run `manage.py models adopt {name}`."
     )
 
-
-_BGE_QUERY: Final = "Represent this sentence for searching relevant passages: "
 
 _TABLE: Final = (
     TableModel(

@@ -16,6 +16,8 @@ from retrieval.encoders.reranker import MIN_FAILURE_SECONDS
 from retrieval.engine.types import ScoreType
 from retrieval.errors import RerankError, RerankTimeoutError
 
+logger = logging.getLogger(__name__)
+
 _MIN_SCORE: Final = -1.0  #: Models that compare vectors can have scores below 0; raw logits are outside this range.
 _MAX_SCORE: Final = 1.0
 
@@ -96,9 +98,6 @@ SERVICE_KINDS: Final[Mapping[str, ServiceKind]] = MappingProxyType(
         "voyage": ServiceKind(address="https://api.voyageai.com/v1/rerank", count_field="top_k", rows_field="data"),
     }
 )
-
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,9 @@ from retrieval.evaluation.calibration import Bin, Floats, Interval, auroc, boots
 from retrieval.ranking.answerability.logistic import Sample, Signals
 from retrieval.ranking.answerability.model import AnswerabilityModel, fitted_from_nothing
 
+FOLDS: Final = 5
+RIDGE: Final = 30.0
+
 
 class Condition(StrEnum):
     """Whether and why the answer of a question is missing."""
@@ -32,8 +35,6 @@ class Measured:
     signals: Signals
 
 
-FOLDS: Final = 5
-RIDGE: Final = 30.0
 #: Total weight of each condition in a fit. Half for answerable questions; of the others, the most frequent ones in
 #: practice (the topic is there, the answer is not) weigh most.
 SHARES: Final = {

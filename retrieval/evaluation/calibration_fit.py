@@ -21,6 +21,12 @@ from retrieval.ranking.answerability.model import AnswerabilityModel, fitted, sh
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 
+MIN_OF_EACH: Final = 30
+_FOLDS: Final = 5
+#: Regularization towards the shipped weights: as strong as about four times as many questions, since the information of
+#: a question about a weight is at most a quarter.
+_RIDGE: Final = 10.0
+
 
 @dataclass(frozen=True, slots=True)
 class JudgedQuestion:
@@ -66,13 +72,6 @@ def _question(line: bytes, place: str) -> JudgedQuestion:
     if not isinstance(question.user, str):
         raise InvalidRequestError(f"{place}: user must be a username.")
     return replace(question, text=storable(question.text), user=storable(question.user))
-
-
-MIN_OF_EACH: Final = 30
-_FOLDS: Final = 5
-#: Regularization towards the shipped weights: as strong as about four times as many questions, since the information of
-#: a question about a weight is at most a quarter.
-_RIDGE: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,8 @@ _COLUMNS: Final = (
     *_MEASURES,
     *("p50 ms", "p95 ms", "tokens", "fell back"),
 )
+_HEADINGS_SEED: Final = 11
+_MAX_PER_DOCUMENT: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +102,8 @@ def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-_HEADINGS_SEED: Final = 11
 #: A heading with fewer words is a label; one with more is a sentence.
 _MIN_WORDS, _MAX_WORDS = 2, 12
-_MAX_PER_DOCUMENT: Final = 5
 
 
 @dataclass(frozen=True, slots=True)

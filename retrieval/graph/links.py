@@ -19,6 +19,7 @@ MAX_SHARING: Final = 8  #: Maximum number of documents that share a name; a more
 _SHARED: Final = 0.5  #: Weight of a shared name, relative to a document's name.
 LINK: Final = "link"
 SHARED_NAME: Final = "shared_name"
+_MAX_STATED: Final = 64  #: Maximum number of a kind in one chunk: pages with many links say little about each.
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +116,6 @@ def shared_name_links(seeds: Sequence[SeedText], holders: Sequence[Holder]) -> l
         name, sentence = text[place.start : place.end], sentence_around(text, place.start, place.end)
         found.append(replace(edge, name=name, sentence=sentence if name else ""))
     return found
-
-
-_MAX_STATED: Final = 64  #: Maximum number of a kind in one chunk: pages with many links say little about each.
 
 
 class StatedKind(StrEnum):

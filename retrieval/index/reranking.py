@@ -24,6 +24,9 @@ from retrieval.text.document import in_context
 
 _WEIGHT: Final = 0.5  #: Beside a blend that reaches 1.
 _TOKENS: Final = statement("pool_tokens")
+_LATE_INTERACTION: Final = "late-interaction"
+_STORED_INTERACTION: Final = "stored-late-interaction"
+_SERVICE: Final = "http"
 
 
 class StoredInteraction:
@@ -97,11 +100,6 @@ def token_vectors_of(
         ChunkId(row["document_id"], row["ordinal"]): TokenVectors.read(bytes(row["steps"]), bytes(row["scales"]), dim)
         for row in rows
     }
-
-
-_LATE_INTERACTION: Final = "late-interaction"
-_STORED_INTERACTION: Final = "stored-late-interaction"
-_SERVICE: Final = "http"
 
 
 def configured_reranker(encoder: Callable[[], Encoder]) -> Reranker | None:

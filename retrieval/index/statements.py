@@ -20,6 +20,19 @@ _PLACE: Final = re.compile(r"\{in scope: ([\w.]+)\}")
 CONDITION: Final = re.compile(r"connection_id(?: \+ 0)? = ANY\(%\(scope\)s\)")
 _FOLDER: Final = files("retrieval.index") / "sql"
 _PART: Final = re.compile(r"\{vectors\}\n|\{\w+\}")
+ALL_CHUNKS: Final = (
+    "SELECT greatest(reltuples, 0)::float8 AS chunks FROM pg_class WHERE oid = 'retrieval_chunk'::regclass"
+)
+#: Facts of a document that are no metadata of its source.
+_OWN_FACTS: Final = {
+    "title": "document.title",
+    "path": "document.uri",
+    "source_type": "document.source_type",
+    "document_id": "document.id::text",
+    "connection": "(SELECT slug FROM corecube_connection WHERE id = document.connection_id)",
+    "modified_at": "to_char(document.modified_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"+00:00\"')",
+}
+_COSINE: Final = "1 - (embedding.vector <=> %(vector)s::halfvec)"
 
 
 class Reach(StrEnum):
@@ -63,9 +76,6 @@ def prepared(name: str) -> Prepared:
 ANALYZE: Final = statement("analyze")
 DENSE_HNSW: Final = statement("dense_hnsw")
 DENSE_EXACT: Final = statement("dense_exact")
-ALL_CHUNKS: Final = (
-    "SELECT greatest(reltuples, 0)::float8 AS chunks FROM pg_class WHERE oid = 'retrieval_chunk'::regclass"
-)
 _FULLTEXT: Final = statement("fulltext")
 _FULLTEXT_CAPPED: Final = statement("fulltext_capped")
 _SCORE: Final = statement("parts/score")
@@ -79,15 +89,6 @@ _HIDDEN: Final = {
 }
 _FACT_VALUES: Final = statement("fact_values")
 _METADATA: Final = statement("parts/metadata")
-#: Facts of a document that are no metadata of its source.
-_OWN_FACTS: Final = {
-    "title": "document.title",
-    "path": "document.uri",
-    "source_type": "document.source_type",
-    "document_id": "document.id::text",
-    "connection": "(SELECT slug FROM corecube_connection WHERE id = document.connection_id)",
-    "modified_at": "to_char(document.modified_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"+00:00\"')",
-}
 
 
 def _complete(*, cosine: str = "NULL::float8", vector: str = "NULL::bytea", vectors: str = "") -> Prepared:
@@ -95,7 +96,6 @@ def _complete(*, cosine: str = "NULL::float8", vector: str = "NULL::bytea", vect
     return Prepared(_PART.sub(lambda found: parts[found[0]], statement("complete")))
 
 
-_COSINE: Final = "1 - (embedding.vector <=> %(vector)s::halfvec)"
 _VECTORS: Final = statement("parts/complete_vectors")
 COMPLETE: Final = _complete(cosine=_COSINE, vectors=_VECTORS)
 #: The same with the vectors themselves, in PostgreSQL's binary form: four bytes, then half floats.

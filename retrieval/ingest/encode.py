@@ -26,6 +26,9 @@ from retrieval.models.document import document_id
 
 #: Chunks encoded together. Enough to sort well by length; few enough to lose when the process is killed.
 BATCH_CHUNKS: Final = 256
+#: The database cannot store the value, and another try would fail as well.
+_REJECTIONS: Final = (psycopg.DataError, psycopg.errors.ProgramLimitExceeded)
+_Written = tuple[str, tuple[str, ...], tuple[Triple, ...] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +61,6 @@ class StoreListener(Listener):
 
 
 _NO_LISTENER: Final = StoreListener()
-#: The database cannot store the value, and another try would fail as well.
-_REJECTIONS: Final = (psycopg.DataError, psycopg.errors.ProgramLimitExceeded)
 
 
 def encode_and_store(
@@ -148,9 +149,6 @@ def _row(document: PreparedDocument, target: Target) -> Document:
         modified_at=modified_at(document, now=target.synced_at),
         synced_at=target.synced_at,
     )
-
-
-_Written = tuple[str, tuple[str, ...], tuple[Triple, ...] | None]
 
 
 def _with_stored_enrichment(documents: Sequence[PreparedDocument], connection_id: int) -> list[PreparedDocument]:

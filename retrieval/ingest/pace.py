@@ -15,6 +15,7 @@ _SPACING_SECONDS: Final = 5.0
 _MIN_SECONDS: Final = 2.0
 _MAX_SILENCE_SECONDS: Final = 120.0
 _MAX_SILENCE_FACTOR: Final = 3.0
+Mark = Sequence[float]  #: The effort up to a time, as JSON: seconds since the epoch, then the fields of `Effort`.
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +46,6 @@ class Rest:
     items: int
     chunks: int
     chunks_per_item: float
-
-
-Mark = Sequence[float]  #: The effort up to a time, as JSON: seconds since the epoch, then the fields of `Effort`.
 
 
 def with_work(marks: Sequence[Mark], done: Effort, *, at: float) -> list[Mark]:

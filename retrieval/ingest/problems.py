@@ -17,6 +17,48 @@ from retrieval.errors import EncoderError, IngestError
 from retrieval.ingest.sandbox.process import ParserStartError
 from retrieval.models import Sync, SyncItem, SyncProblem
 
+_AUTOMATIC: Final = (
+    ("unreachable", "Check the network between this server and the source."),
+    ("timeout", ""),
+    ("unavailable", ""),
+    ("embedding", "Check the embedding model on the Health page."),
+    ("parser", "Check the memory of the machine that the worker runs on."),
+)
+_BY_HAND: Final = (
+    ("too_slow", "Raise CORECUBE_PARSE_SECONDS or split the file, then try again."),
+    ("lost", "Check the memory of the machine that the worker runs on, then try again."),
+    ("error", "Check the worker's log for this time."),
+)
+_NEVER: Final = (
+    ("archived", "Restore the object and sync again."),
+    ("bad_address", "Correct the address in the source or in the connection and sync again."),
+    ("bad_name", "Rename the item and sync again."),
+    ("corrupt", "Replace the file with one that opens and sync again."),
+    ("duplicate", "Give each item its own id and sync again."),
+    ("empty", "Add text to the file, or exclude it from the connection."),
+    ("encoding", "Save the file as UTF-8 and sync again."),
+    ("encrypted", "Remove the password and sync again."),
+    ("gone", "The source no longer has it; the next sync removes it."),
+    ("left_out", "Change the connection's patterns and sync again."),
+    ("lfs_pointer", "Commit the file itself to the repository, or exclude it from the connection."),
+    ("no_text", "Run text recognition (OCR) on the scan and sync again."),
+    ("not_allowed", "Move the file below one of CORECUBE_FOLDER_ROOTS, or exclude it from the connection."),
+    ("not_a_file", "Exclude it from the connection."),
+    ("page_limit", "Raise the connection's page limit and sync again."),
+    ("private_address", "Only public internet addresses are fetched; exclude it from the connection."),
+    ("redirect", "Correct the address in the source and sync again."),
+    ("refused", "Grant the connection's account access to it and sync again."),
+    ("restricted", "Allow restricted pages in the connection, or ignore this problem."),
+    ("submodule", ""),
+    ("symlink", "Replace the link with the file itself and sync again."),
+    ("too_large", "Split the file and sync again, or raise the limit if the message names a setting."),
+    ("unreadable", "Allow CoreCube to read it and sync again."),
+    ("unsupported_type", "Save it in a supported format, or exclude it from the connection."),
+)
+#: Reasons that may disappear without a change: the network, a server that is down or busy.
+TRANSIENT: Final = frozenset(dict(_AUTOMATIC))
+PERMANENT: Final = frozenset(dict(_NEVER))  #: Reasons that only a change in the source removes.
+
 
 def reason_of(error: Exception) -> tuple[str, str]:
     """Return an error's stable reason and its message; for an unexpected error the message has only its type."""
@@ -77,44 +119,6 @@ class Failure:
     advice: str = ""  #: What helps, as a sentence; empty where the message contains it.
 
 
-_AUTOMATIC: Final = (
-    ("unreachable", "Check the network between this server and the source."),
-    ("timeout", ""),
-    ("unavailable", ""),
-    ("embedding", "Check the embedding model on the Health page."),
-    ("parser", "Check the memory of the machine that the worker runs on."),
-)
-_BY_HAND: Final = (
-    ("too_slow", "Raise CORECUBE_PARSE_SECONDS or split the file, then try again."),
-    ("lost", "Check the memory of the machine that the worker runs on, then try again."),
-    ("error", "Check the worker's log for this time."),
-)
-_NEVER: Final = (
-    ("archived", "Restore the object and sync again."),
-    ("bad_address", "Correct the address in the source or in the connection and sync again."),
-    ("bad_name", "Rename the item and sync again."),
-    ("corrupt", "Replace the file with one that opens and sync again."),
-    ("duplicate", "Give each item its own id and sync again."),
-    ("empty", "Add text to the file, or exclude it from the connection."),
-    ("encoding", "Save the file as UTF-8 and sync again."),
-    ("encrypted", "Remove the password and sync again."),
-    ("gone", "The source no longer has it; the next sync removes it."),
-    ("left_out", "Change the connection's patterns and sync again."),
-    ("lfs_pointer", "Commit the file itself to the repository, or exclude it from the connection."),
-    ("no_text", "Run text recognition (OCR) on the scan and sync again."),
-    ("not_allowed", "Move the file below one of CORECUBE_FOLDER_ROOTS, or exclude it from the connection."),
-    ("not_a_file", "Exclude it from the connection."),
-    ("page_limit", "Raise the connection's page limit and sync again."),
-    ("private_address", "Only public internet addresses are fetched; exclude it from the connection."),
-    ("redirect", "Correct the address in the source and sync again."),
-    ("refused", "Grant the connection's account access to it and sync again."),
-    ("restricted", "Allow restricted pages in the connection, or ignore this problem."),
-    ("submodule", ""),
-    ("symlink", "Replace the link with the file itself and sync again."),
-    ("too_large", "Split the file and sync again, or raise the limit if the message names a setting."),
-    ("unreadable", "Allow CoreCube to read it and sync again."),
-    ("unsupported_type", "Save it in a supported format, or exclude it from the connection."),
-)
 FAILURES: Final[Mapping[str, Failure]] = MappingProxyType(
     {
         **{reason: Failure(Retry.AUTOMATIC, advice) for reason, advice in _AUTOMATIC},
@@ -123,9 +127,6 @@ FAILURES: Final[Mapping[str, Failure]] = MappingProxyType(
     }
 )
 _UNKNOWN: Final = Failure(Retry.BY_HAND)  #: An older release may have stored a reason that no longer exists.
-#: Reasons that may disappear without a change: the network, a server that is down or busy.
-TRANSIENT: Final = frozenset(dict(_AUTOMATIC))
-PERMANENT: Final = frozenset(dict(_NEVER))  #: Reasons that only a change in the source removes.
 
 
 def advice(reason: str) -> str:

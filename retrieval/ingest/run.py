@@ -22,6 +22,13 @@ from retrieval.ingest.preparation import Preparation, PreparedText
 from retrieval.models import Sync
 from retrieval.text.document import CHUNK_PROFILES, ChunkLimits, RawDocument
 
+_PROGRESS_FIELDS: Final = (
+    *("status", "stage", "message", "listed_at", "started_at", "finished_at", "heartbeat_at", "is_private"),
+    *("kind", "seen", "added", "changed", "unchanged", "failed", "deleted", "chunks", "encode_seconds", "pace"),
+)
+Progress = Callable[[Sync], None]
+_ITEM_FIELDS: Final = ("name", "uri", "locator", "media_type", "version")
+
 
 class Doing(StrEnum):
     """What a worker does with items, as messages show it."""
@@ -75,14 +82,6 @@ class Steps:
         """Return the step if it exceeds its time limit without progress."""
         step = self._step
         return step if step is not None and monotonic() - step.since > step.seconds else None
-
-
-_PROGRESS_FIELDS: Final = (
-    *("status", "stage", "message", "listed_at", "started_at", "finished_at", "heartbeat_at", "is_private"),
-    *("kind", "seen", "added", "changed", "unchanged", "failed", "deleted", "chunks", "encode_seconds", "pace"),
-)
-
-Progress = Callable[[Sync], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +156,6 @@ def reload(sync: Sync) -> None:
         sync.refresh_from_db(fields=_PROGRESS_FIELDS)
     except Sync.DoesNotExist as error:
         raise SyncEndedError from error
-
-
-_ITEM_FIELDS: Final = ("name", "uri", "locator", "media_type", "version")
 
 
 def item_to_json(item: SourceItem) -> dict[str, Any]:

@@ -24,6 +24,8 @@ from retrieval.index.store import VectorIndex
 from retrieval.models import Chunk, Embedding, EmbeddingIndex
 from retrieval.text.document import in_context
 
+logger = logging.getLogger(__name__)
+
 
 class Listener:
     """Follows the progress of embedding, and may end it."""
@@ -110,9 +112,6 @@ def _embed_late(documents: Sequence[DocumentText], encoder: Encoder, listener: L
             made.append(vectors)
             listener.embedded(sum(map(len, made)) / chunks)
         return made
-
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)

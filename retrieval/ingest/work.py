@@ -27,7 +27,10 @@ from retrieval.ingest.run import Doing, Job, Progress, Steps, SyncEndedError, it
 from retrieval.ingest.sandbox.process import InterruptedPreparationError
 from retrieval.models import Document, Sync, SyncItem
 
+logger = logging.getLogger(__name__)
+
 _EVERY_SECONDS: Final = 1.0
+_CHECK_SECONDS: Final = 1.0
 
 
 @dataclass(slots=True)
@@ -56,11 +59,6 @@ class _PaceRecorder:
             sync = Sync.objects.select_for_update(no_key=True).filter(pk=self.sync.pk).only("pace").first()
             if sync is not None:
                 Sync.objects.filter(pk=sync.pk).update(pace=with_work(sync.pace, done, at=time.time()))
-
-
-logger = logging.getLogger(__name__)
-
-_CHECK_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,8 @@ from retrieval.llm.streams import BackgroundLoop
 from retrieval.llm.transport import TimeLimits, http_client, time_limits, timeouts
 from retrieval.llm.types import Cut, Message, Piece, TokenUsage
 
+logger = logging.getLogger(__name__)
+
 _FIRST_SERVER_FAULT: Final = 500
 _REASONS: Final = {
     400: "It refused the request; the prompt may be too long.",
@@ -45,6 +47,10 @@ _REASONS: Final = {
 _TEMPORARY: Final = frozenset({408, 409, 425})
 #: Statuses for a filtered or too long prompt; another prompt may succeed.
 _PROMPT_ERRORS: Final = frozenset({400, 413, 422})
+_LOOP: Final = BackgroundLoop("language-models")
+_REQUEST_ERRORS: Final = (openai.BadRequestError, openai.UnprocessableEntityError)
+#: Errors that do not count as failures of the service.
+_EXCUSED: Final = (AnswerRefusedError, AnswerRateLimitedError)
 
 
 def _answer_error(name: str, error: Exception) -> AnswerError:
@@ -73,14 +79,6 @@ def _status_error(name: str, status: int) -> AnswerError:
     reason = _REASONS.get(status, "It refused the request.")
     kind = AnswerRejectedError if status in _PROMPT_ERRORS else AnswerRefusedError
     return kind(f"{name} cannot be used (status {status}). {reason}")
-
-
-logger = logging.getLogger(__name__)
-
-_LOOP: Final = BackgroundLoop("language-models")
-_REQUEST_ERRORS: Final = (openai.BadRequestError, openai.UnprocessableEntityError)
-#: Errors that do not count as failures of the service.
-_EXCUSED: Final = (AnswerRefusedError, AnswerRateLimitedError)
 
 
 class ModelClient:

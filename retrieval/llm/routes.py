@@ -25,6 +25,8 @@ from retrieval.llm.token_counters import counter_of
 from retrieval.llm.types import Notice, TokenUsage, Window
 from retrieval.models import LanguageModel, RoutingRule, Usage
 
+logger = logging.getLogger(__name__)
+
 _MESSAGES: Final[Mapping[Reason, str]] = {
     Reason.MAY_NOT_READ: (
         "No language model may read all of these passages, so they are quoted instead: their compartments are bound to "
@@ -32,6 +34,8 @@ _MESSAGES: Final[Mapping[Reason, str]] = {
     ),
     Reason.SWITCHED_OFF: "The language model for this answer is switched off, so the passages are quoted instead.",
 }
+_PRICE_UNIT: Final = 1_000_000
+_PLACES: Final = Decimal("0.000001")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +132,6 @@ def _notices(planned: Plan, models: Mapping[int, LanguageModel]) -> Iterable[Not
         yield Notice(Reason.BOUND, f"Only {name} may read these passages, so it answers instead of the usual model.")
     elif planned.reason in _MESSAGES:
         yield Notice(planned.reason, _MESSAGES[planned.reason])
-
-
-logger = logging.getLogger(__name__)
-
-_PRICE_UNIT: Final = 1_000_000
-_PLACES: Final = Decimal("0.000001")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,14 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
+#: Maximum characters of one token, including the white space after it; more of them count as more tokens. A tokenizer
+#: makes one token of an unknown word of any length, and drops white space. English text has 5 characters per token,
+#: deeply indented code 10; the longest words of vocabularies have 20.
+MAX_TOKEN_CHARACTERS: Final = 64
+_BLANK_LINE_CHARACTERS: Final = 2
+_INDENTATION_CHARACTERS: Final = 512
+_UNITS: Final[Mapping[str, str]] = {"csv": "row", "excel": "row", "json": "record"}
+
 
 class BlockKind(StrEnum):
     """The kind of a block of a parsed document; chunkers treat the kinds differently."""
@@ -102,14 +110,6 @@ class TokenCounter(Protocol):
         ...
 
 
-#: Maximum characters of one token, including the white space after it; more of them count as more tokens. A tokenizer
-#: makes one token of an unknown word of any length, and drops white space. English text has 5 characters per token,
-#: deeply indented code 10; the longest words of vocabularies have 20.
-MAX_TOKEN_CHARACTERS: Final = 64
-_BLANK_LINE_CHARACTERS: Final = 2
-_INDENTATION_CHARACTERS: Final = 512
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkLimits:
     """Sizes in tokens of the embedding model. `target <= limit` and `overlap < target`."""
@@ -132,9 +132,6 @@ CHUNK_PROFILES: Final[Mapping[str, ChunkLimits]] = MappingProxyType(
         "chunk_first": ChunkLimits(target=768, limit=1536, overlap=128, section=3072),
     }
 )
-
-
-_UNITS: Final[Mapping[str, str]] = {"csv": "row", "excel": "row", "json": "record"}
 
 
 def row_unit(source_type: str) -> str:

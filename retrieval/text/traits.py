@@ -9,32 +9,10 @@ from retrieval.text.document import ChunkDraft
 from retrieval.text.language import language_of
 from retrieval.text.minhash import minhash
 
-
-@dataclass(frozen=True, slots=True)
-class ChunkTraits:
-    """Traits of one chunk's text."""
-
-    #: The encoding of bytes when traits pass between processes.
-    __pydantic_config__: ClassVar = {"ser_json_bytes": "base64", "val_json_bytes": "base64"}
-    language: str = ""  #: "english"; empty if not detected.
-    hints: tuple[str, ...] = ()  #: table, code, definition ... in alphabetical order.
-    minhash: bytes = b""  #: MinHash signature, 128 bytes; empty for a text without words.
-
-
-def traits_of(draft: ChunkDraft, *, source_type: str) -> ChunkTraits:
-    """Return the traits of a chunk of a document of a canonical source type."""
-    return ChunkTraits(
-        language="" if source_type == "code" else language_of(draft.text),
-        hints=hints_of(draft.text, heading_path=draft.heading_path, source_type=source_type),
-        minhash=minhash(draft.text),
-    )
-
-
 _MIN_ROWS: Final = 3
 _MIN_ITEMS: Final = 3
 _MIN_CODE_LINES: Final = 2
 _CODE_SHARE: Final = 0.4
-
 _TABLE_ROW: Final = re.compile(r"^[^\S\n]*+\|.*\|[^\S\n]*+$|^[^|\n]*\S \| [^\n]*$", re.MULTILINE)
 _FENCE: Final = re.compile(r"^[^\S\n]*+(?:```|~~~)", re.MULTILINE)
 _CODE_LINE: Final = re.compile(
@@ -59,6 +37,26 @@ _PHONE: Final = re.compile(
 _INTERNATIONAL: Final = re.compile(r"(?<!\w)\+\d{1,3}[ (-]\d[\d ()/.-]{5,}\d")
 _AMOUNT: Final = re.compile(r"(?:[$\u20ac\u00a3\u00a5]\s?\d|\d\s?(?:%|\u20ac|percent\b|million\b|billion\b))")
 _MIN_AMOUNTS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkTraits:
+    """Traits of one chunk's text."""
+
+    #: The encoding of bytes when traits pass between processes.
+    __pydantic_config__: ClassVar = {"ser_json_bytes": "base64", "val_json_bytes": "base64"}
+    language: str = ""  #: "english"; empty if not detected.
+    hints: tuple[str, ...] = ()  #: table, code, definition ... in alphabetical order.
+    minhash: bytes = b""  #: MinHash signature, 128 bytes; empty for a text without words.
+
+
+def traits_of(draft: ChunkDraft, *, source_type: str) -> ChunkTraits:
+    """Return the traits of a chunk of a document of a canonical source type."""
+    return ChunkTraits(
+        language="" if source_type == "code" else language_of(draft.text),
+        hints=hints_of(draft.text, heading_path=draft.heading_path, source_type=source_type),
+        minhash=minhash(draft.text),
+    )
 
 
 def hints_of(text: str, *, heading_path: Sequence[str] = (), source_type: str = "") -> tuple[str, ...]:

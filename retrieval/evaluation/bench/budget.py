@@ -23,6 +23,8 @@ from retrieval.stages.embed import Embed
 from retrieval.stages.fuse import Fuse
 from retrieval.stages.quality import Quality
 
+TOTAL_MS: Final = 150.0
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:
@@ -45,7 +47,6 @@ BUDGETS: Final = (
     Budget("7 diversity", 10.0, frozenset({NearDuplicates.name, Diversify.name})),
     Budget("8 pack", 6.0, frozenset({Pack.name})),
 )
-TOTAL_MS: Final = 150.0
 
 
 _NAMED: Final = frozenset().union(*(budget.stages for budget in BUDGETS))

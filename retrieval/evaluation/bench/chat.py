@@ -30,6 +30,16 @@ _TIMEOUT_SECONDS: Final = 120.0
 _DATA: Final = "data: "
 _END: Final = "data: [DONE]"
 _T = TypeVar("_T")
+_NAME: Final = "bench-chat"
+_LIMIT: Final = 1_000_000
+_MAX_STREAMS: Final = 1_000
+_ALONE: Final = 40  #: Maximum number of answers for a single reader, which measure an idle server.
+_POINTS: Final = 10
+_OPEN: Final = """
+SELECT count(*), count(*) FILTER (WHERE state <> 'idle')
+FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,19 +117,6 @@ async def _read(client: httpx2.AsyncClient, question: str) -> Reading:
 
 def _since(started: float) -> float:
     return (perf_counter() - started) * 1000
-
-
-_NAME: Final = "bench-chat"
-_LIMIT: Final = 1_000_000
-_MAX_STREAMS: Final = 1_000
-_ALONE: Final = 40  #: Maximum number of answers for a single reader, which measure an idle server.
-_POINTS: Final = 10
-
-_OPEN: Final = """
-SELECT count(*), count(*) FILTER (WHERE state <> 'idle')
-FROM pg_stat_activity
-WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
-"""
 
 
 @dataclass(frozen=True, slots=True)

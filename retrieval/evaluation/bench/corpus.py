@@ -74,6 +74,8 @@ ORDER BY indexname
 _SIZES: Final = """
 SELECT indexname, pg_relation_size(indexname::regclass) FROM pg_indexes WHERE tablename = ANY(%s) ORDER BY indexname
 """
+_COPY_NAMES: Final = "COPY retrieval_documentname (document_id, key, connection_id, name, kind, quality) FROM STDIN"
+_COPY_MENTIONS: Final = "COPY retrieval_chunkmentions (document_id, ordinal, connection_id, keys, phrases) FROM STDIN"
 
 
 def build(plan: Plan, progress: Progress) -> Mapping[str, float]:
@@ -268,10 +270,6 @@ def _timed(seconds: dict[str, float], step: str) -> Iterator[None]:
     started = perf_counter()
     yield
     seconds[step] = seconds.get(step, 0.0) + perf_counter() - started
-
-
-_COPY_NAMES: Final = "COPY retrieval_documentname (document_id, key, connection_id, name, kind, quality) FROM STDIN"
-_COPY_MENTIONS: Final = "COPY retrieval_chunkmentions (document_id, ordinal, connection_id, keys, phrases) FROM STDIN"
 
 
 def _copy_names(connection_id: int, ids: Sequence[UUID], documents: Sequence[SyntheticDocument]) -> None:

@@ -46,6 +46,12 @@ from retrieval.search.service import search
 _PROC: Final = Path("/proc")
 _SERVER: Final = "postgres"
 _UNIT: Final = 1024
+#: Searches before the timed ones, unless fewer are timed: they fill the buffers of the database server.
+_WARM_UP: Final = 100
+_RECALL_QUERIES: Final = 50
+_DENSE: Final = "dense"
+_BM25: Final = "bm25"
+_WITH_BUDGETS: Final = "helix"
 
 
 def own_bytes() -> int:
@@ -83,14 +89,6 @@ def _field(file: Path, name: str, *, unit: int = _UNIT) -> int:
             if line.startswith(name):
                 return int(line.split()[1]) * unit
     return 0
-
-
-#: Searches before the timed ones, unless fewer are timed: they fill the buffers of the database server.
-_WARM_UP: Final = 100
-_RECALL_QUERIES: Final = 50
-_DENSE: Final = "dense"
-_BM25: Final = "bm25"
-_WITH_BUDGETS: Final = "helix"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ _MAX_LEVEL: Final = 3  #: Deeper headings stay in the text of their section.
 #: A longer "heading" is a paragraph with a heading's style; so is one of more than a fourth of a chunk.
 _MAX_HEADING_TOKENS: Final = 64
 _HEADING_SHARE: Final = 4
+_Path = tuple[Piece, ...]
 
 
 @dataclass(slots=True, eq=False)
@@ -53,9 +54,6 @@ def flat(section: Section) -> Iterator[Piece]:
         if child.heading:
             yield child.heading
         yield from flat(child)
-
-
-_Path = tuple[Piece, ...]
 
 
 def chunk_by_heading(document: ParsedDocument, counter: TokenCounter, room: Room) -> tuple[ChunkDraft, ...]:

@@ -8,16 +8,15 @@ from retrieval.ingest.chunk.pack import Room, pack
 from retrieval.ingest.chunk.spans import split, tokenised
 from retrieval.text.document import ChunkDraft, ParsedDocument, TokenCounter
 
+#: A sentence of more than a fourth of the target is split at a word, so that chunks are filled.
+_SENTENCE_SHARE: Final = 4
+
 
 def chunk_by_paragraph(document: ParsedDocument, counter: TokenCounter, room: Room) -> tuple[ChunkDraft, ...]:
     """Return neighbouring paragraphs packed to the target, with their pages."""
     pieces = [piece for source in sources(document.blocks, counter, room) for piece in fitting_pieces(source, room)]
     drafts = [Draft((), packed.own, packed.repeated) for packed in pack(pieces, room, balanced=True)]
     return written(merge_small(drafts, room), room, document.title)
-
-
-#: A sentence of more than a fourth of the target is split at a word, so that chunks are filled.
-_SENTENCE_SHARE: Final = 4
 
 
 def chunk_fixed(document: ParsedDocument, counter: TokenCounter, room: Room) -> tuple[ChunkDraft, ...]:

@@ -41,6 +41,8 @@ _ATTEMPTS: Final = 3
 _FIRST_WAIT_SECONDS: Final = 1.0
 _MAX_WAIT_SECONDS: Final = 30.0
 _RANDOM: Final = random.SystemRandom()
+#: Concurrent runs of the local model: more would wait for the same cores.
+_LOCAL_RUNS: Final = BoundedSemaphore(cores())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,10 +106,6 @@ def _text(content: bytes) -> str:
     if not isinstance(text, str):
         raise EnrichError("The language model's answer has no text.")
     return text
-
-
-#: Concurrent runs of the local model: more would wait for the same cores.
-_LOCAL_RUNS: Final = BoundedSemaphore(cores())
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,14 @@ _MAX_ERRORS: Final = 0.3  #: A file with a larger share of errors is not in the 
 _STATEMENT: Final = re.compile("statement$|definition$|declaration$|_item$")
 _GENERIC_NAMES: Final = frozenset({"__init__", "index", "mod", "main", "setup"})
 _CUT: Final = " …"
+MAX_RUN_CHARACTERS: Final = 800  #: Maximum size of a block of consecutive statements (about 200 tokens).
+MAX_UNIT_CHARACTERS: Final = 1_600  #: A longer function or statement is split between the statements in it.
+MAX_DEPTH: Final = 16  #: Deeper definitions belong to the text of the enclosing one.
+_MAX_OPENING_CHARACTERS: Final = 200
+_ELISION: Final = "…"
+_KEY: Final = re.compile(r"""\s*("[^"]*"|'[^']*'|[^\s#\-"'][^#]*?)(?<=\S)\s*+:(?:\s|$)""")
+_MAX_NAME_CHARACTERS: Final = 100
+_MAIN_SHARE: Final = 0.8
 
 
 def parse_code(raw: RawDocument) -> ParsedDocument:
@@ -109,13 +117,6 @@ def _title(name: str) -> str:
     return f"{path.parent.name}/{path.name}" if is_generic else path.name or "Untitled"
 
 
-MAX_RUN_CHARACTERS: Final = 800  #: Maximum size of a block of consecutive statements (about 200 tokens).
-MAX_UNIT_CHARACTERS: Final = 1_600  #: A longer function or statement is split between the statements in it.
-MAX_DEPTH: Final = 16  #: Deeper definitions belong to the text of the enclosing one.
-_MAX_OPENING_CHARACTERS: Final = 200
-_ELISION: Final = "…"
-
-
 @dataclass(frozen=True, slots=True)
 class _Scope:
     names: tuple[str, ...] = ()
@@ -153,10 +154,6 @@ class _CodeBlocks:
         if len(opening) > _MAX_OPENING_CHARACTERS:
             opening = self.lines[first].rstrip()[:_MAX_OPENING_CHARACTERS]
         return _Scope((*scope.names, *names), (*scope.openings, (first, opening)))
-
-
-_KEY: Final = re.compile(r"""\s*("[^"]*"|'[^']*'|[^\s#\-"'][^#]*?)(?<=\S)\s*+:(?:\s|$)""")
-_MAX_NAME_CHARACTERS: Final = 100
 
 
 def _read(blocks: _CodeBlocks, first: int, body: int, end: int, scope: _Scope, depth: int) -> None:
@@ -203,9 +200,6 @@ def _with_comments(lines: Sequence[str], key: int, first: int) -> int:
 
 def _column(line: str) -> int:
     return len(line) - len(line.lstrip())
-
-
-_MAIN_SHARE: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True)

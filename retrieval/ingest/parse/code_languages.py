@@ -10,36 +10,6 @@ from typing import Final
 from tree_sitter import Language as Grammar
 from tree_sitter import Node, Parser
 
-
-@dataclass(frozen=True, slots=True)
-class Language:
-    """A language by its name, and the package of its grammar."""
-
-    name: str
-    package: str
-    function: str = "language"
-
-
-_SQL: Final = Language("sql", "tree_sitter_sql")
-_BY_SUFFIXES: Final[Mapping[str, Language]] = {
-    ".py .pyi .pyw": Language("python", "tree_sitter_python"),
-    ".js .mjs .cjs .jsx": Language("javascript", "tree_sitter_javascript"),
-    ".ts .mts .cts": Language("typescript", "tree_sitter_typescript", "language_typescript"),
-    ".tsx": Language("typescript", "tree_sitter_typescript", "language_tsx"),
-    ".go": Language("go", "tree_sitter_go"),
-    ".java": Language("java", "tree_sitter_java"),
-    ".rs": Language("rust", "tree_sitter_rust"),
-    ".c": Language("c", "tree_sitter_c"),
-    ".h .cc .cpp .cxx .hh .hpp .hxx": Language("c++", "tree_sitter_cpp"),
-    ".sh .bash .zsh .ksh": Language("shell", "tree_sitter_bash"),
-    ".sql .ddl": _SQL,
-    ".cs": Language("c#", "tree_sitter_c_sharp"),
-    ".rb .rake .gemspec": Language("ruby", "tree_sitter_ruby"),
-    ".php": Language("php", "tree_sitter_php", "language_php"),
-    ".kt .kts": Language("kotlin", "tree_sitter_kotlin"),
-    ".toml": Language("toml", "tree_sitter_toml"),
-}
-LANGUAGES: Final = {suffix: language for suffixes, language in _BY_SUFFIXES.items() for suffix in suffixes.split()}
 YAML: Final = "yaml"
 #: Languages without a grammar here, split at blank lines.
 PLAIN_LANGUAGES: Final[Mapping[str, str]] = {
@@ -89,6 +59,37 @@ LEADS: Final = frozenset({"comment", "line_comment", "block_comment", "attribute
 _NAMES: Final = frozenset({"object_reference", "identifier", "bare_key", "quoted_key", "dotted_key", "constant"})
 _MAX_WRAPPERS: Final = 4
 _MAX_NAME_CHARACTERS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """A language by its name, and the package of its grammar."""
+
+    name: str
+    package: str
+    function: str = "language"
+
+
+_SQL: Final = Language("sql", "tree_sitter_sql")
+_BY_SUFFIXES: Final[Mapping[str, Language]] = {
+    ".py .pyi .pyw": Language("python", "tree_sitter_python"),
+    ".js .mjs .cjs .jsx": Language("javascript", "tree_sitter_javascript"),
+    ".ts .mts .cts": Language("typescript", "tree_sitter_typescript", "language_typescript"),
+    ".tsx": Language("typescript", "tree_sitter_typescript", "language_tsx"),
+    ".go": Language("go", "tree_sitter_go"),
+    ".java": Language("java", "tree_sitter_java"),
+    ".rs": Language("rust", "tree_sitter_rust"),
+    ".c": Language("c", "tree_sitter_c"),
+    ".h .cc .cpp .cxx .hh .hpp .hxx": Language("c++", "tree_sitter_cpp"),
+    ".sh .bash .zsh .ksh": Language("shell", "tree_sitter_bash"),
+    ".sql .ddl": _SQL,
+    ".cs": Language("c#", "tree_sitter_c_sharp"),
+    ".rb .rake .gemspec": Language("ruby", "tree_sitter_ruby"),
+    ".php": Language("php", "tree_sitter_php", "language_php"),
+    ".kt .kts": Language("kotlin", "tree_sitter_kotlin"),
+    ".toml": Language("toml", "tree_sitter_toml"),
+}
+LANGUAGES: Final = {suffix: language for suffixes, language in _BY_SUFFIXES.items() for suffix in suffixes.split()}
 
 
 def language_of(name: str) -> Language | str:

@@ -15,6 +15,42 @@ _MAX_ENTRIES: Final = 10_000
 _MAX_UNPACKED_BYTES: Final = 256 * 1024 * 1024
 _MAX_RATIO: Final = 200
 _HARMLESS_BYTES: Final = 16 * 1024 * 1024  #: A smaller archive is harmless at any compression ratio.
+_IMAGE: Final = "This is an image. Images are not supported."
+_ARCHIVE: Final = "This is an archive. Unpack it and add its files."
+_SOUND: Final = "Sound and video are not supported."
+_PROGRAM: Final = "This is a program, not a document."
+_REFUSED_STARTS: Final[Mapping[bytes, str]] = {
+    **dict.fromkeys((b"\xff\xd8\xff", b"\x89PNG\r\n", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"<svg"), _IMAGE),
+    **dict.fromkeys((b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!", b"PK\x05\x06"), _ARCHIVE),
+    **dict.fromkeys((b"ID3", b"OggS"), _SOUND),
+    **dict.fromkeys((b"\x7fELF", b"MZ"), _PROGRAM),
+}
+_REFUSED_SUFFIXES: Final[Mapping[str, str]] = {
+    **dict.fromkeys((".jpg", ".jpeg", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".heic", ".ico"), _IMAGE),
+    **dict.fromkeys((".mp3", ".mp4", ".m4a", ".wav", ".ogg", ".mov", ".avi", ".mkv", ".webm"), _SOUND),
+    **dict.fromkeys((".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar"), _ARCHIVE),
+}
+COMPOUND_START: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+ZIP_START: Final = b"PK\x03\x04"
+_ENCRYPTED_PART: Final = "EncryptedPackage"
+#: Kinds by a part that only their files have.
+_ZIPPED: Final[Mapping[str, str]] = {
+    "word/document.xml": "docx",
+    "xl/workbook.xml": "xlsx",
+    "ppt/presentation.xml": "pptx",
+    "META-INF/container.xml": "epub",
+}
+_COMPOUND: Final[Mapping[str, str]] = {"__properties_version1.0": "msg", "Workbook": "xls", "Book": "xls"}
+_OPEN_DOCUMENT: Final = b"application/vnd.oasis.opendocument."
+_OPEN_KINDS: Final[Mapping[bytes, str]] = {b"spreadsheet": "ods", b"text": "odt", b"presentation": "odp"}
+_REFUSED_ZIPPED: Final[Mapping[str, str]] = {
+    "xl/workbook.bin": "This is a binary Excel workbook (.xlsb). Save it as .xlsx.",
+    "Index/Document.iwa": "Files of Apple's office programs are not supported. Export them to PDF.",
+}
+_REFUSED_COMPOUND: Final[Mapping[str, str]] = {
+    "WordDocument": "This is an old Word document (.doc). Save it as .docx.",
+    "PowerPoint Document": "This is an old PowerPoint presentation (.ppt). Save it as .pptx.",
+}
 
 
 def checked_names(content: bytes) -> frozenset[str]:
@@ -37,23 +73,6 @@ def checked_names(content: bytes) -> frozenset[str]:
     return frozenset(entry.filename for entry in entries)
 
 
-_IMAGE: Final = "This is an image. Images are not supported."
-_ARCHIVE: Final = "This is an archive. Unpack it and add its files."
-_SOUND: Final = "Sound and video are not supported."
-_PROGRAM: Final = "This is a program, not a document."
-_REFUSED_STARTS: Final[Mapping[bytes, str]] = {
-    **dict.fromkeys((b"\xff\xd8\xff", b"\x89PNG\r\n", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"<svg"), _IMAGE),
-    **dict.fromkeys((b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!", b"PK\x05\x06"), _ARCHIVE),
-    **dict.fromkeys((b"ID3", b"OggS"), _SOUND),
-    **dict.fromkeys((b"\x7fELF", b"MZ"), _PROGRAM),
-}
-_REFUSED_SUFFIXES: Final[Mapping[str, str]] = {
-    **dict.fromkeys((".jpg", ".jpeg", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".heic", ".ico"), _IMAGE),
-    **dict.fromkeys((".mp3", ".mp4", ".m4a", ".wav", ".ogg", ".mov", ".avi", ".mkv", ".webm"), _SOUND),
-    **dict.fromkeys((".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar"), _ARCHIVE),
-}
-
-
 def refusal(raw: RawDocument) -> IngestError:
     """Return the error for a file of an unsupported type, by its first bytes or else by its name."""
     by_start = next((why for start, why in _REFUSED_STARTS.items() if raw.content.startswith(start)), "")
@@ -61,30 +80,6 @@ def refusal(raw: RawDocument) -> IngestError:
     return IngestError(
         "unsupported_type", by_start or _REFUSED_SUFFIXES.get(suffix, "This file type is not supported.")
     )
-
-
-COMPOUND_START: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-ZIP_START: Final = b"PK\x03\x04"
-
-_ENCRYPTED_PART: Final = "EncryptedPackage"
-#: Kinds by a part that only their files have.
-_ZIPPED: Final[Mapping[str, str]] = {
-    "word/document.xml": "docx",
-    "xl/workbook.xml": "xlsx",
-    "ppt/presentation.xml": "pptx",
-    "META-INF/container.xml": "epub",
-}
-_COMPOUND: Final[Mapping[str, str]] = {"__properties_version1.0": "msg", "Workbook": "xls", "Book": "xls"}
-_OPEN_DOCUMENT: Final = b"application/vnd.oasis.opendocument."
-_OPEN_KINDS: Final[Mapping[bytes, str]] = {b"spreadsheet": "ods", b"text": "odt", b"presentation": "odp"}
-_REFUSED_ZIPPED: Final[Mapping[str, str]] = {
-    "xl/workbook.bin": "This is a binary Excel workbook (.xlsb). Save it as .xlsx.",
-    "Index/Document.iwa": "Files of Apple's office programs are not supported. Export them to PDF.",
-}
-_REFUSED_COMPOUND: Final[Mapping[str, str]] = {
-    "WordDocument": "This is an old Word document (.doc). Save it as .docx.",
-    "PowerPoint Document": "This is an old PowerPoint presentation (.ppt). Save it as .pptx.",
-}
 
 
 def kind_of_zip(content: bytes) -> str:

@@ -24,6 +24,15 @@ _HEADING: Final = re.compile(r"heading\s*([1-9])")
 _TITLE_NAMES: Final = frozenset({"title"})
 _MAX_HEADING_LEVEL: Final = 6
 _MAX_ANCESTORS: Final = 20  #: Styles are based on other styles; a longer chain is a cycle.
+_DOCUMENT_PART: Final = "word/document.xml"
+_FALLBACK: Final = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+#: Deleted text, field codes, properties, and text boxes, which are read separately.
+_NOT_TEXT: Final = frozenset(
+    map(qn, ("w:del", "w:moveFrom", "w:instrText", "w:delText", "w:pPr", "w:rPr", "w:txbxContent"))
+) | {_FALLBACK}
+_WRITTEN: Final = frozenset(map(qn, ("w:t", "m:t")))
+_SIGNS: Final = {qn("w:tab"): "\t", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "-"}
+_NOTE_TYPES: Final = (("w:footnote", RELATIONSHIP_TYPE.FOOTNOTES), ("w:endnote", RELATIONSHIP_TYPE.ENDNOTES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +91,6 @@ def _style(element: _Element) -> _Style:
         outline_level=outline_level(properties),
         is_list=is_numbered or name.startswith("list"),
     )
-
-
-_DOCUMENT_PART: Final = "word/document.xml"
-_FALLBACK: Final = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-#: Deleted text, field codes, properties, and text boxes, which are read separately.
-_NOT_TEXT: Final = frozenset(
-    map(qn, ("w:del", "w:moveFrom", "w:instrText", "w:delText", "w:pPr", "w:rPr", "w:txbxContent"))
-) | {_FALLBACK}
-_WRITTEN: Final = frozenset(map(qn, ("w:t", "m:t")))
-_SIGNS: Final = {qn("w:tab"): "\t", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "-"}
-_NOTE_TYPES: Final = (("w:footnote", RELATIONSHIP_TYPE.FOOTNOTES), ("w:endnote", RELATIONSHIP_TYPE.ENDNOTES))
 
 
 def parse_docx(raw: RawDocument) -> ParsedDocument:

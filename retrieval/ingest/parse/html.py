@@ -17,6 +17,34 @@ from retrieval.text.document import Block, ParsedDocument, RawDocument
 _STRUCTURE: Final = ("table", "h1", "h2", "h3", "h4", "pre")
 _MAX_CELL_CHARACTERS: Final = 2000  #: A cell with more text is a column of a page, not a value.
 _MAX_SPAN: Final = 50
+_CHARSET: Final = re.compile(
+    rb"<(?:meta[^>]{0,200}?charset|\?xml[^>]{0,80}?encoding)\s*=\s*[\"']?([\w-]+)", re.IGNORECASE
+)
+#: References to characters that XML forbids: a tree with one cannot be changed.
+_CONTROL_REFERENCE: Final = re.compile(
+    r"&#(?:x0*(?:[0-8bcef]|1[0-9a-f]|fff[ef])(?![0-9a-f])|0*(?:[0-8]|1[124-9]|2[0-9]|3[01]|6553[45])(?![0-9]));?",
+    re.IGNORECASE,
+)
+_TAG: Final = re.compile(r"<[a-zA-Z/]")
+_SNIFFED_BYTES: Final = 4096
+_MAX_DEPTH: Final = 120  #: Deeper elements are read as plain text; real pages are far less deep.
+_BLOCKS: Final = frozenset({
+    "address", "article", "aside", "blockquote", "body", "caption", "center", "details", "dd", "div", "dl",
+    "dt", "fieldset", "figcaption", "figure", "footer", "form", "header", "hr", "html", "legend", "li",
+    "main", "menu", "nav", "ol", "p", "section", "summary", "ul", "table", "thead", "tbody", "tfoot", "tr",
+    "td", "th",
+})  # fmt: skip
+#: Small boxes inside the text whose headings are labels, not sections.
+_BOXES: Final = frozenset({"note", "tip", "warning", "caution", "important", "danger", "info", "hint", "admonition"})
+_META: Final = {
+    "author": "author",
+    "description": "description",
+    "keywords": "keywords",
+    "date": "created",
+    "article:published_time": "created",
+    "article:modified_time": "modified",
+    "last-modified": "modified",
+}
 
 
 def _is_data_table(table: HtmlElement) -> bool:
@@ -58,36 +86,6 @@ def _continued(column: int, open_spans: dict[int, tuple[int, str]]) -> str:
 def _span(cell: HtmlElement, name: str) -> int:
     written = cell.get(name, "1").strip()
     return max(1, min(int(written), _MAX_SPAN)) if written.isdecimal() and len(written) <= len("9999") else 1
-
-
-_CHARSET: Final = re.compile(
-    rb"<(?:meta[^>]{0,200}?charset|\?xml[^>]{0,80}?encoding)\s*=\s*[\"']?([\w-]+)", re.IGNORECASE
-)
-#: References to characters that XML forbids: a tree with one cannot be changed.
-_CONTROL_REFERENCE: Final = re.compile(
-    r"&#(?:x0*(?:[0-8bcef]|1[0-9a-f]|fff[ef])(?![0-9a-f])|0*(?:[0-8]|1[124-9]|2[0-9]|3[01]|6553[45])(?![0-9]));?",
-    re.IGNORECASE,
-)
-_TAG: Final = re.compile(r"<[a-zA-Z/]")
-_SNIFFED_BYTES: Final = 4096
-_MAX_DEPTH: Final = 120  #: Deeper elements are read as plain text; real pages are far less deep.
-_BLOCKS: Final = frozenset({
-    "address", "article", "aside", "blockquote", "body", "caption", "center", "details", "dd", "div", "dl",
-    "dt", "fieldset", "figcaption", "figure", "footer", "form", "header", "hr", "html", "legend", "li",
-    "main", "menu", "nav", "ol", "p", "section", "summary", "ul", "table", "thead", "tbody", "tfoot", "tr",
-    "td", "th",
-})  # fmt: skip
-#: Small boxes inside the text whose headings are labels, not sections.
-_BOXES: Final = frozenset({"note", "tip", "warning", "caution", "important", "danger", "info", "hint", "admonition"})
-_META: Final = {
-    "author": "author",
-    "description": "description",
-    "keywords": "keywords",
-    "date": "created",
-    "article:published_time": "created",
-    "article:modified_time": "modified",
-    "last-modified": "modified",
-}
 
 
 def parse_html(raw: RawDocument) -> ParsedDocument:

@@ -17,6 +17,9 @@ _MAX_DEPTH: Final = 200
 _NAME_KEYS: Final = ("title", "name", "label", "subject", "headline", "display_name", "displayname", "full_name")
 _ID_KEYS: Final = ("id", "_id", "key", "uuid", "slug", "code", "number", "sku", "path", "url")
 _MAX_LABEL_CHARACTERS: Final = 120
+_MAX_RECORDS: Final = 100_000  #: Each record is a chunk; embedding more would take hours.
+_MAX_KEY_CHARACTERS: Final = 100
+_WRAPPING_KEYS: Final = frozenset({"data", "items", "results", "records", "rows", "entries", "values", "list"})
 
 
 def _is_plain(value: Value) -> bool:
@@ -71,11 +74,6 @@ def _present(value: Value, keys: Iterable[str]) -> Iterator[tuple[str, str]]:
             text = " ".join(_as_text(member).split()) if _is_plain(member) and not isinstance(member, list) else ""
             if text:
                 yield written[key], text
-
-
-_MAX_RECORDS: Final = 100_000  #: Each record is a chunk; embedding more would take hours.
-_MAX_KEY_CHARACTERS: Final = 100
-_WRAPPING_KEYS: Final = frozenset({"data", "items", "results", "records", "rows", "entries", "values", "list"})
 
 
 def parse_json(raw: RawDocument) -> ParsedDocument:

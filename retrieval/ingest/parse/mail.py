@@ -28,6 +28,16 @@ _MAX_READ: Final = 20  #: Attachments beyond these are named and not read.
 _MAX_READ_BYTES: Final = 32 * 1024 * 1024
 _MAX_NAMED: Final = 100
 _MAX_LINE_LENGTH: Final = 1000
+_MAIL_TYPE: Final = "message/rfc822"
+_MAIL_SUFFIX: Final = ".eml"
+_HEADERS: Final = ("from", "to", "subject", "date", "received", "message-id")
+_HEADER_START: Final = 4  #: In UTF-16 or UTF-32, one of the first bytes is not ASCII, or NUL.
+_MAX_PARTS: Final = 1000
+_MAX_HEADER_LENGTH: Final = 16_384
+#: The library's time for a structured header is quadratic in its length.
+_ENDLESS_HEADER: Final = re.compile(
+    rb"^content-(?:[^\n]{16384}|[^\n]*(?:\n[ \t][^\n]*){200})", re.IGNORECASE | re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,18 +104,6 @@ def _attached(attachments: Sequence[RawDocument], read: Parser) -> Iterator[Bloc
         else:
             # Page and row numbers of an attachment do not belong to the mail.
             yield from (replace(lowered(block, _ATTACHMENT_LEVEL), page=None, row=None) for block in document.blocks)
-
-
-_MAIL_TYPE: Final = "message/rfc822"
-_MAIL_SUFFIX: Final = ".eml"
-_HEADERS: Final = ("from", "to", "subject", "date", "received", "message-id")
-_HEADER_START: Final = 4  #: In UTF-16 or UTF-32, one of the first bytes is not ASCII, or NUL.
-_MAX_PARTS: Final = 1000
-_MAX_HEADER_LENGTH: Final = 16_384
-#: The library's time for a structured header is quadratic in its length.
-_ENDLESS_HEADER: Final = re.compile(
-    rb"^content-(?:[^\n]{16384}|[^\n]*(?:\n[ \t][^\n]*){200})", re.IGNORECASE | re.MULTILINE
-)
 
 
 def parse_eml(raw: RawDocument, read_attached: Parser) -> ParsedDocument:

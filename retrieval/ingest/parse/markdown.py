@@ -27,6 +27,27 @@ _LOOSE_ROW: Final = re.compile(r"\||[:\s-]*-[:\s]*\|")
 _TAG_NAME: Final = re.compile(r"</?([A-Za-z][\w-]*)")
 _ANCHOR: Final = re.compile(r"<a\s[^>]{0,200}?href\s*=\s*[\"']([^\"'>]*)", re.IGNORECASE)
 _LINE_BREAK_TAGS: Final = frozenset({"br", "p", "div", "li"})
+_FRONT_MATTER: Final = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)^\1[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_FACT: Final = re.compile(r"^([A-Za-z_][\w.-]*)[ \t]*[:=][ \t]*(.*)$")
+_COMMENT: Final = re.compile(r"\s#.*$")
+_FOLDED: Final = frozenset({"|", ">", "|-", ">-", "|+", ">+"})
+_MAX_CHARACTERS: Final = 20_000
+#: Fenced blocks and code spans come first in the alternation, so that tags inside them do not match.
+_FENCE: Final = r"^(?P<indent>[ \t]*)(?P<fence>`{3,}+|~{3,}+)[^\n]*+\n(?:.*?^[ \t]*(?P=fence)[`~]*[ \t]*$|.*\Z)"
+_SPAN: Final = r"(?<!`)(?P<ticks>`+)(?!`)[^\n]{1,500}?(?<!`)(?P=ticks)(?!`)"
+_COMMENT_TAG: Final = re.compile(r"\{%-?[ \t]*(end)?comment[ \t]*-?%\}")
+_TAG: Final = r"\{%-?[ \t]*+(?P<verb>\w*+)(?:(?!\{%).){0,500}?%\}"
+_VARIABLE: Final = r"\{\{-?[ \t]*(?:site|page|include|layout)\.[^\n{}]{0,300}\}\}"
+_CONTENTS: Final = r"^[ \t]*(?:[-*+]|\d+\.)[ \t]++[^\n]*+\n[ \t]*+\{:\s*toc\b[^\n}]*\}"
+_ATTRIBUTES: Final = r"\{::?[^\n{}]{0,300}\}|\{:/[^\n{}]{0,80}\}|[ \t]\{#[\w-]+\}[ \t]*$"
+_GENERATED: Final = re.compile(
+    "|".join(f"(?:{pattern})" for pattern in (_FENCE, _SPAN, _TAG, _VARIABLE, _CONTENTS, _ATTRIBUTES)),
+    re.DOTALL | re.MULTILINE,
+)
+#: Captured text is passed to an include that shows it unchanged, as a code block.
+_CAPTURE_FENCE: Final = "\n~~~~~~\n"
+_RAW_TAG: Final = r"\{%-?[ \t]*(?:end)?raw[ \t]*-?%\}"
+_RAW: Final = re.compile(rf"^[ \t]*{_RAW_TAG}[ \t]*\n|{_RAW_TAG}", re.MULTILINE)
 
 
 def parse_markdown(raw: RawDocument) -> ParsedDocument:
@@ -167,13 +188,6 @@ def _plain_token(token: Token) -> str:
     return _BREAKS.get(token.type, token.content)
 
 
-_FRONT_MATTER: Final = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)^\1[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-_FACT: Final = re.compile(r"^([A-Za-z_][\w.-]*)[ \t]*[:=][ \t]*(.*)$")
-_COMMENT: Final = re.compile(r"\s#.*$")
-_FOLDED: Final = frozenset({"|", ">", "|-", ">-", "|+", ">+"})
-_MAX_CHARACTERS: Final = 20_000
-
-
 def split_front_matter(text: str) -> tuple[dict[str, str], str]:
     """Return the page's metadata, which may be empty, and the text below.
 
@@ -217,24 +231,6 @@ def _unquoted(value: str) -> str:
         if value.startswith(quote) and end > 0:
             return value[1:end].replace("''", "'").replace('\\"', '"')
     return _COMMENT.sub("", value).rstrip()
-
-
-#: Fenced blocks and code spans come first in the alternation, so that tags inside them do not match.
-_FENCE: Final = r"^(?P<indent>[ \t]*)(?P<fence>`{3,}+|~{3,}+)[^\n]*+\n(?:.*?^[ \t]*(?P=fence)[`~]*[ \t]*$|.*\Z)"
-_SPAN: Final = r"(?<!`)(?P<ticks>`+)(?!`)[^\n]{1,500}?(?<!`)(?P=ticks)(?!`)"
-_COMMENT_TAG: Final = re.compile(r"\{%-?[ \t]*(end)?comment[ \t]*-?%\}")
-_TAG: Final = r"\{%-?[ \t]*+(?P<verb>\w*+)(?:(?!\{%).){0,500}?%\}"
-_VARIABLE: Final = r"\{\{-?[ \t]*(?:site|page|include|layout)\.[^\n{}]{0,300}\}\}"
-_CONTENTS: Final = r"^[ \t]*(?:[-*+]|\d+\.)[ \t]++[^\n]*+\n[ \t]*+\{:\s*toc\b[^\n}]*\}"
-_ATTRIBUTES: Final = r"\{::?[^\n{}]{0,300}\}|\{:/[^\n{}]{0,80}\}|[ \t]\{#[\w-]+\}[ \t]*$"
-_GENERATED: Final = re.compile(
-    "|".join(f"(?:{pattern})" for pattern in (_FENCE, _SPAN, _TAG, _VARIABLE, _CONTENTS, _ATTRIBUTES)),
-    re.DOTALL | re.MULTILINE,
-)
-#: Captured text is passed to an include that shows it unchanged, as a code block.
-_CAPTURE_FENCE: Final = "\n~~~~~~\n"
-_RAW_TAG: Final = r"\{%-?[ \t]*(?:end)?raw[ \t]*-?%\}"
-_RAW: Final = re.compile(rf"^[ \t]*{_RAW_TAG}[ \t]*\n|{_RAW_TAG}", re.MULTILINE)
 
 
 def without_generator_tags(markdown: str) -> str:

@@ -22,6 +22,30 @@ _DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturda
 _NAMED: Final = 3
 _HALF_DAY: Final = 12
 _SHORT_YEAR: Final = 2
+_GENERAL: Final = "General"
+_SHORT_DATE: Final = "yyyy-mm-dd"
+#: The codes that files refer to by number. 14 and 27 to 58 depend on the country; here they are ISO dates.
+_BUILT_IN: Final = {
+    0: _GENERAL, 1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 11: "0.00E+00",
+    14: _SHORT_DATE, 15: "d-mmm-yy", 16: "d-mmm", 17: "mmm-yy", 18: "h:mm AM/PM", 19: "h:mm:ss AM/PM", 20: "h:mm",
+    21: "h:mm:ss", 22: "m/d/yy h:mm", 37: "#,##0;(#,##0)", 38: "#,##0;(#,##0)", 39: "#,##0.00;(#,##0.00)",
+    40: "#,##0.00;(#,##0.00)", 41: '#,##0;(#,##0);"-"', 42: '"$"#,##0;("$"#,##0);"-"',
+    43: '#,##0.00;(#,##0.00);"-"', 44: '"$"#,##0.00;("$"#,##0.00);"-"', 45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss",
+    48: "##0.0E+0", **dict.fromkeys((*range(27, 37), *range(50, 59)), _SHORT_DATE),
+}  # fmt: skip
+_MAX_CODE_LENGTH: Final = 255
+_TOKEN: Final = re.compile(
+    r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|_.|\*.'
+    rf"|\[\$(?P<currency>[^\]-]{{0,{_MAX_CODE_LENGTH}}}+)[^\]]{{0,{_MAX_CODE_LENGTH}}}+\]|\[(?P<elapsed>[hms]+)\]"
+    rf"|\[[^\]]{{0,{_MAX_CODE_LENGTH}}}+\]"
+    r"|(?P<general>General)|(?P<half>AM/PM|A/P)|(?P<exponent>E[+-]0+)|(?P<date>y+|m+|d+|h+|s+|e+)(?:\.0+)?"
+    r"|(?P<digit>[0#?])|(?P<sign>[.,%/;])|(?P<other>.)",
+    re.IGNORECASE | re.DOTALL,
+)
+_LITERALS: Final = ("quoted", "escaped", "currency", "other")
+_MAX_DECIMALS: Final = 15
+#: Values from here on have more digits than a spreadsheet stores, and are shown with an exponent.
+_LARGE: Final = 1e15
 
 
 class Clock(Enum):
@@ -96,31 +120,7 @@ def _part(date: datetime, run: str, *, halves: bool) -> str:
     return f"{value:0{min(length, 2)}}"
 
 
-_GENERAL: Final = "General"
-_SHORT_DATE: Final = "yyyy-mm-dd"
-#: The codes that files refer to by number. 14 and 27 to 58 depend on the country; here they are ISO dates.
-_BUILT_IN: Final = {
-    0: _GENERAL, 1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 11: "0.00E+00",
-    14: _SHORT_DATE, 15: "d-mmm-yy", 16: "d-mmm", 17: "mmm-yy", 18: "h:mm AM/PM", 19: "h:mm:ss AM/PM", 20: "h:mm",
-    21: "h:mm:ss", 22: "m/d/yy h:mm", 37: "#,##0;(#,##0)", 38: "#,##0;(#,##0)", 39: "#,##0.00;(#,##0.00)",
-    40: "#,##0.00;(#,##0.00)", 41: '#,##0;(#,##0);"-"', 42: '"$"#,##0;("$"#,##0);"-"',
-    43: '#,##0.00;(#,##0.00);"-"', 44: '"$"#,##0.00;("$"#,##0.00);"-"', 45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss",
-    48: "##0.0E+0", **dict.fromkeys((*range(27, 37), *range(50, 59)), _SHORT_DATE),
-}  # fmt: skip
-_MAX_CODE_LENGTH: Final = 255
-_TOKEN: Final = re.compile(
-    r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|_.|\*.'
-    rf"|\[\$(?P<currency>[^\]-]{{0,{_MAX_CODE_LENGTH}}}+)[^\]]{{0,{_MAX_CODE_LENGTH}}}+\]|\[(?P<elapsed>[hms]+)\]"
-    rf"|\[[^\]]{{0,{_MAX_CODE_LENGTH}}}+\]"
-    r"|(?P<general>General)|(?P<half>AM/PM|A/P)|(?P<exponent>E[+-]0+)|(?P<date>y+|m+|d+|h+|s+|e+)(?:\.0+)?"
-    r"|(?P<digit>[0#?])|(?P<sign>[.,%/;])|(?P<other>.)",
-    re.IGNORECASE | re.DOTALL,
-)
-_LITERALS: Final = ("quoted", "escaped", "currency", "other")
 _ZERO, _NEGATIVE = 2, 1
-_MAX_DECIMALS: Final = 15
-#: Values from here on have more digits than a spreadsheet stores, and are shown with an exponent.
-_LARGE: Final = 1e15
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ _SKIPPED: Final = frozenset(
         *("alphabetical-index", "sequence-decls", "variable-decls", "user-field-decls", "forms", "annotation", "note"),
     }
 )
+_LEVELS: Final = frozenset(map(str, range(1, 11)))
+_ATTACHED: Final = frozenset({"text-box", "note"})
 
 
 def parse_odt(raw: RawDocument) -> ParsedDocument:
@@ -120,10 +122,6 @@ class BodyReader:
             self.read(table)
             return
         self._builder.table(rows, has_header=True)
-
-
-_LEVELS: Final = frozenset(map(str, range(1, 11)))
-_ATTACHED: Final = frozenset({"text-box", "note"})
 
 
 def _outermost(element: _Element) -> Iterator[_Element]:

@@ -20,6 +20,31 @@ from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocumen
 
 _BLOCK_GAP: Final = 1.35  #: A gap this many times the usual leading separates two blocks.
 _MAX_LEADING: Final = 2.5  #: Gaps larger than this many line heights do not count as leading.
+_PAGE_NUMBER: Final = re.compile(r"\W{0,100}(?:page\s+)?(?:#|[ivxlc]{1,7})(?:\s*(?:of|/|-)\s*#)?\W{0,100}")
+_MAX_EDGE_LINES: Final = 3  #: Maximum lines of a header or footer before a gap, and maximum number of such layers.
+_MAX_LAYERS: Final = 3
+_MIN_PAGES: Final = 3
+_MIN_NUMBERED_PAGES: Final = 2
+#: Minimum share of the pages with a running line between its first and last page (left or right pages).
+_SHARE_OF_SPAN: Final = 0.4
+_SHARE_OF_PAGES: Final = 0.4  #: A line on this share of all pages is removed from all of them.
+BROKEN_WORD: Final = "\ufffe"  #: PDFium's replacement for a hyphen that breaks a word.
+_WORD: Final = re.compile(r"\w[\w'\u2019]*")
+_BROKEN: Final = re.compile(rf"(?<!\w)(\w+){BROKEN_WORD}(\w+)")
+_HYPHEN_AT_END: Final = re.compile(r"\w[-\u00ad\u2010]$")
+_FIGURE: Final = re.compile(r"[$€£(]*[\d\u2013\u2014-][\d,.%)]*")
+_SENTENCE_END: Final = re.compile(r"[.!?:;][\"'\u201d\u2019)\]]*$")
+_SPREAD: Final = 0.75  #: Character width, in line heights, above which a line has spaced columns.
+_SIZE_CHANGE: Final = 1.15
+_SAME_ROW: Final = 0.8
+#: Tolerance for detecting wrapped lines: hyphens, justified text and kerning leave some room.
+_SLACK_CHARACTERS: Final = 3
+_MIN_START: Final = 4  #: Shorter words ("in", "for") start many words that were broken.
+_MAX_PAGES: Final = 5000
+#: A line also ends after a broken word, where PDFium writes no line end.
+_LINE_END: Final = re.compile(rf"\r?\n|(?<={BROKEN_WORD})")
+_DATE: Final = re.compile(r"D:(\d{4})(\d{2})(\d{2})")
+_PDFIUM_LOCK: Final = threading.Lock()  #: PDFium keeps global state and crashes when two threads are inside it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +71,6 @@ def _usual_leading(lines: Sequence[_Line]) -> float:
 
 def _is_apart(above: _Line, below: _Line, leading: float) -> bool:
     return above.bottom - below.bottom > _BLOCK_GAP * (leading or max(above.height, 1))
-
-
-_PAGE_NUMBER: Final = re.compile(r"\W{0,100}(?:page\s+)?(?:#|[ivxlc]{1,7})(?:\s*(?:of|/|-)\s*#)?\W{0,100}")
-_MAX_EDGE_LINES: Final = 3  #: Maximum lines of a header or footer before a gap, and maximum number of such layers.
-_MAX_LAYERS: Final = 3
-_MIN_PAGES: Final = 3
-_MIN_NUMBERED_PAGES: Final = 2
-#: Minimum share of the pages with a running line between its first and last page (left or right pages).
-_SHARE_OF_SPAN: Final = 0.4
-_SHARE_OF_PAGES: Final = 0.4  #: A line on this share of all pages is removed from all of them.
 
 
 def _without_outermost(pages: list[list[_Line]]) -> list[list[_Line]]:
@@ -100,20 +115,6 @@ def _lines_to_gap(edge: Sequence[tuple[_Line, bool]]) -> list[_Line]:
 def _signature(line: _Line) -> str:
     """Return the text with numbers as '#', which is the same on each page."""
     return re.sub(r"\d+", "#", line.text).casefold().strip()
-
-
-BROKEN_WORD: Final = "\ufffe"  #: PDFium's replacement for a hyphen that breaks a word.
-_WORD: Final = re.compile(r"\w[\w'\u2019]*")
-_BROKEN: Final = re.compile(rf"(?<!\w)(\w+){BROKEN_WORD}(\w+)")
-_HYPHEN_AT_END: Final = re.compile(r"\w[-\u00ad\u2010]$")
-_FIGURE: Final = re.compile(r"[$€£(]*[\d\u2013\u2014-][\d,.%)]*")
-_SENTENCE_END: Final = re.compile(r"[.!?:;][\"'\u201d\u2019)\]]*$")
-_SPREAD: Final = 0.75  #: Character width, in line heights, above which a line has spaced columns.
-_SIZE_CHANGE: Final = 1.15
-_SAME_ROW: Final = 0.8
-#: Tolerance for detecting wrapped lines: hyphens, justified text and kerning leave some room.
-_SLACK_CHARACTERS: Final = 3
-_MIN_START: Final = 4  #: Shorter words ("in", "for") start many words that were broken.
 
 
 def _groups(pages: Sequence[Sequence[_Line]]) -> Iterator[list[_Line]]:
@@ -184,13 +185,6 @@ def _repaired(start: str, end: str, words: set[str]) -> str:
     joined = start + end
     is_compound = len(start) >= _MIN_START and start.casefold() in words and joined.casefold() not in words
     return f"{start}-{end}" if is_compound else joined
-
-
-_MAX_PAGES: Final = 5000
-#: A line also ends after a broken word, where PDFium writes no line end.
-_LINE_END: Final = re.compile(rf"\r?\n|(?<={BROKEN_WORD})")
-_DATE: Final = re.compile(r"D:(\d{4})(\d{2})(\d{2})")
-_PDFIUM_LOCK: Final = threading.Lock()  #: PDFium keeps global state and crashes when two threads are inside it.
 
 
 def parse_pdf(raw: RawDocument) -> ParsedDocument:

@@ -16,6 +16,15 @@ _SAME_ROWS_SHARE: Final = 0.8  #: Two parts that share fewer of their rows are n
 #: Rows of a band that are examined for separate parts; more gaps than this are a pattern, not parts.
 _SAMPLED_ROWS: Final = 200
 _MAX_GAPS: Final = 100
+_MAX_HEADER_ROWS: Final = 4
+_HEADER_SAMPLE_ROWS: Final = 50
+_MAX_NAME_LENGTH: Final = 80
+_YEAR: Final = re.compile(r"(?:1[89]|20)\d\d")
+#: Cells of a row of units below a header; units without brackets count only in a row without a label.
+_UNIT: Final = re.compile(r"\(.{1,30}\)|\[.{1,30}\]|[%$€£¥‰]")
+_BARE_UNIT: Final = re.compile(rf"{_UNIT.pattern}|[^\W\d]{{1,4}}(?:/[^\W\d]{{1,4}})?")
+_NAMED_SHARE: Final = 0.8  #: Minimum share of columns that a header of text above rows of text must name.
+_TWO: Final = 2
 
 
 def regions(rows: Sequence[Row], cuts: int = _MAX_CUTS) -> Iterator[list[Row]]:
@@ -90,17 +99,6 @@ def _has_many_figures(rows: Sequence[Row]) -> bool:
     """Return whether more than a tenth of the cells below the first row are numbers or dates."""
     kinds = Counter(kind for row in rows[1:] for kind in row.kinds)
     return 10 * (kinds.total() - kinds[TEXT]) > kinds.total()
-
-
-_MAX_HEADER_ROWS: Final = 4
-_HEADER_SAMPLE_ROWS: Final = 50
-_MAX_NAME_LENGTH: Final = 80
-_YEAR: Final = re.compile(r"(?:1[89]|20)\d\d")
-#: Cells of a row of units below a header; units without brackets count only in a row without a label.
-_UNIT: Final = re.compile(r"\(.{1,30}\)|\[.{1,30}\]|[%$€£¥‰]")
-_BARE_UNIT: Final = re.compile(rf"{_UNIT.pattern}|[^\W\d]{{1,4}}(?:/[^\W\d]{{1,4}})?")
-_NAMED_SHARE: Final = 0.8  #: Minimum share of columns that a header of text above rows of text must name.
-_TWO: Final = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,8 @@ _MAX_MERGES: Final = 100_000
 _EXACT_DIGITS: Final = 15
 
 _column = lru_cache(maxsize=_MAX_COLUMNS)(column_number)
+_ROOT: Final = "_rels/.rels"
+_BLOCK_BYTES: Final = 1024 * 1024
 
 
 class _SheetReader:
@@ -122,10 +124,6 @@ def _merges(reference: str) -> list[Merge]:
     if not all(row.isdecimal() and len(row) <= len("1048576") for row in rows):
         return []
     return [Merge(int(rows[0]), column_number(first), int(rows[1]), column_number(last))]
-
-
-_ROOT: Final = "_rels/.rels"
-_BLOCK_BYTES: Final = 1024 * 1024
 
 
 def parse_xlsx(raw: RawDocument) -> ParsedDocument:

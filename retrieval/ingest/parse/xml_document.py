@@ -22,6 +22,7 @@ _DATES: Final = ("updated", "modified", "pubdate", "published", "date", "lastbui
 _AUTHORS: Final = ("creator", "author")
 _ITEM_LEVEL: Final = 2
 _MAX_ITEMS: Final = 10_000
+_MAX_PARTS: Final = 100_000
 
 
 def _feed(raw: RawDocument, root: etree._Element) -> ParsedDocument:
@@ -84,9 +85,6 @@ def _date(written: str) -> str:
         except ValueError:
             continue
     return written
-
-
-_MAX_PARTS: Final = 100_000
 
 
 def parse_xml(raw: RawDocument) -> ParsedDocument:

@@ -12,6 +12,23 @@ from retrieval.errors import IngestError
 from retrieval.ingest.parse.decoding import in_utf8, looks_binary
 
 _MAX_DEPTH: Final = 256  #: Office formats nest about twenty elements.
+_ENTITY_DECLARATION: Final = re.compile(rb"<!ENTITY\b|<\0!\0E\0N\0T|\0<\0!\0E\0N\0T")
+_XML_DECLARATION: Final = re.compile(rb"\A\s*<\?xml\b[^>]{0,200}\?>")
+_WIDE_DECLARATION: Final = re.compile(
+    rb"\A\s*<\?xml\b[^>]{0,200}\bencoding\s*=\s*[\"'](?:utf|ucs)-?(?:16|32|2|4)\b[^>]{0,200}\?>", re.IGNORECASE
+)
+#: Metadata keys by element name, in Dublin Core, Office and OpenDocument.
+_FACTS: Final = {
+    **{name: name for name in ("title", "publisher", "subject", "keywords", "language", "created", "date")},
+    **{name: name for name in ("modified", "identifier")},
+    "creator": "author",
+    "initial-creator": "author",
+    "keyword": "keywords",
+    "creation-date": "created",
+}
+_DATES: Final = frozenset({"created", "modified", "date"})
+_MAX_LENGTH: Final = 500
+_ISO_DATE_LENGTH: Final = len("2024-03-31")
 
 
 def _ignore(_: str) -> None:
@@ -63,13 +80,6 @@ def _refuse_doctype(*_: object) -> None:
     raise IngestError("corrupt", "The file declares a document type, which its format does not allow.")
 
 
-_ENTITY_DECLARATION: Final = re.compile(rb"<!ENTITY\b|<\0!\0E\0N\0T|\0<\0!\0E\0N\0T")
-_XML_DECLARATION: Final = re.compile(rb"\A\s*<\?xml\b[^>]{0,200}\?>")
-_WIDE_DECLARATION: Final = re.compile(
-    rb"\A\s*<\?xml\b[^>]{0,200}\bencoding\s*=\s*[\"'](?:utf|ucs)-?(?:16|32|2|4)\b[^>]{0,200}\?>", re.IGNORECASE
-)
-
-
 def tree_of(content: bytes) -> etree._Element:
     """Return the root of an XML document; damage is ignored if possible.
 
@@ -103,20 +113,6 @@ def name_of(element: etree._Element) -> str:
 def local(element: etree._Element) -> str:
     """Return an element's name in lower case."""
     return name_of(element).lower()
-
-
-#: Metadata keys by element name, in Dublin Core, Office and OpenDocument.
-_FACTS: Final = {
-    **{name: name for name in ("title", "publisher", "subject", "keywords", "language", "created", "date")},
-    **{name: name for name in ("modified", "identifier")},
-    "creator": "author",
-    "initial-creator": "author",
-    "keyword": "keywords",
-    "creation-date": "created",
-}
-_DATES: Final = frozenset({"created", "modified", "date"})
-_MAX_LENGTH: Final = 500
-_ISO_DATE_LENGTH: Final = len("2024-03-31")
 
 
 class _Facts:

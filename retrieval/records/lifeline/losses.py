@@ -23,6 +23,11 @@ from retrieval.presets.preset import PresetConfig
 from retrieval.presets.stage_catalog import ABOUT
 from retrieval.records.lifeline.remedies import at_least, at_most, policy_at_least, policy_at_most
 
+#: The stages whose windows a section's depth sets.
+_BY_DEPTH: Final = frozenset({FuseWeighted.name, CutWithQuota.name})
+_HUNDREDTHS: Final = 100
+_THOUSANDTHS: Final = 1000
+
 
 def deeper(state: SearchState, config: PresetConfig, chunks: int, *, is_cut: bool) -> str:
     """Return the complexity, and the cap where that stands against it, at which so many chunks are read.
@@ -53,12 +58,6 @@ def deeper(state: SearchState, config: PresetConfig, chunks: int, *, is_cut: boo
     raised = [f"a {prefix}{name} of at least {value:,}" for name, (own, value) in wanted.items() if value > own]
     place = "" if section.ask.is_plain else f" in {policy.name}"
     return f"{' and '.join(raised).capitalize()}{place} would have included it."
-
-
-#: The stages whose windows a section's depth sets.
-_BY_DEPTH: Final = frozenset({FuseWeighted.name, CutWithQuota.name})
-_HUNDREDTHS: Final = 100
-_THOUSANDTHS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
