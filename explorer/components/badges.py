@@ -7,8 +7,7 @@ from explorer import wording
 from explorer.wording.events import PROVIDER_WORDS
 from retrieval.engine.state import Span
 from retrieval.engine.types import Hit
-from retrieval.presets.consolidated.evidence.cuts import PROTECTED
-from retrieval.presets.consolidated.evidence.order import PRECEDENCE
+from retrieval.presets.consolidated.evidence.order import PRECEDENCE, PROTECTED
 from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter, is_recovered
 
 

@@ -19,9 +19,7 @@ _CACHED_STEMS: Final = 20_000
 
 def stemmer(text_search_config: str) -> Callable[[str], str]:
     """Return the stemmer behind a PostgreSQL text search configuration; the identity without one."""
-    if text_search_config not in snowballstemmer.algorithms():
-        return str
-    return _stemmer(text_search_config)
+    return str if text_search_config not in snowballstemmer.algorithms() else _stemmer(text_search_config)
 
 
 @cache

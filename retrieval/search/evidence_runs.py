@@ -189,7 +189,24 @@ class _Run:
         if seconds is not None and seconds <= 0:
             return SectionEvidence(section, None, code=NO_TIME, problem="The time was up before it began.")
         try:
-            outcome = search(self._search_request(section, seconds), principal=self.principal)
+            request = SearchRequest(
+                text=section.query(self.subject),
+                preset=PRESET,
+                top_k=section.keep,
+                narrowing=self.narrowing,
+                filter=RequestFilter(documents=self.request.documents),
+                overrides=self.request.overrides,
+                draft=self.request.draft,
+                section=SectionAsk(
+                    section_set=self.section_set,
+                    section=section,
+                    subject=self.subject,
+                    seconds=seconds,
+                    diagnoses=self.diagnoses,
+                ),
+                surface=self.request.surface,
+            )
+            outcome = search(request, principal=self.principal)
         except Exception as error:  # noqa: BLE001 -- whatever it is, the other sections' evidence is not lost with it
             return self._failed(section, error)
         known = looked_for(section, outcome.trace, outcome.state.events)
@@ -204,25 +221,6 @@ class _Run:
         trace = error if known.status >= 500 else None  # noqa: PLR2004 -- HTTP
         logger.warning("evidence.section_failed section=%s code=%s", section.name, known.code, exc_info=trace)
         return SectionEvidence(section, None, code=known.code, problem=str(known))
-
-    def _search_request(self, section: Section, seconds: float | None) -> SearchRequest:
-        return SearchRequest(
-            text=section.query(self.subject),
-            preset=PRESET,
-            top_k=section.keep,
-            narrowing=self.narrowing,
-            filter=RequestFilter(documents=self.request.documents),
-            overrides=self.request.overrides,
-            draft=self.request.draft,
-            section=SectionAsk(
-                section_set=self.section_set,
-                section=section,
-                subject=self.subject,
-                seconds=seconds,
-                diagnoses=self.diagnoses,
-            ),
-            surface=self.request.surface,
-        )
 
 
 def lines_of(evidence: Evidence) -> Iterator[tuple[SectionEvidence, tuple[Cell, ...]]]:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from corecube.connectors.confluence.api import ConfluenceApi, Content, ContentWithBody, credentials
+from corecube.connectors.confluence.api import ConfluenceApi, Content, credentials
 from corecube.connectors.globs import Globs
 from corecube.connectors.network import checked_url
 from corecube.connectors.setup import FieldError, SourceConfig, SourceSetup, too_large
@@ -125,7 +125,12 @@ class ConfluenceConnector(Connector):
     def read(self, item: SourceItem) -> bytes:
         """Return a page as HTML, or an attachment's bytes; raise ItemError."""
         kind, _, place = item.locator.partition(":")
-        content = self.api.file(place) if kind == "file" else _as_page(self.api.text(kind, place))
+        if kind == "file":
+            content = self.api.file(place)
+        else:
+            text = self.api.text(kind, place)
+            head = f'<head><meta charset="utf-8"><title>{html.escape(text.title)}</title></head>'
+            content = f"<!DOCTYPE html><html>{head}<body><main>{text.html}</main></body></html>".encode()
         if len(content) > self.max_bytes:
             raise too_large(len(content), self.max_bytes)
         return content
@@ -250,13 +255,6 @@ def _version(content: Content, *parts: str) -> str:
     """Return the content's version number and a digest of the parts that do not change it."""
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     return f"{content.version.number}-{digest[:16]}"
-
-
-def _as_page(text: ContentWithBody) -> bytes:
-    return (
-        f'<!DOCTYPE html><html><head><meta charset="utf-8"><title>{html.escape(text.title)}</title></head>'
-        f"<body><main>{text.html}</main></body></html>"
-    ).encode()
 
 
 @contextmanager

@@ -6,8 +6,7 @@ from explorer import wording
 from explorer.components.ledger_rows import LedgerRow, cosine_fact, rerank_facts, term_rows
 from retrieval.engine.types import Hit
 from retrieval.presets.consolidated.config import ConsolidatedConfig
-from retrieval.presets.consolidated.evidence.cuts import PROTECTED
-from retrieval.presets.consolidated.evidence.order import MERIT, PRECEDENCE
+from retrieval.presets.consolidated.evidence.order import MERIT, PRECEDENCE, PROTECTED
 from retrieval.presets.consolidated.evidence.recovery import is_recovered
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk, SectionState

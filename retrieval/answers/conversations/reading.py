@@ -158,9 +158,7 @@ def _is_withheld(answer: Message, references: Iterable[Reference], scope: Access
     if answer.is_extractive:
         return any(it.cited and not it.is_visible for it in references)
     origin = _origin(answer)
-    if origin is None:
-        return bool(answer.text)
-    return not all(map(scope.allows, origin))
+    return bool(answer.text) if origin is None else not all(map(scope.allows, origin))
 
 
 def _exchange(

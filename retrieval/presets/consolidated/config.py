@@ -5,10 +5,9 @@ from typing import ClassVar
 
 from retrieval.engine.tunables import costly
 from retrieval.presets.consolidated.evidence.cascade import CascadeConfig
-from retrieval.presets.consolidated.evidence.cuts import QuotaConfig
 from retrieval.presets.consolidated.evidence.density import DensityConfig
 from retrieval.presets.consolidated.evidence.depth import DepthConfig, GradeConfig
-from retrieval.presets.consolidated.evidence.order import FairnessConfig, PrecedenceConfig
+from retrieval.presets.consolidated.evidence.order import FairnessConfig, PrecedenceConfig, QuotaConfig
 from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig
 from retrieval.presets.consolidated.evidence.rerank_plan import RerankPlanConfig
 from retrieval.presets.consolidated.evidence.scoring import SemanticBm25Config

@@ -9,9 +9,8 @@ from corecube.scope import AccessScope
 from retrieval.engine.state import Drop, DropReason, SearchState, Span
 from retrieval.engine.types import ChunkId, Hit, Ranking
 from retrieval.presets.consolidated.config import ConsolidatedConfig
-from retrieval.presets.consolidated.evidence.cuts import cut_with_quota
 from retrieval.presets.consolidated.evidence.depth import adaptive_top_k, over_fetched, relaxed_top_k
-from retrieval.presets.consolidated.evidence.order import min_slots
+from retrieval.presets.consolidated.evidence.order import cut_with_quota, min_slots
 from retrieval.presets.consolidated.evidence.recovery import is_recovered
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk, SectionState
 from retrieval.presets.consolidated.evidence.sections import Section

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import DropReason, Note, SearchState
-from retrieval.presets.consolidated.evidence.cuts import PROTECTED, cut_with_protection
+from retrieval.presets.consolidated.evidence.order import PROTECTED, cut_with_protection
 from retrieval.presets.consolidated.evidence.recovery import is_recovered
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.presets.consolidated.stages.sources import SourceRecoveryConfig

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import DropReason, Note, SearchState
-from retrieval.presets.consolidated.evidence.cuts import QuotaConfig, cut_with_quota
 from retrieval.presets.consolidated.evidence.depth import GradeConfig, relaxed_top_k
+from retrieval.presets.consolidated.evidence.order import QuotaConfig, cut_with_quota
 from retrieval.presets.consolidated.evidence.recovery import is_recovered
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.presets.consolidated.evidence.cuts import cut_with_protection
+from retrieval.presets.consolidated.evidence.order import cut_with_protection
 from tests.retrieval.presets.consolidated.evidence.conftest import TYPES, numbers, type_of, typed
 
 

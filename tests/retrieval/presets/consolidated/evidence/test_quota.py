@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.engine.state import DropReason
-from retrieval.presets.consolidated.evidence.cuts import QuotaConfig, cut_with_quota
+from retrieval.presets.consolidated.evidence.order import QuotaConfig, cut_with_quota
 from tests.retrieval.presets.consolidated.evidence.conftest import numbers, pools, type_of, typed
 
 CONFIG = QuotaConfig()

@@ -7,9 +7,9 @@ import pytest
 from retrieval.encoders.cosine_scale import NOISE, CosineScale
 from retrieval.engine.state import DropReason, RequestFilter
 from retrieval.errors import SearchTimeoutError
-from retrieval.presets.consolidated.evidence.cuts import QuotaConfig
 from retrieval.presets.consolidated.evidence.density import DensityConfig
 from retrieval.presets.consolidated.evidence.depth import Grade, GradeConfig
+from retrieval.presets.consolidated.evidence.order import QuotaConfig
 from retrieval.presets.consolidated.evidence.recovery import RECOVERED, is_beyond_filter
 from retrieval.presets.consolidated.evidence.section_state import UNDECIDED, SectionState
 from retrieval.presets.consolidated.stages.chunk_retry import RetryChunks, RetryConfig
