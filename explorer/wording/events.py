@@ -7,7 +7,7 @@ from retrieval.encoders.breaker import BreakerState
 from retrieval.presets.consolidated.evidence.cascade import Tier
 from retrieval.presets.consolidated.evidence.density import TightenSkip
 from retrieval.presets.consolidated.evidence.recovery import Diagnosis
-from retrieval.presets.consolidated.evidence.rerank_plan import Provider, RerankSkip
+from retrieval.presets.consolidated.evidence.scoring import Provider, RerankSkip
 
 TIERS: Final[Mapping[str, str]] = {
     Tier.DOCUMENTS: "Without document filter",

@@ -15,7 +15,7 @@ from retrieval.api.search import scope_request
 from retrieval.engine.types import Hit
 from retrieval.models import SearchRecord
 from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter, is_recovered
-from retrieval.presets.consolidated.evidence.rerank_plan import Provider
+from retrieval.presets.consolidated.evidence.scoring import Provider
 from retrieval.presets.consolidated.evidence.sections import Section, SectionSet
 from retrieval.search.evidence_runs import (
     Evidence,

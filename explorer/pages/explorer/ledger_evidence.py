@@ -8,7 +8,7 @@ from retrieval.engine.types import Hit
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.order import MERIT, PRECEDENCE, PROTECTED
 from retrieval.presets.consolidated.evidence.recovery import is_recovered
-from retrieval.presets.consolidated.evidence.rerank_plan import Provider
+from retrieval.presets.consolidated.evidence.scoring import Provider
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk, SectionState
 from retrieval.ranking.blend import on_unit_scale
 from retrieval.search.outcome import SearchOutcome

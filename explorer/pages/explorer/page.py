@@ -25,7 +25,7 @@ from explorer.pages.explorer.ledger import Ledger, LedgerSource, ledger, leg_ran
 from retrieval.engine.types import ChunkFacts, ChunkId, Hit, QueryTerms, ScoreType
 from retrieval.index.store import TextSearch, read_facts
 from retrieval.presets.consolidated.evidence.order import MERIT, PRECEDENCE
-from retrieval.presets.consolidated.evidence.rerank_plan import Provider
+from retrieval.presets.consolidated.evidence.scoring import Provider
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk, SectionState
 from retrieval.ranking.blend import on_unit_scale
 from retrieval.ranking.signals import SEAT

@@ -9,8 +9,7 @@ from retrieval.presets.consolidated.evidence.density import DensityConfig
 from retrieval.presets.consolidated.evidence.depth import DepthConfig, GradeConfig
 from retrieval.presets.consolidated.evidence.order import FairnessConfig, PrecedenceConfig, QuotaConfig
 from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig
-from retrieval.presets.consolidated.evidence.rerank_plan import RerankPlanConfig
-from retrieval.presets.consolidated.evidence.scoring import SemanticBm25Config
+from retrieval.presets.consolidated.evidence.scoring import RerankPlanConfig, SemanticBm25Config
 from retrieval.presets.consolidated.stages.chunk_retry import RetryConfig
 from retrieval.presets.consolidated.stages.fuse import PrimaryConfig
 from retrieval.presets.consolidated.stages.setup import QuestionConfig

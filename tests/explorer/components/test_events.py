@@ -13,7 +13,7 @@ from retrieval.engine.state import Drop, DropReason
 from retrieval.presets.consolidated.evidence.cascade import Recovered, Tier, TierResult
 from retrieval.presets.consolidated.evidence.density import Tightened, TightenSkip
 from retrieval.presets.consolidated.evidence.recovery import Diagnosis, SourceResult
-from retrieval.presets.consolidated.evidence.rerank_plan import Provider, RerankSkip
+from retrieval.presets.consolidated.evidence.scoring import Provider, RerankSkip
 from tests.explorer.conftest import chunk_id
 from tests.retrieval.conftest import connection, scope
 

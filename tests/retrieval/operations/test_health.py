@@ -18,7 +18,7 @@ from retrieval.errors import ModelMissingError, RerankError
 from retrieval.index import active
 from retrieval.operations import health
 from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig
-from retrieval.presets.consolidated.evidence.rerank_plan import RerankPlanConfig
+from retrieval.presets.consolidated.evidence.scoring import RerankPlanConfig
 from retrieval.search import runtime
 from tests.race import until
 from tests.retrieval.presets.consolidated.stages.sectioned import CrossEncoder

@@ -11,7 +11,7 @@ from retrieval.encoders.breaker import BreakerState, CircuitBreaker
 from retrieval.encoders.reranker import Reranker
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.presets.consolidated.evidence.density import DensityConfig, is_rate_in_band
-from retrieval.presets.consolidated.evidence.rerank_plan import ChunkTime, Provider, RerankPlanConfig, RerankSkip
+from retrieval.presets.consolidated.evidence.scoring import ChunkTime, Provider, RerankPlanConfig, RerankSkip
 
 _FROM_WORST: Final = (BreakerState.OPEN, BreakerState.HALF_OPEN, BreakerState.CLOSED)
 

@@ -7,7 +7,7 @@ from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import SearchState
 from retrieval.engine.types import Hit
 from retrieval.presets.consolidated.evidence.order import PrecedenceConfig, boosts, by_precedence
-from retrieval.presets.consolidated.evidence.rerank_plan import Provider
+from retrieval.presets.consolidated.evidence.scoring import Provider
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 
 

@@ -10,17 +10,18 @@ from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import Note, SearchState
 from retrieval.errors import RerankBreakerOpenError, RerankError, RerankTimeoutError
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankFigures, RerankGuard
-from retrieval.presets.consolidated.evidence.rerank_plan import (
+from retrieval.presets.consolidated.evidence.scoring import (
     Provider,
     RerankCall,
     RerankPlan,
     RerankPlanConfig,
     RerankSkip,
+    SemanticBm25Config,
     merged_scores,
     plan_rerank,
     reranked,
+    semantic_bm25,
 )
-from retrieval.presets.consolidated.evidence.scoring import SemanticBm25Config, semantic_bm25
 from retrieval.stages.rerank import Rerank
 
 _FALLBACK: Final = "SemanticBM25 scored the pool."

@@ -8,7 +8,7 @@ from explorer.pages.explorer.ledger import LedgerSource, ledger
 from explorer.pages.explorer.page import evidence_beats_next, hit_rows
 from retrieval.engine.types import ScoreType
 from retrieval.presets.consolidated.config import ConsolidatedConfig
-from retrieval.presets.consolidated.evidence.rerank_plan import Provider
+from retrieval.presets.consolidated.evidence.scoring import Provider
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 from tests.retrieval.presets.consolidated.stages.sectioned import ask
 

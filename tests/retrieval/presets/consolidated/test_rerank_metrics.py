@@ -7,7 +7,7 @@ from retrieval.models import PresetVersion
 from retrieval.operations.metrics import rerank_metrics
 from retrieval.presets.consolidated.evidence.density import DensityConfig
 from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig, RerankGuards
-from retrieval.presets.consolidated.evidence.rerank_plan import Provider, RerankPlanConfig, RerankSkip
+from retrieval.presets.consolidated.evidence.scoring import Provider, RerankPlanConfig, RerankSkip
 from retrieval.search import runtime
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search

@@ -14,8 +14,7 @@ from retrieval.errors import OverridesError, RerankError
 from retrieval.models import PresetVersion
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig, RerankGuards
-from retrieval.presets.consolidated.evidence.rerank_plan import RerankPlanConfig
-from retrieval.presets.consolidated.evidence.scoring import SemanticBm25Config
+from retrieval.presets.consolidated.evidence.scoring import RerankPlanConfig, SemanticBm25Config
 from retrieval.presets.consolidated.stages.rerank import CrossEncoding, RerankSection
 from retrieval.search import runtime
 from retrieval.search.request import SearchRequest

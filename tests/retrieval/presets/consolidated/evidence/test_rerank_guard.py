@@ -6,7 +6,7 @@ from retrieval.encoders.breaker import BreakerState
 from retrieval.encoders.reranker import UnavailableReranker
 from retrieval.errors import RerankError
 from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig, RerankFigures, RerankGuards
-from retrieval.presets.consolidated.evidence.rerank_plan import Provider, RerankPlanConfig, RerankSkip
+from retrieval.presets.consolidated.evidence.scoring import Provider, RerankPlanConfig, RerankSkip
 
 BREAKER, PLAN = BreakerConfig(), RerankPlanConfig()
 

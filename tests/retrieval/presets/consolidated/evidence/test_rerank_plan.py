@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from retrieval.engine.types import ScoreType
 from retrieval.errors import RerankError, RerankTimeoutError
-from retrieval.presets.consolidated.evidence.rerank_plan import (
+from retrieval.presets.consolidated.evidence.scoring import (
     ChunkTime,
     RerankPlanConfig,
     RerankSkip,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from retrieval.engine.types import ScoreType
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.order import FairnessConfig, PrecedenceConfig
-from retrieval.presets.consolidated.evidence.rerank_plan import Provider
+from retrieval.presets.consolidated.evidence.scoring import Provider
 from retrieval.presets.consolidated.pipeline import build_consolidated
 from retrieval.presets.consolidated.stages.fairness import BalanceSources
 from retrieval.presets.consolidated.stages.precedence import PreferSources

@@ -13,8 +13,7 @@ from retrieval.engine.state import Query
 from retrieval.engine.types import ScoreType
 from retrieval.errors import RerankBreakerOpenError, RerankError, RerankTimeoutError
 from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig, RerankGuards
-from retrieval.presets.consolidated.evidence.rerank_plan import Provider, RerankPlanConfig, RerankSkip
-from retrieval.presets.consolidated.evidence.scoring import SemanticBm25Config
+from retrieval.presets.consolidated.evidence.scoring import Provider, RerankPlanConfig, RerankSkip, SemanticBm25Config
 from retrieval.presets.consolidated.stages.rerank import CrossEncoding, RerankSection
 from retrieval.search.runtime import InlineExecutor
 from tests.retrieval.conftest import Clock, chunk_id, hit

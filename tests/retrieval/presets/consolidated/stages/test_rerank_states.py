@@ -10,8 +10,7 @@ from retrieval.encoders.breaker import BreakerState
 from retrieval.engine.deadline import Deadline
 from retrieval.errors import RerankError
 from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig, RerankGuards
-from retrieval.presets.consolidated.evidence.rerank_plan import Provider, RerankPlanConfig
-from retrieval.presets.consolidated.evidence.scoring import SemanticBm25Config
+from retrieval.presets.consolidated.evidence.scoring import Provider, RerankPlanConfig, SemanticBm25Config
 from retrieval.presets.consolidated.stages.rerank import CrossEncoding, RerankSection
 from retrieval.search.runtime import InlineExecutor
 from tests.profiles import examples

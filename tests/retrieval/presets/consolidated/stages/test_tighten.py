@@ -7,7 +7,7 @@ from retrieval.errors import RerankError
 from retrieval.presets.consolidated.evidence.density import DensityConfig, TightenHint, TightenSkip
 from retrieval.presets.consolidated.evidence.depth import GradeConfig
 from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig, RerankFigures, RerankGuard
-from retrieval.presets.consolidated.evidence.rerank_plan import RerankPlanConfig
+from retrieval.presets.consolidated.evidence.scoring import RerankPlanConfig
 from retrieval.presets.consolidated.evidence.section_state import UNDECIDED, SectionState
 from retrieval.presets.consolidated.stages.floors import SectionFloors
 from retrieval.presets.consolidated.stages.tighten import TightenPool
