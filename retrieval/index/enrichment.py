@@ -2,9 +2,8 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
-from uuid import UUID
 
 from django.db import connection, transaction
 from pgvector import HalfVector
@@ -14,6 +13,7 @@ from retrieval.engine.types import ChunkId, Vector
 from retrieval.index.embedding_index import hold_indexes
 from retrieval.index.graph_writer import rewrite_triples
 from retrieval.index.statements import statement
+from retrieval.models import Chunk
 
 _COUNT_TERMS: Final = statement("upkeep/count_terms")
 _ENRICH_CHUNK: Final = statement("upkeep/enrich_chunk")
@@ -28,17 +28,12 @@ _REPLACE_VECTOR: Final = (
 class EnrichedChunk:
     """A stored chunk and what was written for it."""
 
-    document_id: UUID
-    ordinal: int
-    #: Of the text that it was written for, and what stood above it; a chunk with another one by now is left alone.
-    content_hash: str
-    title: str
-    heading_path: Sequence[str]
-    context_line: str
-    questions: tuple[str, ...]
-    triples: tuple[tuple[str, str, str], ...] | None  #: Subject, relation, object; None if not requested.
+    row: Chunk  #: As read, with its document; a chunk with another text, title or headings by now is left alone.
+    context_line: str = ""
+    questions: tuple[str, ...] = ()
+    triples: tuple[tuple[str, str, str], ...] | None = None  #: Subject, relation, object; None if not requested.
     #: Of the text under its new context line, by index; none where that did not change.
-    vectors: Mapping[int, Vector]
+    vectors: Mapping[int, Vector] = field(default_factory=dict)
 
 
 def store_enrichment(
@@ -53,7 +48,7 @@ def store_enrichment(
     None, with nothing stored, when there is an embedding index that is not among `indexes`, those that the vectors
     were made for; None for those means that no vector changes.
     """
-    ids = sorted({chunk.document_id for chunk in chunks})
+    ids = sorted({chunk.row.document_id for chunk in chunks})
     stored = 0
     with transaction.atomic(), connection.cursor() as cursor:
         # No sync stores documents of the connection meanwhile, so that the counts stay those of the search vectors.
@@ -79,11 +74,12 @@ def _store(
     text_search_config: str,
 ) -> int:
     """Store one chunk's enrichment; return 1, or 0 if the chunk's text has changed."""
-    key = {"document": chunk.document_id, "ordinal": chunk.ordinal}
+    row = chunk.row
+    key = {"document": row.document_id, "ordinal": row.ordinal}
     written = {
-        "content_hash": chunk.content_hash,
-        "title": chunk.title,
-        "heading_path": list(chunk.heading_path),
+        "content_hash": row.content_hash,
+        "title": row.document.title,
+        "heading_path": list(row.heading_path),
         "context_line": chunk.context_line,
         "questions": list(chunk.questions),
         "asked": "\n".join(chunk.questions),
@@ -93,7 +89,7 @@ def _store(
     cursor.execute(_ENRICH_CHUNK, key | written)
     if not cursor.rowcount:
         return 0
-    rewrite_triples(cursor, ChunkId(chunk.document_id, chunk.ordinal), connection_id, chunk.triples or ())
+    rewrite_triples(cursor, ChunkId(row.document_id, row.ordinal), connection_id, chunk.triples or ())
     for index, vector in chunk.vectors.items():
         cursor.execute(_REPLACE_VECTOR, key | {"vector": HalfVector(vector).to_text(), "index": index})
     return 1

@@ -10,7 +10,7 @@ from corecube.scope import AccessScope
 from retrieval.engine.metadata_conditions import Conditions
 from retrieval.engine.state import MetadataFilter, RequestFilter
 from retrieval.index.reading import read
-from retrieval.index.statements import CONDITION, fact_values, metadata_clause, prepared, statement
+from retrieval.index.statements import CONDITION, FACT_VALUES, METADATA, prepared, statement, with_facts
 
 _FILTERED: Final = statement("parts/filtered")
 _BY_DOCUMENT: Final = statement("parts/filtered_documents")
@@ -66,7 +66,7 @@ def _by_document(request_filter: RequestFilter, *, is_walk: bool) -> Iterator[st
     if request_filter.since or request_filter.until or request_filter.project or request_filter.memory_types:
         yield _FILTERED
     if request_filter.metadata is not None:
-        yield metadata_clause(request_filter.metadata.names)
+        yield with_facts(METADATA, request_filter.metadata.names)
     if request_filter.documents:
         yield _BY_DOCUMENT
     if request_filter.source_types:
@@ -111,7 +111,7 @@ def metadata_prefilter(conditions: Conditions, *, scope: AccessScope, timeout_se
     if len(names) > _MAX_NAMES:
         raise InvalidRequestError(f"Filters can name at most {_MAX_NAMES} fields.")
     parameters = {"scope": scope.connection_ids, "limit": _LIMIT, **_name_parameters(names)}
-    rows = read(fact_values(names), parameters, timeout_seconds=timeout_seconds)
+    rows = read(with_facts(FACT_VALUES, names), parameters, timeout_seconds=timeout_seconds)
     if len(rows) > _LIMIT:
         listed = ", ".join(names)
         raise InvalidRequestError(f"Too many different values to filter by: {listed}. Narrow the scope.")

@@ -86,7 +86,7 @@ def names(
 
 
 def hubs(keys: Sequence[str], *, limit: int, scope: AccessScope, timeout_seconds: float | None = None) -> set[str]:
-    """Return the keys of more than `most` chunks in scope."""
+    """Return the keys of more than `limit` chunks in scope."""
     numbers = {number_of(key): key for key in keys}
     parameters = {"keys": list(numbers), "limit": limit + 1, "scope": scope.connection_ids}
     rows = read(_HUBS, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)

@@ -1,6 +1,7 @@
 """Reads the neighbours of hits, in scope, in one statement."""
 
-from typing import Any, Final, Protocol
+from collections.abc import Mapping
+from typing import Any, Final
 
 from corecube.scope import AccessScope
 from retrieval.engine.types import ChunkFacts, ChunkId, Hit, Ranking, ScoreType
@@ -15,31 +16,17 @@ _FACTS: Final = (
 )
 
 
-class Reach(Protocol):
-    """How far around a hit is read."""
-
-    @property
-    def parents(self) -> int:
-        """1 for the rest of its section, 0 for none of it."""
-
-    @property
-    def same_page(self) -> int:
-        """Chunks on either side, on the hit's page."""
-
-    @property
-    def cross_page(self) -> int:
-        """Chunks of the pages before and after, of both together."""
-
-
 def neighbours_of(
-    hits: Ranking, *, config: Reach, scope: AccessScope, min_quality: float, timeout_seconds: float
+    hits: Ranking, *, reach: Mapping[str, int], scope: AccessScope, min_quality: float, timeout_seconds: float
 ) -> tuple[Neighbour, ...]:
     """Return the neighbours of the hits: those of the first hit first, each relation in the document's order.
 
     A chunk may be there several times, for several hits and as several relations. It has facts, and neither a score nor
-    signals. Boilerplate is left out. Raises SearchTimeoutError.
+    signals. Boilerplate is left out. Raises SearchTimeoutError. `reach` has `parents`, 1 for the rest of a hit's section
+    and 0 for none of it, `same_page`, chunks on either side on its page, and `cross_page`, chunks of the pages before
+    and after, of both together.
     """
-    parameters = neighbour_parameters(hits, config, scope, min_quality)
+    parameters = neighbour_parameters(hits, reach, scope, min_quality)
     neighbours = []
     for row in read(NEIGHBOURS, parameters, timeout_seconds=timeout_seconds):
         facts = ChunkFacts(**{name: row[name] for name in _FACTS}, heading_path=tuple(row["heading_path"]))
@@ -48,14 +35,15 @@ def neighbours_of(
     return tuple(neighbours)
 
 
-def neighbour_parameters(hits: Ranking, config: Reach, scope: AccessScope, min_quality: float) -> dict[str, Any]:
+def neighbour_parameters(
+    hits: Ranking, reach: Mapping[str, int], scope: AccessScope, min_quality: float
+) -> dict[str, Any]:
     """Return the statement's parameters."""
     return {
         "documents": [hit.chunk_id.document_id for hit in hits],
         "ordinals": [hit.chunk_id.ordinal for hit in hits],
-        "parents": bool(config.parents),
-        "same_page": config.same_page,
-        "cross_page": config.cross_page,
+        **reach,
+        "parents": bool(reach["parents"]),
         "min_quality": min_quality,
         "scope": scope.connection_ids,
     }

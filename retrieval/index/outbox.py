@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.conf import settings
@@ -87,9 +87,11 @@ def lag(position: int) -> Lag:
     return Lag(int(transactions), max(0.0, float(seconds)))
 
 
-def chunk_texts(documents: Sequence[UUID], *, languages: Mapping[int, str], default: str) -> list[ChunkTexts]:
-    """Return the chunks that documents have now; `languages` by connection, `default` where one is not named there."""
-    return [_chunk_texts(row, languages.get(row[2]) or default) for row in rows(_TEXTS, {"documents": list(documents)})]
+def chunk_texts(documents: Sequence[UUID], languages: Mapping[int, str]) -> list[ChunkTexts]:
+    """Return the chunks that documents have now; `languages` by connection, where it is not the installation's."""
+    default = settings.CORECUBE_TEXT_SEARCH_CONFIG
+    found = rows(_TEXTS, {"documents": list(documents)})
+    return [ChunkTexts(languages.get(row[2]) or default, *row) for row in found]
 
 
 def follows(name: str, position: int) -> None:
@@ -130,26 +132,6 @@ def _needed_from() -> int:
     searched = oldest.values_list("transaction_id", flat=True)[:1]
     needed = (*(it + 1 for it in positions), *(it + 1 for it in searched if it is not None))
     return min(needed, default=horizon())
-
-
-def _chunk_texts(row: Sequence[Any], language: str) -> ChunkTexts:
-    document, ordinal, source, title, headings, text, questions, changed, kind, project, of_type, hints, quality = row
-    return ChunkTexts(
-        document_id=document,
-        ordinal=ordinal,
-        connection_id=source,
-        language=language,
-        title=title,
-        heading_path=tuple(headings),
-        text=text,
-        questions=tuple(questions),
-        modified_at=changed,
-        memory_kind=kind,
-        memory_project=project,
-        source_type=of_type,
-        hints=tuple(hints),
-        quality=quality,
-    )
 
 
 def _value(sql: str) -> str:

@@ -38,7 +38,8 @@ def document(
     the tsquery that the full-text leg asked for; empty matches nothing. A document out of scope has no chunks.
     """
     parameters = _parameters(probed, match, ChunkId(document_id, 0)) | {"ordinals": list(ordinals)}
-    rows = read(statements.probe(len(probed.terms)), parameters, timeout_seconds=timeout_seconds)
+    sql = statements.scored(statements.PROBE, len(probed.terms))
+    rows = read(sql, parameters, timeout_seconds=timeout_seconds)
     chunks = {
         ChunkId(row["document_id"], row["ordinal"]): ChunkProbe(
             row["cosine"], float(row["fulltext"]), bool(row["is_match"])
@@ -65,7 +66,8 @@ def place_dense(probed: Probed, chunk_id: ChunkId, *, timeout_seconds: float) ->
 def place_fulltext(probed: Probed, chunk_id: ChunkId, *, match: str, timeout_seconds: float) -> Place | None:
     """Return a chunk's exact place by full-text score among those in scope that match; None when it does not."""
     parameters = _parameters(probed, match, chunk_id)
-    return _place(read(statements.place_fulltext(len(probed.terms)), parameters, timeout_seconds=timeout_seconds))
+    sql = statements.scored(statements.PLACE_FULLTEXT, len(probed.terms))
+    return _place(read(sql, parameters, timeout_seconds=timeout_seconds))
 
 
 def _parameters(probed: Probed, match: str, chunk_id: ChunkId) -> dict[str, Any]:

@@ -77,18 +77,18 @@ ANALYZE: Final = statement("analyze")
 DENSE_HNSW: Final = statement("dense_hnsw")
 DENSE_EXACT: Final = statement("dense_exact")
 _FULLTEXT: Final = statement("fulltext")
-_FULLTEXT_CAPPED: Final = statement("fulltext_capped")
+FULLTEXT_CAPPED: Final = statement("fulltext_capped")
 _SCORE: Final = statement("parts/score")
 PLACE_DENSE: Final = statement("place_dense")
-_PLACE_FULLTEXT: Final = statement("place_fulltext")
-_PROBE: Final = statement("probe")
+PLACE_FULLTEXT: Final = statement("place_fulltext")
+PROBE: Final = statement("probe")
 #: What keeps the planner from an index: an expression instead of the column, a function instead of the operator.
 _HIDDEN: Final = {
     Reach.MATCHES: ("connection_id = ANY", "connection_id + 0 = ANY"),
     Reach.SCOPE: ("search @@ %(match)s::tsquery", "ts_match_vq(search, %(match)s::tsquery)"),
 }
-_FACT_VALUES: Final = statement("fact_values")
-_METADATA: Final = statement("parts/metadata")
+FACT_VALUES: Final = statement("fact_values")
+METADATA: Final = statement("parts/metadata")  #: Only documents with the kept facts are read.
 
 
 def _complete(*, cosine: str = "NULL::float8", vector: str = "NULL::bytea", vectors: str = "") -> Prepared:
@@ -104,45 +104,23 @@ COMPLETE_WITH_VECTORS: Final = _complete(cosine=_COSINE, vector="halfvec_send(em
 COMPLETE_WITHOUT_COSINES: Final = _complete()
 
 
-def fact_values(names: Sequence[str]) -> str:
-    """Return the statement for the values of the facts with these names, which are parameters `fact_1` ... too."""
-    return _FACT_VALUES.replace("{facts}", _facts(names))
-
-
-def metadata_clause(names: Sequence[str]) -> str:
-    """Return what stands beside the scope so that only documents with the kept facts are read."""
-    return _METADATA.replace("{facts}", _facts(names))
-
-
-def _facts(names: Sequence[str]) -> str:
-    told = (
+def with_facts(sql: str, names: Sequence[str]) -> str:
+    """Return a statement for the facts with these names, which are parameters `fact_1` ... too."""
+    facts = (
         f"coalesce({_OWN_FACTS.get(name, f'document.metadata ->> %(fact_{number})s')}, '')"
         for number, name in enumerate(names, start=1)
     )
-    return f"jsonb_build_array({', '.join(told)})::text"
+    return sql.replace("{facts}", f"jsonb_build_array({', '.join(facts)})::text")
 
 
 def fulltext(terms: int, reach: Reach = Reach.BOTH) -> str:
     """Return the full-text statement for a query of so many terms, as parameters `term_1`, `idf_1` ..."""
-    sql = _FULLTEXT.replace("{score}", _score(terms))
+    sql = scored(_FULLTEXT, terms)
     return sql.replace(*_HIDDEN[reach]) if reach in _HIDDEN else sql
 
 
-def fulltext_capped(terms: int) -> str:
-    """Return the statement for a match that is too common, for a query of so many terms."""
-    return _FULLTEXT_CAPPED.replace("{score}", _score(terms))
-
-
-def place_fulltext(terms: int) -> str:
-    """Return the statement for a chunk's place by full text, for a query of so many terms."""
-    return _PLACE_FULLTEXT.replace("{score}", _score(terms))
-
-
-def probe(terms: int) -> str:
-    """Return the statement that looks into one document, for a query of so many terms."""
-    return _PROBE.replace("{score}", _score(terms))
-
-
-def _score(terms: int) -> str:
+def scored(sql: str, terms: int) -> str:
+    """Return a statement that scores full text, for a query of so many terms."""
     # One expression for each term takes a third less time than joining the chunks with a table of the terms.
-    return " + ".join(_SCORE.replace("{n}", str(number)) for number in range(1, terms + 1)) or "0::float8"
+    score = " + ".join(_SCORE.replace("{n}", str(number)) for number in range(1, terms + 1)) or "0::float8"
+    return sql.replace("{score}", score)

@@ -134,7 +134,7 @@ def fulltext(  # noqa: PLR0913 -- keyword-only, each a plain fact
 ) -> Matches:
     """Return the `depth` chunks in scope that match a tsquery, by their full-text score over all `terms`.
 
-    Past `most` matches the rest is not looked at, and the ranking is one of an arbitrary part. `reach` changes the time
+    Past `limit` matches the rest is not looked at, and the ranking is one of an arbitrary part. `reach` changes the time
     that it takes, not what is found.
     """
     parameters = fulltext_parameters(match, terms, scope, search) | {"depth": depth, "limit": limit}
@@ -167,12 +167,12 @@ def fulltext_capped(  # noqa: PLR0913 -- keyword-only, each a plain fact
 ) -> Matches:
     """Return the best of the chunks in scope that match a tsquery too common to score all of them.
 
-    Scored are those that match it in title or headings, unless these are more than `most`, and a `share` (0 to 1) of
+    Scored are those that match it in title or headings, unless these are more than `limit`, and a `share` (0 to 1) of
     the others: the documents with the lowest ids. Ids are hashes, so these are any documents, and always the same.
     """
     until = UUID(int=min(int(share * 2**128), 2**128 - 1))
     parameters = fulltext_parameters(match, terms, scope, search) | {"depth": depth, "limit": limit, "until": until}
-    sql, parameters = filtered(statements.fulltext_capped(len(terms)), parameters, request_filter)
+    sql, parameters = filtered(statements.scored(statements.FULLTEXT_CAPPED, len(terms)), parameters, request_filter)
     return _matches_in(read(sql, parameters, timeout_seconds=timeout_seconds))
 
 

@@ -1,6 +1,6 @@
 """Results of the index other than hits; without Django."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -70,21 +70,21 @@ class DocumentProbe:
     wordiest: ChunkId | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ChunkTexts:
-    """What the index reads of a chunk."""
+    """What the index reads of a chunk: a language, and the columns of `chunk_texts.sql` in their order."""
 
+    language: str  #: PostgreSQL's name for the language that its connection's documents are read in.
     document_id: UUID
     ordinal: int
     connection_id: int
-    language: str  #: PostgreSQL's name for the language that its connection's documents are read in.
     title: str
-    heading_path: tuple[str, ...]
+    heading_path: Sequence[str]
     text: str
-    questions: tuple[str, ...]
+    questions: Sequence[str]
     modified_at: datetime | None  #: As the source says; None where it says nothing.
     memory_kind: str = ""  #: Empty for what no agent remembered.
     memory_project: str = ""
     source_type: str = ""
-    hints: tuple[str, ...] = ()  #: Kinds of content in it (`retrieval.text.traits`).
+    hints: Sequence[str] = ()  #: Kinds of content in it (`retrieval.text.traits`).
     quality: float = 1.0  #: How much of it is content and not boilerplate, 0 to 1.

@@ -274,7 +274,7 @@ def copy_vectors(*, source: int, target: int, documents: Sequence[UUID]) -> int:
 
 
 def lacking_documents(index: VectorIndex, *, after: UUID, limit: int) -> list[tuple[UUID, int]]:
-    """Return the next documents by id, at most `most`, that lack vectors in an index, with how many they lack."""
+    """Return the next documents by id, at most `limit`, that lack vectors in an index, with how many they lack."""
     found = rows(_LACKING_DOCUMENTS, {"index": index.id, "after": after, "limit": limit})
     return [(document, count) for document, count in found]
 

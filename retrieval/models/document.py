@@ -113,7 +113,7 @@ class Chunk(models.Model):
     #: Share of content in contrast to boilerplate, 0 to 1; the parts contain the deductions.
     quality = models.FloatField(default=1.0, db_default=1.0)
     quality_parts = models.JSONField(default=dict, db_default={})
-    #: How well it represents its document (`retrieval.text.salience`), 0 to 1; None until its sync has ended.
+    #: How well it represents its document (`retrieval.index.salience`), 0 to 1; None until its sync has ended.
     salience = models.FloatField(null=True)
     simhash = models.BigIntegerField(default=0, db_default=0)  #: Signed 64-bit fingerprint of its words; 0 for none.
     #: Weighted lexemes: A title, B heading path, C text. Stored in line (migration 0001), as every score needs it.

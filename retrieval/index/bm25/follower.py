@@ -20,7 +20,6 @@ from retrieval.index.bm25 import schema
 from retrieval.index.bm25.folder import About, Folder
 from retrieval.index.bm25.reader import Reader, readable
 from retrieval.index.bm25.writer import Writer
-from retrieval.index.types import ChunkTexts
 from retrieval.models import Document
 
 logger = logging.getLogger(__name__)
@@ -118,7 +117,7 @@ def _followed(where: Folder, position: int) -> tuple[int, int]:
                 documents, languages = sorted({document for document, _ in entries}), _languages()
                 for first in range(0, len(documents), _DOCUMENTS_AT_ONCE):
                     some = documents[first : first + _DOCUMENTS_AT_ONCE]
-                    writer.replace(some, _texts(some, languages))
+                    writer.replace(some, outbox.chunk_texts(some, languages))
                 writer.commit(entries[-1][1])
             position, changes = entries[-1][1], changes + len(entries)
     finally:
@@ -137,17 +136,13 @@ def _rebuilt(where: Folder, progress: Progress) -> Followed:
         languages, after, chunks = _languages(), UUID(int=0), 0
         ids = Document.objects.order_by("pk").values_list("pk", flat=True)
         while documents := list(ids.filter(pk__gt=after)[:_DOCUMENTS_AT_ONCE]):
-            chunks += writer.add(_texts(documents, languages))
+            chunks += writer.add(outbox.chunk_texts(documents, languages))
             after = documents[-1]
             progress(chunks)
         writer.commit(position)
     where.switch(build)
     logger.info("bm25.rebuilt build=%s chunks=%d position=%d", build.name, chunks, position)
     return Followed(*_followed(where, position), is_rebuilt=True)
-
-
-def _texts(documents: list[UUID], languages: dict[int, str]) -> list[ChunkTexts]:
-    return outbox.chunk_texts(documents, languages=languages, default=settings.CORECUBE_TEXT_SEARCH_CONFIG)
 
 
 def _languages() -> dict[int, str]:

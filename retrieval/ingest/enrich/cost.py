@@ -8,14 +8,6 @@ from retrieval.ingest.enrich.prompts import TYPICAL_ANSWER_TOKENS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prices:
-    """Prices of a million tokens, in the currency of the bill; 0 if not configured."""
-
-    sent: float
-    answered: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
     """The amounts of a pass."""
 
@@ -33,14 +25,16 @@ def estimate(
     *,
     waiting: int,
     chunks: int,
-    prices: Prices,
+    prices: tuple[float, float],
     written_here: int = 0,
     for_triples: int = 0,
 ) -> Estimate:
-    """Return the cost of requests with these tokens and answers of typical length; `for_triples` are for triples."""
+    """Return the cost of requests with these tokens and answers of typical length; `for_triples` are for triples.
+
+    `prices` are those of a million tokens sent and answered, in the currency of the bill; 0 if not configured.
+    """
     longer = for_triples * (triples.TYPICAL_ANSWER_TOKENS - TYPICAL_ANSWER_TOKENS)
     sent, answered = sum(request_tokens), len(request_tokens) * TYPICAL_ANSWER_TOKENS + longer
-    is_priced = prices.sent > 0 or prices.answered > 0
     return Estimate(
         waiting=waiting,
         chunks=chunks,
@@ -48,5 +42,5 @@ def estimate(
         requests=len(request_tokens),
         tokens_sent=sent,
         tokens_answered=answered,
-        price=(sent * prices.sent + answered * prices.answered) / 1_000_000 if is_priced else None,
+        price=(sent * prices[0] + answered * prices[1]) / 1_000_000 if max(prices) > 0 else None,
     )

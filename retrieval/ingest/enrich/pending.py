@@ -4,14 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
-from uuid import UUID
 
 from django.db.models import F, Q, QuerySet, TextField, Value
 from django.db.models.functions import MD5, Cast, Concat
 
 from corecube.models import Connection
 from retrieval.ingest.enrich.prompts import Place
-from retrieval.ingest.enrich.triples import Triple, triples_of
 from retrieval.ingest.enrich.wants import Wants, requested
 from retrieval.models import Chunk
 
@@ -25,13 +23,8 @@ _EVERYTHING: Final = Wants()
 class Pending:
     """A chunk and the enrichment that it lacks."""
 
-    document_id: UUID
-    ordinal: int
-    content_hash: str
+    row: Chunk
     place: Place
-    context_line: str
-    questions: tuple[str, ...]
-    triples: tuple[Triple, ...] | None  #: None before a model was called for them.
     wants: Wants
 
 
@@ -56,7 +49,8 @@ def drawn(connection: Connection, *, limit: int, seed: str, writable: Wants = _E
         waiting(connection, writable)
         .annotate(drawn=order)
         .order_by("drawn", "ordinal")
-        .select_related("document")[:limit]
+        .select_related("document")
+        .defer("search", "minhash", "quality_parts")[:limit]
     )
     wants = requested(connection) & writable
     documents = groupby(rows, key=lambda row: row.document_id)
@@ -71,9 +65,7 @@ def _of_document(chunks: Sequence[Chunk], wants: Wants) -> Iterator[Pending]:
     for chunk in chunks:
         section = range(chunk.section_start, chunk.section_end + 1)
         yield Pending(
-            document_id=chunk.document_id,
-            ordinal=chunk.ordinal,
-            content_hash=chunk.content_hash,
+            row=chunk,
             place=Place(
                 title=chunk.document.title,
                 heading_path=chunk.heading_path,
@@ -81,8 +73,5 @@ def _of_document(chunks: Sequence[Chunk], wants: Wants) -> Iterator[Pending]:
                 section="\n\n".join(texts[place] for place in section if place in texts),
                 beginning=texts.get(0, ""),
             ),
-            context_line=chunk.context_line,
-            questions=tuple(chunk.questions),
-            triples=triples_of(chunk.triples),
             wants=wants & Wants(not chunk.context_line, not chunk.questions, chunk.triples is None),
         )

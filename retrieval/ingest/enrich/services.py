@@ -2,7 +2,7 @@
 
 import logging
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -19,7 +19,7 @@ from retrieval.index.embedding_index import all_indexes
 from retrieval.index.enrichment import EnrichedChunk, store_enrichment
 from retrieval.index.writer import fold_term_counts
 from retrieval.ingest.enrich import triples
-from retrieval.ingest.enrich.cost import Estimate, Prices, estimate
+from retrieval.ingest.enrich.cost import Estimate, estimate
 from retrieval.ingest.enrich.pending import Pending, drawn, waiting
 from retrieval.ingest.enrich.prompts import CONTEXT_TASK, QUESTIONS_TASK, messages
 from retrieval.ingest.enrich.wants import Wants, may_be_sent, requested, writable, writable_for
@@ -71,7 +71,7 @@ def estimate_pass(connection: Connection, *, limit: int | None = None) -> Estima
         tokens,
         waiting=waiting(connection, can).count(),
         chunks=len(found),
-        prices=Prices(sent=settings.CORECUBE_ENRICH_PRICE_SENT, answered=settings.CORECUBE_ENRICH_PRICE_ANSWERED),
+        prices=(settings.CORECUBE_ENRICH_PRICE_SENT, settings.CORECUBE_ENRICH_PRICE_ANSWERED),
         written_here=sum(pending.wants.questions for pending in found) if is_local else 0,
         for_triples=sum(pending.wants.triples for pending in found),
     )
@@ -130,23 +130,10 @@ def remove_enrichment(connection: Connection) -> int:
     removed = 0
     for rows in _batches(chunks.select_related("document").iterator(chunk_size=500)):
         texts = [in_context(row.document.title, row.heading_path, row.text) for row in rows]
-        removed += _store_with_vectors(connection, texts, [(_bare(row), place) for place, row in enumerate(rows)])
+        bare = [(EnrichedChunk(row=row), place) for place, row in enumerate(rows)]
+        removed += _store_with_vectors(connection, texts, bare)
     fold_term_counts(connection.pk)
     return removed
-
-
-def _bare(row: Chunk) -> EnrichedChunk:
-    return EnrichedChunk(
-        document_id=row.document_id,
-        ordinal=row.ordinal,
-        content_hash=row.content_hash,
-        title=row.document.title,
-        heading_path=row.heading_path,
-        context_line="",
-        questions=(),
-        triples=None,
-        vectors={},
-    )
 
 
 def _batches(items: Iterable[_T]) -> Iterator[list[_T]]:
@@ -180,17 +167,7 @@ def _store(connection: Connection, answers: Sequence[Answer]) -> int:
     chunks: list[tuple[EnrichedChunk, int | None]] = []
     for it in answers:
         pending, place = it.pending, it.pending.place
-        chunk = EnrichedChunk(
-            document_id=pending.document_id,
-            ordinal=pending.ordinal,
-            content_hash=pending.content_hash,
-            title=place.title,
-            heading_path=place.heading_path,
-            context_line=it.context_line,
-            questions=it.questions,
-            triples=it.triples,
-            vectors={},
-        )
+        chunk = EnrichedChunk(row=pending.row, context_line=it.context_line, questions=it.questions, triples=it.triples)
         chunks.append((chunk, len(texts) if pending.wants.context else None))
         if pending.wants.context:
             texts.append(in_context(place.title, place.heading_path, place.text, it.context_line))
@@ -204,8 +181,12 @@ def _store_with_vectors(
     stored = None if chunks else 0
     while stored is None:
         vectors = _vectors(texts) if texts else {}
+        found = [(index, made) for index, made in vectors.items() if made]
         stored = store_enrichment(
-            [replace(chunk, vectors=_at(vectors, place)) for chunk, place in chunks],
+            [
+                chunk if place is None else replace(chunk, vectors={index: made[place] for index, made in found})
+                for chunk, place in chunks
+            ],
             connection_id=connection.pk,
             text_search_config=connection.language or settings.CORECUBE_TEXT_SEARCH_CONFIG,
             indexes=frozenset(vectors) if texts else None,
@@ -229,7 +210,3 @@ def _vectors(texts: Sequence[str]) -> dict[int, list[Vector]]:
             continue
         found[row.pk] = [made[text] for text in texts]
     return found
-
-
-def _at(vectors: Mapping[int, Sequence[Vector]], place: int | None) -> dict[int, Vector]:
-    return {} if place is None else {index: made[place] for index, made in vectors.items() if made}

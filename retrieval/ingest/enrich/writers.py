@@ -32,7 +32,7 @@ from retrieval.ingest.enrich.prompts import (
     messages,
     questions_in,
 )
-from retrieval.ingest.enrich.triples import Triple, triples_in
+from retrieval.ingest.enrich.triples import Triple, triples_in, triples_of
 from retrieval.ingest.enrich.wants import Wants
 from retrieval.text.document import in_context
 
@@ -129,7 +129,8 @@ class Writers:
     def answer(self, pending: Pending) -> Answer:
         """Write what one chunk lacks; if one answer fails, the others are dropped and requested again later."""
         try:
-            context, questions, found = pending.context_line, pending.questions, pending.triples
+            row = pending.row
+            context, questions, found = row.context_line, tuple(row.questions), triples_of(row.triples)
             if pending.wants.context:
                 context = context_in(self._chat(CONTEXT_TASK, pending))
             if pending.wants.questions and self.local:

@@ -1,6 +1,7 @@
 """What stands around a hit, read from PostgreSQL in one statement, in scope alone, by its key."""
 
 import uuid
+from dataclasses import asdict
 
 import pytest
 from django.db import connection as database
@@ -55,8 +56,8 @@ def hit(document, ordinal):
 
 def around(document, ordinal, scope, **numbers):
     """Return the ordinals around a chunk by relation."""
-    config = NeighboursConfig(**numbers)
-    found = neighbours_of((hit(document, ordinal),), config=config, scope=scope, min_quality=0.3, timeout_seconds=5)
+    reach = asdict(NeighboursConfig(**numbers))
+    found = neighbours_of((hit(document, ordinal),), reach=reach, scope=scope, min_quality=0.3, timeout_seconds=5)
     assert all(it.primary == ChunkId(document, ordinal) for it in found)
     by_relation = {"parent": [], "sibling": [], "cross_page": []}
     for it in found:
@@ -120,7 +121,11 @@ def test_all_hits_are_looked_at_in_one_statement(paged, bob, world):
     other = written(world.runbooks, 4)
     with CaptureQueriesContext(database) as queries:
         found = neighbours_of(
-            (hit(other, 8), hit(paged, 8)), config=NeighboursConfig(), scope=bob, min_quality=0.3, timeout_seconds=5
+            (hit(other, 8), hit(paged, 8)),
+            reach=asdict(NeighboursConfig()),
+            scope=bob,
+            min_quality=0.3,
+            timeout_seconds=5,
         )
     assert [(it.primary.document_id, it.hit.chunk_id.ordinal) for it in found] == [
         (other, 9),
@@ -173,7 +178,7 @@ def test_the_statement_reads_by_keys_alone(world, bob):
         for number in range(1000, 4000)
     )
     parameters = neighbour_parameters(
-        tuple(hit(document, 4) for document in documents), NeighboursConfig(), bob, min_quality=0.3
+        tuple(hit(document, 4) for document in documents), asdict(NeighboursConfig()), bob, min_quality=0.3
     )
     plan = plan_of(NEIGHBOURS, parameters)
     assert {"retrieval_chunk_pkey", "retrieval_document_pkey"} <= indexes(plan)

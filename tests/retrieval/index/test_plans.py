@@ -169,7 +169,7 @@ def test_the_full_text_statement_uses_the_search_index(terms, wordy):
 
 
 def test_the_capped_statement_finds_titles_by_their_index(terms, wordy):
-    plan = plan_of(statements.fulltext_capped(1), terms)
+    plan = plan_of(statements.scored(statements.FULLTEXT_CAPPED, 1), terms)
     assert "chunk_headings" in indexes(plan)
     assert "Seq Scan" not in scans(plan, "retrieval_chunk")
 

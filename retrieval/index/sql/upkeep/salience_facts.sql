@@ -1,5 +1,5 @@
 -- Of every chunk of these documents: its place, and which share of the document's distinctive terms (by idf), of the
--- title's and of its headings' terms stands in its text; NULL for a share of nothing. See retrieval/text/salience.py.
+-- title's and of its headings' terms stands in its text; NULL for a share of nothing. See retrieval/index/salience.py.
 WITH texts AS MATERIALIZED (
     SELECT
         document_id,

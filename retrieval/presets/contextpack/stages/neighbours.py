@@ -1,6 +1,6 @@
 """Adding the neighbours of the packed hits."""
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import ClassVar
 
 from corecube.errors import CoreCubeError
@@ -73,7 +73,7 @@ class Neighbours(BaseStage):
         try:
             found = neighbours_of(
                 primaries,
-                config=self.config,
+                reach=asdict(self.config),
                 scope=state.scope,
                 min_quality=max(self.min_quality, state.filter.min_quality),
                 timeout_seconds=state.deadline.read_seconds,

@@ -441,15 +441,5 @@ class TestOutOfDomainJargon:
 
     @staticmethod
     def ask_of(chunk: Chunk, connection: Connection, question: str) -> None:
-        enriched = EnrichedChunk(
-            document_id=chunk.document_id,
-            ordinal=chunk.ordinal,
-            content_hash=chunk.content_hash,
-            title="Rope work",
-            heading_path=chunk.heading_path,
-            context_line=chunk.context_line,
-            questions=(question,),
-            triples=(),
-            vectors={},
-        )
+        enriched = EnrichedChunk(row=chunk, context_line=chunk.context_line, questions=(question,), triples=())
         assert store_enrichment([enriched], connection_id=connection.pk, text_search_config="english") == 1
