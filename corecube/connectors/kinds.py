@@ -1,7 +1,9 @@
 """The kinds of connections: label, purpose, connector, config and secrets of each."""
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -9,8 +11,6 @@ from django.utils.module_loading import import_string
 
 from corecube.connectors.setup import SourceConfig
 from corecube.errors import ConfigError
-
-_TOKEN: Final = "A user's access token with read permission only."  # noqa: S105 -- a hint, no token
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,74 +54,10 @@ class Kind:
         return f"{parts.scheme}://{parts.netloc}".lower() if self.address_field else ""
 
 
-#: Each kind is one module or package, and one entry here.
+_TABLES: Final = tomllib.loads((files("corecube.connectors") / "kinds.toml").read_text(encoding="utf-8"))
 KINDS: Final[Mapping[str, Kind]] = {
-    kind.name: kind
-    for kind in (
-        Kind(
-            "folder",
-            "Folder on the server",
-            "Reads the files below a folder on the server, such as a mounted share.",
-            "corecube.connectors.folder.FolderConnector",
-            "corecube.connectors.folder.FolderConfig",
-            path_field="path",
-        ),
-        Kind(
-            "upload",
-            "Uploaded files",
-            "Stores files that users upload here or over the API.",
-            "corecube.connectors.upload.UploadConnector",
-            "corecube.connectors.upload.UploadConfig",
-            receives_documents=True,
-        ),
-        Kind(
-            "git",
-            "Git repository",
-            "Reads the files of one branch and fetches only what changed.",
-            "corecube.connectors.git.connector.GitConnector",
-            "corecube.connectors.git.connector.GitConfig",
-            (Secret("token", "Access token", f"{_TOKEN} Empty for a public repository."),),
-            address_field="url",
-            path_field="url",
-        ),
-        Kind(
-            "web",
-            "Website",
-            "Crawls a site from its start pages and follows robots.txt.",
-            "corecube.connectors.web.connector.WebConnector",
-            "corecube.connectors.web.connector.WebConfig",
-        ),
-        Kind(
-            "s3",
-            "S3 bucket",
-            "Reads the objects of a bucket at Amazon or another S3-compatible service.",
-            "corecube.connectors.s3.S3Connector",
-            "corecube.connectors.s3.S3Config",
-            (
-                Secret("access_key", "Access key", "Leave both keys empty for a public bucket."),
-                Secret("secret_key", "Secret key"),
-                Secret("session_token", "Session token", "Only for temporary credentials."),
-            ),
-            address_field="endpoint",
-        ),
-        Kind(
-            "confluence",
-            "Confluence spaces",
-            "Reads pages, blog posts and attachments with one user's permissions.",
-            "corecube.connectors.confluence.connector.ConfluenceConnector",
-            "corecube.connectors.confluence.connector.ConfluenceConfig",
-            (Secret("token", "API or access token", _TOKEN),),
-            address_field="url",
-        ),
-        Kind(
-            "push",
-            "Pushed by programs",
-            "Stores documents that programs send over the API.",
-            "corecube.connectors.push.PushConnector",
-            "corecube.connectors.push.PushConfig",
-            receives_documents=True,
-        ),
-    )
+    row["name"]: Kind(**{**row, "secrets": tuple(Secret(**it) for it in row.get("secrets", ()))})
+    for row in _TABLES["kind"]
 }
 
 

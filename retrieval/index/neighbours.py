@@ -22,9 +22,9 @@ def neighbours_of(
     """Return the neighbours of the hits: those of the first hit first, each relation in the document's order.
 
     A chunk may be there several times, for several hits and as several relations. It has facts, and neither a score nor
-    signals. Boilerplate is left out. Raises SearchTimeoutError. `reach` has `parents`, 1 for the rest of a hit's section
-    and 0 for none of it, `same_page`, chunks on either side on its page, and `cross_page`, chunks of the pages before
-    and after, of both together.
+    signals. Boilerplate is left out. Raises SearchTimeoutError. `reach` has `parents`, 1 for the rest of a hit's
+    section and 0 for none of it, `same_page`, chunks on either side on its page, and `cross_page`, chunks of the pages
+    before and after, of both together.
     """
     parameters = neighbour_parameters(hits, reach, scope, min_quality)
     neighbours = []

@@ -31,7 +31,7 @@ _WEIGHTS: Final = (0.5, 0.2, 0.15, 0.15)  #: Of terms, position, title and headi
 def salience_of(
     place: int, chunks: int, terms: float | None = None, title: float | None = None, headings: float | None = None
 ) -> float:
-    """Return the salience, 0 to 1, of the chunk at a place, from 0, of so many chunks; None for a share without terms."""
+    """Return a chunk's salience, 0 to 1, from its place, from 0, and its shares, None for one without terms."""
     shares = (terms, 1 - place / chunks, title, headings)
     known = [(weight, share) for weight, share in zip(_WEIGHTS, shares, strict=True) if share is not None]
     total = sum(weight * share for weight, share in known)

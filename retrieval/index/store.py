@@ -134,8 +134,8 @@ def fulltext(  # noqa: PLR0913 -- keyword-only, each a plain fact
 ) -> Matches:
     """Return the `depth` chunks in scope that match a tsquery, by their full-text score over all `terms`.
 
-    Past `limit` matches the rest is not looked at, and the ranking is one of an arbitrary part. `reach` changes the time
-    that it takes, not what is found.
+    Past `limit` matches the rest is not looked at, and the ranking is one of an arbitrary part. `reach` changes the
+    time that it takes, not what is found.
     """
     parameters = fulltext_parameters(match, terms, scope, search) | {"depth": depth, "limit": limit}
     sql, parameters = filtered(statements.fulltext(len(terms), reach), parameters, request_filter)

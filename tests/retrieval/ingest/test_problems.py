@@ -15,7 +15,7 @@ from retrieval.errors import EncoderError
 from retrieval.ingest import tasks
 from retrieval.ingest.jobs import job_states
 from retrieval.ingest.preparation import prepare_raw
-from retrieval.ingest.problems import FAILURES, PERMANENT, TRANSIENT, Retry, advice, reason_of
+from retrieval.ingest.problems import ADVICE, PERMANENT, TRANSIENT, advice, reason_of
 from retrieval.ingest.run import Source
 from retrieval.ingest.services import cancel_sync, retry_failed
 from retrieval.ingest.sync import sync_connection
@@ -147,9 +147,9 @@ def prepared(raw, how):
 def test_only_what_another_try_can_help_is_tried_again(runbooks):
     sync = sync_connection(runbooks)
     assert job_states([sync], timezone.now())[0].retryable == 0
-    for reason in FAILURES:
+    for reason in ADVICE:
         sync.items.filter(external_id="broken.pdf").update(reason=reason)
-        can = FAILURES[reason].retry is not Retry.NEVER
+        can = reason not in PERMANENT
         assert job_states([sync], timezone.now())[0].retryable == int(can), reason
 
 
@@ -255,9 +255,9 @@ def literals(node):
 def test_every_reason_that_the_code_gives_has_its_consequence():
     found = reasons_in_code()
     assert len(found) > 20
-    assert found - FAILURES.keys() == set()
+    assert found - ADVICE.keys() == set()
     for error in (EncoderError("x"), ZeroDivisionError()):
-        assert reason_of(error)[0] in FAILURES
+        assert reason_of(error)[0] in ADVICE
 
 
 def test_what_may_pass_and_what_lasts_are_told_apart():
