@@ -10,10 +10,9 @@ from corecube.connections import change_connection, create_connection
 from corecube.database import atomic_change
 from corecube.errors import ConflictError, NotFoundError
 from corecube.grants import Holder, set_clearance
-from corecube.groups import create_group, rename_group, set_membership
 from corecube.keys import KeyTerms, issue_key
 from corecube.models import AuditEvent, Compartment, Connection, Grant, User
-from corecube.people import create_user, rename_user, set_groups
+from corecube.people import create_group, create_user, rename_group, rename_user, set_groups, set_membership
 from corecube.scope import Sensitivity
 from corecube.secrets import seal, unseal
 from retrieval.ingest.services import delete_connection, queue_sync

@@ -4,8 +4,8 @@ import pytest
 from django.contrib.auth.models import Group
 
 from corecube.errors import InvalidRequestError
-from corecube.groups import create_group, delete_group, deletion_of, rename_group, set_membership
 from corecube.models import AuditEvent, Grant
+from corecube.people import create_group, delete_group, deletion_of, rename_group, set_membership
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from corecube import audit, people
-from corecube import groups as group_services
 from corecube.access import Principal, scope_for, user_named
 from corecube.errors import ConflictError, CoreCubeError
 from corecube.grants import Holder
@@ -195,7 +194,7 @@ def new_group(request: HtmxHttpRequest) -> HttpResponse:
     form = GroupForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            made = group_services.create_group(**form.cleaned_data, actor=viewer_of(request))
+            made = people.create_group(**form.cleaned_data, actor=viewer_of(request))
         except CoreCubeError as error:
             form.add_error("name", str(error))
         else:
@@ -213,7 +212,7 @@ def group(request: HtmxHttpRequest, group_id: int) -> HttpResponse:
     form = GroupForm(request.POST or None, initial={"name": name})
     if request.method == "POST" and form.is_valid():
         try:
-            group_services.rename_group(found, **form.cleaned_data, actor=viewer_of(request))
+            people.rename_group(found, **form.cleaned_data, actor=viewer_of(request))
         except CoreCubeError as error:
             form.add_error("name", str(error))
         else:
@@ -232,7 +231,7 @@ def change_member(request: HtmxHttpRequest, group_id: int) -> HttpResponse:
     name = request.POST.get("username", "").replace("\0", "").strip()
     try:
         person = user_named(name) if is_member else get_object_or_404(User, username=name)
-        change = group_services.set_membership(found, person, is_member=is_member, actor=viewer_of(request))
+        change = people.set_membership(found, person, is_member=is_member, actor=viewer_of(request))
         verb = "added" if is_member else "removed"
         messages.success(request, f"{person.username} was {verb}. {reach_summary(change)}")
     except CoreCubeError as error:
@@ -246,10 +245,10 @@ def delete(request: HtmxHttpRequest, group_id: int) -> HttpResponse:
     """Show the consequences of deleting a group; a POST deletes it."""
     found = get_object_or_404(Group, pk=group_id)
     if request.method == "POST":
-        deleted = group_services.delete_group(found, actor=viewer_of(request))
+        deleted = people.delete_group(found, actor=viewer_of(request))
         messages.success(request, f"{found.name} was deleted. {reach_summary(deleted.reach)}")
         return redirect("explorer:groups")
-    consequences = group_services.deletion_of(found)
+    consequences = people.deletion_of(found)
     effect = reach_summary(consequences.reach)
     context = {"section": "groups", "group": found, "consequences": consequences, "effect": effect}
     return render(request, "explorer/access/group_delete.html", context)

@@ -1,13 +1,11 @@
-"""Parsed documents to chunks. A new strategy is one module and one entry in the registry."""
+"""Parsed documents to chunks. A new strategy is one function and one entry in the registry."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from retrieval.ingest.chunk.by_code import chunk_by_code
-from retrieval.ingest.chunk.by_heading import chunk_by_heading
-from retrieval.ingest.chunk.by_item import chunk_by_item
+from retrieval.ingest.chunk.by_heading import chunk_by_heading, chunk_by_item, chunk_by_table
 from retrieval.ingest.chunk.by_record import chunk_by_record
-from retrieval.ingest.chunk.by_table import chunk_by_table
 from retrieval.ingest.chunk.fixed import chunk_by_paragraph, chunk_fixed
 from retrieval.ingest.chunk.pack import Room
 from retrieval.ingest.chunk.parents import with_parents

@@ -5,8 +5,7 @@ from typing import Any
 
 from corecube.commands import DatabaseCommand, connections_named
 from corecube.models import Connection
-from retrieval.ingest.enrich.cost import Estimate
-from retrieval.ingest.enrich.services import enrich, estimate_pass, remove_enrichment
+from retrieval.ingest.enrich.services import Estimate, enrich, estimate_pass, remove_enrichment
 
 
 class Command(DatabaseCommand):

@@ -1,4 +1,4 @@
-from retrieval.ingest.enrich.cost import estimate
+from retrieval.ingest.enrich.services import estimate
 
 
 def test_a_cost_is_the_tokens_of_both_ways_at_their_prices():
