@@ -1,4 +1,4 @@
-"""Connectors: each reads one kind of source. A new kind needs one module or package and one entry in `kinds.py`."""
+"""Connectors: each reads one kind of source. A new kind needs one module or package and one entry in `kinds.toml`."""
 
 from collections.abc import Mapping
 from typing import Any, Final
