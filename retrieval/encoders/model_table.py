@@ -4,11 +4,12 @@ Models of `catalog.KNOWN_MODELS` can be fetched. For the others users provide th
 their manifest.
 """
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib.resources import files
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 from retrieval.encoders.catalog import KNOWN_MODELS
@@ -17,7 +18,6 @@ from retrieval.errors import EncoderError, ModelMissingError
 
 _BITS_PER_BYTE: Final = 8
 _BYTES_PER_COMPONENT: Final = 2  #: Half precision.
-_BGE_QUERY: Final = "Represent this sentence for searching relevant passages: "
 
 
 class Tier(StrEnum):
@@ -41,10 +41,10 @@ class TableModel:
     parameters: float  #: Millions of parameters.
     max_tokens: int
     licence: str
+    pooling: str
     #: Published mean over the English tasks of MTEB in full precision; None for a multilingual model, which has another
     #: benchmark.
-    mteb: float | None
-    pooling: str
+    mteb: float | None = None
     query_prefix: str = ""
     document_prefix: str = ""
     #: The shorter lengths that it is trained for (Matryoshka), longest first; empty without truncation.
@@ -89,109 +89,11 @@ def require_fetchable(name: str, directory: Path) -> None:
     )
 
 
-_TABLE: Final = (
-    TableModel(
-        name="bge-small-en-v1.5",
-        repository="BAAI/bge-small-en-v1.5",
-        tier=Tier.DEFAULT,
-        dim=384,
-        parameters=33,
-        max_tokens=512,
-        licence="MIT",
-        mteb=62.17,
-        pooling="cls",
-        query_prefix=_BGE_QUERY,
-    ),
-    TableModel(
-        name="all-minilm-l6-v2",
-        repository="sentence-transformers/all-MiniLM-L6-v2",
-        tier=Tier.TINY,
-        dim=384,
-        parameters=22.7,
-        max_tokens=256,
-        licence="Apache-2.0",
-        mteb=56.0,
-        pooling="mean",
-    ),
-    TableModel(
-        name="gte-small",
-        repository="thenlper/gte-small",
-        tier=Tier.SMALL,
-        dim=384,
-        parameters=33,
-        max_tokens=512,
-        licence="MIT",
-        mteb=61.36,
-        pooling="mean",
-    ),
-    TableModel(
-        name="e5-small-v2",
-        repository="intfloat/e5-small-v2",
-        tier=Tier.SMALL,
-        dim=384,
-        parameters=33,
-        max_tokens=512,
-        licence="MIT",
-        mteb=59.93,
-        pooling="mean",
-        query_prefix="query: ",
-        document_prefix="passage: ",
-    ),
-    TableModel(
-        name="nomic-embed-text-v1.5",
-        repository="nomic-ai/nomic-embed-text-v1.5",
-        tier=Tier.MID,
-        dim=768,
-        parameters=137,
-        max_tokens=8192,
-        licence="Apache-2.0",
-        mteb=62.28,
-        pooling="mean",
-        query_prefix="search_query: ",
-        document_prefix="search_document: ",
-        lengths=(512, 256, 128, 64),
-    ),
-    TableModel(
-        name="bge-base-en-v1.5",
-        repository="BAAI/bge-base-en-v1.5",
-        tier=Tier.MID,
-        dim=768,
-        parameters=109,
-        max_tokens=512,
-        licence="MIT",
-        mteb=63.55,
-        pooling="cls",
-        query_prefix=_BGE_QUERY,
-    ),
-    TableModel(
-        name="mxbai-embed-large-v1",
-        repository="mixedbread-ai/mxbai-embed-large-v1",
-        tier=Tier.UPGRADE,
-        dim=1024,
-        parameters=335,
-        max_tokens=512,
-        licence="Apache-2.0",
-        mteb=64.68,
-        pooling="cls",
-        query_prefix=_BGE_QUERY,
-        lengths=(512, 256),
-    ),
-    TableModel(
-        name="arctic-embed-l-v2.0",
-        repository="Snowflake/snowflake-arctic-embed-l-v2.0",
-        tier=Tier.UPGRADE,
-        dim=1024,
-        parameters=568,
-        max_tokens=8192,
-        licence="Apache-2.0",
-        mteb=None,
-        pooling="cls",
-        query_prefix="query: ",
-        lengths=(256,),
-        languages="many",
-    ),
-)
-MODEL_TABLE: Final[Mapping[str, TableModel]] = MappingProxyType({model.name: model for model in _TABLE})
+_ROWS: Final = tomllib.loads((files("retrieval.encoders") / "model_table.toml").read_text(encoding="utf-8"))["model"]
+MODEL_TABLE: Final[Mapping[str, TableModel]] = {
+    row["name"]: TableModel(**{**row, "tier": Tier(row["tier"]), "lengths": tuple(row.get("lengths", ()))})
+    for row in _ROWS
+}
 
 
 def adopted_manifest(directory: Path) -> Manifest:
