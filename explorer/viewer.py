@@ -9,7 +9,7 @@ from django.contrib.auth.views import redirect_to_login
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render, resolve_url
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import HttpResponseClientRedirect
 
@@ -69,24 +69,29 @@ def admins_only(view: _View[_P]) -> _View[_P]:
     return guarded
 
 
-def user_page(*methods: str, varies: bool = False) -> Callable[[_View[_P]], _View[_P]]:
-    """Restrict a view to signed-in users and these methods; its response is never cached.
+def user_page(*methods: str, varies: bool = False, may_cache: bool = False) -> Callable[[_View[_P]], _View[_P]]:
+    """Restrict a view to signed-in users and these methods; without `may_cache`, its response is never cached.
 
     `varies` is for a view that answers htmx with a fragment at the same address.
     """
-    return partial(_guarded, methods, signed_in, varies=varies)
+    return partial(_guarded, methods, signed_in, varies=varies, may_cache=may_cache)
 
 
-def admin_page(*methods: str, varies: bool = False) -> Callable[[_View[_P]], _View[_P]]:
+def admin_page(*methods: str, varies: bool = False, may_cache: bool = False) -> Callable[[_View[_P]], _View[_P]]:
     """Restrict a view as `user_page` does, but to admins."""
-    return partial(_guarded, methods, admins_only, varies=varies)
+    return partial(_guarded, methods, admins_only, varies=varies, may_cache=may_cache)
+
+
+def admin_action(view: _View[_P]) -> _View[_P]:
+    """Restrict a view to admins and POST."""
+    return require_POST(admins_only(view))
 
 
 def _guarded(
-    methods: Sequence[str], guard: Callable[[_View[_P]], _View[_P]], view: _View[_P], *, varies: bool
+    methods: Sequence[str], guard: Callable[[_View[_P]], _View[_P]], view: _View[_P], *, varies: bool, may_cache: bool
 ) -> _View[_P]:
     shown = vary_on_headers("HX-Request")(view) if varies else view
-    return require_http_methods(list(methods))(guard(never_cache(shown)))
+    return require_http_methods(list(methods))(guard(shown if may_cache else never_cache(shown)))
 
 
 def wants_fragment(request: HtmxHttpRequest) -> bool:

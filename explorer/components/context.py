@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from typing import Final
 
-from explorer import wording
 from explorer.components.bars import percent
 from explorer.components.drops import ChunkLabels, DropList, drop_list
 from retrieval.engine.state import DropReason
-from retrieval.engine.types import ChunkId
+from retrieval.engine.types import Passage
 from retrieval.search.outcome import SearchOutcome
 
 #: Why a hit is not in the context, the nearest misses first.
@@ -21,21 +20,10 @@ _LEFT_OUT: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class _PassageRow:
-    number: int
-    chunk_id: ChunkId
-    header: str
-    text: str
-    tokens: int
-    share: float  #: Percent of the budget.
-    role: str = ""  #: Why it was packed; empty if all passages are hits.
-
-
-@dataclass(frozen=True, slots=True)
 class ContextPanel:
     """The numbered context and its budget, in tokens."""
 
-    passages: tuple[_PassageRow, ...]
+    passages: tuple[Passage, ...]
     used: int
     budget: int
     share: float
@@ -51,18 +39,7 @@ def context_panel(outcome: SearchOutcome, labels: ChunkLabels) -> ContextPanel:
     drops = outcome.state.drops
     left_out = [drop for reason in _LEFT_OUT for drop in drops if drop.reason is reason]
     return ContextPanel(
-        passages=tuple(
-            _PassageRow(
-                passage.number,
-                passage.hit.chunk_id,
-                passage.header,
-                passage.hit.chunk.text,
-                passage.token_count,
-                round(percent(passage.token_count, budget), 2),
-                wording.ROLE_LABELS.get(passage.role, passage.role),
-            )
-            for passage in outcome.passages
-        ),
+        passages=outcome.passages,
         used=used,
         budget=budget,
         share=round(percent(used, budget), 2),

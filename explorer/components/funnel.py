@@ -10,7 +10,7 @@ from explorer.components.bars import BarPart, percent, stacked
 from explorer.components.drops import ChunkLabels, DropList, drop_list
 from explorer.components.events import EventLine, event_lines
 from explorer.wording import milliseconds
-from retrieval.engine.state import Note, SearchState, Span
+from retrieval.engine.state import SearchState, Span
 from retrieval.engine.tunables import Tunables
 from retrieval.presets.preset import PresetConfig
 from retrieval.search.outcome import SearchOutcome
@@ -30,7 +30,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class _FunnelCell:
-    stage: str
+    span: Span
     label: str
     purpose: str
     count: str  #: What it returned; empty for a stage that returns nothing to count.
@@ -38,9 +38,7 @@ class _FunnelCell:
     dropped: int
     milliseconds: str
     bar: float  #: Percent of the slowest stage's time.
-    parallel: bool  #: Runs in parallel with the cell before or after it.
     degraded: bool
-    notes: tuple[Note, ...]
     settings: tuple[Setting, ...]
     drops: DropList
     events: tuple[EventLine, ...] = ()
@@ -89,7 +87,7 @@ def _funnel(
     def cell(span: Span) -> _FunnelCell:
         count, unit = _count(span, state)
         return _FunnelCell(
-            stage=span.stage,
+            span=span,
             label=wording.stage_label(span.stage),
             purpose=wording.stage_purpose(span.stage),
             count=count,
@@ -97,9 +95,7 @@ def _funnel(
             dropped=removed(span),
             milliseconds=milliseconds(span.seconds),
             bar=round(percent(span.seconds, slowest), 1),
-            parallel=bool(span.parent),
             degraded=any(note.degraded for note in span.notes),
-            notes=span.notes,
             settings=settings_of(span.stage, config),
             drops=drop_list(span.drops, labels),
             events=event_lines(span.events, scope),
@@ -143,17 +139,12 @@ def settings_of(stage: str, config: PresetConfig) -> tuple[Setting, ...]:
 class TraceRow:
     """One span."""
 
-    stage: str
+    span: Span
     purpose: str
-    nested: bool
-    hits_in: int
-    hits_out: int
     dropped: int
     milliseconds: str
     x: float  #: Start and length in percent of the search's time.
     width: float
-    degraded: bool
-    notes: tuple[Note, ...]
     events: tuple[EventLine, ...] = ()
 
 
@@ -162,17 +153,12 @@ def span_rows(spans: Sequence[Span], scope: AccessScope) -> tuple[TraceRow, ...]
     total = sum(span.seconds for span in spans if not span.parent)
     return tuple(
         TraceRow(
-            stage=span.stage,
+            span=span,
             purpose=wording.stage_purpose(span.stage),
-            nested=bool(span.parent),
-            hits_in=span.hits_in,
-            hits_out=span.hits_out,
             dropped=removed(span),
             milliseconds=milliseconds(span.seconds),
             x=round(percent(started, total), 2),
             width=round(percent(span.seconds, total), 2),
-            degraded=any(note.degraded for note in span.notes),
-            notes=span.notes,
             events=event_lines(span.events, scope),
         )
         for span, started in _timed(spans)

@@ -62,18 +62,6 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
-    """A ranking's first cards."""
-
-    key: str
-    label: str
-    cards: tuple[Card, ...]
-    total: int
-    is_result: bool = False
-    returned: int | None = None  #: How many were returned; None for all.
-
-
-@dataclass(frozen=True, slots=True)
 class Line:
     """The line of a chunk from one lane to the next."""
 
@@ -89,11 +77,16 @@ class _Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class _LaneColumn:
-    """A lane and the lines after it; None after the last."""
+class Lane:
+    """A ranking's first cards."""
 
-    lane: Lane
-    gap: _Gap | None
+    key: str
+    label: str
+    cards: tuple[Card, ...]
+    total: int
+    is_result: bool = False
+    returned: int | None = None  #: How many were returned; None for all.
+    gap: _Gap | None = None  #: The lines to the next lane; None for the last.
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +95,6 @@ class Cell:
 
     rank: int
     score: str
-
-
-@dataclass(frozen=True, slots=True)
-class _TableRow:
-    card: Card
-    cells: tuple[Cell | None, ...]  #: Its rank and score in each ranking; None in one without it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +114,8 @@ class Overlap:
 class LanesPanel:
     """Rankings side by side."""
 
-    columns: tuple[_LaneColumn, ...]
-    table: tuple[_TableRow, ...]
+    lanes: tuple[Lane, ...]
+    table: tuple[tuple[Card, tuple[Cell | None, ...]], ...]  #: Each chunk, and its place in each ranking or None.
     overlap: Overlap | None  #: The overlap of the outer lanes; None unless there are two to compare.
     result: str  #: The lane that the colours of lines refer to.
     limit: int
@@ -196,7 +183,7 @@ def lanes_panel(sources: Sequence[Source], facts: Facts) -> LanesPanel:
     height = max((len(lane.cards) for lane in lanes), default=0) * _ROW
     gaps = [_Gap(tuple(_lines(left, right, ranks)), _WIDTH, height) for left, right in pairwise(sources)]
     return LanesPanel(
-        columns=tuple(_LaneColumn(lane, gap) for lane, gap in zip(lanes, [*gaps, None], strict=True)),
+        lanes=tuple(replace(lane, gap=gap) for lane, gap in zip(lanes, [*gaps, None], strict=True)),
         table=tuple(_table(sources, lanes)),
         overlap=_overlap(sources),
         result=next((source.label for source in sources if source.is_result), ""),
@@ -267,7 +254,7 @@ def _overlap(sources: Sequence[Source]) -> Overlap | None:
     )
 
 
-def _table(sources: Sequence[Source], lanes: Sequence[Lane]) -> Iterator[_TableRow]:
+def _table(sources: Sequence[Source], lanes: Sequence[Lane]) -> Iterator[tuple[Card, tuple[Cell | None, ...]]]:
     """Yield a row for each chunk that a lane shows: the result's first, then those of the others."""
     cells = [
         {hit.chunk_id: Cell(rank, f"{hit.score:.3f}") for rank, hit in enumerate(source.hits, start=1)}
@@ -278,4 +265,4 @@ def _table(sources: Sequence[Source], lanes: Sequence[Lane]) -> Iterator[_TableR
         for card, hit in zip(lane.cards, source.hits, strict=False):
             if hit.chunk_id not in listed:
                 listed.add(hit.chunk_id)
-                yield _TableRow(card, tuple(column.get(hit.chunk_id) for column in cells))
+                yield card, tuple(column.get(hit.chunk_id) for column in cells)

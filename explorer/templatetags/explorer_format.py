@@ -51,6 +51,12 @@ def thousands(number: int) -> str:
 
 
 @register.filter
+def role_label(role: str) -> str:
+    """Return why a passage was packed; empty if all passages are hits."""
+    return wording.ROLE_LABELS.get(role, role)
+
+
+@register.filter
 def advice(reason: str) -> str:
     """Return what can be done about an item that was not indexed for this reason; empty if unknown."""
     return problems.advice(reason)

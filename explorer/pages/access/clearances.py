@@ -10,7 +10,6 @@ from django.db.models import Count
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST
 
 from corecube.errors import ConflictError
 from corecube.grants import GrantChange, Holder, level_name, level_named, set_clearance
@@ -18,7 +17,7 @@ from corecube.http import HtmxHttpRequest
 from corecube.models import AuditEvent, Compartment, Grant, User
 from corecube.scope import Sensitivity
 from explorer import wording
-from explorer.viewer import admin_page, admins_only, viewer_of, wants_fragment
+from explorer.viewer import admin_action, admin_page, viewer_of, wants_fragment
 from explorer.wording import reach_summary
 
 LEVELS: Final = ("none", *(level.name.lower() for level in Sensitivity))
@@ -157,8 +156,7 @@ def clearances(request: HtmxHttpRequest) -> HttpResponse:
     return render(request, "explorer/access/clearances.html", context)
 
 
-@require_POST
-@admins_only
+@admin_action
 def change(request: HtmxHttpRequest) -> HttpResponse:
     """Set or remove a clearance; return the new cell with an undo."""
     compartment = get_object_or_404(Compartment, slug=request.POST.get("compartment", ""))

@@ -8,7 +8,6 @@ from django.contrib import messages
 from django.db.models import Count
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_GET, require_http_methods
 
 from corecube.compartments import change_compartment, consequences, create_compartment, delete_compartment
 from corecube.errors import CoreCubeError
@@ -19,7 +18,7 @@ from corecube.reach import Reach, reach_of
 from corecube.scope import Sensitivity
 from explorer.pages.access.clearances import cell, clearances_of, last_change, level_of
 from explorer.pages.access.forms import CompartmentForm
-from explorer.viewer import admins_only, viewer_of
+from explorer.viewer import admin_page, viewer_of
 from retrieval.models import Document
 
 _MEANINGS: Final[Mapping[Sensitivity, str]] = {
@@ -81,8 +80,7 @@ def _holder(grant: Grant) -> tuple[Holder, str]:
     return Holder.of(owner), level_of(grant.clearance)
 
 
-@require_GET
-@admins_only
+@admin_page("GET", may_cache=True)
 def compartments(request: HtmxHttpRequest) -> HttpResponse:
     """List the compartments and sensitivity levels."""
     found = Compartment.objects.prefetch_related("connections", "grants__user", "grants__group")
@@ -95,8 +93,7 @@ def compartments(request: HtmxHttpRequest) -> HttpResponse:
     return render(request, "explorer/access/compartments.html", context)
 
 
-@require_http_methods(["GET", "POST"])
-@admins_only
+@admin_page("GET", "POST", may_cache=True)
 def new_compartment(request: HtmxHttpRequest) -> HttpResponse:
     """Add a compartment."""
     form = CompartmentForm(request.POST or None)
@@ -112,8 +109,7 @@ def new_compartment(request: HtmxHttpRequest) -> HttpResponse:
     return render(request, "explorer/access/compartment_new.html", context, status=422 if form.errors else 200)
 
 
-@require_http_methods(["GET", "POST"])
-@admins_only
+@admin_page("GET", "POST", may_cache=True)
 def compartment(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Show a compartment; a POST changes its name and description."""
     found = get_object_or_404(
@@ -137,8 +133,7 @@ def compartment(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     return render(request, "explorer/access/compartment.html", context, status=form.status)
 
 
-@require_http_methods(["GET", "POST"])
-@admins_only
+@admin_page("GET", "POST", may_cache=True)
 def delete(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Show the consequences of deleting a compartment; a POST deletes it."""
     found = get_object_or_404(Compartment, slug=slug)

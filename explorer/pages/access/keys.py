@@ -11,7 +11,6 @@ from django.db.models import F, Q, QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods
 
 from corecube.access import Principal, scope_for
 from corecube.http import HtmxHttpRequest
@@ -28,7 +27,7 @@ from corecube.models import ApiKey, User
 from explorer import wording
 from explorer.pages.access.clearances import level_of
 from explorer.pages.access.forms import KeyForm
-from explorer.viewer import admin_page, signed_in, user_page, viewer_of
+from explorer.viewer import admin_page, user_page, viewer_of
 
 _TONES: Final[Mapping[KeyState, str]] = {
     KeyState.ACTIVE: "good",
@@ -147,8 +146,7 @@ def new_key(request: HtmxHttpRequest) -> HttpResponse:
     return render(request, "explorer/access/key_new.html", context, status=422 if form.errors else 200)
 
 
-@require_http_methods(["GET", "POST"])
-@signed_in
+@user_page("GET", "POST", may_cache=True)
 def revoke(request: HtmxHttpRequest, key_id: UUID) -> HttpResponse:
     """Confirm and, by a POST, revoke a key. For users who are not admins, keys of others are a 404."""
     viewer = viewer_of(request)

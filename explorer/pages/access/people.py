@@ -12,7 +12,6 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from corecube import audit, people
 from corecube.access import Principal, scope_for, user_named
@@ -27,15 +26,14 @@ from explorer.components.scope import scope_chips, scope_rows
 from explorer.pages.access.clearances import clearances_of, columns, last_change, row
 from explorer.pages.access.forms import ClaimForm, GroupForm, GroupsForm, NamesForm, NewUserForm
 from explorer.pages.access.keys import key_rows
-from explorer.viewer import admin_page, admins_only, viewer_of
+from explorer.viewer import admin_action, admin_page, viewer_of
 from explorer.wording import reach_summary
 
 MAX_USERS: Final = 200
 _MAX_MEMBERS = 500
 
 
-@require_GET
-@admins_only
+@admin_page("GET", may_cache=True)
 def users(request: HtmxHttpRequest) -> HttpResponse:
     """List the users, or those whose name contains the search text."""
     find = request.GET.get("find", "").replace("\0", "").strip()
@@ -89,8 +87,7 @@ def user(request: HtmxHttpRequest, user_id: int) -> HttpResponse:
     return render(request, "explorer/access/user.html", context, status=form.status)
 
 
-@require_POST
-@admins_only
+@admin_action
 def change_groups(request: HtmxHttpRequest, user_id: int) -> HttpResponse:
     """Set the groups of a user."""
     found = get_object_or_404(User, pk=user_id)
@@ -106,8 +103,7 @@ def change_groups(request: HtmxHttpRequest, user_id: int) -> HttpResponse:
     return redirect("explorer:user", user_id=user_id)
 
 
-@require_POST
-@admins_only
+@admin_action
 def change_active(request: HtmxHttpRequest, user_id: int) -> HttpResponse:
     """Activate or deactivate a user."""
     is_active = request.POST.get("active") == "yes"
@@ -115,8 +111,7 @@ def change_active(request: HtmxHttpRequest, user_id: int) -> HttpResponse:
     return _changed(request, user_id, result, lambda it, by: people.set_active(it, is_active=is_active, actor=by))
 
 
-@require_POST
-@admins_only
+@admin_action
 def change_admin(request: HtmxHttpRequest, user_id: int) -> HttpResponse:
     """Give or remove admin rights."""
     is_admin = request.POST.get("admin") == "yes"
@@ -178,8 +173,7 @@ def _user_context(found: User) -> dict[str, Any]:
     }
 
 
-@require_GET
-@admins_only
+@admin_page("GET", may_cache=True)
 def groups(request: HtmxHttpRequest) -> HttpResponse:
     """List the groups with their members and clearances."""
     found = Group.objects.annotate(members=Count("user", distinct=True)).order_by("name")
@@ -187,8 +181,7 @@ def groups(request: HtmxHttpRequest) -> HttpResponse:
     return render(request, "explorer/access/groups.html", context)
 
 
-@require_http_methods(["GET", "POST"])
-@admins_only
+@admin_page("GET", "POST", may_cache=True)
 def new_group(request: HtmxHttpRequest) -> HttpResponse:
     """Add a group."""
     form = GroupForm(request.POST or None)
@@ -222,8 +215,7 @@ def group(request: HtmxHttpRequest, group_id: int) -> HttpResponse:
     return render(request, "explorer/access/group.html", context, status=form.status)
 
 
-@require_POST
-@admins_only
+@admin_action
 def change_member(request: HtmxHttpRequest, group_id: int) -> HttpResponse:
     """Add a user to a group, or remove them."""
     found = get_object_or_404(Group, pk=group_id)
@@ -239,8 +231,7 @@ def change_member(request: HtmxHttpRequest, group_id: int) -> HttpResponse:
     return redirect("explorer:group", group_id=group_id)
 
 
-@require_http_methods(["GET", "POST"])
-@admins_only
+@admin_page("GET", "POST", may_cache=True)
 def delete(request: HtmxHttpRequest, group_id: int) -> HttpResponse:
     """Show the consequences of deleting a group; a POST deletes it."""
     found = get_object_or_404(Group, pk=group_id)
@@ -254,8 +245,7 @@ def delete(request: HtmxHttpRequest, group_id: int) -> HttpResponse:
     return render(request, "explorer/access/group_delete.html", context)
 
 
-@require_POST
-@admins_only
+@admin_action
 def add_claim(request: HtmxHttpRequest, group_id: int) -> HttpResponse:
     """Map a value of the groups claim to a group, from the next sign-in."""
     group = get_object_or_404(Group, pk=group_id)
@@ -271,8 +261,7 @@ def add_claim(request: HtmxHttpRequest, group_id: int) -> HttpResponse:
     return redirect("explorer:group", group_id=group_id)
 
 
-@require_POST
-@admins_only
+@admin_action
 def remove_claim(request: HtmxHttpRequest, group_id: int, claim_id: int) -> HttpResponse:
     """Remove the mapping of a claim value to a group."""
     mapping = get_object_or_404(OidcGroup.objects.select_related("group"), pk=claim_id, group=group_id)

@@ -9,7 +9,6 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_GET
 
 from corecube.connections import InvalidConnectionError, change_connection, checked, create_connection
 from corecube.connectors.kinds import KINDS
@@ -21,7 +20,7 @@ from corecube.reach import AccessChange, ConnectionAccess, access_change, access
 from corecube.scope import Sensitivity
 from explorer.pages.connections.forms import ConnectionForm, DeleteConnectionForm
 from explorer.pages.connections.views import access_summary, check_rows
-from explorer.viewer import admin_page, admins_only, render_page, viewer_of
+from explorer.viewer import admin_page, render_page, viewer_of
 from explorer.wording import counted
 from retrieval.ingest.enrich.wants import default_enrichment
 from retrieval.ingest.services import delete_connection, queue_sync, stored_counts
@@ -38,8 +37,7 @@ class _Attempt:
     is_saved: bool = False
 
 
-@require_GET
-@admins_only
+@admin_page("GET", may_cache=True)
 def new_connection(request: HtmxHttpRequest) -> HttpResponse:
     """List the kinds of connections to choose from."""
     context = {"section": "connections", "kinds": KINDS.values(), "has_compartments": Compartment.objects.exists()}
@@ -67,8 +65,7 @@ def edit_connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     return _edited(request, connection)
 
 
-@require_GET
-@admins_only
+@admin_page("GET", may_cache=True)
 def connection_access(request: HtmxHttpRequest, slug: str = "") -> HttpResponse:
     """Show who could see a connection with these settings and, for a stored one, who would gain or lose access."""
     before = get_object_or_404(Connection, slug=slug) if slug else None

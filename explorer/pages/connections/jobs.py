@@ -12,8 +12,6 @@ from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
-from django.views.decorators.http import require_GET, require_POST
-from django.views.decorators.vary import vary_on_headers
 
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
@@ -21,7 +19,7 @@ from corecube.models import Connection
 from explorer import wording
 from explorer.components.bars import percent
 from explorer.components.search_page import with_chosen
-from explorer.viewer import admins_only, render_page, viewer_of, wants_fragment
+from explorer.viewer import admin_action, admin_page, render_page, viewer_of, wants_fragment
 from explorer.wording.configuration import STAGE_LABELS, duration, time_left
 from retrieval.ingest.jobs import STALLED, JobState, Wait, WaitReason, job_states
 from retrieval.ingest.services import cancel_sync, retry_failed
@@ -219,9 +217,7 @@ def _progress(job: JobState, known: int) -> float | None:
     return round(percent(sync.seen, known), 1) if known and sync.unchanged else None
 
 
-@require_GET
-@admins_only
-@vary_on_headers("HX-Request")
+@admin_page("GET", varies=True, may_cache=True)
 def jobs(request: HtmxHttpRequest) -> HttpResponse:
     """List the latest syncs, filtered by state or connection; the page polls while one is open."""
     now = timezone.now()
@@ -254,9 +250,7 @@ def jobs(request: HtmxHttpRequest) -> HttpResponse:
     return render_page(request, "explorer/connections/jobs.html", "explorer/connections/_jobs.html", context)
 
 
-@require_GET
-@admins_only
-@vary_on_headers("HX-Request")
+@admin_page("GET", varies=True, may_cache=True)
 def job(request: HtmxHttpRequest, job_id: UUID) -> HttpResponse:
     """Show one sync: progress, figures and a page of its errors."""
     sync = _sync(job_id)
@@ -277,8 +271,7 @@ def job(request: HtmxHttpRequest, job_id: UUID) -> HttpResponse:
     return render_page(request, "explorer/connections/job.html", "explorer/connections/_job.html", context)
 
 
-@require_POST
-@admins_only
+@admin_action
 def cancel(request: HtmxHttpRequest, job_id: UUID) -> HttpResponse:
     """Cancel a queued or running sync; a running one ends when its workers have stopped."""
     sync = _sync(job_id)
@@ -286,8 +279,7 @@ def cancel(request: HtmxHttpRequest, job_id: UUID) -> HttpResponse:
     return redirect("explorer:connection", slug=sync.connection.slug)
 
 
-@require_POST
-@admins_only
+@admin_action
 def retry(request: HtmxHttpRequest, job_id: UUID) -> HttpResponse:
     """Queue a retry of the failed items of a sync, or of the given ones."""
     sync = _sync(job_id)

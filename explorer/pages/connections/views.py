@@ -12,8 +12,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_GET, require_POST
-from django.views.decorators.vary import vary_on_headers
+from django.views.decorators.http import require_GET
 
 from corecube.access import Principal, scope_for
 from corecube.connections import switch_connection
@@ -28,7 +27,7 @@ from corecube.scope import Sensitivity, TrustLevel
 from explorer import wording
 from explorer.components.tunables_form import QualityForm, UploadForm
 from explorer.pages.connections.jobs import SyncRow, dry_run_names, sync_row
-from explorer.viewer import admin_page, admins_only, render_page, viewer_of, wants_fragment
+from explorer.viewer import admin_action, admin_page, render_page, viewer_of, wants_fragment
 from explorer.wording.configuration import capability_label, config_label, time_left
 from retrieval.ingest.jobs import JobState, job_states
 from retrieval.ingest.problems import retryable
@@ -168,9 +167,7 @@ def _next_sync(connection: Connection, now: datetime) -> str:
     return f"in {time_left((connection.next_sync_at - now).total_seconds()).removesuffix(' left')}"
 
 
-@require_GET
-@admins_only
-@vary_on_headers("HX-Request")
+@admin_page("GET", varies=True, may_cache=True)
 def connections(request: HtmxHttpRequest) -> HttpResponse:
     """List the connections; the page polls while a sync is open."""
     rows = connection_rows(list(Connection.objects.select_related("compartment")))
@@ -194,15 +191,13 @@ def moved(request: HtmxHttpRequest, rest: str) -> HttpResponse:
     return redirect(f"{path}?{query}" if query else path, permanent=True)
 
 
-@require_GET
-@admins_only
+@admin_page("GET", may_cache=True)
 def connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Show one connection with its last syncs and problems."""
     return render(request, "explorer/connections/connection.html", _connection_context(request, slug))
 
 
-@require_GET
-@admins_only
+@admin_page("GET", may_cache=True)
 def connection_progress(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Show the progress of a connection's syncs; the page polls while one is open."""
     context = {**_connection_context(request, slug), "is_swapped": True}
@@ -226,8 +221,7 @@ def connection_quality(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     return render_page(request, page, fragment, context, status=422 if form.errors else 200)
 
 
-@require_POST
-@admins_only
+@admin_action
 def sync_connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Queue a sync."""
     connection = get_object_or_404(Connection, slug=slug)
@@ -240,8 +234,7 @@ def sync_connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     return redirect("explorer:connection", slug=slug)
 
 
-@require_POST
-@admins_only
+@admin_action
 def switch(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Enable or disable a connection."""
     connection = get_object_or_404(Connection, slug=slug)
@@ -253,8 +246,7 @@ def switch(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     return redirect("explorer:connection", slug=slug)
 
 
-@require_POST
-@admins_only
+@admin_action
 def upload(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Store uploaded files and queue a sync that imports them; a rejected file does not affect the others."""
     connection = get_object_or_404(Connection, slug=slug, kind="upload")

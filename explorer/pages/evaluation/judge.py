@@ -11,13 +11,12 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.http import require_POST
 
 from corecube.access import scope_for
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from corecube.models import User
-from explorer.viewer import admins_only, principal_of, user_page, viewer_of, wants_fragment
+from explorer.viewer import admin_action, principal_of, user_page, viewer_of, wants_fragment
 from retrieval.evaluation.question_sets import save_case, set_named
 from retrieval.models import QuestionSet, SearchRecord
 from retrieval.ranking.measures import CUTOFF, RECALL_CUTOFF, Measures, measure
@@ -171,8 +170,7 @@ def _next(request: HtmxHttpRequest) -> str:
     return address if is_own else reverse("explorer:search")
 
 
-@require_POST
-@admins_only
+@admin_action
 def save_as_case(request: HtmxHttpRequest) -> HttpResponse:
     """Save the query of a logged search in a question set, new or existing."""
     viewer = viewer_of(request)

@@ -10,14 +10,13 @@ from django.contrib import messages
 from django.db.models import Count, Q
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_POST
 
 from corecube.access import Principal, scope_for
 from corecube.errors import CoreCubeError, InvalidRequestError
 from corecube.http import HtmxHttpRequest
 from corecube.scope import AccessScope
 from explorer.pages.evaluation.judge import MeasureCell, measure_cells
-from explorer.viewer import admin_page, admins_only, viewer_of, wants_fragment
+from explorer.viewer import admin_action, admin_page, viewer_of, wants_fragment
 from retrieval.evaluation.qrels import MAX_CHARACTERS, csv_of, import_lines, qrels_of, read_lines
 from retrieval.evaluation.question_sets import (
     SetResult,
@@ -153,8 +152,7 @@ def measures(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     return render(request, "explorer/evaluation/question_set.html", {**page, **context}, status=status)
 
 
-@require_POST
-@admins_only
+@admin_action
 def change_case(request: HtmxHttpRequest, case_id: UUID) -> HttpResponse:
     """Mark a case as answerable or not, or delete it."""
     case = get_object_or_404(Case.objects.select_related("question_set"), pk=case_id)
@@ -168,8 +166,7 @@ def change_case(request: HtmxHttpRequest, case_id: UUID) -> HttpResponse:
     return redirect("explorer:question_set", slug=case.question_set.slug)
 
 
-@require_POST
-@admins_only
+@admin_action
 def remove_set(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Delete a set with its cases."""
     found = get_object_or_404(QuestionSet, slug=slug)
@@ -191,8 +188,7 @@ def export(request: HtmxHttpRequest, slug: str, kind: str) -> HttpResponse:
     return HttpResponse("".join(written), content_type=f"{content_type}; charset=utf-8", headers=headers)
 
 
-@require_POST
-@admins_only
+@admin_action
 def import_judgments(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Import judgments from an uploaded file or pasted text, as the viewer's."""
     found, viewer = get_object_or_404(QuestionSet, slug=slug), viewer_of(request)

@@ -8,14 +8,13 @@ from django.contrib import messages
 from django.forms import BoundField
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_GET, require_POST
 
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from explorer.components.edit_form import STALE
 from explorer.components.preset_numbers import FieldRow, field_row, figure
 from explorer.pages.evidence.forms import CopyForm, SectionForm, SectionSetForm, add_problems
-from explorer.viewer import admin_page, admins_only, viewer_of
+from explorer.viewer import admin_action, admin_page, viewer_of
 from retrieval.errors import TunablesError, VersionConflictError
 from retrieval.presets.consolidated.evidence.sections import Section, SectionSet
 from retrieval.search.evidence_runs import MAX_SUBJECT
@@ -104,8 +103,7 @@ def _number_rows(form: SectionForm | SectionSetForm, section_set: SectionSet) ->
         yield field_row(form[facts.name], facts, defaults.get(facts.name, facts.default))
 
 
-@require_GET
-@admins_only
+@admin_page("GET", may_cache=True)
 def sets(request: HtmxHttpRequest) -> HttpResponse:
     """List the section sets."""
     rows = [_set_row(it) for it in section_sets()]
@@ -159,8 +157,7 @@ def _page(
     return render(request, "explorer/evidence/section_set.html", context, status=status)
 
 
-@require_POST
-@admins_only
+@admin_action
 def copy_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
     """Copy a section set under another name."""
     found, form = section_set_named(name), CopyForm(request.POST)
@@ -272,8 +269,7 @@ def _section_page(
     return render(request, "explorer/evidence/section.html", context, status=status)
 
 
-@require_POST
-@admins_only
+@admin_action
 def change_section(request: HtmxHttpRequest, name: str, section: str) -> HttpResponse:
     """Move a section up or down in its set, or remove it."""
     found = section_set_named(name)

@@ -9,7 +9,6 @@ from django.conf import settings
 from django.http import HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
 from corecube.access import Principal, scope_for
@@ -41,7 +40,7 @@ from explorer.pages.explorer.examples import examples_for
 from explorer.pages.explorer.page import lanes_of, result_panels
 from explorer.pages.explorer.recent_searches import Asking, searched
 from explorer.pages.explorer.where import pinned_title, reader_of, where_panel
-from explorer.viewer import principal_for, principal_of, render_page, signed_in, user_page, viewer_of, wants_fragment
+from explorer.viewer import principal_for, principal_of, render_page, user_page, viewer_of, wants_fragment
 from retrieval.answers.answering import prepare
 from retrieval.engine.pipeline import HYBRID
 from retrieval.engine.stored_filter import FullFilter, read_filter
@@ -252,8 +251,7 @@ def answer(request: HtmxHttpRequest, record_id: UUID) -> HttpResponse:
     return render(request, "explorer/explorer/_answer_fragment.html", context, status=status)
 
 
-@require_POST
-@signed_in
+@user_page("POST", may_cache=True)
 def ask(request: HtmxHttpRequest) -> HttpResponse:
     """Queue a search and redirect to its page; show an error if it cannot be queued."""
     try:

@@ -11,7 +11,6 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_POST
 
 from corecube import audit
 from corecube.env import readings
@@ -24,7 +23,7 @@ from explorer.pages.connections.jobs import SyncRow, sync_row
 from explorer.pages.connections.views import ConnectionRow, connection_rows
 from explorer.pages.health.panels import HealthRow, health_rows, load_panel, overall
 from explorer.pages.log.panels import LogRow, log_row, with_facts
-from explorer.viewer import admin_page, admins_only, viewer_of
+from explorer.viewer import admin_action, admin_page, viewer_of
 from retrieval.engine.types import Verdict
 from retrieval.ingest.jobs import STALLED, job_states
 from retrieval.models import Document, SearchRecord, Sync
@@ -256,8 +255,7 @@ def overview_jobs(request: HtmxHttpRequest) -> HttpResponse:
     return render(request, "explorer/health/_overview_jobs.html", _jobs(timezone.now()))
 
 
-@require_POST
-@admins_only
+@admin_action
 def dismiss_guide(request: HtmxHttpRequest) -> HttpResponse:
     """Dismiss the first steps for this admin."""
     dismiss(viewer_of(request))

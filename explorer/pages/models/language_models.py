@@ -14,13 +14,12 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_POST
 
 from corecube.errors import ConfigError, ConflictError
 from corecube.http import HtmxHttpRequest
 from explorer import wording
 from explorer.pages.models.language_model_forms import LanguageModelForm, RuleForm
-from explorer.viewer import admin_page, admins_only, render_page, viewer_of
+from explorer.viewer import admin_action, admin_page, render_page, viewer_of
 from retrieval.admin import language_models as services
 from retrieval.admin.language_models import key_length
 from retrieval.llm.clients import service_of
@@ -161,8 +160,7 @@ def delete_language_model(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     return render(request, "explorer/models/language_model_delete.html", context)
 
 
-@require_POST
-@admins_only
+@admin_action
 def set_rule(request: HtmxHttpRequest) -> HttpResponse:
     """Set or replace the rule of a user or compartment."""
     form = RuleForm(request.POST, models=stored_models())
@@ -173,8 +171,7 @@ def set_rule(request: HtmxHttpRequest) -> HttpResponse:
     return redirect(f"{reverse('explorer:language_models')}#rules")
 
 
-@require_POST
-@admins_only
+@admin_action
 def remove_rule(request: HtmxHttpRequest, number: int) -> HttpResponse:
     """Remove a rule."""
     rule = get_object_or_404(RoutingRule.objects.select_related("user", "compartment"), pk=number)

@@ -6,13 +6,12 @@ from typing import Final
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_POST
 
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from corecube.sanitise import storable
 from explorer.components.bars import percent
-from explorer.viewer import admin_page, admins_only, viewer_of
+from explorer.viewer import admin_action, admin_page, viewer_of
 from retrieval.errors import EncoderError, ModelMissingError
 from retrieval.models import RouteExample
 from retrieval.presets.catalog import preset_named
@@ -122,8 +121,7 @@ def routes(request: HtmxHttpRequest) -> HttpResponse:
     return render(request, "explorer/models/routes.html", context)
 
 
-@require_POST
-@admins_only
+@admin_action
 def remove_example(request: HtmxHttpRequest, number: int) -> HttpResponse:
     """Delete an example that was added."""
     delete_example(get_object_or_404(RouteExample, pk=number), actor=viewer_of(request))

@@ -10,7 +10,6 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_POST
 
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
@@ -24,7 +23,7 @@ from explorer.pages.models.panels import (
     listed_models,
     reranker_card,
 )
-from explorer.viewer import admin_page, admins_only, viewer_of, wants_fragment
+from explorer.viewer import admin_action, admin_page, viewer_of, wants_fragment
 from retrieval.encoders.manifest import local_models
 from retrieval.encoders.model_table import MODEL_TABLE
 from retrieval.index import active
@@ -112,8 +111,7 @@ def models(request: HtmxHttpRequest) -> HttpResponse:
     return _page(request, _NewIndexForm(**_choices()), 200)
 
 
-@require_POST
-@admins_only
+@admin_action
 def start_index(request: HtmxHttpRequest) -> HttpResponse:
     """Create a second index, which a worker builds."""
     form = _NewIndexForm(request.POST, **_choices())
@@ -134,8 +132,7 @@ def start_index(request: HtmxHttpRequest) -> HttpResponse:
     return redirect("explorer:models")
 
 
-@require_POST
-@admins_only
+@admin_action
 def build_index(request: HtmxHttpRequest, number: int) -> HttpResponse:
     """Resume a stopped build."""
     row = get_object_or_404(EmbeddingIndex, pk=number)

@@ -6,7 +6,6 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_GET, require_POST
 
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
@@ -19,7 +18,7 @@ from explorer.components.preset_numbers import (
     version_rows,
 )
 from explorer.components.tunables_form import TunablesForm
-from explorer.viewer import admin_page, admins_only, viewer_of
+from explorer.viewer import admin_action, admin_page, viewer_of
 from retrieval.admin import preset_versions
 from retrieval.errors import VersionConflictError
 from retrieval.models import PresetVersion
@@ -32,8 +31,7 @@ _DRAFT = PresetVersion.Status.DRAFT
 _MAX_DIGITS: Final = 10
 
 
-@require_GET
-@admins_only
+@admin_page("GET", may_cache=True)
 def presets(request: HtmxHttpRequest) -> HttpResponse:
     """List the presets with their live version and draft."""
     current = PresetVersion.objects.filter(status__in=(_LIVE, _DRAFT)).select_related("promoted_by")
@@ -70,8 +68,7 @@ def preset(request: HtmxHttpRequest, name: str) -> HttpResponse:
     return redirect("explorer:preset", name=name)
 
 
-@require_POST
-@admins_only
+@admin_action
 def discard_draft(request: HtmxHttpRequest, name: str) -> HttpResponse:
     """Delete the draft."""
     try:

@@ -7,11 +7,11 @@ from explorer.components.drops import MAX_ROWS, labels_of
 from retrieval.engine.state import Drop, DropReason
 
 
-def test_the_passages_are_shown_with_their_share_of_the_budget(finished):
+def test_the_passages_and_their_budget_are_shown(finished):
     panel = context_panel(finished, {})
-    assert [(row.number, row.tokens, row.share) for row in panel.passages] == [(1, 36, 0.9), (2, 30, 0.75)]
-    assert (panel.used, panel.budget) == (66, 4000)
-    assert panel.passages[0].text == finished.hits[0].chunk.text
+    assert [(row.number, row.token_count) for row in panel.passages] == [(1, 36), (2, 30)]
+    assert (panel.used, panel.budget, panel.share) == (66, 4000, 1.65)
+    assert panel.passages[0].hit.chunk.text == finished.hits[0].chunk.text
 
 
 @pytest.fixture

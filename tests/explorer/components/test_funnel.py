@@ -18,14 +18,14 @@ def strip(finished):
 
 
 def cells(strip):
-    return {cell.stage: cell for cell in strip.cells}
+    return {cell.span.stage: cell for cell in strip.cells}
 
 
 def test_legs_stand_in_the_place_of_the_stage_that_ran_them(strip):
-    assert [cell.stage for cell in strip.cells] == [
+    assert [cell.span.stage for cell in strip.cells] == [
         "analyze", "embed", "dense", "fulltext", "fuse", "complete", "blend", "dedupe", "assemble",
     ]  # fmt: skip
-    assert [cell.stage for cell in strip.cells if cell.parallel] == ["dense", "fulltext"]
+    assert [cell.span.stage for cell in strip.cells if cell.span.parent] == ["dense", "fulltext"]
 
 
 def test_a_cell_counts_what_its_stage_left_and_dropped(strip):

@@ -37,7 +37,7 @@ def resubmitted(response):
 
 
 def sources(response):
-    return {card.source for column in response.context["lanes"].columns for card in column.lane.cards}
+    return {card.source for lane in response.context["lanes"].lanes for card in lane.cards}
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_both_sides_run_and_stand_beside_each_other(browse):
     panel = response.context["compared"]
     assert response.status_code == 200
     assert SearchRecord.objects.count() == 2
-    assert [column.lane.label for column in panel.lanes.columns] == ["A", "B"]
+    assert [lane.label for lane in panel.lanes.lanes] == ["A", "B"]
     assert panel.up + panel.down + panel.same + panel.only_left == len(panel.left.hits)
     assert (panel.left.mode, panel.right.mode) == ("hybrid", "fulltext")
     assert 0 <= panel.rbo <= 1

@@ -42,7 +42,7 @@ def test_the_figures_are_the_searchs(browse):
     assert [round(total, 9) for total in sums] == [round(row.score, 9) for row in hits]
     final = drawn["scores-final"]["data"][1]["y"]
     assert final == [row.score for row in hits]
-    stages = [row.stage for row in response.context["panels"].trace if row.stage != "legs"]
+    stages = [row.span.stage for row in response.context["panels"].trace if row.span.stage != "legs"]
     assert [it[0] for it in drawn["waterfall"]["data"][0]["customdata"]] == stages
 
 

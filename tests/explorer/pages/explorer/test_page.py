@@ -18,7 +18,7 @@ def test_a_search_that_the_deadline_ended_before_the_pool_was_read_still_has_its
     unread = tuple(replace(hit, facts=None, contributions={}, signals={"rrf": 0.016}) for hit in finished.hits)
     cut = panels(make_outcome(hits=unread, passages=(), vector=None, trace=finished.trace[:6]))
     assert cut.hits == ()
-    assert [cell.stage for cell in cut.funnel.cells][-1] == "fuse"
+    assert [cell.span.stage for cell in cut.funnel.cells][-1] == "fuse"
 
 
 def test_a_search_that_the_deadline_ended_before_the_blend_shows_the_fused_order(finished, make_outcome):

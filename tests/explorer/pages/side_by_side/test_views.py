@@ -118,7 +118,7 @@ def test_time_context_and_verdict_stand_beside_each_other(browse):
     assert all(len(group.cells) == len(ALL) for group in panel.groups)
     for column in panel.columns:
         context = column.found.context
-        assert context.used == sum(passage.tokens for passage in context.passages)
+        assert context.used == sum(passage.token_count for passage in context.passages)
         assert all(passage.header in page(response).replace("&gt;", ">") for passage in context.passages)
         assert column.found.answerability.verdict in page(response)
     assert 'id="chart-preset-flow"' in page(response)
