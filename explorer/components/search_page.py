@@ -71,17 +71,16 @@ def excluding(slugs: Collection[str], scope: AccessScope) -> ScopeRequest:
     return ScopeRequest(exclude=tuple(slug for slug in slugs if slug in own))
 
 
-def failure_title(error: CoreCubeError) -> str:
-    """Return a heading for an error, from its code: "Query too long"."""
-    return error.code.replace("_", " ").capitalize()
+def failure_of(error: CoreCubeError) -> dict[str, str]:
+    """Return an error's message, and its code as a heading: "Query too long"."""
+    return {"title": error.code.replace("_", " ").capitalize(), "message": str(error)}
 
 
 def failed(error: CoreCubeError, page: str, context: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
     """Return the context of a page that shows an error, and its status; a server error is logged."""
     if error.status >= _SERVER_ERROR:
         logger.error("%s.failed code=%s", page, error.code, exc_info=error)
-    failure = {"title": failure_title(error), "message": str(error)}
-    return {**context, "failure": failure, "announcement": str(error)}, error.status
+    return {**context, "failure": failure_of(error), "announcement": str(error)}, error.status
 
 
 def filter_words(limits: FullFilter) -> tuple[str, ...]:

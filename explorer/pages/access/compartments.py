@@ -31,19 +31,15 @@ _MEANINGS: Final[Mapping[Sensitivity, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class _ConnectionLine:
-    slug: str
-    name: str
+    connection: Connection
     sensitivity: str
-    enabled: bool
     documents: int
     people: int
 
 
 @dataclass(frozen=True, slots=True)
 class _CompartmentRow:
-    slug: str
-    name: str
-    description: str
+    compartment: Compartment
     connections: tuple[_ConnectionLine, ...]
     documents: int
     holders: tuple[tuple[Holder, str], ...]  #: Each with its level.
@@ -53,10 +49,8 @@ def _compartment_row(compartment: Compartment, documents: Mapping[int, int], rea
     """Return a compartment's row; its connections and grants must be prefetched."""
     lines = tuple(
         _ConnectionLine(
-            slug=it.slug,
-            name=it.name,
+            connection=it,
             sensitivity=level_of(it.sensitivity),
-            enabled=it.enabled,
             documents=documents.get(it.pk, 0),
             people=sum(it.pk in seen for seen in reach.values()),
         )
@@ -64,9 +58,7 @@ def _compartment_row(compartment: Compartment, documents: Mapping[int, int], rea
     )
     holders = [_holder(grant) for grant in compartment.grants.all()]
     return _CompartmentRow(
-        slug=compartment.slug,
-        name=compartment.name,
-        description=compartment.description,
+        compartment=compartment,
         connections=lines,
         documents=sum(line.documents for line in lines),
         holders=tuple(sorted(holders, key=lambda it: (it[0].kind, it[0].name))),
@@ -124,7 +116,8 @@ def compartment(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     levels = clearances_of(found.grants.all())
     context = {
         "section": "compartments",
-        "compartment": row,
+        "compartment": found,
+        "row": row,
         "cells": [cell(it, found, levels[it.kind, it.id, found.pk]) for it, _ in row.holders],
         "origin": "compartment",
         "change": last_change(request),

@@ -49,11 +49,7 @@ class Visible:
 
 @dataclass(frozen=True, slots=True)
 class _KeyRow:
-    id: UUID
-    name: str
-    prefix: str
-    owner: str
-    owner_id: int
+    key: ApiKey
     state: str
     tone: str
     limits: str  #: The limits of its access; "everything its user can see" without any.
@@ -72,11 +68,7 @@ def key_row(key: ApiKey, now: datetime, visible: Visible | None) -> _KeyRow:
     state = key_state(key, now)
     access = "; ".join(_limits(key, visible)) or "everything its user can see"
     return _KeyRow(
-        id=key.pk,
-        name=key.name,
-        prefix=key.prefix,
-        owner=key.user.username,
-        owner_id=key.user_id,
+        key=key,
         state=state.value,
         tone=_TONES[state],
         limits=f"{access}; user forwarding" if key.may_forward_users else access,
@@ -140,7 +132,7 @@ def new_key(request: HtmxHttpRequest) -> HttpResponse:
         forwarding_secret = allow_forwarding(key, actor=viewer) if form.may_forward_users else ""
         row = key_row(key, timezone.now(), _visible(viewer))
         section = _section(key, viewer)
-        context = {"section": section, "key": row, "secret": secret, "forwarding_secret": forwarding_secret}
+        context = {"section": section, "row": row, "secret": secret, "forwarding_secret": forwarding_secret}
         return render(request, "explorer/access/key_issued.html", context)
     context = {"section": "own_keys", "form": form, "is_admin": viewer.is_admin}
     return render(request, "explorer/access/key_new.html", context, status=422 if form.errors else 200)
@@ -158,7 +150,7 @@ def revoke(request: HtmxHttpRequest, key_id: UUID) -> HttpResponse:
         messages.success(request, f"{key.name} was revoked. Applications that use it no longer have access.")
         return redirect(back)
     row = key_row(key, timezone.now(), _visible(viewer))
-    context = {"section": _section(key, viewer), "key": row, "back": back}
+    context = {"section": _section(key, viewer), "row": row, "back": back}
     return render(request, "explorer/access/key_revoke.html", context)
 
 
@@ -176,7 +168,7 @@ def forwarding(request: HtmxHttpRequest, key_id: UUID) -> HttpResponse:
     if request.method == "POST":
         secret = allow_forwarding(key, actor=viewer_of(request))
     row = key_row(key, timezone.now(), None)
-    context = {"section": "keys", "key": row, "is_allowed": key.may_forward_users, "secret": secret}
+    context = {"section": "keys", "row": row, "is_allowed": key.may_forward_users, "secret": secret}
     return render(request, "explorer/access/key_forwarding.html", context)
 
 

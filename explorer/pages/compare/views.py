@@ -52,13 +52,8 @@ _DEPTH: Final = 20  #: Hits per side, unless a logged search sets the number.
 class _ComparePanel:
     left: Run
     right: Run
-    jaccard: float
-    rbo: float
-    up: int
-    down: int
-    same: int
-    only_left: int
-    only_right: int
+    found: Comparison[ChunkId]
+    counts: Mapping[str, int]  #: The hits by direction: up, down, same, only_left, only_right.
     unseen: tuple[int, int]  #: Hits on each side that were deleted or that the reader may not see.
     facts: tuple[tuple[str, str, str], ...]  #: Label, and the value of each run.
     notes: tuple[tuple[str, Badge], ...]
@@ -69,10 +64,14 @@ class _ComparePanel:
 
     @property
     def announcement(self) -> str:
-        return (
-            f"{self.up} up, {self.down} down, {self.same} at the same rank, {self.only_left} only in A,"
-            f" {self.only_right} only in B."
-        )
+        words = {
+            "up": "up",
+            "down": "down",
+            "same": "at the same rank",
+            "only_left": "only in A",
+            "only_right": "only in B",
+        }
+        return f"{', '.join(f'{self.counts[name]} {word}' for name, word in words.items())}."
 
 
 def _compare_panel(left: Run, right: Run, facts: Facts) -> _ComparePanel:
@@ -83,13 +82,8 @@ def _compare_panel(left: Run, right: Run, facts: Facts) -> _ComparePanel:
     return _ComparePanel(
         left=left,
         right=right,
-        jaccard=found.jaccard,
-        rbo=found.rbo,
-        up=found.count(Direction.UP),
-        down=found.count(Direction.DOWN),
-        same=found.count(Direction.SAME),
-        only_left=found.count(Direction.LEFT),
-        only_right=found.count(Direction.RIGHT),
+        found=found,
+        counts={direction.value: found.count(direction) for direction in Direction},
         unseen=(_unseen(left, facts), _unseen(right, facts)),
         facts=tuple((label, value, shown[label]) for label, value in _shown(left).items()),
         notes=tuple((name, badge) for name, run in (("A", left), ("B", right)) for badge in run.notes),

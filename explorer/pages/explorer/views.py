@@ -26,7 +26,7 @@ from explorer.components.search_page import (
     excluded_slugs,
     excluding,
     failed,
-    failure_title,
+    failure_of,
     filter_words,
     mode_in,
     modes_of,
@@ -246,7 +246,7 @@ def answer(request: HtmxHttpRequest, record_id: UUID) -> HttpResponse:
         outcome = reopened(record, principal, text=record.query or request.GET.get("q", ""))
         context["answer"] = answered(outcome, principal)
     except CoreCubeError as error:
-        context["failure"] = {"title": failure_title(error), "message": str(error)}
+        context["failure"] = failure_of(error)
         status = error.status
     return render(request, "explorer/explorer/_answer_fragment.html", context, status=status)
 

@@ -49,17 +49,10 @@ class _LogBadge:
 class LogRow:
     """One search."""
 
-    id: UUID
-    at: datetime
+    record: SearchRecord
     ago: str
-    user: str
-    actor: str  #: The admin who searched as the user, and the API key; empty for none.
-    key: str
     surface: str
-    query: str  #: Empty if the text was not stored.
-    preset: str
     version: str
-    hits: int
     milliseconds: str
     verdict: _LogBadge | None
     confidence: str  #: "0.86"; empty without a verdict.
@@ -210,17 +203,10 @@ def log_row(record: SearchRecord, now: datetime) -> LogRow:
     """Return the row of a record, annotated by `with_facts`."""
     verdict = Verdict(record.verdict) if record.verdict in set(Verdict) else None
     return LogRow(
-        id=record.pk,
-        at=record.at,
+        record=record,
         ago=wording.ago(record.at, now),
-        user=record.user.username if record.user else "",
-        actor=record.actor.username if record.actor else "",
-        key=f"{record.key.prefix}…" if record.key else "",
         surface=surface_label(record.surface),
-        query=record.query,
-        preset=record.preset,
         version=version_label(getattr(record, "version", 0) or 0),
-        hits=record.hit_count,
         milliseconds=f"{record.milliseconds:,.0f}",
         verdict=_LogBadge(VERDICTS[verdict], TONES[verdict]) if verdict else None,
         confidence="" if record.confidence is None else f"{record.confidence:.2f}",

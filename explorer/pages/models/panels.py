@@ -46,21 +46,16 @@ class ModelCard:
 class IndexRow:
     """An embedding index."""
 
-    id: int
-    model: str
-    source: str
-    dimensions: int
+    index: EmbeddingIndex
+    made: Progress
     mode: str
     scan: str
     status: str  #: active, building, complete (built, not yet in use) or previous.
     tone: str
-    done: int
-    chunks: int
     share: float  #: Percent of the chunks that have a vector.
     pace: str  #: "42 chunks/s, about 3 min left"; empty if unknown or finished.
     size: str
     since: str
-    problem: str
     is_building: bool
     is_stopped: bool  #: Incomplete, and no worker builds it.
 
@@ -72,7 +67,7 @@ class IndexRow:
     @property
     def can_switch(self) -> bool:
         """Whether searches could use it."""
-        return not self.is_active and self.done == self.chunks
+        return not self.is_active and self.made.done == self.made.chunks
 
     @property
     def is_previous(self) -> bool:
@@ -144,21 +139,16 @@ def index_row(row: EmbeddingIndex, made: Progress, *, hnsw_bytes: int, now: date
     is_building = row.status == _Status.BUILDING and bool(made.missing)
     complete = row.status == _Status.BUILDING and not made.missing
     return IndexRow(
-        id=row.pk,
-        model=row.model,
-        source=row.source,
-        dimensions=row.dim,
+        index=row,
+        made=made,
         mode=_MODES.get(EmbeddingIndex.Mode(row.mode), row.mode),
         scan=_SCANS[EmbeddingIndex.Scan(row.scan)].format(dim=row.scan_dim, oversample=row.oversample),
         status="complete" if complete else row.status,
         tone="good" if complete else _TONES[_Status(row.status)],
-        done=made.done,
-        chunks=made.chunks,
         share=round(percent(made.done, made.chunks), 1) if made.chunks else 100.0,
         pace=pace(made) if is_building else "",
         size=size(hnsw_bytes + made.done * (2 * row.dim + _ROW_BYTES)),
         since=wording.ago(row.switched_at or row.created_at, now),
-        problem=row.problem,
         is_building=is_building,
         is_stopped=bool(made.missing) and (bool(row.problem) or (row.heartbeat_at or row.created_at) < alive),
     )
@@ -175,4 +165,4 @@ def pace(made: Progress) -> str:
 
 def announcement(rows: Iterable[IndexRow]) -> str:
     """Return the progress of builds for screen readers."""
-    return ". ".join(f"Index {row.id}: {row.share:.0f} percent" for row in rows if row.is_building)
+    return ". ".join(f"Index {row.index.pk}: {row.share:.0f} percent" for row in rows if row.is_building)

@@ -25,25 +25,13 @@ _MAX_ROWS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """Usage of one user, key, model or month."""
-
-    name: str
-    answers: int
-    input_tokens: int
-    output_tokens: int
-    cost: str
-    estimated: int
-
-
-@dataclass(frozen=True, slots=True)
 class Table:
     """Usage grouped by one property."""
 
     id: str
     heading: str
     name: str
-    rows: tuple[Row, ...]
+    rows: tuple[tuple[str, Sums, str], ...]  #: The name, the usage and its cost as text.
     more: int  #: Omitted rows.
 
 
@@ -57,11 +45,7 @@ def _usage_figures(sums: Sums) -> list[Figure]:
 
 
 def _usage_table(group: str, lines: Iterable[Line]) -> Table:
-    rows = [
-        Row(_name(group, line), it.answers, it.prompt_tokens, it.completion_tokens, money(it.cost), it.estimated)
-        for line in lines
-        for it in (line.sums,)
-    ]
+    rows = [(_name(group, line), line.sums, money(line.sums.cost)) for line in lines]
     return Table(group, _HEADINGS[group], _NAMES[group], tuple(rows[:_MAX_ROWS]), max(0, len(rows) - _MAX_ROWS))
 
 

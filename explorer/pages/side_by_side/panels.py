@@ -18,6 +18,7 @@ from explorer.components.context import ContextPanel, context_panel
 from explorer.components.drops import chunk_name
 from explorer.components.lanes import Card, face
 from explorer.components.preset_numbers import version_label
+from explorer.components.search_page import failure_of
 from explorer.pages.side_by_side.preset_cost import GroupTime, ModelUse, group_times, model_uses, time_bar
 from explorer.wording import milliseconds
 from retrieval.engine.types import ChunkId, Hit
@@ -70,14 +71,6 @@ class _SharedHit:
     elsewhere: tuple[tuple[str, int | None], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why a preset has no results."""
-
-    title: str
-    message: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """The results of a preset."""
@@ -109,7 +102,7 @@ class Column:
     preset: str
     description: str
     found: Found | None
-    failure: Failure | None
+    failure: Mapping[str, str] | None  #: Why it has no results: title and message.
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +156,7 @@ def side_by_side_panel(attempts: Sequence[Attempt], *, costs: Mapping[str, Decim
     found = _each_found(done, hits, places, costs=costs)
     return SideBySidePanel(
         columns=tuple(
-            Column(it.preset.name, it.preset.description, found.get(it.preset.name), _failure(it.error))
+            Column(it.preset.name, it.preset.description, found.get(it.preset.name), it.error and failure_of(it.error))
             for it in attempts
         ),
         names=tuple(done),
@@ -220,10 +213,6 @@ def _found(outcome: SearchOutcome, hits: tuple[_SharedHit, ...], full_seconds: f
         cost=cost,
         context=context_panel(outcome, {}),
     )
-
-
-def _failure(error: CoreCubeError | None) -> Failure | None:
-    return None if error is None else Failure(error.code.replace("_", " ").capitalize(), str(error))
 
 
 def _overlaps(

@@ -33,7 +33,7 @@ def page(response):
 
 
 def shown(response):
-    return [row.id for row in response.context["page"].rows]
+    return [row.record.pk for row in response.context["page"].rows]
 
 
 def counts(response):
@@ -48,8 +48,8 @@ def test_an_admin_sees_every_search_and_who_made_it(browse, logged, world):
     assert shown(response) == [as_bob.pk, theirs.pk, mine.pk]
     assert "draining the queue" in page(response)
     assert key.prefix in page(response)
-    rows = {row.id: row for row in response.context["page"].rows}
-    assert (rows[as_bob.pk].actor, rows[as_bob.pk].user) == ("alice", "bob")
+    rows = {row.record.pk: row for row in response.context["page"].rows}
+    assert (rows[as_bob.pk].record.actor.username, rows[as_bob.pk].record.user.username) == ("alice", "bob")
     assert rows[theirs.pk].surface == "API"
 
 

@@ -29,7 +29,12 @@ def row(status="building", missing=60, **values):
 
 def test_a_building_shows_how_far_it_is_and_how_long_it_takes():
     found = row()
-    assert (found.status, found.done, found.share, found.pace) == ("building", 20, 25.0, "4 chunks/s, about 15 s left")
+    assert (found.status, found.made.done, found.share, found.pace) == (
+        "building",
+        20,
+        25.0,
+        "4 chunks/s, about 15 s left",
+    )
     assert (found.is_building, found.can_switch, found.is_stopped) == (True, False, False)
     # 1000 of the HNSW index and 20 vectors of 96 numbers of two bytes, each in a row of 72 bytes more.
     assert found.size == "6.3 KB"

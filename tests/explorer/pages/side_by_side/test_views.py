@@ -158,7 +158,7 @@ def test_a_preset_that_is_turned_away_leaves_the_others(browse, refusing):
     panel = sides_of(response)
     assert response.status_code == 200
     assert panel.names == tuple(name for name in ALL if name != "helix")
-    assert [column.failure.title for column in panel.columns if column.failure] == ["Overloaded"]
+    assert [column.failure["title"] for column in panel.columns if column.failure] == ["Overloaded"]
     assert panel.announcement.endswith("1 failed.")
     assert all(len(row.cells) == len(ALL) - 1 for row in panel.overlaps)
     assert "Overloaded." in page(response)
