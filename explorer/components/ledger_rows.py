@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from explorer import wording
-from retrieval.engine.types import Hit, ScoreType
+from retrieval.engine.types import Hit, ScoreType, TermMatch
 from retrieval.ranking.blend import on_unit_scale
 
 #: What the raw score of a reranker is called.
@@ -14,16 +13,6 @@ _RERANK_WORDS: Final[Mapping[ScoreType, str]] = {
     ScoreType.RELEVANCE: "relevance",
     ScoreType.MAXSIM: "late interaction",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class TermRow:
-    """A query lexeme that the chunk contains."""
-
-    lexeme: str
-    idf: float
-    share: float
-    field: str  #: The field with the highest weight: title, heading or text.
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +25,9 @@ class LedgerRow:
     facts: tuple[str, ...]
     formula: str = ""
     config_key: str = ""
-    terms: tuple[TermRow, ...] = ()
+    terms: tuple[TermMatch, ...] = ()  #: The query lexemes that the chunk contains.
     absent: bool = False
     amount: float | None = None  #: The contribution in full precision; None for a row that adds nothing to the score.
-
-
-def term_rows(hit: Hit) -> tuple[TermRow, ...]:
-    """Return the query terms that a hit contains."""
-    return tuple(TermRow(it.lexeme, it.idf, it.share, wording.FIELD_NAMES[it.weight]) for it in hit.matches)
 
 
 def cosine_fact(hit: Hit) -> str:

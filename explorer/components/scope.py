@@ -27,22 +27,14 @@ class _ScopeChip:
     why: str = ""  #: The rule in short, for a connection that no request can include.
 
 
-@dataclass(frozen=True, slots=True)
-class _ViewAs:
-    """The users that an admin can view as, and how many are not listed."""
-
-    people: tuple[User, ...]
-    unlisted: int
-
-
-def view_as(viewer: User) -> _ViewAs | None:
-    """Return the active users, for an admin; None for anyone else."""
+def view_as(viewer: User) -> dict[str, Any] | None:
+    """Return the active users for an admin, and how many are not listed; None for anyone else."""
     if not viewer.is_admin:
         return None
     active = User.objects.filter(is_active=True).order_by("username")
-    people = tuple(active[:MAX_PEOPLE])
+    people = list(active[:MAX_PEOPLE])
     # Count only if the list is full.
-    return _ViewAs(people, active.count() - len(people) if len(people) == MAX_PEOPLE else 0)
+    return {"people": people, "unlisted": active.count() - len(people) if len(people) == MAX_PEOPLE else 0}
 
 
 def scope_chips(scope: AccessScope, without: Collection[str]) -> tuple[_ScopeChip, ...]:

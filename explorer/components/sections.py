@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from explorer import wording
 from explorer.components.search_page import Choice, ChoiceGroup
@@ -22,12 +22,6 @@ _HEALTH: Final[Mapping[Health, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Picker:
-    chosen: str
-    groups: tuple[ChoiceGroup, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Fact:
     """A setting of a section."""
 
@@ -36,25 +30,18 @@ class Fact:
     help: str
 
 
-@dataclass(frozen=True, slots=True)
-class _SectionStrip:
-    label: str  #: "Report: Overview"; empty for a plain question.
-    query: str
-    facts: tuple[Fact, ...]
-
-
 def has_sections(preset: str) -> bool:
     """Return whether a preset gathers evidence for sections."""
     return preset in PRESETS and isinstance(PRESETS[preset].defaults, ConsolidatedConfig)
 
 
-def picker(chosen: str) -> _Picker:
+def picker(chosen: str) -> dict[str, Any]:
     """Return the picker with a section chosen, or none."""
-    groups = (
+    groups = [
         ChoiceGroup(it.title, tuple(Choice(f"{it.name}/{one.name}", one.title) for one in it.sections))
         for it in section_sets()
-    )
-    return _Picker(chosen, tuple(groups))
+    ]
+    return {"chosen": chosen, "groups": groups}
 
 
 def section_asked(value: str, subject: str) -> SectionAsk:
@@ -87,14 +74,14 @@ def section_label(value: str) -> str:
     return f"{ask.section_set.title}: {ask.section.title}"
 
 
-def section_strip(outcome: SearchOutcome) -> _SectionStrip | None:
-    """Return the section settings of a search; None in presets without sections."""
+def section_strip(outcome: SearchOutcome) -> dict[str, Any] | None:
+    """Return the section settings of a search; None in presets without sections. A plain question has no label."""
     section = outcome.state.part(SectionState)
     if section is None or not section.top_k:
         return None
     ask = section.ask
     label = "" if ask.is_plain else f"{ask.section_set.title}: {ask.section.title}"
-    return _SectionStrip(label, outcome.state.query.text, tuple(_facts(section)))
+    return {"label": label, "query": outcome.state.query.text, "facts": list(_facts(section))}
 
 
 def _facts(section: SectionState) -> Iterator[Fact]:

@@ -8,6 +8,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from explorer.components.ledger_rows import LedgerRow
+from explorer.wording import FIELD_NAMES
 
 register = template.Library()
 _ROW: Final = """\
@@ -43,6 +44,6 @@ def _parts(row: LedgerRow, swatch: str) -> tuple[str, ...]:
     value = row.value if row.amount is None else format_html(_AMOUNT, repr(row.amount), row.value)
     key = format_html(_KEY, row.config_key) if row.config_key else ""
     formula = format_html(_FORMULA, row.formula, key) if row.formula or key else ""
-    terms = [(term.lexeme, term.field, f"{term.idf:.2f}", f"{term.share:.3f}") for term in row.terms]
+    terms = [(it.lexeme, FIELD_NAMES[it.weight], f"{it.idf:.2f}", f"{it.share:.3f}") for it in row.terms]
     table = format_html(_TERMS, format_html_join("", _TERM, terms)) if terms else ""
     return swatch, row.label, good, value, " · ".join(row.facts), table, formula

@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from corecube.models import User
-from corecube.scope import AccessScope
+from corecube.scope import AccessScope, ConnectionFacts
 from explorer import wording
 from explorer.components.answers import Doubt, marked_html
 from explorer.components.links import document_url
@@ -184,15 +184,6 @@ def _doubts(unsupported: Iterable[Mapping[str, Any]], answer: UUID) -> Iterator[
 
 
 @dataclass(frozen=True, slots=True)
-class _SourceChoice:
-    slug: str
-    name: str
-    compartment: str
-    sensitivity: str
-    is_chosen: bool
-
-
-@dataclass(frozen=True, slots=True)
 class _PassageBlock:
     heading: str  #: The last heading above it; empty if it is the same as in the block before.
     text: str
@@ -233,23 +224,17 @@ def _heading(day: date, today: date) -> str:
     return "Last 30 days" if day > today - _MONTH else f"{day:%B %Y}"
 
 
-def source_choices(scope: AccessScope, include: Collection[str], exclude: Collection[str]) -> tuple[_SourceChoice, ...]:
-    """Return the connections in scope, those of a conversation selected; an empty `include` means all."""
-    return tuple(
-        _SourceChoice(
-            it.connection.slug,
-            it.connection.name,
-            it.connection.compartment,
-            wording.level(it.connection.sensitivity),
-            (not include or it.connection.slug in include) and it.connection.slug not in exclude,
-        )
-        for it in scope.included
-    )
+def source_choices(
+    scope: AccessScope, include: Collection[str], exclude: Collection[str]
+) -> list[tuple[ConnectionFacts, bool]]:
+    """Return the connections in scope, and whether a conversation uses each; an empty `include` means all."""
+    found = (it.connection for it in scope.included)
+    return [(it, (not include or it.slug in include) and it.slug not in exclude) for it in found]
 
 
-def scope_words(choices: Sequence[_SourceChoice]) -> str:
+def scope_words(choices: Sequence[tuple[ConnectionFacts, bool]]) -> str:
     """Return the chosen sources in words: "All sources", "Handbook", "3 of 9 sources"."""
-    chosen = [it for it in choices if it.is_chosen]
+    chosen = [source for source, is_chosen in choices if is_chosen]
     if len(chosen) == len(choices):
         return "All sources"
     return chosen[0].name if len(chosen) == 1 else f"{len(chosen)} of {len(choices)} sources"

@@ -46,36 +46,16 @@ _MAX_LOW_CHUNKS: Final = 50
 class ConnectionRow:
     """A connection in the list."""
 
-    slug: str
-    name: str
-    kind: str
+    connection: Connection
     kind_label: str
-    compartment: str
     sensitivity: str
     trust: str
-    enabled: bool
     documents: int
     chunks: int
     synced: str  #: "3 days ago", or "never".
     next_sync: str  #: When the schedule starts the next sync: "in about 3 h 5 min"; empty without a schedule.
     sync: SyncRow | None
     problems: int
-
-
-@dataclass(frozen=True, slots=True)
-class _CheckRow:
-    label: str
-    state: str  #: passed, failed or not tried.
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class _AccessSummary:
-    """Groups and users as text: "groups engineers, staff", "14 users"."""
-
-    groups: str
-    users: str
-    names: str
 
 
 def connection_rows(connections: list[Connection]) -> list[ConnectionRow]:
@@ -101,14 +81,10 @@ def _row(
     connection: Connection, job: JobState | None, now: datetime, documents: int, chunks: int, problems: int
 ) -> ConnectionRow:
     return ConnectionRow(
-        slug=connection.slug,
-        name=connection.name,
-        kind=connection.kind,
+        connection=connection,
         kind_label=KINDS[connection.kind].label if connection.kind in KINDS else connection.kind,
-        compartment=connection.compartment.name,
         sensitivity=wording.level(Sensitivity(connection.sensitivity)),
         trust=wording.level(TrustLevel(connection.trust)),
-        enabled=connection.enabled,
         documents=documents,
         chunks=chunks,
         synced=wording.ago(connection.last_synced_at, now) if connection.last_synced_at else "never",
@@ -118,12 +94,12 @@ def _row(
     )
 
 
-def check_rows(capabilities: Sequence[Capability]) -> list[_CheckRow]:
-    """Return the steps of a test; those after a failure are "not tried"."""
-    rows = [_CheckRow(capability_label(it.name), "passed" if it.ok else "failed", it.message) for it in capabilities]
+def check_rows(capabilities: Sequence[Capability]) -> list[tuple[str, str, str]]:
+    """Return label, state and message of a test's steps; the state after a failure is "not tried"."""
+    rows = [(capability_label(it.name), "passed" if it.ok else "failed", it.message) for it in capabilities]
     if capabilities and not capabilities[-1].ok and capabilities[-1].name in STEPS:
         later = STEPS[STEPS.index(capabilities[-1].name) + 1 :]
-        rows += [_CheckRow(capability_label(name), "not tried", "") for name in later]
+        rows += [(capability_label(name), "not tried", "") for name in later]
     return rows
 
 
@@ -133,14 +109,14 @@ def config_rows(connection: Connection) -> list[tuple[str, str]]:
     return [(config_label(name), _shown(name, value)) for name, value in config.items()]
 
 
-def access_summary(access: ConnectionAccess) -> _AccessSummary:
-    """Return groups and users as text, with long lists truncated."""
+def access_summary(access: ConnectionAccess) -> dict[str, str]:
+    """Return groups and users as text, with long lists truncated: "groups engineers, staff", "14 users"."""
     noun = "group" if len(access.groups) == 1 else "groups"
-    return _AccessSummary(
-        groups=f"{noun} {_truncated(access.groups)}" if access.groups else "",
-        users=wording.counted(len(access.users), "user"),
-        names=_truncated(access.users),
-    )
+    return {
+        "groups": f"{noun} {_truncated(access.groups)}" if access.groups else "",
+        "users": wording.counted(len(access.users), "user"),
+        "names": _truncated(access.users),
+    }
 
 
 def _truncated(names: Sequence[str]) -> str:

@@ -75,15 +75,10 @@ def page_number(requested: str, total: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _ChunkBlock:
-    ordinal: int
+    chunk: Chunk
     headings: tuple[str, ...]  #: The heading path where it differs from the chunk before, else empty.
-    text: str
-    tokens: int
     pages: str  #: Pages, rows or lines, as text.
-    context: str = ""
-    questions: tuple[str, ...] = ()
     triples: tuple[str, ...] = ()  #: "subject — relation — object", extracted by a language model.
-    salience: float | None = None  #: How central the chunk is to the document, 0 to 1; None until its sync has ended.
 
 
 def chunk_blocks(chunks: Iterable[Chunk], source_type: str) -> Iterator[_ChunkBlock]:
@@ -92,15 +87,10 @@ def chunk_blocks(chunks: Iterable[Chunk], source_type: str) -> Iterator[_ChunkBl
     for chunk in chunks:
         headings = tuple(chunk.heading_path)
         yield _ChunkBlock(
-            ordinal=chunk.ordinal,
+            chunk=chunk,
             headings=headings if headings != path else (),
-            text=chunk.text,
-            tokens=chunk.token_count,
             pages=wording.place(chunk, source_type),
-            context=chunk.context_line,
-            questions=tuple(chunk.questions),
             triples=tuple(" \N{EM DASH} ".join(triple) for triple in chunk.triples or ()),
-            salience=chunk.salience,
         )
         path = headings
 
@@ -172,7 +162,7 @@ def document(request: HtmxHttpRequest, document_id: UUID) -> HttpResponse:
         "size": size(found.byte_size),
         "connection": inclusion.connection,
         "access": wording.inclusion_rule(inclusion),
-        "chunks": list(chunk_blocks(chunks, found.source_type)),
+        "blocks": list(chunk_blocks(chunks, found.source_type)),
         "run_as": "" if principal.user == viewer else principal.user,
     }
     return render(request, "explorer/documents/document.html", context)

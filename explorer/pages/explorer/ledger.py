@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from corecube.scope import FreshnessBasis
 from explorer import wording
-from explorer.components.ledger_rows import LedgerRow, cosine_fact, rerank_facts, term_rows
+from explorer.components.ledger_rows import LedgerRow, cosine_fact, rerank_facts
 from explorer.pages.explorer import ledger_evidence
 from explorer.pages.explorer.ledger_signals import signal_rows
 from retrieval.engine.state import DropReason, SearchState
@@ -167,7 +167,7 @@ def _fulltext(hit: Hit, source: LedgerSource) -> LedgerRow:
         (raw, leg_rank(hit, "fulltext", source)),
         formula=_weighted(hit, "fulltext", source),
         config_key="blend.fulltext",
-        terms=term_rows(hit),
+        terms=hit.matches,
         absent="fulltext" not in hit.ranks,
     )
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from explorer import wording
-from explorer.components.ledger_rows import LedgerRow, cosine_fact, rerank_facts, term_rows
+from explorer.components.ledger_rows import LedgerRow, cosine_fact, rerank_facts
 from retrieval.engine.types import Hit
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.order import MERIT, PRECEDENCE, PROTECTED
@@ -60,7 +60,7 @@ def _keywords(hit: Hit, outcome: SearchOutcome, amount: float) -> LedgerRow:
         (*(facts or ["contains no query term"]), *_ranks(hit, outcome, ("bm25", "fulltext"))),
         formula="relative to the best in the pool",
         config_key="semantic_bm25.bm25",
-        terms=term_rows(hit),
+        terms=hit.matches,
         absent="bm25" not in hit.ranks,
         amount=amount,
     )

@@ -6,7 +6,7 @@ from typing import Final
 
 from corecube.scope import TrustLevel
 from explorer import wording
-from explorer.components.ledger_rows import LedgerRow, term_rows
+from explorer.components.ledger_rows import LedgerRow
 from retrieval.engine.types import ChunkId, Hit, Lift, MemoryType
 from retrieval.presets.helix.config import HelixConfig
 from retrieval.presets.helix.stages.signals import RankedAs
@@ -44,7 +44,7 @@ def signal_rows(hit: Hit, outcome: SearchOutcome) -> Iterator[LedgerRow]:
             if amount is None and "rerank" in hit.contributions
             else _formula(amount, outcome.state.weights[signal], f"{memory_type} items"),
             config_key=f"signals.{memory_type}.{signal}",
-            terms=term_rows(hit) if signal == "similarity" else (),
+            terms=hit.matches if signal == "similarity" else (),
             absent=amount is None,
             amount=amount,
         )

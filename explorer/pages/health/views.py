@@ -117,18 +117,20 @@ def problems(
 
 def _of_connections(rows: Iterable[ConnectionRow]) -> Iterator[_Problem]:
     for row in rows:
-        if not row.enabled:
+        if not row.connection.enabled:
             continue
-        address = reverse("explorer:connection", args=[row.slug])
+        address = reverse("explorer:connection", args=[row.connection.slug])
         if row.sync is None:
-            if row.kind != "push":
-                yield _Problem("warn", f"{row.name} was never synced", "Its documents cannot be found yet.", address)
+            if row.connection.kind != "push":
+                yield _Problem(
+                    "warn", f"{row.connection.name} was never synced", "Its documents cannot be found yet.", address
+                )
         elif row.sync.status in _LAST_SYNC:
             tone, text = _LAST_SYNC[row.sync.status]
-            yield _Problem(tone, text.format(row.name), row.sync.message or row.sync.since, address)
+            yield _Problem(tone, text.format(row.connection.name), row.sync.message or row.sync.since, address)
         if row.problems:
             count = wording.counted(row.problems, "document")
-            yield _Problem("warn", f"{count} of {row.name} could not be indexed", "", f"{address}#problems")
+            yield _Problem("warn", f"{count} of {row.connection.name} could not be indexed", "", f"{address}#problems")
 
 
 def _expiring(key: ApiKey, now: datetime) -> _Problem:

@@ -13,7 +13,7 @@ from corecube.errors import CoreCubeError
 from corecube.models import User
 from corecube.scope import AccessScope
 from explorer import wording
-from explorer.components.preset_numbers import ChangeRow, change_rows, version_label
+from explorer.components.preset_numbers import change_rows, version_label
 from explorer.components.sections import is_section
 from retrieval.engine.pipeline import HYBRID
 from retrieval.engine.stored_filter import filter_of
@@ -44,14 +44,6 @@ class Difference:
     then: str
     now: str
     is_same: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _SinceThen:
-    """The differences between a logged search and the same search now, without running it."""
-
-    differences: tuple[Difference, ...]
-    changes: tuple[ChangeRow, ...] | None  #: Changed settings; None if the record or this release does not have them.
 
 
 def replay(record: SearchRecord, viewer: User) -> _Replay:
@@ -119,8 +111,11 @@ def config_then(record: SearchRecord) -> PresetConfig:
     return config
 
 
-def since_then(record: SearchRecord, viewer_scope: AccessScope) -> _SinceThen:
-    """Return what changed since a search; documents are counted within `viewer_scope`."""
+def since_then(record: SearchRecord, viewer_scope: AccessScope) -> dict[str, Any]:
+    """Return what changed since a search, without running it again; documents are counted within `viewer_scope`.
+
+    The changes of settings are None if the record or this release does not have them.
+    """
     now = _configuration_now(record)
     differences = [_version(record, now), _index(record), *_documents(record, viewer_scope)]
     changes = None
@@ -128,7 +123,7 @@ def since_then(record: SearchRecord, viewer_scope: AccessScope) -> _SinceThen:
         changes = change_rows(config_then(record), now.config)
         numbers = wording.counted(len(changes), "change") if changes else "unchanged"
         differences.insert(1, Difference("Settings", "", numbers, not changes))
-    return _SinceThen(tuple(differences), changes)
+    return {"differences": differences, "changes": changes}
 
 
 def _configuration_now(record: SearchRecord) -> Configuration | None:

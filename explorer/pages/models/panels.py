@@ -116,22 +116,13 @@ def _reranker_facts(reranker: Reranker, candidates: int) -> Iterator[Fact]:
         yield "Licence", reranker.manifest.licence
 
 
-@dataclass(frozen=True, slots=True)
-class _ListedModel:
-    model: TableModel
-    state: str
-    tone: str
-
-
-def listed_models(local: Iterable[LocalModel]) -> list[_ListedModel]:
-    """Return the table of embedding models, with the state of the installed ones."""
+def listed_models(local: Iterable[LocalModel]) -> Iterator[tuple[TableModel, str, str]]:
+    """Yield the table of embedding models, each with its state and tone."""
     states = {model.name: model.state for model in local}
-    return [_listed(model, states.get(model.name, "")) for model in MODEL_TABLE.values()]
-
-
-def _listed(model: TableModel, state: str) -> _ListedModel:
-    tone = "good" if state == "ready" else "bad" if state else ""
-    return _ListedModel(model, state or ("available" if model.can_be_fetched else "not installed"), tone)
+    for model in MODEL_TABLE.values():
+        state = states.get(model.name, "")
+        tone = "good" if state == "ready" else "bad" if state else ""
+        yield model, state or ("available" if model.can_be_fetched else "not installed"), tone
 
 
 def index_row(row: EmbeddingIndex, made: Progress, *, hnsw_bytes: int, now: datetime, alive: datetime) -> IndexRow:

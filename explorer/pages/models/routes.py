@@ -40,18 +40,9 @@ class _RoutePanel:
 
 
 @dataclass(frozen=True, slots=True)
-class Similarity:
-    """The similarity of a question to a route."""
-
-    label: str
-    cosine: str
-    width: float  #: Percent of the bar.
-
-
-@dataclass(frozen=True, slots=True)
 class _TrialPanel:
     verdict: str
-    similarities: tuple[Similarity, ...] = ()
+    similarities: tuple[tuple[str, str, float], ...] = ()  #: A route's label, its cosine, and percent of the bar.
 
 
 def _route_panels() -> tuple[_RoutePanel, ...]:
@@ -88,7 +79,7 @@ def _trial_panel(question: str) -> _TrialPanel:
         return _TrialPanel("The routes are not trained yet. Until then, every question is searched.")
     found = router.likeness(vector)
     bars = tuple(
-        Similarity(_route_label(route), f"{cosine:.2f}", round(percent(cosine, 1.0), 1))
+        (_route_label(route), f"{cosine:.2f}", round(percent(cosine, 1.0), 1))
         for route, cosine in found.by_route.items()
     )
     config = configuration_of(preset_named("helix")).config

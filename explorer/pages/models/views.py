@@ -191,7 +191,7 @@ def _page(request: HtmxHttpRequest, form: _NewIndexForm, status: int) -> HttpRes
         "cards": _cards(),
         "form": form,
         "local": [(it, size(it.bytes) if it.bytes else "") for it in found],
-        "listed": listed_models(found),
+        "listed": list(listed_models(found)),
         **_indexes(),
     }
     return render(request, "explorer/models/models.html", context, status=status)

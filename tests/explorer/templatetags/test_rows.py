@@ -4,12 +4,13 @@ import lxml.html
 
 from explorer.components.drops import DropRow
 from explorer.components.lanes import Card, Place
-from explorer.components.ledger_rows import LedgerRow, TermRow
+from explorer.components.ledger_rows import LedgerRow
 from explorer.components.snippets import Segment
 from explorer.pages.evaluation.judge import judge_strip
 from explorer.templatetags.explorer_format import drop_rows, lane_card, table_rows, trail
 from explorer.templatetags.judging import grade_buttons
 from explorer.templatetags.ledgers import decision_rows, part_rows
+from retrieval.engine.types import TermMatch
 from retrieval.records.judgments import Graded, PassageId
 from tests.explorer.conftest import chunk_id
 
@@ -93,7 +94,7 @@ def test_a_line_of_a_ledger_tells_all_of_its_signal():
         facts=("rank 2 of 9", EVIL),
         formula="0.5 of it",
         config_key="blend.fulltext",
-        terms=(TermRow("staging", 1.234, 0.5678, "title"),),
+        terms=(TermMatch("staging", 1.234, 0.5678, "A"),),
         absent=True,
         amount=1 / 8,
     )

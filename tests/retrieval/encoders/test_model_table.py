@@ -118,10 +118,10 @@ def test_nothing_is_adopted_that_is_not_there(models_dir, name, message):  # noq
 
 def test_the_page_says_what_is_here_and_how_to_get_the_rest():
     here = [LocalModel("bge-small-en-v1.5", None, "ready"), LocalModel("gte-small", None, "damaged")]
-    rows = {row.model.name: row for row in listed_models(here)}
-    assert (rows["bge-small-en-v1.5"].state, rows["bge-small-en-v1.5"].tone) == ("ready", "good")
-    assert (rows["gte-small"].state, rows["gte-small"].tone) == ("damaged", "bad")
-    assert rows["all-minilm-l6-v2"].state == "available"
-    assert rows["nomic-embed-text-v1.5"].model.lengths == (512, 256, 128, 64)
-    model = rows["mxbai-embed-large-v1"].model
+    rows = {model.name: (model, state, tone) for model, state, tone in listed_models(here)}
+    assert rows["bge-small-en-v1.5"][1:] == ("ready", "good")
+    assert rows["gte-small"][1:] == ("damaged", "bad")
+    assert rows["all-minilm-l6-v2"][1] == "available"
+    assert rows["nomic-embed-text-v1.5"][0].lengths == (512, 256, 128, 64)
+    model = rows["mxbai-embed-large-v1"][0]
     assert (model.bytes_stored(), model.bytes_indexed()["binary"]) == (2048, 128)

@@ -136,7 +136,7 @@ def test_sources_can_be_chosen_and_nothing_else_is_read(browse, world):
     assert conversation.narrowing["include"] == ["ledger"]
     assert SearchRecord.objects.get().connection_ids == [world.ledger.pk]
     shown = alice.get(f"/chat/{conversation.pk}/")
-    assert [it.slug for it in shown.context["sources"] if it.is_chosen] == ["ledger"]
+    assert [it.slug for it, is_chosen in shown.context["sources"] if is_chosen] == ["ledger"]
     everything = {"q": "rollback", "narrowed": "1", "source": ["ledger", "runbooks", "vault"]}
     alice.post(f"/chat/{conversation.pk}/", everything)
     assert Conversation.objects.get().narrowing["include"] == []
@@ -152,7 +152,7 @@ def test_a_refused_question_leaves_the_preset_and_the_sources_as_they_were_chose
     sent = {"q": " ", "preset": "helix", "narrowed": "1", "source": ticked}
     context = browse("alice").post("/chat/", sent).context
     assert context["chosen_preset"] == "helix"
-    assert sorted(it.slug for it in context["sources"] if it.is_chosen) == ticked
+    assert sorted(it.slug for it, is_chosen in context["sources"] if is_chosen) == ticked
 
 
 @pytest.mark.parametrize("slug", ["vault", "nowhere"])

@@ -20,9 +20,9 @@ def test_a_document_shows_its_chunks_in_order(browse, address):
     response = browse("bob").get(address("Rolling back"))
     assert response.status_code == 200
     assert 'id="chunk-0"' in response.content.decode()
-    chunks = response.context["chunks"]
-    assert [chunk.ordinal for chunk in chunks] == list(range(len(chunks)))
-    assert chunks
+    blocks = response.context["blocks"]
+    assert [block.chunk.ordinal for block in blocks] == list(range(len(blocks)))
+    assert blocks
 
 
 def test_who_opened_a_document_is_remembered(browse, address, world):

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from explorer.components.ledger_rows import TermRow
 from explorer.pages.explorer.ledger import LedgerSource, ledger, leg_rank
 from retrieval.engine.state import Drop, DropReason
-from retrieval.engine.types import ScoreType
+from retrieval.engine.types import ScoreType, TermMatch
 
 
 @pytest.fixture
@@ -38,7 +37,7 @@ def test_the_weight_shown_is_the_one_that_this_query_got(rows, make_outcome):
 
 def test_the_full_text_row_lists_what_matched_and_where(rows):
     row = rows(0)["fulltext"]
-    assert row.terms == (TermRow("rollback", 4.0, 0.3, "title"), TermRow("stage", 2.0, 0.082, "text"))
+    assert row.terms == (TermMatch("rollback", 4.0, 0.3, "A"), TermMatch("stage", 2.0, 0.082, "C"))
     assert row.facts == ("score 0.382", "rank 1 of 1")
     # 0.24 / 0.3 = 0.8
     assert row.formula == "0.3 × 0.800 min-max normalised"  # noqa: RUF001

@@ -28,7 +28,7 @@ def test_the_query_is_the_subject_of_the_section(browse):
     response = browse("alice").get("/", ASKED)
     assert response.status_code == 200
     strip = response.context["section_strip"]
-    assert (strip.label, strip.query) == ("Report: How it works", QUERY)
+    assert (strip["label"], strip["query"]) == ("Report: How it works", QUERY)
     assert QUERY in page(response)
     record = SearchRecord.objects.get()
     assert (record.query, record.trace["section"], record.trace["subject"]) == (QUERY, ASKED["section"], "rollback")
@@ -37,8 +37,8 @@ def test_the_query_is_the_subject_of_the_section(browse):
 def test_a_plain_question_says_what_it_asks_for_and_no_section(browse):
     response = browse("alice").get("/", {"q": "rollback staging", "preset": "consolidated"})
     strip = response.context["section_strip"]
-    assert strip.label == ""
-    assert {"Searches", "Requests", "Retains", "Floors"} <= {fact.label for fact in strip.facts}
+    assert strip["label"] == ""
+    assert {"Searches", "Requests", "Retains", "Floors"} <= {fact.label for fact in strip["facts"]}
     assert "section" not in SearchRecord.objects.get().trace
 
 
@@ -89,7 +89,7 @@ def test_a_logged_section_is_asked_again_and_shown_with_its_events(browse):
     assert "Report: How it works" in page(response)
     assert "Scored by SemanticBM25" in page(response)
     again = alice.get(response.context["replay"].address)
-    assert again.context["section_strip"].query == QUERY
+    assert again.context["section_strip"]["query"] == QUERY
 
 
 def test_a_section_that_is_gone_cannot_be_asked_again(browse, world):
@@ -141,5 +141,5 @@ def test_nobody_learns_of_what_they_may_not_see(browse, tab):
     for secret in ("Breach of March", "tangerine", "zanzibar", "Finance", "Vault", "Ledger"):
         assert secret not in text
     strip = response.context["section_strip"]
-    searched = next(fact.value for fact in strip.facts if fact.label == "Searches")
+    searched = next(fact.value for fact in strip["facts"] if fact.label == "Searches")
     assert re.match(r"\d+ chunks? in 2 documents", searched)

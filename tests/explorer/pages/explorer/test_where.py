@@ -117,7 +117,7 @@ def test_the_search_box_keeps_the_section(browse, where):
     asked = where("alice", "rollback", preset="consolidated", section="report/how_it_works")
     form = html.fromstring(fragment(asked)).find(".//form")
     found = browse("alice").get(form.action, {**dict(form.form_values()), "find": "rolling"})
-    assert found.context["section_strip"].query == asked.context["section_strip"].query
+    assert found.context["section_strip"]["query"] == asked.context["section_strip"]["query"]
     assert [row.title for row in found.context["where"].candidates] == ["Rolling back"]
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from corecube.models import ApiKey, User
+from corecube.models import ApiKey, Connection, User
 from explorer.pages.connections.views import ConnectionRow
 from explorer.pages.health.panels import HealthRow
 from explorer.pages.health.views import problems, search_figures, store_figures
@@ -23,16 +23,9 @@ class Job:
 
 
 def connection(**changes):
-    values = {
-        "slug": "runbooks",
-        "name": "Runbooks",
-        "kind": "folder",
-        "documents": 1200,
-        "chunks": 5000,
-        "enabled": True,
-        "sync": Job("done"),
-        "problems": 0,
-    }
+    stored = {"slug": "runbooks", "name": "Runbooks", "kind": "folder", "enabled": True}
+    made = Connection(**{name: changes.pop(name, value) for name, value in stored.items()})
+    values = {"connection": made, "documents": 1200, "chunks": 5000, "sync": Job("done"), "problems": 0}
     fields = dict.fromkeys(ConnectionRow.__dataclass_fields__, "")
     return ConnectionRow(**{**fields, **values, **changes})
 

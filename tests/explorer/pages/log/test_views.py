@@ -240,7 +240,7 @@ def test_an_admin_is_told_what_is_gone_and_what_changed(transactional_db, browse
     assert (presences["gone"], presences["changed"], sum(presences.values())) == (1, 1, before)
     assert "deleted" in page(response)
     assert "text changed" in page(response)
-    now = {row.label: row.now for row in response.context["since"].differences}
+    now = {row.label: row.now for row in response.context["since"]["differences"]}
     assert now["Documents added or changed"].startswith("1 since")
     assert now["Documents deleted"].startswith("1 since")
 
@@ -248,7 +248,7 @@ def test_an_admin_is_told_what_is_gone_and_what_changed(transactional_db, browse
 def test_changes_that_are_forgotten_are_not_taken_for_none(browse, logged, world):
     record = logged("alice")
     ReadModel.objects.create(name="outbox", transaction_id=record.transaction_id + 1, at=timezone.now())
-    rows = browse("alice").get(f"/log/{record.pk}/").context["since"].differences
+    rows = browse("alice").get(f"/log/{record.pk}/").context["since"]["differences"]
     assert [row.now for row in rows if row.label.startswith("Documents")] == ["unknown"]
 
 
@@ -257,21 +257,21 @@ def test_documents_are_counted_within_the_viewers_scope_alone(transactional_db, 
     (world.root / "vault" / "new.md").write_text("# New\n\nA new secret of the vault.\n")
     sync_connection(world.vault)
     response = browse("bob").get(f"/log/{record.pk}/")
-    now = {row.label: row for row in response.context["since"].differences}
+    now = {row.label: row for row in response.context["since"]["differences"]}
     assert now["Documents added or changed"].is_same
-    of_alice = browse("alice").get(f"/log/{record.pk}/").context["since"].differences
+    of_alice = browse("alice").get(f"/log/{record.pk}/").context["since"]["differences"]
     assert [row.now for row in of_alice if not row.is_same] == ["1 since, in your scope"]
 
 
 def test_what_differs_since_is_said_without_searching(browse, logged, world):
     record = logged("alice")
     same = browse("alice").get(f"/log/{record.pk}/").context["since"]
-    assert all(row.is_same for row in same.differences)
+    assert all(row.is_same for row in same["differences"])
     PresetVersion.objects.create(
         preset="corecube", number=4, status="live", values={"blend.dense": 0.5}, created_by=world.alice
     )
     differs = browse("alice").get(f"/log/{record.pk}/").context["since"]
-    labels = [row.label for row in differs.differences if not row.is_same]
+    labels = [row.label for row in differs["differences"] if not row.is_same]
     assert labels == ["Preset corecube", "Settings"]
     assert [(row.name, row.after) for row in differs.changes] == [("blend.dense", "0.5")]
     assert SearchRecord.objects.count() == 1
@@ -375,7 +375,7 @@ def test_settings_under_former_names_are_shown_and_compared(browse, logged):
     response = browse("alice").get(f"/log/{record.pk}/")
     settings = [item for cell in response.context["panels"].funnel.cells for item in cell.settings]
     assert [item.value for item in settings if item.key == "quality.minimum"] == [0.1]
-    assert all(row.is_same for row in response.context["since"].differences)
+    assert all(row.is_same for row in response.context["since"]["differences"])
     assert "settings that the request overrode: quality.minimum" in response.context["replay"].leaves_out
 
 

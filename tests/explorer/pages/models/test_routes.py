@@ -57,7 +57,7 @@ def test_what_is_no_example_is_refused_in_words(admin, route, text):
 
 def test_an_example_changes_what_a_question_is_like(admin):
     def first():
-        return admin.get("/routes/", {"q": "sing me a song about pumps"}).context["trial"].similarities[0].label
+        return admin.get("/routes/", {"q": "sing me a song about pumps"}).context["trial"].similarities[0][0]
 
     assert first() != "Other skips"
     admin.post("/routes/", {"route": "skip", "text": "sing me a song about pumps"})
@@ -66,6 +66,6 @@ def test_an_example_changes_what_a_question_is_like(admin):
 
 def test_a_question_is_shown_with_all_likenesses(admin):
     tried = admin.get("/routes/", {"q": "Good morning"}).context["trial"]
-    assert tried.similarities[0].label == "Greeting"
+    assert tried.similarities[0][0] == "Greeting"
     assert "Search with" in tried.verdict
     assert "<script>" not in page(admin, q="<script>alert(1)</script>").split("<main")[1]
