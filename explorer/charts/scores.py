@@ -41,16 +41,12 @@ def _charts(outcome: SearchOutcome) -> Iterator[Chart]:
     for leg, ranking in outcome.state.rankings.items():
         if hits := [hit for hit in ranking if hit.chunk_id not in hidden]:
             title = _LEG_TITLES.get(leg) or f"Scores of the {wording.leg_label(leg)} leg"
-            yield _chart(leg, title, hits, shown, _leg_cuts(leg, hits, outcome))
+            depth, last = getattr(getattr(outcome.config, leg, None), "depth", None), hits[-1].score
+            is_full = depth is not None and len(hits) >= depth
+            cuts = (_Cut(f"limit of {depth} hits: {last:.3f}", score=last),) if is_full else ()
+            yield _chart(leg, title, hits, shown, cuts)
     if hits := list(outcome.state.hits):
         yield _chart("final", "Final scores", hits, shown, _final_cuts(hits, outcome))
-
-
-def _leg_cuts(leg: str, hits: Sequence[Hit], outcome: SearchOutcome) -> tuple[_Cut, ...]:
-    depth = getattr(getattr(outcome.config, leg, None), "depth", None)
-    last = hits[-1].score
-    is_full = depth is not None and len(hits) >= depth
-    return (_Cut(f"limit of {depth} hits: {last:.3f}", score=last),) if is_full else ()
 
 
 def _final_cuts(hits: Sequence[Hit], outcome: SearchOutcome) -> tuple[_Cut, ...]:
@@ -121,20 +117,16 @@ def _layout(cuts: Sequence[_Cut], scores: Sequence[float]) -> dict[str, Any]:
         "margin": {"t": 18},
         "xaxis": {"title": {"text": "rank"}, "range": [0.4, len(scores) + 0.8], "zeroline": False},
         "yaxis": {"range": [min(levels) - room, max(levels) + room], "zeroline": False, "nticks": 6},
-        "shapes": [_line(cut) for cut in cuts],
-        "annotations": [_words(cut) for cut in cuts],
+        "shapes": [shape for shape, _ in map(_drawn, cuts)],
+        "annotations": [words for _, words in map(_drawn, cuts)],
     }
 
 
-def _line(cut: _Cut) -> dict[str, Any]:
-    line = {"color": "bad", "width": 1, "dash": "dot"}
+def _drawn(cut: _Cut) -> tuple[dict[str, Any], dict[str, Any]]:
+    shape = {"type": "line", "line": {"color": "bad", "width": 1, "dash": "dot"}}
+    words = {"text": cut.text, "showarrow": False, "font": {"size": 10, "color": "soft"}, "yanchor": "bottom"}
     if cut.score is not None:
-        return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": cut.score, "y1": cut.score, "line": line}
-    return {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": cut.rank, "x1": cut.rank, "line": line}
-
-
-def _words(cut: _Cut) -> dict[str, Any]:
-    words = {"text": cut.text, "showarrow": False, "font": {"size": 10, "color": "soft"}}
-    if cut.score is not None:
-        return words | {"xref": "paper", "x": 1, "xanchor": "right", "y": cut.score, "yanchor": "bottom"}
-    return words | {"yref": "paper", "y": 1, "yanchor": "bottom", "x": cut.rank, "xanchor": "center"}
+        shape |= {"xref": "paper", "x0": 0, "x1": 1, "y0": cut.score, "y1": cut.score}
+        return shape, words | {"xref": "paper", "x": 1, "xanchor": "right", "y": cut.score}
+    shape |= {"yref": "paper", "y0": 0, "y1": 1, "x0": cut.rank, "x1": cut.rank}
+    return shape, words | {"yref": "paper", "y": 1, "x": cut.rank, "xanchor": "center"}

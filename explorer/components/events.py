@@ -44,10 +44,8 @@ def _line(event: Event, scope: AccessScope) -> EventLine:
         return _tightened(event)
     if name == SOURCE_RESULT:
         return _probe(event, scope)
-    return _LINES[name](event) if name in _LINES else _plain(name, event)
-
-
-def _plain(name: str, event: Event) -> EventLine:
+    if name in _LINES:
+        return _LINES[name](event)
     values = ", ".join(f"{key.replace('_', ' ')} {_shown(value)}" for key, value in event.items() if key not in _HIDDEN)
     label = name.replace("_", " ").capitalize() or "Event"
     return EventLine(f"{label}: {values}" if values else label, tone="warn" if event.get("level") == "warning" else "")
@@ -76,10 +74,6 @@ def _exhausted(event: Event) -> EventLine:
     return EventLine(passed if tiers else "Nothing is in scope; no tier was tried.", "exhausted", "bad")
 
 
-def _out_of_time(event: Event) -> EventLine:
-    return EventLine(f"Timed out after {wording.counted(int(_number(event, 'tiers')), 'tier')}.", "ended", "bad")
-
-
 def _probe(event: Event, scope: AccessScope) -> EventLine:
     diagnosis = str(event.get("diagnosis", ""))
     state, tone = DIAGNOSES.get(diagnosis, (diagnosis.replace("_", " "), "warn"))
@@ -98,11 +92,6 @@ def _spent(event: Event) -> EventLine:
     estimated = ", estimated" if event.get("is_estimated") else ""
     model = event.get("model", "a language model")
     return EventLine(f"{wording.counted(calls, 'call')} of {model}: {tokens}{estimated}.")
-
-
-def _pack_counted(event: Event) -> EventLine:
-    name = event.get("tokenizer", "the embedding model")
-    return EventLine(f"{_number(event, 'tokens'):,.0f} tokens packed, counted with {name}.")
 
 
 def _rerank_skipped(event: Event) -> EventLine:
@@ -172,11 +161,15 @@ def _shown(value: object) -> str:
 _LINES: Final[Mapping[str, Callable[[Event], EventLine]]] = {
     TIER_RESULT: _tier,
     EXHAUSTED: _exhausted,
-    OUT_OF_TIME: _out_of_time,
+    OUT_OF_TIME: lambda event: EventLine(
+        f"Timed out after {wording.counted(int(_number(event, 'tiers')), 'tier')}.", "ended", "bad"
+    ),
     "cross_encoder_skipped": _rerank_skipped,
     "reranked": _reranked,
     "protected": _protected,
     "shared": _shared,
     RELEVANCE_SPENT: _spent,
-    PACK_COUNTED: _pack_counted,
+    PACK_COUNTED: lambda event: EventLine(
+        f"{_number(event, 'tokens'):,.0f} tokens packed, counted with {event.get('tokenizer', 'the embedding model')}."
+    ),
 }

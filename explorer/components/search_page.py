@@ -12,7 +12,7 @@ from corecube.access import Principal, ScopeRequest
 from corecube.errors import CoreCubeError
 from corecube.models import User
 from corecube.scope import AccessScope
-from retrieval.engine.metadata_conditions import Condition, Conditions
+from retrieval.engine.metadata_conditions import Condition
 from retrieval.engine.pipeline import HYBRID
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.stored_filter import FullFilter
@@ -85,7 +85,11 @@ def failed(error: CoreCubeError, page: str, context: Mapping[str, Any]) -> tuple
 
 def filter_words(limits: FullFilter) -> tuple[str, ...]:
     """Return a clause for each condition: "memory type decision", "project atlas", "author is Ann"."""
-    return (*_of_memory(limits.filter), *_of_metadata(limits.conditions))
+    conditions = limits.conditions
+    clauses = [_clause(condition) for condition in conditions.each] if conditions else []
+    if conditions and not conditions.all_of:
+        clauses = [" or ".join(clauses)]
+    return (*_of_memory(limits.filter), *clauses)
 
 
 def _of_memory(memory: RequestFilter) -> Iterator[str]:
@@ -97,16 +101,6 @@ def _of_memory(memory: RequestFilter) -> Iterator[str]:
         yield f"from {memory.since:%-d %b %Y %H:%M}"
     if memory.until:
         yield f"until {memory.until:%-d %b %Y %H:%M}"
-
-
-def _of_metadata(conditions: Conditions | None) -> Iterator[str]:
-    if conditions is None:
-        return
-    clauses = [_clause(condition) for condition in conditions.each]
-    if conditions.all_of:
-        yield from clauses
-    else:
-        yield " or ".join(clauses)
 
 
 def _clause(condition: Condition) -> str:

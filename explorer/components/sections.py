@@ -60,11 +60,6 @@ def is_section(value: str) -> bool:
     return True
 
 
-def query_of(ask: SectionAsk) -> str:
-    """Return the query: the section's template with the subject."""
-    return ask.section.query(ask.subject)
-
-
 def section_label(value: str) -> str:
     """Return a section's label: "Report: Overview"; its name if it no longer exists."""
     try:

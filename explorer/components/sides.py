@@ -180,6 +180,9 @@ def _now(side: Side, question: Question, principal: Principal) -> Run:
 def _logged(side: Side, record: SearchRecord) -> Run:
     trace = record.trace
     spans = spans_of(trace)
+    config = None
+    if record.preset in PRESETS and "values" in trace:
+        config, _ = PRESETS[record.preset].defaults.fitted(trace["values"])
     return Run(
         side=side,
         query=record.query,
@@ -187,7 +190,7 @@ def _logged(side: Side, record: SearchRecord) -> Run:
         seconds=record.milliseconds / 1000,
         had_vector=any(note.code == "embed_cached" for span in spans for note in span.notes),
         notes=badges(spans),
-        config=_logged_config(record),
+        config=config,
         mode=trace.get("mode", HYBRID),
         version=version_label(trace.get("version", 0)) + (", as a draft" if trace.get("is_draft") else ""),
         fingerprint=record.preset_version,
@@ -196,11 +199,3 @@ def _logged(side: Side, record: SearchRecord) -> Run:
         trace_id=record.pk,
         at=record.at,
     )
-
-
-def _logged_config(record: SearchRecord) -> PresetConfig | None:
-    """Return the settings of a logged search; None if its preset or its settings are unknown."""
-    if record.preset not in PRESETS or "values" not in record.trace:
-        return None
-    config, _ = PRESETS[record.preset].defaults.fitted(record.trace["values"])
-    return config

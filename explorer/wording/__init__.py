@@ -127,11 +127,6 @@ def signal_label(signal: str) -> str:
     return SIGNAL_LABELS.get(signal, signal.capitalize())
 
 
-def signal_word(signal: str) -> str:
-    """Return a signal's name inside a sentence."""
-    return SIGNAL_WORDS.get(signal, signal)
-
-
 def level(value: Sensitivity | TrustLevel) -> str:
     """Return a sensitivity or trust level in lower case."""
     return value.name.lower()

@@ -61,8 +61,10 @@ class AuditFilter:
 
 
 def details_of(event: AuditEvent) -> list[tuple[str, str]]:
-    """Return name and value of each detail, as text."""
-    return [(name.replace("_", " "), _value(value)) for name, value in sorted(event.details.items(), key=_sort_key)]
+    """Return name and value of each detail, as text: "before" first, then "after", then the rest by name."""
+    order = {"before": 0, "after": 1}
+    details = sorted(event.details.items(), key=lambda it: (order.get(it[0], 2), it[0]))
+    return [(name.replace("_", " "), _value(value)) for name, value in details]
 
 
 def csv_lines(events: Iterable[AuditEvent]) -> str:
@@ -74,11 +76,6 @@ def csv_lines(events: Iterable[AuditEvent]) -> str:
         cells = (event.at.astimezone(UTC).isoformat(timespec="seconds"), actor, event.action, event.subject, details)
         csv.writer(out).writerow(f"'{it}" if it.startswith(_FORMULA_PREFIXES) else it for it in cells)
     return out.getvalue()
-
-
-def _sort_key(detail: tuple[str, object]) -> tuple[int, str]:
-    """Sort "before" first, then "after", then the rest by name."""
-    return {"before": 0, "after": 1}.get(detail[0], 2), detail[0]
 
 
 def _value(value: object) -> str:

@@ -1,6 +1,6 @@
 """The matrix of clearances, for admins: each change is saved immediately and can be undone."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -53,15 +53,6 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A compartment with the number of connections at each sensitivity."""
-
-    slug: str
-    name: str
-    connections: str
-
-
-@dataclass(frozen=True, slots=True)
 class Row:
     """A holder's clearances, one for each compartment."""
 
@@ -88,15 +79,12 @@ def clearances_of(grants: Iterable[Grant]) -> Clearances:
     }
 
 
-def columns(compartments: Iterable[Compartment]) -> tuple[Column, ...]:
-    """Return the compartments' columns; their connections must be prefetched."""
-    return tuple(Column(it.slug, it.name, _connection_counts(it)) for it in compartments)
-
-
-def _connection_counts(compartment: Compartment) -> str:
-    levels = [connection.sensitivity for connection in compartment.connections.all()]
-    counts = ((levels.count(level), level.name.lower()) for level in Sensitivity)
-    return ", ".join(f"{count} {name}" for count, name in counts if count) or "no connections"
+def columns(compartments: Iterable[Compartment]) -> Iterator[tuple[Compartment, str]]:
+    """Yield the compartments with the number of connections at each level; these must be prefetched."""
+    for compartment in compartments:
+        levels = [connection.sensitivity for connection in compartment.connections.all()]
+        counts = ((levels.count(level), level.name.lower()) for level in Sensitivity)
+        yield compartment, ", ".join(f"{count} {name}" for count, name in counts if count) or "no connections"
 
 
 def row(holder: Holder, compartments: Iterable[Compartment], grants: Clearances, *, note: str = "") -> Row:
@@ -143,7 +131,7 @@ def clearances(request: HtmxHttpRequest) -> HttpResponse:
     users = User.objects.filter(grants__isnull=False).distinct().order_by("username")
     context = {
         "section": "clearances",
-        "columns": columns(compartments),
+        "columns": list(columns(compartments)),
         "groups": [
             row(Holder.of(it), compartments, grants, note=f"{members:,} {'person' if members == 1 else 'people'}")
             for it in groups

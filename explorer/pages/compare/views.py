@@ -31,7 +31,7 @@ from explorer.components.search_page import (
     people_for,
     run_as_name,
 )
-from explorer.components.sections import has_sections, picker, query_of, section_asked
+from explorer.components.sections import has_sections, picker, section_asked
 from explorer.components.sides import Question, Run, Side, narrowing_of, opposite, read_side, run
 from explorer.pages.explorer.page import completed
 from explorer.viewer import principal_for, render_page, user_page, viewer_of
@@ -250,7 +250,7 @@ def _compared(principal: Principal, asked: Compared, scope: AccessScope) -> _Com
     """Run both sides. Titles are limited to what the principal may see now."""
     section = section_asked(asked.section, asked.text or "") if asked.section and asked.has_sections else None
     question = Question(
-        text=query_of(section) if section else asked.text or "",
+        text=section.section.query(section.subject) if section else asked.text or "",
         section=section,
         top_k=asked.record.top_k if asked.record else _DEPTH,
         narrowing=excluding(asked.without or (), scope),

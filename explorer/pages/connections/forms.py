@@ -109,26 +109,26 @@ def _field_of(name: str, schema: Schema, *, required: bool) -> forms.Field:
     # Without the alternative null.
     others = [it for it in schema.get("anyOf", ()) if it.get("type") != "null"]
     schema = {**schema, **others[0]} if len(others) == 1 else schema
-    options = {"required": required, "help_text": schema.get("description", ""), "error_messages": _LIMITS}
+    options: dict[str, Any] = {
+        "required": required,
+        "help_text": schema.get("description", ""),
+        "error_messages": _LIMITS,
+    }
     if schema.get("type") == "boolean":
         return forms.BooleanField(required=False, help_text=options["help_text"])
     if schema.get("type") == "array":
         return _LinesField(**options)
     if "enum" in schema:
         choices = [(value, str(value).replace("_", " ").capitalize()) for value in schema["enum"]]
-        return forms.ChoiceField(choices=choices, widget=forms.Select(attrs={"class": "input"}), **options)
+        return forms.ChoiceField(choices=choices, **options)
     if schema.get("type") in {"integer", "number"}:
         if name.endswith("_bytes"):
-            return _MegabytesField(min_value=0, widget=_number_input("any"), **options)
-        field, step = (forms.IntegerField, "1") if schema["type"] == "integer" else (_FigureField, "any")
-        limits: dict[str, Any] = {"min_value": schema.get("minimum"), "max_value": schema.get("maximum")}
-        return field(**limits, widget=_number_input(step), **options)
-    widget = forms.TextInput(attrs={"class": "input", "spellcheck": "false", "autocomplete": "off"})
+            return _MegabytesField(min_value=0, **options)
+        options |= {"min_value": schema.get("minimum"), "max_value": schema.get("maximum")}
+        whole = {"widget": forms.NumberInput(attrs={"step": "1"})}
+        return forms.IntegerField(**whole, **options) if schema["type"] == "integer" else _FigureField(**options)
+    widget = forms.TextInput(attrs={"spellcheck": "false", "autocomplete": "off"})
     return forms.CharField(max_length=schema.get("maxLength", _MAX_LENGTH), widget=widget, **options)
-
-
-def _number_input(step: str) -> forms.NumberInput:
-    return forms.NumberInput(attrs={"class": "input", "step": step})
 
 
 class ConnectionForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
@@ -141,10 +141,7 @@ class ConnectionForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # ge
         error_messages={"unique": "Another connection has this slug."},
     )
     half_life_days = _FigureField(
-        min_value=0.01,
-        label="Half-life (days)",
-        help_text="Days after which freshness is reduced by half.",
-        widget=forms.NumberInput(attrs={"class": "input", "step": "any"}),
+        min_value=0.01, label="Half-life (days)", help_text="Days after which freshness is reduced by half."
     )
 
     class Meta:  # noqa: D106 -- Django's
@@ -175,9 +172,7 @@ class ConnectionForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # ge
             self.fields[_CONFIG + name] = added
         for secret in self.kind.secrets:
             # render_value stays off: entered secrets are not sent back.
-            widget = forms.PasswordInput(
-                attrs={"class": "input", "autocomplete": "new-password", "spellcheck": "false"}
-            )
+            widget = forms.PasswordInput(attrs={"autocomplete": "new-password", "spellcheck": "false"})
             self.fields[_SECRET + secret.name] = forms.CharField(
                 required=False, strip=True, max_length=4000, label=secret.label, help_text=secret.help, widget=widget
             )

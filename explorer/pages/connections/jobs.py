@@ -98,19 +98,6 @@ class SyncRow:
     retryable: int
 
 
-@dataclass(frozen=True, slots=True)
-class _DryRunNames:
-    """The first items that a dry run would add, change or delete."""
-
-    added: tuple[str, ...]
-    changed: tuple[str, ...]
-    deleted: tuple[str, ...]
-
-    def __bool__(self) -> bool:
-        """Whether there are any."""
-        return bool(self.added or self.changed or self.deleted)
-
-
 def sync_row(job: JobState, now: datetime, *, known: int) -> SyncRow:
     """Return the row of a sync; progress is estimated from the `known` stored documents until the source is listed."""
     sync = job.sync
@@ -154,16 +141,15 @@ def stage_rows(job: JobState) -> list[tuple[str, int]]:
     ]
 
 
-def dry_run_names(sync: Sync) -> _DryRunNames:
-    """Return the first items that a dry run would change; none for any other sync."""
-    if sync.kind != Sync.Kind.DRY_RUN:
-        return _DryRunNames((), (), ())
-    named = list(sync.items.values_list("external_id", "state", "outcome"))
-    return _DryRunNames(
-        added=tuple(name for name, _, outcome in named if outcome == SyncItem.Outcome.ADDED),
-        changed=tuple(name for name, _, outcome in named if outcome == SyncItem.Outcome.CHANGED),
-        deleted=tuple(name for name, state, _ in named if state == SyncItem.State.GONE),
-    )
+def dry_run_names(sync: Sync) -> dict[str, list[str]]:
+    """Return the first items that a dry run would add, change or delete; empty for none and for any other sync."""
+    named = list(sync.items.values_list("external_id", "state", "outcome")) if sync.kind == Sync.Kind.DRY_RUN else []
+    names = {
+        "added": [name for name, _, outcome in named if outcome == SyncItem.Outcome.ADDED],
+        "changed": [name for name, _, outcome in named if outcome == SyncItem.Outcome.CHANGED],
+        "deleted": [name for name, state, _ in named if state == SyncItem.State.GONE],
+    }
+    return names if any(names.values()) else {}
 
 
 def wait_words(wait: Wait) -> str:

@@ -1,6 +1,6 @@
 """Judging hits: grades of passages, the measures of the ranking, and queries saved as cases."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -82,28 +82,20 @@ def judge_strip(rank: int, passage: PassageId, graded: Graded | None) -> JudgeSt
 
 def measure_cells(measures: Measures) -> tuple[MeasureCell, ...]:
     """Return the measures for display, rounded."""
+    ideal = "Quality of the top ranks relative to the ideal order of the judged passages; gain 2^grade - 1."
+    share = f"Share of the top {CUTOFF} with a judgment. Compare other measures only where this is similar."
+    rows = (
+        (f"nDCG@{CUTOFF}", measures.ndcg, ideal),
+        ("MRR", measures.reciprocal_rank, "1 / the rank of the first passage with grade 2 or 3."),
+        (
+            f"recall@{RECALL_CUTOFF}",
+            measures.recall,
+            f"Share of the passages with grade 2 or 3 in the top {RECALL_CUTOFF}.",
+        ),
+        (f"judged@{CUTOFF}", measures.judged, share),
+    )
     return tuple(
-        MeasureCell(name, "\N{EN DASH}" if value is None else f"{value:.3f}", meaning)
-        for name, value, meaning in _measures(measures)
-    )
-
-
-def _measures(measures: Measures) -> Iterable[tuple[str, float | None, str]]:
-    yield (
-        f"nDCG@{CUTOFF}",
-        measures.ndcg,
-        "Quality of the top ranks relative to the ideal order of the judged passages; gain 2^grade - 1.",
-    )
-    yield "MRR", measures.reciprocal_rank, "1 / the rank of the first passage with grade 2 or 3."
-    yield (
-        f"recall@{RECALL_CUTOFF}",
-        measures.recall,
-        f"Share of the passages with grade 2 or 3 in the top {RECALL_CUTOFF}.",
-    )
-    yield (
-        f"judged@{CUTOFF}",
-        measures.judged,
-        f"Share of the top {CUTOFF} with a judgment. Compare other measures only where this is similar.",
+        MeasureCell(name, "\N{EN DASH}" if value is None else f"{value:.3f}", meaning) for name, value, meaning in rows
     )
 
 

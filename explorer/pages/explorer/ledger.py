@@ -10,7 +10,7 @@ from explorer.components.ledger_rows import LedgerRow, cosine_fact, rerank_facts
 from explorer.pages.explorer import ledger_evidence
 from explorer.pages.explorer.ledger_signals import signal_rows
 from retrieval.engine.state import DropReason, SearchState
-from retrieval.engine.types import ChunkId, Hit, Ranking
+from retrieval.engine.types import ChunkId, Hit
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.scoring import ranking_weights, weighted_rank_fusion
 from retrieval.presets.consolidated.evidence.section_state import SectionState
@@ -48,10 +48,16 @@ class LedgerSource:
     @classmethod
     def of(cls, outcome: SearchOutcome) -> "LedgerSource":
         """Return the data of one outcome. The engine's function fuses the pool again."""
+        config, rankings = outcome.config, outcome.state.rankings
+        if isinstance(config, ConsolidatedConfig):
+            weights = ranking_weights(rankings, config.primary.sparse_weight)
+            fused = weighted_rank_fusion(rankings, weights, rank_constant=config.fusion.rank_constant)
+        else:
+            fused = reciprocal_rank_fusion(rankings, rank_constant=config.fusion.rank_constant)
         copied = [drop.detail for drop in outcome.state.drops if drop.reason is DropReason.DUPLICATE]
         return cls(
             outcome,
-            {hit.chunk_id: place for place, hit in enumerate(_fused_again(outcome), start=1)},
+            {hit.chunk_id: place for place, hit in enumerate(fused, start=1)},
             {hit.chunk_id: sum(detail.endswith(f" {hit.chunk_id}") for detail in copied) for hit in outcome.hits},
         )
 
@@ -59,14 +65,6 @@ class LedgerSource:
     def config(self) -> PresetConfig:
         """The settings of the search."""
         return self.outcome.config
-
-
-def _fused_again(outcome: SearchOutcome) -> Ranking:
-    config, rankings = outcome.config, outcome.state.rankings
-    if isinstance(config, ConsolidatedConfig):
-        weights = ranking_weights(rankings, config.primary.sparse_weight)
-        return weighted_rank_fusion(rankings, weights, rank_constant=config.fusion.rank_constant)
-    return reciprocal_rank_fusion(rankings, rank_constant=config.fusion.rank_constant)
 
 
 def ledger(hit: Hit, source: LedgerSource) -> Ledger:

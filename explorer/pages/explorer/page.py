@@ -130,7 +130,7 @@ def by_score(name: str, hit: Hit, following: Hit) -> str:
 
 def _term(signal: str, difference: float) -> str:
     sign = "+" if difference > 0 else "\N{MINUS SIGN}"
-    return f"{wording.signal_word(signal)} {sign}{abs(difference):.3f}"
+    return f"{wording.SIGNAL_WORDS.get(signal, signal)} {sign}{abs(difference):.3f}"
 
 
 @dataclass(frozen=True, slots=True)

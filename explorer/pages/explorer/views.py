@@ -33,7 +33,7 @@ from explorer.components.search_page import (
     people_for,
     run_as_name,
 )
-from explorer.components.sections import has_sections, picker, query_of, section_asked, section_strip
+from explorer.components.sections import has_sections, picker, section_asked, section_strip
 from explorer.components.sides import Side
 from explorer.pages.evaluation.judge import judging_context
 from explorer.pages.explorer.examples import examples_for
@@ -215,7 +215,7 @@ def _asking(principal: Principal, asked: Asked, scope: AccessScope, limits: Full
     """Return the search that a page requests; `scope` is everything that the principal may see."""
     section = section_asked(asked.section, asked.text or "") if asked.section else None
     request = SearchRequest(
-        text=query_of(section) if section else asked.text or "",
+        text=section.section.query(section.subject) if section else asked.text or "",
         section=section,
         preset=asked.preset,
         draft=asked.draft,

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from typing import Final
 from uuid import UUID
 
@@ -187,8 +186,7 @@ def candidates(rows: Iterable[Candidate], limit: int) -> tuple[tuple[Candidate, 
 def where_panel(outcome: SearchOutcome, reader: Reader, *, find: str, pin: str) -> WherePanel:
     """Return the tab: the path of the pinned document, and the documents that the search box found, each once."""
     find = storable(find).strip()
-    rows = chain(_indexed(find, reader), _failed(find, reader)) if find else ()
-    found, has_more = candidates(rows, _MAX_CANDIDATES)
+    found, has_more = candidates(_named(find, reader) if find else (), _MAX_CANDIDATES)
     document_id = id_in(pin)
     line = follow(document_id, outcome, reader) if document_id else None
     return WherePanel(
@@ -220,16 +218,15 @@ def pinned_title(pin: str, reader: Reader) -> str:
     return readable.values_list("title", flat=True).first() or ""
 
 
-def _indexed(find: str, reader: Reader) -> Iterator[Candidate]:
-    """Yield the documents with this name that the reader may see."""
+def _named(find: str, reader: Reader) -> Iterator[Candidate]:
+    """Yield the documents with this name that the reader may see.
+
+    Then those that could not be ingested, of the connections that the reader knows.
+    """
     readable = Document.objects.filter(connection_id__in=sorted(reader.readable)).named(find)
-    rows = readable.order_by("title", "pk").values_list("pk", "title", "connection__name")
-    return (Candidate(*row) for row in rows[: _MAX_CANDIDATES + 1])
-
-
-def _failed(find: str, reader: Reader) -> Iterator[Candidate]:
-    """Yield items with this name that could not be ingested, of the connections that the reader knows."""
+    found = readable.order_by("title", "pk").values_list("pk", "title", "connection__name")
+    yield from (Candidate(*row) for row in found[: _MAX_CANDIDATES + 1])
     known = SyncItem.objects.filter(state=SyncItem.State.FAILED, sync__connection_id__in=sorted(reader.known))
     rows = known.filter(external_id__icontains=find).order_by("external_id", "pk")
     named = rows.values_list("document_id", "external_id", "sync__connection__name", "reason")
-    return (Candidate(*row) for row in named[: _MAX_CANDIDATES + 1])
+    yield from (Candidate(*row) for row in named[: _MAX_CANDIDATES + 1])

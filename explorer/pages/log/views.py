@@ -36,6 +36,7 @@ from retrieval.presets.catalog import PRESETS
 from retrieval.presets.preset import PresetConfig
 from retrieval.records.stored_trace import hits_of, ranking_of, spans_of
 
+_Figure = tuple[str, str]  #: A label and its value.
 _SINCE_LABELS: Final = {"hour": "Last hour", "day": "Last 24 hours", "week": "Last 7 days", "month": "Last 30 days"}
 
 
@@ -49,14 +50,6 @@ class Presence(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """A named number of a hit."""
-
-    label: str
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
 class _StoredHit:
     rank: int
     chunk_id: ChunkId
@@ -65,9 +58,9 @@ class _StoredHit:
     score: float
     score_type: str
     bar: tuple[BarPart, ...]
-    legs: tuple[Figure, ...]
-    contributions: tuple[Figure, ...]
-    signals: tuple[Figure, ...]
+    legs: tuple[_Figure, ...]
+    contributions: tuple[_Figure, ...]
+    signals: tuple[_Figure, ...]
     matches: tuple[TermMatch, ...]
     citation: int | None
 
@@ -103,7 +96,7 @@ class _RecordPanels:
     waterfall: Chart | None
     hits: tuple[_StoredHit, ...]
     hidden: int
-    signals: tuple[Figure, ...]
+    signals: tuple[_Figure, ...]
     presences: Mapping[str, int]
 
 
@@ -147,7 +140,7 @@ def _record_panels(record: SearchRecord, found: Found, config: PresetConfig) -> 
         ),
         hits=listed,
         hidden=len(hits) - len(listed),
-        signals=tuple(Figure(signal_label(name), f"{value:.2f}") for name, value in signals.items()),
+        signals=tuple((signal_label(name), f"{value:.2f}") for name, value in signals.items()),
         presences={kind.value: sum(hit.presence is kind for hit in hits) for kind in Presence},
     )
 
@@ -166,7 +159,7 @@ def _hits(record: SearchRecord, found: Found, config: PresetConfig) -> Iterator[
             score=hit.score,
             score_type=hit.score_type.value,
             bar=score_bar(hit, legs=legs, full=config.highest_score),
-            legs=tuple(Figure(wording.leg_label(leg), str(hit.ranks.get(leg, ABSENT))) for leg in sorted(legs)),
+            legs=tuple((wording.leg_label(leg), str(hit.ranks.get(leg, ABSENT))) for leg in sorted(legs)),
             contributions=tuple(_figures(hit.contributions, wording.signal_label)),
             signals=tuple(_figures(hit.signals, lambda name: name.replace("_", " "))),
             matches=hit.matches,
@@ -174,9 +167,9 @@ def _hits(record: SearchRecord, found: Found, config: PresetConfig) -> Iterator[
         )
 
 
-def _figures(values: Mapping[str, float], label: Callable[[str], str]) -> Iterator[Figure]:
+def _figures(values: Mapping[str, float], label: Callable[[str], str]) -> Iterator[_Figure]:
     for name, value in values.items():
-        yield Figure(label(name), f"{value:.4f}".rstrip("0").rstrip("."))
+        yield label(name), f"{value:.4f}".rstrip("0").rstrip(".")
 
 
 @user_page("GET", varies=True)

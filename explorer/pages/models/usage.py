@@ -35,15 +35,6 @@ class Table:
     more: int  #: Omitted rows.
 
 
-def _usage_figures(sums: Sums) -> list[Figure]:
-    return [
-        Figure("Answers", f"{sums.answers:,}"),
-        Figure("Input tokens", f"{sums.prompt_tokens:,}"),
-        Figure("Output tokens", f"{sums.completion_tokens:,}"),
-        Figure("Cost", money(sums.cost)),
-    ]
-
-
 def _usage_table(group: str, lines: Iterable[Line]) -> Table:
     rows = [(_name(group, line), line.sums, money(line.sums.cost)) for line in lines]
     return Table(group, _HEADINGS[group], _NAMES[group], tuple(rows[:_MAX_ROWS]), max(0, len(rows) - _MAX_ROWS))
@@ -71,12 +62,18 @@ def usage(request: HtmxHttpRequest) -> HttpResponse:
     last: date = timezone.now().date()
     first = last - timedelta(days=int(days) - 1)
     found = used_between(first, last)
+    sums = total(found)
     tables: list[Table] = [_usage_table(group, by_group(found, group)) for group in _TABLES]
     context = {
         "section": "language_models",
         "ranges": list(_RANGES.items()),
         "days": days,
-        "figures": _usage_figures(total(found)),
+        "figures": [
+            Figure("Answers", f"{sums.answers:,}"),
+            Figure("Input tokens", f"{sums.prompt_tokens:,}"),
+            Figure("Output tokens", f"{sums.completion_tokens:,}"),
+            Figure("Cost", money(sums.cost)),
+        ],
         "chart": usage_chart(by_day(found), first=first, last=last),
         "tables": tables,
     }
