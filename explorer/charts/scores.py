@@ -123,7 +123,7 @@ def _layout(cuts: Sequence[_Cut], scores: Sequence[float]) -> dict[str, Any]:
 
 
 def _drawn(cut: _Cut) -> tuple[dict[str, Any], dict[str, Any]]:
-    shape = {"type": "line", "line": {"color": "bad", "width": 1, "dash": "dot"}}
+    shape: dict[str, Any] = {"type": "line", "line": {"color": "bad", "width": 1, "dash": "dot"}}
     words = {"text": cut.text, "showarrow": False, "font": {"size": 10, "color": "soft"}, "yanchor": "bottom"}
     if cut.score is not None:
         shape |= {"xref": "paper", "x0": 0, "x1": 1, "y0": cut.score, "y1": cut.score}

@@ -125,8 +125,9 @@ def _field_of(name: str, schema: Schema, *, required: bool) -> forms.Field:
         if name.endswith("_bytes"):
             return _MegabytesField(min_value=0, **options)
         options |= {"min_value": schema.get("minimum"), "max_value": schema.get("maximum")}
-        whole = {"widget": forms.NumberInput(attrs={"step": "1"})}
-        return forms.IntegerField(**whole, **options) if schema["type"] == "integer" else _FigureField(**options)
+        whole = forms.NumberInput(attrs={"step": "1"})
+        is_whole = schema["type"] == "integer"
+        return forms.IntegerField(widget=whole, **options) if is_whole else _FigureField(**options)
     widget = forms.TextInput(attrs={"spellcheck": "false", "autocomplete": "off"})
     return forms.CharField(max_length=schema.get("maxLength", _MAX_LENGTH), widget=widget, **options)
 

@@ -156,7 +156,12 @@ def side_by_side_panel(attempts: Sequence[Attempt], *, costs: Mapping[str, Decim
     found = _each_found(done, hits, places, costs=costs)
     return SideBySidePanel(
         columns=tuple(
-            Column(it.preset.name, it.preset.description, found.get(it.preset.name), it.error and failure_of(it.error))
+            Column(
+                it.preset.name,
+                it.preset.description,
+                found.get(it.preset.name),
+                failure_of(it.error) if it.error else None,
+            )
             for it in attempts
         ),
         names=tuple(done),
