@@ -66,7 +66,7 @@ def test_both_sides_run_and_stand_beside_each_other(browse):
     assert [lane.label for lane in panel.lanes.lanes] == ["A", "B"]
     assert sum(panel.counts[name] for name in ("up", "down", "same", "only_left")) == len(panel.left.hits)
     assert (panel.left.mode, panel.right.mode) == ("hybrid", "fulltext")
-    assert 0 <= panel.rbo <= 1
+    assert 0 <= panel.found.rbo <= 1
     assert {label for label, left, right in panel.facts if left != right} >= {"Mode", "Fingerprint"}
     assert panel.changes == ()
     assert 'id="chart-rank-flow"' in page(response)
@@ -76,7 +76,7 @@ def test_both_sides_run_and_stand_beside_each_other(browse):
 def test_a_run_against_itself_moves_nothing(browse):
     panel = browse("bob").get(PATH, {**BOTH, "b": BOTH["a"]}).context["compared"]
     assert (panel.found.jaccard, {name for name, count in panel.counts.items() if count}) == (1.0, {"same"})
-    assert panel.rbo == pytest.approx(1.0)
+    assert panel.found.rbo == pytest.approx(1.0)
 
 
 def test_a_fragment_is_the_same_without_the_page(browse, htmx):
@@ -182,7 +182,7 @@ def test_then_against_now_takes_query_depth_and_narrowing_of_then(browse, log, w
     assert (now.query, now.top_k, now.trace["mode"]) == ("rollback codeword", 2, "hybrid")
     assert world.vault.pk not in now.connection_ids
     assert [hit.chunk_id for hit in panel.left.hits] == [hit.chunk_id for hit in panel.right.hits]
-    assert (panel.jaccard, panel.unseen, panel.is_skewed) == (1.0, (0, 0), False)
+    assert (panel.found.jaccard, panel.unseen, panel.is_skewed) == (1.0, (0, 0), False)
     assert sources(response) == {"Runbooks", "Ledger"}
     assert panel.left.side.value in page(response)
 
@@ -295,7 +295,7 @@ def test_a_logged_search_is_compared_within_what_it_asked_for(browse, log, world
     side = log("alice", conditions=Conditions((Condition(("author",), "is", "Ann"),)))
     response = browse("alice").get(PATH, {"a": side})
     panel = response.context["compared"]
-    assert panel.rbo == pytest.approx(1)
+    assert panel.found.rbo == pytest.approx(1)
     assert panel.counts["only_left"] == panel.counts["only_right"] == 0
     assert response.context["filter_words"] == ("author is Ann",)
     whole = browse("alice").get(PATH, {"a": side, "filter": ""})

@@ -123,7 +123,7 @@ def send(browse, world, sources, monkeypatch):
 @pytest.mark.parametrize("kind", HERE)
 def test_a_source_that_is_there_passes_and_is_stored(send, sources, kind):
     check = send(kind, do="check")
-    assert {row.state for row in check.context["check"]} == {"passed"}
+    assert {state for _, state, _ in check.context["check"]} == {"passed"}
     assert send(kind).headers["Location"] == f"/connections/my-{kind}/"
     stored = Connection.objects.get(slug=f"my-{kind}")
     assert stored.kind == kind
@@ -144,6 +144,6 @@ def test_a_source_that_is_there_passes_and_is_stored(send, sources, kind):
 def test_what_is_missing_is_named_and_nothing_is_stored(send, kind, changes, failed):
     page = send(kind, **changes)
     assert page.status_code == 422
-    assert [row.label for row in page.context["check"] if row.state == "failed"] == [failed]
+    assert [label for label, state, _ in page.context["check"] if state == "failed"] == [failed]
     assert not Connection.objects.filter(slug=f"my-{kind}").exists()
     assert "hush-hush" not in page.content.decode()

@@ -69,7 +69,7 @@ def test_every_tab_shows_it(browse, tab):
 
 def test_the_trace_has_the_events_in_words(browse):
     response = browse("alice").get("/", {**ASKED, "tab": "trace"})
-    lines = {row.stage: [line.text for line in row.events] for row in response.context["panels"].trace}
+    lines = {row.span.stage: [line.text for line in row.events] for row in response.context["panels"].trace}
     assert lines["tighten"][0].startswith("Not cut: ")
     assert lines["rerank"][0].startswith("Scored by SemanticBM25")
     assert lines["rerank"][0] in page(response)

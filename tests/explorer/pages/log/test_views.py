@@ -181,7 +181,7 @@ def test_a_record_shows_what_was_asked_and_found(browse, logged):
     stored = [hit["chunk"] for hit in record.trace["hits"]]
     assert [str(hit.chunk_id) for hit in panels.hits] == stored
     assert [hit.score for hit in panels.hits] == [hit["score"] for hit in record.trace["hits"]]
-    assert [row.stage for row in panels.trace if not row.nested] == [
+    assert [row.span.stage for row in panels.trace if not row.span.parent] == [
         span["stage"] for span in record.trace["spans"] if not span["parent"]
     ]
     assert panels.funnel.cells
@@ -273,7 +273,7 @@ def test_what_differs_since_is_said_without_searching(browse, logged, world):
     differs = browse("alice").get(f"/log/{record.pk}/").context["since"]
     labels = [row.label for row in differs["differences"] if not row.is_same]
     assert labels == ["Preset corecube", "Settings"]
-    assert [(row.name, row.after) for row in differs.changes] == [("blend.dense", "0.5")]
+    assert [(row.name, row.after) for row in differs["changes"]] == [("blend.dense", "0.5")]
     assert SearchRecord.objects.count() == 1
 
 
