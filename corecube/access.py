@@ -128,7 +128,8 @@ def scope_for(
             clearance = Sensitivity(min(grant.clearance, limit.clearance))
             included.append(Inclusion(connection.facts, grant.holder, clearance))
         elif reason is not None and reveal_excluded:
-            excluded.append(_excluded(connection, reason, grant))
+            via, held = (grant.holder, Sensitivity(grant.clearance)) if grant else ("", None)
+            excluded.append(ExcludedConnection(connection.facts, reason, via, held, connection.enabled))
     scope = AccessScope(principal.label, tuple(included), tuple(excluded))
     return _narrow(scope, request, reveal=reveal_excluded) if request else scope
 
@@ -204,13 +205,6 @@ def _exclusion(
         if not in_compartment or (key.max_sensitivity is not None and sensitivity > key.max_sensitivity):
             return Exclusion.KEY
     return None if connection.enabled else Exclusion.DISABLED
-
-
-def _excluded(connection: _Connection, reason: Exclusion, grant: _Grant | None) -> ExcludedConnection:
-    if grant is None:
-        return ExcludedConnection(connection.facts, reason, is_enabled=connection.enabled)
-    clearance = Sensitivity(grant.clearance)
-    return ExcludedConnection(connection.facts, reason, grant.holder, clearance, connection.enabled)
 
 
 def _narrow(scope: AccessScope, request: ScopeRequest, *, reveal: bool) -> AccessScope:

@@ -58,7 +58,7 @@ def test_only_the_index_package_speaks_sql_to_the_search_tables():
         "retrieval.ingest.index_tasks",
         "retrieval.ingest.tasks",
         "retrieval.search.runtime",
-        "retrieval.ingest.locks",
+        "retrieval.ingest.claims",
         "retrieval.ingest.sync",
         "retrieval.ingest.watchdog",
         "retrieval.tasks.worker",

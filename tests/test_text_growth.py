@@ -189,7 +189,7 @@ def test_every_function_that_takes_one_text_is_linear_on_hostile_ones():
     assert {
         "retrieval.text.quality.quality_of",
         "retrieval.graph.spans.key_of",
-        "retrieval.text.minhash.minhash",
+        "retrieval.text.fingerprints.minhash",
     } <= set(taking)
     found = {name: told for name, work in taking.items() if (told := faults(working(work), RUNS, _fault))}
     assert not found

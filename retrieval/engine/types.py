@@ -111,7 +111,7 @@ class ChunkFacts:
     row_start: int | None = None  #: First and last row or line, counted from 1; None for formats without them.
     row_end: int | None = None
     salience: float | None = None  #: How representative it is of its document, 0 to 1; None until its sync has ended.
-    minhash: bytes = b""  #: Signature of its words (`retrieval.text.minhash`); empty for a text without words.
+    minhash: bytes = b""  #: Signature of its words (`retrieval.text.fingerprints`); empty for a text without words.
     memory_kind: str = ""  #: The type of a remembered item; empty for other documents.
     is_confirmed: bool = False  #: Whether a person confirmed it: when it was remembered, or by a judgment.
     accessed_at: datetime | None = None  #: When its document was last read; None if never.

@@ -184,11 +184,6 @@ def searched(row: EmbeddingIndex) -> VectorIndex:
     return VectorIndex(row.pk, row.dim, row.scan, row.scan_dim, row.oversample)
 
 
-def twin_of(row: EmbeddingIndex) -> EmbeddingIndex | None:
-    """Return another index with the same vectors, None without one."""
-    return EmbeddingIndex.objects.exclude(pk=row.pk).filter(**vectors_key(row)).first()
-
-
 def vectors_key(row: EmbeddingIndex) -> dict[str, Any]:
     """Return what two indexes must have in common for a chunk's vector to be the same in both."""
     return {"model": row.model, "weights": row.weights, "dim": row.dim, "mode": row.mode}

@@ -86,23 +86,16 @@ def store_encodings(
         return int(cursor.rowcount)
 
 
-def create_sparse_index(*, model_key: int, dim: int) -> None:
-    """Create the HNSW index over a model's sparse vectors unless it is there."""
+def require_sparse_index(*, model_key: int, dim: int) -> None:
+    """Create the HNSW index over a model's sparse vectors unless it is there, and drop those over other models'."""
     with connection.cursor() as cursor:
         # Asked first, as even a CREATE that has nothing to do waits for everybody who writes to the table.
         cursor.execute("SELECT to_regclass(%s) IS NULL", [f"{_SPARSE_INDEX}{int(model_key)}"])
         if cursor.fetchone()[0]:
             cursor.execute(_CREATE_HNSW % {"model": int(model_key), "dim": int(dim)})
-
-
-def drop_other_sparse_indexes(*, model_key: int) -> int:
-    """Drop the HNSW indexes over other models' sparse vectors and return how many there were."""
-    with connection.cursor() as cursor:
         cursor.execute(_OTHER_INDEXES, [_SPARSE_INDEX, f"{_SPARSE_INDEX}{int(model_key)}"])
-        found = [name for (name,) in cursor.fetchall()]
-        for name in found:
+        for (name,) in cursor.fetchall():
             cursor.execute(f"DROP INDEX IF EXISTS {name}")
-        return len(found)
 
 
 def remove_encodings(cursor: Any, ids: Sequence[UUID]) -> None:  # noqa: ANN401 -- Django's cursor wrapper has no public type

@@ -1,22 +1,27 @@
-"""Claims: which worker processes which item, the outcome, and what happens to the items of a lost worker.
+"""Claims: which worker processes which item, the outcome, and the items of a lost worker; and the locks of syncs.
 
-A claim is a row that names its worker; only the worker that holds it may store the document.
+A claim is a row that names its worker; only the worker that holds it may store the document. Several processes change
+the rows of one sync. Each locks documents first, then items by their keys, and the sync last, which rules out
+deadlocks.
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
 from django.conf import settings
+from django.db import connection as database
 from django.db import transaction
 from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet
 from django.db.models.functions import Cast, Now
 from django.utils import timezone
 
+from corecube.models import Connection
+from retrieval.errors import SyncRunningError
 from retrieval.ingest.encode import ClaimLostError
-from retrieval.ingest.locks import lock_items
 from retrieval.ingest.problems import TRANSIENT, clear_problems, record_problems
 from retrieval.models import Sync, SyncItem
 
@@ -28,6 +33,8 @@ _MAX_WAIT_SECONDS: Final = 600.0
 LOST: Final = "lost"  #: Why an item waits whose worker ended, perhaps because of it.
 _LOST_MESSAGE: Final = "Each worker process that tried it ended."
 _STATE = SyncItem.State
+#: First key of the advisory locks that keep two processes from listing or ending the syncs of one connection at once.
+_LOCK_CLASS: Final = 7_301
 
 
 def alive_since() -> datetime:
@@ -178,3 +185,34 @@ def delete_claimed(sync: Sync, worker: UUID) -> None:
     """Delete the items that a worker holds of a sync that was cancelled."""
     with transaction.atomic():
         lock_items(SyncItem.objects.filter(sync=sync, worker=worker, state=_STATE.RUNNING)).delete()
+
+
+@contextmanager
+def sync_lock(connection: Connection) -> Iterator[None]:
+    """Hold the connection's advisory lock, which ends with the process. Raises SyncRunningError if it is held."""
+    with database.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [_LOCK_CLASS, connection.pk])
+        if cursor.fetchone() != (True,):
+            raise SyncRunningError
+    try:
+        yield
+    finally:
+        with database.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [_LOCK_CLASS, connection.pk])
+
+
+def is_locked(connection_id: int) -> bool:
+    """Return whether a process holds the connection's lock, without taking it."""
+    with database.cursor() as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2"
+            " AND classid = %s AND objid = %s)",
+            [_LOCK_CLASS, connection_id],
+        )
+        return bool(cursor.fetchone() == (True,))
+
+
+def lock_items(items: QuerySet[SyncItem]) -> QuerySet[SyncItem]:
+    """Lock items in the order of their keys until the caller's transaction ends, and return them."""
+    keys = items.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True)
+    return SyncItem.objects.filter(pk__in=list(keys))

@@ -15,9 +15,9 @@ from retrieval.index.graph_writer import count_common, count_common_when_due, fi
 from retrieval.index.salience import fill_salience
 from retrieval.index.writer import delete_documents, fold_term_counts, mark_repeated, refresh_statistics
 from retrieval.ingest import claims
+from retrieval.ingest.claims import sync_lock
 from retrieval.ingest.encodings import fill_encodings_or_log
 from retrieval.ingest.enrich.tasks import queue_enrichment
-from retrieval.ingest.locks import sync_lock
 from retrieval.ingest.run import Steps, SyncEndedError, reload
 from retrieval.models import Document, Sync, SyncItem, SyncProblem, TermFrequency
 

@@ -16,9 +16,9 @@ from django.utils import timezone
 from corecube.errors import CoreCubeError
 from retrieval.errors import SyncRunningError
 from retrieval.ingest import claims
+from retrieval.ingest.claims import sync_lock
 from retrieval.ingest.completion import complete, has_open_items
 from retrieval.ingest.listing import Listing
-from retrieval.ingest.locks import sync_lock
 from retrieval.ingest.run import SyncEndedError, job_of, reload
 from retrieval.ingest.sync import is_alive, recording_failure, require_enabled, start
 from retrieval.ingest.watchdog import Watchdog, new_steps

@@ -15,9 +15,8 @@ from retrieval.errors import EncoderError
 from retrieval.index.encodings import (
     Encodings,
     Unencoded,
-    create_sparse_index,
     drop_encodings,
-    drop_other_sparse_indexes,
+    require_sparse_index,
     store_encodings,
     unencoded,
 )
@@ -39,8 +38,7 @@ def fill_encodings(connection_id: int, progress: Progress = lambda _: None) -> d
     """
     made: dict[str, int] = {}
     if sparse := sparse_encoder():
-        create_sparse_index(model_key=key_of(sparse), dim=sparse.dim)
-        drop_other_sparse_indexes(model_key=key_of(sparse))
+        require_sparse_index(model_key=key_of(sparse), dim=sparse.dim)
         made["sparse"] = _fill(Encodings.SPARSE, sparse, connection_id, progress)
     if tokens := token_encoder():
         made["tokens"] = _fill(Encodings.TOKENS, tokens, connection_id, progress)

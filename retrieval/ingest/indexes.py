@@ -33,12 +33,8 @@ def start_index(
         facts = {"model": row.model, "dim": row.dim, "mode": row.mode, "scan": row.scan}
         audit.record("index.started", actor=actor, subject=str(row.pk), **facts)
         if queue:
-            _queue_build(row)
+            transaction.on_commit(partial(build.delay, row.pk))
     return row
-
-
-def _queue_build(row: EmbeddingIndex) -> None:
-    transaction.on_commit(partial(build.delay, row.pk))
 
 
 def switch_to(row: EmbeddingIndex, *, actor: User | None) -> EmbeddingIndex:
@@ -76,7 +72,7 @@ def build_again(row: EmbeddingIndex, *, actor: User | None) -> None:
         raise IndexStateError("This embedding index is complete.")
     with transaction.atomic():
         audit.record("index.queued", actor=actor, subject=str(row.pk), model=row.model, dim=row.dim)
-        _queue_build(row)
+        transaction.on_commit(partial(build.delay, row.pk))
 
 
 def chosen(*, model: str = "", dim: int = 0, next_service: bool = False) -> Choice:

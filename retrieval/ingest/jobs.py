@@ -9,9 +9,8 @@ from uuid import UUID
 
 from django.db.models import Count, Sum
 
-from retrieval.ingest.claims import alive_since
-from retrieval.ingest.locks import is_locked
-from retrieval.ingest.pace import Rest, seconds_left
+from retrieval.ingest.claims import alive_since, is_locked
+from retrieval.ingest.pace import seconds_left
 from retrieval.ingest.problems import retryable
 from retrieval.models import Sync, SyncItem
 
@@ -126,8 +125,10 @@ def _seconds_left(sync: Sync, items: _Items, now: datetime) -> float | None:
         return None
     parsed = max(sync.pace[-1][1], 1)
     unparsed = sum(items.counts.get(name, 0) for name in (SyncItem.State.QUEUED, SyncItem.Stage.PARSING))
-    rest = Rest(unparsed, items.chunks - items.embedded, (sync.chunks + items.chunks) / parsed)
-    return seconds_left(sync.pace, rest, at=now.timestamp()) if rest.items or rest.chunks else None
+    chunks, per_item = items.chunks - items.embedded, (sync.chunks + items.chunks) / parsed
+    if not unparsed and not chunks:
+        return None
+    return seconds_left(sync.pace, items=unparsed, chunks=chunks, per_item=per_item, at=now.timestamp())
 
 
 def waits(queued: Collection[Sync], now: datetime) -> dict[UUID, Wait]:

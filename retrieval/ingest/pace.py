@@ -39,15 +39,6 @@ class Effort:
         return self.reading_seconds + self.embedding_seconds
 
 
-@dataclass(frozen=True, slots=True)
-class Rest:
-    """The remaining work of a sync."""
-
-    items: int
-    chunks: int
-    chunks_per_item: float
-
-
 def with_work(marks: Sequence[Mark], done: Effort, *, at: float) -> list[Mark]:
     """Return the marks with one more, for the effort since the last of them."""
     last = marks[-1] if marks else (at,)
@@ -58,20 +49,23 @@ def with_work(marks: Sequence[Mark], done: Effort, *, at: float) -> list[Mark]:
     return added[-_MAX_MARKS:]
 
 
-def seconds_left(marks: Sequence[Mark], rest: Rest, *, at: float) -> float | None:
-    """Return the seconds for the remaining work at the pace of the last minutes; None without an estimate."""
+def seconds_left(marks: Sequence[Mark], *, items: int, chunks: float, per_item: float, at: float) -> float | None:
+    """Return the seconds for the remaining work at the pace of the last minutes; None without an estimate.
+
+    Remaining are the chunks of items that are parsed, and items, which have about so many chunks each.
+    """
     if len(marks) < 2:  # noqa: PLR2004 -- two make a pace
         return None
     first, last = marks[0], marks[-1]
     seen, silence = last[0] - first[0], max(at - last[0], 0.0)
     recent, total = _work(last) - _work(first), _work(last)
-    chunks = rest.chunks + rest.items * rest.chunks_per_item
-    reading = _each(recent.reading_seconds, recent.items, total.reading_seconds, total.items) if rest.items else 0.0
+    chunks += items * per_item
+    reading = _each(recent.reading_seconds, recent.items, total.reading_seconds, total.items) if items else 0.0
     embedding = _each(recent.embedding_seconds, recent.chunks, total.embedding_seconds, total.chunks) if chunks else 0.0
     is_silent = silence > max(_MAX_SILENCE_SECONDS, _MAX_SILENCE_FACTOR * seen / (len(marks) - 1))
     if reading is None or embedding is None or seen < _MIN_SECONDS or is_silent or not recent.seconds:
         return None
-    left = (rest.items * reading + chunks * embedding) * seen / recent.seconds
+    left = (items * reading + chunks * embedding) * seen / recent.seconds
     return max(left - silence, 0.0)
 
 

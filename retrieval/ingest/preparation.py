@@ -17,8 +17,8 @@ from retrieval.graph.names import Name
 from retrieval.ingest.chunk import chunk
 from retrieval.ingest.parse import parse
 from retrieval.text.document import ChunkDraft, ChunkLimits, Hyperlink, ParsedDocument, RawDocument
+from retrieval.text.fingerprints import simhash
 from retrieval.text.quality import ChunkQuality, quality_of
-from retrieval.text.simhash import simhash
 from retrieval.text.traits import ChunkTraits, traits_of
 
 _NO_PLACE: Final = Place(0, "", "")

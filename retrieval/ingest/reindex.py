@@ -15,7 +15,7 @@ from django.utils import timezone
 from corecube.errors import CoreCubeError
 from retrieval.encoders import Encoder
 from retrieval.index import active
-from retrieval.index.embedding_index import only_builder, progress, searched, twin_of
+from retrieval.index.embedding_index import only_builder, progress, searched, vectors_key
 from retrieval.index.writer import MissingVector, copy_vectors, fill_index, lacking_documents
 from retrieval.ingest.vectors import embed_documents, stored_texts
 from retrieval.models import EmbeddingIndex
@@ -53,10 +53,10 @@ def unfinished_indexes() -> list[EmbeddingIndex]:
 
 
 def _fill(row: EmbeddingIndex, encoder: Encoder, report: Report) -> None:
-    twin = twin_of(row)
+    # The vectors of another index with the same model need no embedding.
+    twin = EmbeddingIndex.objects.exclude(pk=row.pk).filter(**vectors_key(row)).first()
     copied_to = _FIRST
     while twin and (lacking := lacking_documents(searched(row), after=copied_to, limit=_COPIED_DOCUMENTS)):
-        # The vectors of another index with the same model need no embedding.
         started = perf_counter()
         copied = copy_vectors(source=twin.pk, target=row.pk, documents=[document for document, _ in lacking])
         _record(row, copied, perf_counter() - started)

@@ -19,9 +19,9 @@ from corecube.errors import CoreCubeError, UnknownConnectionError
 from corecube.models import Connection
 from retrieval.errors import ConnectionDisabledError, SyncRunningError
 from retrieval.ingest import claims
+from retrieval.ingest.claims import lock_items, sync_lock
 from retrieval.ingest.completion import complete, delete_items, end, finish_cancelled, has_open_items, update_derived
 from retrieval.ingest.listing import Listing
-from retrieval.ingest.locks import lock_items, sync_lock
 from retrieval.ingest.run import Progress, Source, SyncEndedError, job_of, reload
 from retrieval.ingest.watchdog import Watchdog, new_steps
 from retrieval.ingest.work import Work

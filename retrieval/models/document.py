@@ -100,7 +100,7 @@ class Chunk(models.Model):
     language = models.CharField(max_length=20, default="", db_default="")
     #: Kinds of content in it (`retrieval.text.traits`): table, code, definition ...
     hints = ArrayField(models.CharField(max_length=20), default=list, db_default=[])
-    #: Signature of its words (`retrieval.text.minhash`), 128 bytes; empty for a text without words.
+    #: Signature of its words (`retrieval.text.fingerprints`), 128 bytes; empty for a text without words.
     minhash = models.BinaryField(default=b"", db_default=b"")
     #: A language model's line on its context; embedded with the text, never shown as text of the document.
     context_line = models.TextField(default="", db_default="")

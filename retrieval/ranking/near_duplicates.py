@@ -17,8 +17,17 @@ import numpy as np
 
 from retrieval.engine.state import Drop, DropReason
 from retrieval.engine.types import Hit, Ranking
-from retrieval.text.minhash import PERMUTATIONS, similarity
-from retrieval.text.simhash import Shingles, close_pairs, hamming_limit, jaccard, shingles, words_after_words, words_of
+from retrieval.text.fingerprints import (
+    PERMUTATIONS,
+    Shingles,
+    close_pairs,
+    hamming_limit,
+    jaccard,
+    shingles,
+    similarity,
+    words_after_words,
+    words_of,
+)
 
 #: Words that turn a sentence into its opposite; "t" is what is left of "don't".
 _NEGATIONS: Final = frozenset({

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from retrieval.text.document import ChunkDraft
+from retrieval.text.fingerprints import minhash
 from retrieval.text.language import language_of
-from retrieval.text.minhash import minhash
 
 _MIN_ROWS: Final = 3
 _MIN_ITEMS: Final = 3

@@ -22,7 +22,7 @@ TEXT: Final = b"T"  #: First byte of an answer with a text, and of one with a re
 REFUSAL: Final = b"R"
 #: Bytes of a file that add a second to its time limit. A busy core prepares four times as many.
 _BYTES_PER_SECOND: Final = 64 * 1024
-_PREPARED: Final = TypeAdapter(PreparedText)
+PREPARED: Final = TypeAdapter(PreparedText)  #: A prepared text as JSON; ValueError for anything else.
 
 
 def allowed_seconds(seconds: float, size: int) -> float:
@@ -63,13 +63,3 @@ def read_request(stream: IO[bytes]) -> tuple[RawDocument, Preparation]:
     name, media_type, how = json.loads(read_part(stream))
     preparation = Preparation(**{**how, "limits": ChunkLimits(**how["limits"]), "place": Place(**how["place"])})
     return RawDocument(name, read_part(stream), media_type), preparation
-
-
-def written_text(prepared: PreparedText) -> bytes:
-    """Return a prepared text as JSON."""
-    return _PREPARED.dump_json(prepared)
-
-
-def read_text(written: bytes) -> PreparedText:
-    """Return the text that `written_text` made; raise ValueError for anything else."""
-    return _PREPARED.validate_json(written)

@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, Timer
-from types import TracebackType
 from typing import IO, Any, Final, Self
 
 from corecube.errors import CoreCubeError
@@ -20,11 +19,11 @@ from retrieval.errors import IngestError
 from retrieval.ingest.preparation import Preparation, PreparedText
 from retrieval.ingest.sandbox.frames import (
     MAX_ANSWER_BYTES,
+    PREPARED,
     REFUSAL,
     TEXT,
     allowed_seconds,
     read_part,
-    read_text,
     write_request,
 )
 from retrieval.text.document import RawDocument
@@ -79,9 +78,7 @@ class LimitedParser:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -126,7 +123,7 @@ class LimitedParser:
         if answer is None or not answer.startswith(TEXT):
             raise crashed
         try:
-            text = read_text(answer[len(TEXT) :])
+            text = PREPARED.validate_json(answer[len(TEXT) :])
         except ValueError as error:
             raise crashed from error
         if [chunk.draft.ordinal for chunk in text.chunks] != list(range(len(text.chunks))):
@@ -163,6 +160,7 @@ class _Child:
             cwd=_ROOT,
             env=_ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
+        self._input, self._output = _opened(self._process.stdin), _opened(self._process.stdout)
 
     def is_ready(self) -> bool:
         self._is_ready = self._is_ready or self._exchange(None, START_SECONDS) is not None
@@ -202,14 +200,6 @@ class _Child:
     def _kill_late(self) -> None:
         self.is_late = True
         self._process.kill()
-
-    @property
-    def _input(self) -> IO[bytes]:
-        return _opened(self._process.stdin)
-
-    @property
-    def _output(self) -> IO[bytes]:
-        return _opened(self._process.stdout)
 
 
 def _opened(pipe: IO[bytes] | None) -> IO[bytes]:

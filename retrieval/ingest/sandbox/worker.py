@@ -19,12 +19,12 @@ from retrieval.errors import IngestError
 from retrieval.ingest.preparation import Preparation, PreparedText
 from retrieval.ingest.sandbox.frames import (
     MAX_ANSWER_BYTES,
+    PREPARED,
     REFUSAL,
     TEXT,
     allowed_seconds,
     read_request,
     write_part,
-    written_text,
 )
 from retrieval.text.document import RawDocument
 
@@ -83,7 +83,7 @@ def _ending_with_input() -> Iterator[None]:
 
 def _answer(prepare: Prepare, raw: RawDocument, how: Preparation) -> bytes:
     try:
-        answer = TEXT + written_text(prepare(raw, how))
+        answer = TEXT + PREPARED.dump_json(prepare(raw, how))
     except IngestError as error:
         return _refusal(error.reason, str(error), is_spent=isinstance(error.__cause__, MemoryError))
     except MemoryError:

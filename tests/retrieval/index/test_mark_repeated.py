@@ -9,7 +9,7 @@ from django.db import connection as database
 from corecube.models import Compartment, Connection
 from retrieval.index.writer import MIN_REPEATING, REPEATED_PENALTY, mark_repeated
 from retrieval.models import Chunk, Document, OutboxEntry
-from retrieval.text.simhash import simhash
+from retrieval.text.fingerprints import simhash
 
 DISCLAIMER = "The information on this page comes without warranty, and whoever relies on it does so at their own risk."
 MANY = MIN_REPEATING

@@ -8,8 +8,8 @@ from retrieval.ingest import prepared_document
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Embedding
 from retrieval.testing import HashEncoder
+from retrieval.text.fingerprints import simhash
 from retrieval.text.quality import quality_of
-from retrieval.text.simhash import simhash
 
 
 class Counting(HashEncoder):

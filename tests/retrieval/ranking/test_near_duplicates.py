@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from retrieval.engine.state import DropReason
 from retrieval.ranking.near_duplicates import drop_by_signature
-from retrieval.text.minhash import minhash, similarity
+from retrieval.text.fingerprints import minhash, similarity
 from tests.retrieval.conftest import hit
 
 WORDS = [f"word{number}" for number in range(400)]

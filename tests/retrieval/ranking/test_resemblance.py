@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from retrieval.engine.state import DropReason
 from retrieval.ranking.near_duplicates import Words, drop_by_words, resemblance
-from retrieval.text.simhash import simhash
+from retrieval.text.fingerprints import simhash
 from tests.retrieval.conftest import chunk_id
 from tests.retrieval.conftest import hit as bare_hit
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 from corecube.scope import TrustLevel
 from retrieval.engine.state import DropReason
 from retrieval.stages.dedupe import Dedupe, DedupeConfig
-from retrieval.text.simhash import simhash
+from retrieval.text.fingerprints import simhash
 from tests.retrieval.conftest import chunk_id, connection, hit, scope
 
 TEXT = "whoever drains the queue tells the captain first and waits for the word before the release is rolled back " * 3

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.text.minhash import PERMUTATIONS, minhash, similarity
-from retrieval.text.simhash import jaccard, shingles
+from retrieval.text.fingerprints import PERMUTATIONS, jaccard, minhash, shingles, similarity
 
 WORDS = [f"word{number}" for number in range(400)]
 
@@ -59,6 +58,6 @@ def test_a_long_text_is_read_in_blocks_to_the_same_minima():
 
 
 def test_another_process_gives_the_same_signature():
-    code = "from retrieval.text.minhash import minhash; print(minhash('drain the queue first').hex())"
+    code = "from retrieval.text.fingerprints import minhash; print(minhash('drain the queue first').hex())"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == minhash("drain the queue first").hex()

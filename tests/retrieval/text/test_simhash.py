@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.text.simhash import close_pairs, hamming_limit, jaccard, shingles, simhash, words_of
+from retrieval.text.fingerprints import close_pairs, hamming_limit, jaccard, shingles, simhash, words_of
 
 WORDS = [f"word{number}" for number in range(400)]
 TEXT = " ".join(WORDS)
@@ -51,7 +51,7 @@ def test_a_text_without_words_has_none():
 
 
 def test_it_is_the_same_in_every_process():
-    code = f"from retrieval.text.simhash import simhash; print(simhash({TEXT!r}))"
+    code = f"from retrieval.text.fingerprints import simhash; print(simhash({TEXT!r}))"
     found = {
         subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed}

@@ -6,7 +6,7 @@ from corecube.models import Connection
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document
 from retrieval.text.document import ChunkDraft
-from retrieval.text.minhash import minhash
+from retrieval.text.fingerprints import minhash
 from retrieval.text.traits import traits_of
 
 

@@ -8,7 +8,7 @@ from docx.oxml.ns import qn
 from retrieval.ingest.parse import parse
 from retrieval.ingest.parse.markdown import blocks_of_markdown
 from retrieval.ingest.preparation import Preparation, prepare_raw
-from retrieval.ingest.sandbox.frames import read_text, written_text
+from retrieval.ingest.sandbox.frames import PREPARED
 
 MARKDOWN = """\
 See [the *guide*](../guide.md#x), <https://example.org/a>, <a class="b" href="c.html?a=1&amp;b=2">page c</a> and [r][1].
@@ -115,4 +115,4 @@ def test_a_block_has_no_end_of_links():
 def test_they_pass_between_processes(raw):
     prepared = prepare_raw(raw(MARKDOWN, name="a.md"), Preparation())
     assert any(chunk.draft.links for chunk in prepared.chunks)
-    assert read_text(written_text(prepared)) == prepared
+    assert PREPARED.validate_json(PREPARED.dump_json(prepared)) == prepared
