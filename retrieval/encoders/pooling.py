@@ -56,8 +56,8 @@ POOLINGS: Final[Mapping[str, Callable[[Floats, Ints], Floats]]] = MappingProxyTy
 
 
 def unit_length(vectors: Floats) -> Floats:
-    """Return the rows divided by their Euclidean length; a row of zeros stays."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    """Return the vectors of the last axis divided by their Euclidean length; one of zeros stays."""
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
 
 

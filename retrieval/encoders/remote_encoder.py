@@ -5,6 +5,7 @@ import logging
 import random
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from threading import Lock
 from time import monotonic
 from typing import Final
@@ -27,6 +28,7 @@ _MAX_DELAY_SECONDS: Final = 30.0
 _MAX_WAIT_SECONDS: Final = 120.0  #: No retry if the service requests a longer wait.
 _REFUSED: Final = frozenset({401, 403})
 _MINUTE: Final = 60.0
+_PAUSED: Final = "The embedding service failed several times in a row. It is paused for 30 seconds."
 _BURST_SECONDS: Final = 10.0  #: Burst after a pause, in seconds of the rate.
 
 
@@ -81,7 +83,7 @@ class RemoteEncoder:
         self.batching = Batching(service.batch_texts, service.calls)  #: One request per call.
         self.tokenizer = tokenizer
         self.tokenizer_file = str(tokenizer.path)
-        self._breaker = breaker or CircuitBreaker(refusal=_paused)
+        self._breaker = breaker or CircuitBreaker(refusal=partial(EncoderUnavailableError, _PAUSED))
         self._sleep = sleep
         self._requests = RateLimit(service.requests_per_minute)
         self._tokens = RateLimit(service.tokens_per_minute)
@@ -154,7 +156,11 @@ class RemoteEncoder:
             content = self._client.post(self.service.address, body, timeout_seconds=timeout_seconds)
         except ServiceFaultError as error:
             logger.warning("embedding.request_failed kind=%s reason=%s", self.service.kind, error)
-            raise _fault(error) from error
+            if error.status_received in _REFUSED:
+                status = error.status_received
+                raise EncoderError(f"The embedding service refuses the API key (status {status}).") from error
+            kind = EncoderUnavailableError if error.is_retryable else EncoderError
+            raise kind(f"The embedding service {error}.") from error
         return self.service.vectors(parsed(content, invalid=invalid_response), count=len(texts))
 
 
@@ -178,14 +184,3 @@ def delay_seconds(attempt: int, *, requested: float | None) -> float:
     bound = min(_MAX_DELAY_SECONDS, _FIRST_DELAY_SECONDS * 2 ** (attempt - 1))
     jitter = random.uniform(0, bound)  # noqa: S311 -- spreads retries, guards nothing
     return jitter if requested is None else requested + min(jitter, _FIRST_DELAY_SECONDS)
-
-
-def _fault(error: ServiceFaultError) -> EncoderError:
-    if error.status_received in _REFUSED:
-        return EncoderError(f"The embedding service refuses the API key (status {error.status_received}).")
-    message = f"The embedding service {error}."
-    return EncoderUnavailableError(message) if error.is_retryable else EncoderError(message)
-
-
-def _paused() -> EncoderError:
-    return EncoderUnavailableError("The embedding service failed several times in a row. It is paused for 30 seconds.")

@@ -7,9 +7,8 @@ from typing import Final
 
 from corecube.access import Principal, ScopeRequest
 from retrieval.evaluation.answerability_figures import Condition, Measured
-from retrieval.evaluation.corpus import evaluation_principal
+from retrieval.evaluation.corpus import ScatteredCorpus, evaluation_principal, scattered
 from retrieval.evaluation.datasets import Dataset, read_lines
-from retrieval.evaluation.scattered import ScatteredCorpus, scattered
 from retrieval.models import Document, SearchRecord
 from retrieval.search.outcome import SearchOutcome
 from retrieval.search.request import SearchRequest

@@ -15,8 +15,8 @@ from retrieval.evaluation.answerability_figures import (
     out_of_fold,
     weighted,
 )
+from retrieval.evaluation.corpus import remove
 from retrieval.evaluation.datasets import load_dataset
-from retrieval.evaluation.scattered import remove
 from retrieval.ranking.answerability.model import fitted_from_nothing, shipped
 
 Json = dict[str, Any]

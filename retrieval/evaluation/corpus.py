@@ -1,23 +1,29 @@
-"""Judged collections as connections, in a compartment that only the evaluation may see."""
+"""Judged collections as connections, in a compartment that only the evaluation may see.
+
+A scattered collection has one connection per document, so that a search can exclude documents by the scope of the
+request, which is the production path; no stage knows about the evaluation.
+"""
 
 import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from typing import Final
 from uuid import UUID
 
 import numpy as np
 from django.utils.text import slugify
 
-from corecube.access import Principal
+from corecube.access import Principal, ScopeRequest
 from corecube.connectors.types import Capability, Connector, ItemProblem, SourceItem
 from corecube.models import Compartment, Connection, Grant, User
 from corecube.sanitise import storable
 from corecube.scope import Sensitivity
 from retrieval.engine.types import Vector
-from retrieval.evaluation.datasets import Dataset
+from retrieval.evaluation.datasets import Dataset, read_lines
 from retrieval.ingest.preparation import Preparation, PreparedText, prepare_text
 from retrieval.ingest.run import Source
 from retrieval.ingest.sync import sync_connection
@@ -27,6 +33,8 @@ from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocumen
 EVALUATION: Final = "evaluation"
 _MAX_NAME: Final = 120
 _MAX_FOLDER: Final = 30
+_DISTRACTORS: Final = "distractors.jsonl"  #: More documents of a collection, unrelated to its questions.
+_HASH_LENGTH: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +116,42 @@ def first_vectors(connection: Connection, *, index: int) -> dict[str, Vector]:
     rows = Embedding.objects.filter(index_id=index, connection_id=connection.pk, ordinal=0)
     found = rows.values_list("document_id", "vector").iterator()
     return {names[document]: vector.to_numpy().astype(np.float32) for document, vector in found if document in names}
+
+
+@dataclass(frozen=True, slots=True)
+class ScatteredCorpus:
+    """An ingested collection with one connection per document."""
+
+    slugs: dict[str, str]
+    titles: dict[str, str]
+
+    def without(self, documents: Iterable[str]) -> ScopeRequest:
+        """Return the scope of the collection without these documents."""
+        excluded = set(documents)
+        return ScopeRequest(include=tuple(slug for name, slug in self.slugs.items() if name not in excluded))
+
+    def of_same_title(self, documents: Iterable[str]) -> set[str]:
+        """Return these documents and all others with their titles: the parts of one article share its title."""
+        names = set(documents)
+        titles = {self.titles[name] for name in names if self.titles.get(name)}
+        return names | {name for name, title in self.titles.items() if title in titles}
+
+
+def scattered(dataset: Dataset, progress: Callable[[], None]) -> ScatteredCorpus:
+    """Return the synced collection with its `distractors.jsonl`; `progress` is called after every document."""
+    slugs, titles = dict[str, str](), dict[str, str]()
+    distractors = dataset.directory / _DISTRACTORS
+    for row in chain(dataset.documents(), read_lines(distractors) if distractors.is_file() else ()):
+        folder = os.fsencode(dataset.directory.resolve())
+        parts = (hashlib.sha256(text).hexdigest()[:_HASH_LENGTH] for text in (folder, json.dumps(row["_id"]).encode()))
+        slugs[row["_id"]] = slug = "-".join((EVALUATION, *parts))
+        titles[row["_id"]] = row.get("title") or ""
+        synced(slug, slug, Source(CorpusConnector(partial(iter, [row])), prepare_document))
+        progress()
+    return ScatteredCorpus(slugs, titles)
+
+
+def remove(corpus: ScatteredCorpus) -> None:
+    """Delete the collection's connections with their documents."""
+    for connection in Connection.objects.filter(slug__in=corpus.slugs.values(), kind=EVALUATION):
+        connection.delete()

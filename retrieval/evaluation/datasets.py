@@ -23,13 +23,19 @@ class JudgedQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Dataset:
+class JudgedQueries:
+    """Queries with their judgments."""
+
+    name: str  #: Its name in tables.
+    queries: tuple[JudgedQuery, ...]  #: At least one.
+    qrels: dict[str, dict[str, int]]  #: Grade by query id, then document id.
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset(JudgedQueries):
     """A collection with its queries and judgments."""
 
     directory: Path
-    name: str
-    queries: tuple[JudgedQuery, ...]
-    qrels: dict[str, dict[str, int]]
     added: Mapping[str, str] = field(default_factory=dict)
 
     def documents(self) -> Iterator[dict[str, str]]:
@@ -61,7 +67,7 @@ def load_dataset(directory: Path) -> Dataset:
         raise InvalidRequestError(f"{_QUERIES}: query {empty[0]} has no text.")
     if not queries:
         raise InvalidRequestError(f"{directory} has no query with a judgment.")
-    return Dataset(directory, directory.resolve().name, queries, qrels)
+    return Dataset(directory.resolve().name, queries, qrels, directory)
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:

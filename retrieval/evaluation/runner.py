@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from corecube import process
 from corecube.access import Principal, ScopeRequest
@@ -13,7 +13,7 @@ from retrieval.engine.state import Span
 from retrieval.engine.types import Hit, Ranking, ScoreType
 from retrieval.errors import NoJudgeError, SearchTimeoutError
 from retrieval.evaluation.corpus import document_names, evaluation_principal, first_vectors, ingested
-from retrieval.evaluation.datasets import Dataset, JudgedQuery
+from retrieval.evaluation.datasets import Dataset, JudgedQueries
 from retrieval.evaluation.latency import latency_ms, times_of
 from retrieval.evaluation.stress import Stress, misspelled, with_false_links
 from retrieval.index import active
@@ -38,25 +38,6 @@ _ORDERED_BY: Final[Mapping[ScoreType, str]] = {
     ScoreType.RELEVANCE: _RERANKER,
     ScoreType.MAXSIM: _RERANKER,
 }
-
-
-class JudgedCollection(Protocol):
-    """Questions with their judgments."""
-
-    @property
-    def name(self) -> str:
-        """Its name in tables."""
-        ...
-
-    @property
-    def queries(self) -> Sequence[JudgedQuery]:
-        """The questions, at least one."""
-        ...
-
-    @property
-    def qrels(self) -> Mapping[str, Mapping[str, int]]:
-        """Grade by query id, then document id."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +80,7 @@ def evaluate(
 
 
 def measured(
-    questions: JudgedCollection,
+    questions: JudgedQueries,
     connections: Sequence[Connection],
     *,
     preset: str,

@@ -17,8 +17,8 @@ from corecube.connectors.folder import FolderConnector
 from corecube.errors import InvalidRequestError
 from corecube.models import Connection
 from retrieval.evaluation.corpus import EVALUATION, document_names, evaluation_principal, ingested, synced
-from retrieval.evaluation.datasets import Dataset, JudgedQuery, load_dataset
-from retrieval.evaluation.runner import Evaluation, JudgedCollection, measured
+from retrieval.evaluation.datasets import Dataset, JudgedQueries, JudgedQuery, load_dataset
+from retrieval.evaluation.runner import Evaluation, measured
 from retrieval.ingest.run import Source
 from retrieval.models import Chunk, Sync
 from retrieval.presets.catalog import PRESETS
@@ -42,7 +42,7 @@ _MAX_PER_DOCUMENT: Final = 5
 class Collection:
     """Questions, and the connections to search."""
 
-    questions: JudgedCollection
+    questions: JudgedQueries
     connections: tuple[Connection, ...]
 
 
@@ -106,15 +106,6 @@ def _row(cells: Sequence[str]) -> str:
 _MIN_WORDS, _MAX_WORDS = 2, 12
 
 
-@dataclass(frozen=True, slots=True)
-class KnownItems:
-    """Headings, and the document of each."""
-
-    name: str
-    queries: tuple[JudgedQuery, ...]
-    qrels: dict[str, dict[str, int]]
-
-
 def ingested_folder(folder: Path, progress: Callable[[Sync], None]) -> Connection:
     """Return the synced connection with a folder's files, parsed like any folder."""
     evaluation_principal()
@@ -123,7 +114,7 @@ def ingested_folder(folder: Path, progress: Callable[[Sync], None]) -> Connectio
     return synced(slug, f"Evaluation {folder.resolve().name}", source, progress)
 
 
-def known_items(connections: Sequence[Connection], *, name: str, limit: int) -> KnownItems:
+def known_items(connections: Sequence[Connection], *, name: str, limit: int) -> JudgedQueries:
     """Return up to `limit` queries, a few per document, the same in every run; raise InvalidRequestError for none."""
     names = document_names(connections)
     places: dict[str, set[str]] = {}
@@ -146,4 +137,4 @@ def known_items(connections: Sequence[Connection], *, name: str, limit: int) -> 
     if not chosen:
         raise InvalidRequestError("No file in these folders has a unique heading to search for.")
     queries = tuple(JudgedQuery(str(number), heading) for number, (heading, _) in enumerate(chosen))
-    return KnownItems(name, queries, {str(number): {document: 1} for number, (_, document) in enumerate(chosen)})
+    return JudgedQueries(name, queries, {str(number): {document: 1} for number, (_, document) in enumerate(chosen)})

@@ -39,13 +39,6 @@ _PLACES: Final = Decimal("0.000001")
 
 
 @dataclass(frozen=True, slots=True)
-class _Rules:
-    bindings: Bindings
-    has_user_rule: bool = False
-    user_model: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Allowed:
     """The language models for a request."""
 
@@ -68,15 +61,15 @@ def models_over(
     close_others(models)
     if not models:
         return Allowed()
-    rules = _rules(principal)
+    bindings, of_user = _rules(principal)
     clients = {pk: client for pk, model in models.items() if (client := usable_client(model)) is not None}
     default = default_of(list(models.values()))
     planned = plan(
         {pk: Candidate(pk, pk in clients, model.fallback_id) for pk, model in models.items()},
-        chosen=rules.user_model if rules.has_user_rule else default.pk if default else None,
+        chosen=of_user[0] if of_user else default.pk if default else None,
         connections=connections,
-        bindings=rules.bindings,
-        is_barred=rules.has_user_rule and rules.user_model is None,
+        bindings=bindings,
+        is_barred=bool(of_user) and of_user[0] is None,
     )
     key = principal.key.pk if principal.key else None
     account = Account(principal.user.pk, key, record, [] if usage_ids is None else usage_ids)
@@ -88,7 +81,7 @@ def models_over(
             name=models[pk].slug,
             client=clients[pk],
             window=Window(models[pk].context_tokens, models[pk].max_answer_tokens, counters[pk]),
-            bindings=rules.bindings,
+            bindings=bindings,
             count=counter.count if (counter := counters[pk]) else default_counter,
             record_usage=account.recorder_for(models[pk]),
             record_result=result_recorder(models[pk]),
@@ -98,8 +91,8 @@ def models_over(
     return Allowed(providers, tuple(_notices(planned, models)))
 
 
-def _rules(principal: Principal) -> _Rules:
-    """Read the rules of the user and of all compartments: earlier answers may come from any of them."""
+def _rules(principal: Principal) -> tuple[Bindings, list[int | None]]:
+    """Read the rules of all compartments, as earlier answers may come from any of them, and the user's, if any."""
     found = RoutingRule.objects.filter(Q(user=principal.user) | Q(compartment__isnull=False))
     by_compartment: dict[int, int | None] = {}
     of_user: list[int | None] = []
@@ -108,8 +101,7 @@ def _rules(principal: Principal) -> _Rules:
             of_user.append(rule.language_model_id)
         else:
             by_compartment[rule.compartment_id] = rule.language_model_id
-    bindings = _bindings(by_compartment, principal.user) if by_compartment else Bindings()
-    return _Rules(bindings, bool(of_user), of_user[0] if of_user else None)
+    return _bindings(by_compartment, principal.user) if by_compartment else Bindings(), of_user
 
 
 def _bindings(by_compartment: Mapping[int, int | None], user: User) -> Bindings:

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from corecube.scope import AccessScope
+from retrieval.engine.state import Span
 from retrieval.engine.types import ChunkId, Ranking, Vector
 from retrieval.evaluation.latency import Percentiles, percentiles
 from retrieval.index.store import VectorIndex, dense_exact, dense_hnsw
@@ -18,11 +19,13 @@ _SECONDS: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class ObservedSearch:
-    """A search to compare: its vector, its scope, and the hits of its vector leg, None without one."""
+    """A search with its vector, its scope and the hits of its vector leg, None without one."""
 
-    vector: Vector
-    scope: AccessScope
-    found: tuple[ChunkId, ...] | None
+    milliseconds: float
+    trace: tuple[Span, ...] = ()  #: The following fields are empty for a search that timed out.
+    scope: AccessScope | None = None
+    vector: Vector | None = None
+    dense: tuple[ChunkId, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +38,13 @@ class RecallFigures:
 
 
 def recall_figures(searches: Sequence[ObservedSearch], index: VectorIndex, config: DenseConfig) -> RecallFigures:
-    """Compare each search with an exact search and an index scan."""
+    """Compare each search that has a vector with an exact search and an index scan."""
     legs: list[float] = []
     scans: list[float] = []
     milliseconds: list[float] = []
     for it in searches:
+        if it.vector is None or it.scope is None:
+            continue
         exact = dense_exact(it.vector, scope=it.scope, index=index, depth=config.depth, timeout_seconds=_SECONDS)
         started = perf_counter()
         scanned = dense_hnsw(
@@ -53,7 +58,7 @@ def recall_figures(searches: Sequence[ObservedSearch], index: VectorIndex, confi
         )
         milliseconds.append((perf_counter() - started) * 1000)
         scans.append(_share(exact, {hit.chunk_id for hit in scanned}))
-        legs += [] if it.found is None else [_share(exact, set(it.found))]
+        legs += [] if it.dense is None else [_share(exact, set(it.dense))]
     return RecallFigures(_mean(legs) if legs else None, _mean(scans), percentiles(milliseconds))
 
 

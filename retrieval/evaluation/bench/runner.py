@@ -16,9 +16,6 @@ from django.db import connection
 
 from corecube import process
 from corecube.access import Principal
-from corecube.scope import AccessScope
-from retrieval.engine.state import Span
-from retrieval.engine.types import ChunkId, Vector
 from retrieval.errors import SearchTimeoutError
 from retrieval.evaluation.bench.budget import BudgetRow, against_budget
 from retrieval.evaluation.bench.corpus import (
@@ -139,15 +136,6 @@ class BenchReport:
     scopes: tuple[ScopeFigures, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Observation:
-    milliseconds: float
-    trace: tuple[Span, ...] = ()  #: The following fields are empty for a search that timed out.
-    scope: AccessScope | None = None
-    vector: Vector | None = None
-    dense: tuple[ChunkId, ...] | None = None
-
-
 def bench(plan: Plan, *, keep: bool, progress: Progress, first: bool = True) -> BenchReport:
     """Build a plan's chunks in a scratch database and search them; `first` measures a new process's first search."""
     with _separate_text_index(keep=keep):
@@ -243,11 +231,8 @@ def _scope_figures(plan: Plan, percent: int, progress: Progress) -> ScopeFigures
     notes = Counter(note.code for it in observed for span in it.trace for note in span.notes)
     if late := sum(not it.trace for it in observed):
         notes["out_of_time"] = late
-    first = observed[:_RECALL_QUERIES]
-    searches = [
-        ObservedSearch(it.vector, it.scope, it.dense) for it in first if it.vector is not None and it.scope is not None
-    ]
-    recall = recall_figures(searches, active.active_index(KnownQueries({})), preset_named(plan.preset).defaults.dense)
+    index, config = active.active_index(KnownQueries({})), preset_named(plan.preset).defaults.dense
+    recall = recall_figures(observed[:_RECALL_QUERIES], index, config)
     totals = [it.milliseconds for it in observed]
     has_budget = plan.preset == _WITH_BUDGETS
     budget = against_budget(totals, [it.trace for it in observed if it.trace]) if has_budget else ()
@@ -265,7 +250,7 @@ def _scope_figures(plan: Plan, percent: int, progress: Progress) -> ScopeFigures
     )
 
 
-def _observe(plan: Plan, percent: int, principal: Principal, progress: Progress) -> list[_Observation]:
+def _observe(plan: Plan, percent: int, principal: Principal, progress: Progress) -> list[ObservedSearch]:
     sampled = sample_queries(plan, percent, _warm_up(plan) + plan.queries)
     queries = [*sampled, *sampled[_warm_up(plan) :] * (plan.passes - 1)]
     encoder = KnownQueries({query.text: query.vector for query in queries}, installed_model())
@@ -282,12 +267,12 @@ def _observe(plan: Plan, percent: int, principal: Principal, progress: Progress)
         try:
             outcome = search(request, principal=principal, resources=runtime.resources(encoder))
         except SearchTimeoutError:
-            observed.append(_Observation((perf_counter() - started) * 1000))
+            observed.append(ObservedSearch((perf_counter() - started) * 1000))
         else:
             milliseconds, state = (perf_counter() - started) * 1000, outcome.state
             ranking = state.rankings.get(_DENSE)
             dense = None if ranking is None else tuple(hit.chunk_id for hit in ranking)
-            observed.append(_Observation(milliseconds, times_of(state.trace), state.scope, state.vector, dense))
+            observed.append(ObservedSearch(milliseconds, times_of(state.trace), state.scope, state.vector, dense))
     return observed
 
 

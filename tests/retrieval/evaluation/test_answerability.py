@@ -9,9 +9,8 @@ from django.core.management import call_command
 from corecube.models import Connection
 from retrieval.evaluation.answerability import Survey, questions_of, survey
 from retrieval.evaluation.answerability_figures import SHARES, Condition, Measured, figures, out_of_fold, weighted
-from retrieval.evaluation.corpus import evaluation_principal
+from retrieval.evaluation.corpus import evaluation_principal, remove, scattered
 from retrieval.evaluation.datasets import load_dataset
-from retrieval.evaluation.scattered import remove, scattered
 from retrieval.models import Document, SearchRecord
 
 pytestmark = pytest.mark.usefixtures("unhurried")

@@ -15,6 +15,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.encoders.pooling import unit_length
 from retrieval.engine.types import MemoryType, Vector
 
 #: Routes of questions that need no search; admins add examples to the last one.
@@ -91,19 +92,14 @@ class Router:
         """Return the router of examples' unit vectors by route, shape (n, dim) each; expects a sentence somewhere."""
         known = {route: vectors for route, vectors in examples.items() if len(vectors)}
         common = np.concatenate(list(known.values())).mean(axis=0)
-        centroids = np.stack([_unit(_unit(vectors - common).mean(axis=0)) for vectors in known.values()])
+        centroids = np.stack([unit_length(unit_length(vectors - common).mean(axis=0)) for vectors in known.values()])
         return cls(tuple(known), centroids, common, version)
 
     def likeness(self, vector: Vector) -> Likeness:
         """Return the similarity of a question's unit vector to each route."""
-        cosines = self.centroids @ _unit(vector - self.common)
+        cosines = self.centroids @ unit_length(vector - self.common)
         order = sorted(range(len(self.routes)), key=lambda place: (-cosines[place], self.routes[place]))
         return Likeness({self.routes[place]: float(cosines[place]) for place in order})
-
-
-def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.encoders.pooling import unit_length
 from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.tunables import Tunables, costly, fraction, tunable
@@ -95,6 +96,4 @@ def _unit_vectors(hits: Ranking) -> NDArray[np.float32]:
     none = bytes(max(map(len, stored)))
     # As big-endian half floats, as they are stored.
     halves = np.frombuffer(b"".join(vector or none for vector in stored), ">f2")
-    found = halves.astype(np.float32).reshape(len(hits), -1)
-    lengths = np.linalg.norm(found, axis=1, keepdims=True)
-    return (found / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+    return unit_length(halves.astype(np.float32).reshape(len(hits), -1))
