@@ -2,19 +2,14 @@
 
 import itertools
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import files
 from typing import Final
 
-#: Starts of a question that continues the previous one.
-OPENERS: Final = tuple(
-    f"{opener} "
-    for opener in (
-        *("and", "what about", "how about", "but", "or", "so", "then", "also", "same for"),
-        *("what else", "who else", "where else", "why not", "why more", "why less"),
-    )
-)
+_WORDS: Final = tomllib.loads((files("retrieval.answers") / "rewrite_words.toml").read_text(encoding="utf-8"))
 _APOSTROPHE: Final = "\N{RIGHT SINGLE QUOTATION MARK}"
 _TOKEN: Final = re.compile(rf"[^\W_]+(?:[-'{_APOSTROPHE}./_][^\W_]+)*")
 _CODE: Final = re.compile(r"(?=.*[^\W\d_])(?=.*\d).+")  #: An identifier: "RIME-4107", "0x2F", "K5", "larder.db".
@@ -32,54 +27,21 @@ _MAX_CHARACTERS: Final = 1_000  #: Only this part of a question decides whether 
 _LOOK_BACK_CHARACTERS: Final = 64
 
 
-def _set(text: str) -> frozenset[str]:
-    return frozenset(text.split())
+def _set(name: str) -> frozenset[str]:
+    return frozenset(_WORDS[name].split())
 
 
-QUESTION: Final = _set("what which who whom whose when where why how since until")
-
-#: Words that refer to something earlier.
-POINTERS: Final = _set(
-    "it its itself he him his himself she her hers herself they them their theirs themselves "
-    "this that these those there former latter same other others one ones previous above"
-)
-
-#: Words that are no reference before a noun: "one employee", "other doors".
-NUMERALS: Final = _set("one other others same")
-
-#: Words that show that an "it" before them, or a "there" next to them, is only a dummy subject.
-CLAUSE_MARKS: Final = _set("to that if")
-BE: Final = _set("is are was were be been will")
-
-#: Words before a verb: the word after them is no noun.
-AUXILIARIES: Final = _set("do does did is are was were has have had can could may might must shall should will would")
-BEFORE_VERBS: Final = AUXILIARIES - {"is", "are", "was", "were", "has", "have", "had"} | _set(
-    "i we you he she it they who to not"
-)
-
-#: Words before a noun of the question: "does ammonia smell", "a pallet".
-BEFORE_SUBJECTS: Final = _set("do does did a an")
-
-BEFORE_ASKED: Final = _set("what which whose many much")  #: Words before the noun that the question is about.
-
-
-FUNCTION: Final = (
-    QUESTION
-    | POINTERS
-    | _set(
-        "a an the of in on at by for from to with without about after before during into onto over under between "
-        "through "
-        "and or but so then also not no nor if than as too very only just still yet again already else even "
-        "i me my mine we us our ours you your yours "
-        "am is are was were be been being do does did doing done has have had having "
-        "can could may might must shall should will would need "
-        "many much more most less least few some any all both each every either neither another such "
-        "long often quickly soon far high large big old exactly usually really now today currently "
-        "get gets got take takes took make makes made give gives gave go goes went come comes came say says said "
-        "tell explain please ok okay yes thanks thank hello there's what's who's it's that's i'm "
-        "mean means happen happens happened thing things case"
-    )
-)
+OPENERS: Final = tuple(f"{opener} " for opener in _WORDS["openers"])
+QUESTION: Final = _set("question")
+POINTERS: Final = _set("pointers")
+NUMERALS: Final = _set("numerals")
+CLAUSE_MARKS: Final = _set("clause_marks")
+BE: Final = _set("be")
+AUXILIARIES: Final = _set("auxiliaries")
+BEFORE_VERBS: Final = _set("before_verbs")
+BEFORE_SUBJECTS: Final = _set("before_subjects")
+BEFORE_ASKED: Final = _set("before_asked")
+FUNCTION: Final = QUESTION | POINTERS | _set("function")
 
 
 @dataclass(frozen=True, slots=True)
