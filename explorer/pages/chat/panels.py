@@ -50,59 +50,45 @@ _MONTH: Final = timedelta(days=30)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SourcePanel:
+    reference: Reference
     anchor: str
-    number: int
-    state: ReferenceState
     address: str  #: Its place in its document; empty for none.
-    title: str
-    connection: str  #: Each is empty if unknown.
-    path: str
+    path: str  #: Each is empty if unknown.
     pages: str
     score: str
     excerpt: str
     warning: str  #: Set if the source changed or is no longer visible.
-    rating: int | None
 
     @property
     def name(self) -> str:
-        return self.title or self.connection or "a source"
+        return self.reference.title or self.reference.connection or "a source"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ExchangePanel:
+    read: Exchange
     id: UUID
-    question: str
-    searched: str  #: The search query; empty if it is the question.
     html: SafeString
-    state: Message.State
     problem: str  #: Why the answer is incomplete, in a sentence; empty otherwise.
-    withheld: bool
-    refused: bool
-    extractive: bool
-    provider: str
-    stale: bool
-    rating: int | None
-    trace: UUID | None
-    notices: tuple[str, ...]
     doubts: int
     cited: tuple[_SourcePanel, ...]
     considered: tuple[_SourcePanel, ...]
 
     @property
     def is_open(self) -> bool:
-        return self.state in {Message.State.WAITING, Message.State.WRITING}
+        return self.read.state in {Message.State.WAITING, Message.State.WRITING}
 
     @property
     def is_retried(self) -> bool:
-        return self.state in {Message.State.FAILED, Message.State.STOPPED}
+        return self.read.state in {Message.State.FAILED, Message.State.STOPPED}
 
     @property
     def spoken(self) -> str:
-        if self.state is Message.State.FAILED:
+        if self.read.state is Message.State.FAILED:
             return f"The answer was interrupted. {self.problem}"
-        if self.state is Message.State.STOPPED:
+        if self.read.state is Message.State.STOPPED:
             return "The answer was stopped."
-        if self.refused:
+        if self.read.is_refused:
             return "Not found in your documents."
         return f"Answer ready, with {wording.counted(len(self.cited), 'source')}."
 
@@ -113,20 +99,10 @@ def exchange_panel(exchange: Exchange) -> _ExchangePanel:
     sources = {it.number: _source(it, answer.pk) for it in exchange.references}
     doubts = tuple(_doubts(exchange.unsupported, answer.pk))
     return _ExchangePanel(
+        read=exchange,
         id=answer.pk,
-        question=exchange.question,
-        searched=exchange.standalone,
         html=marked_html(exchange.text, {number: _chip(it) for number, it in sources.items()}, doubts),
-        state=exchange.state,
         problem=problem_text(exchange.problem) if exchange.state is Message.State.FAILED else "",
-        withheld=exchange.withheld,
-        refused=exchange.is_refused,
-        extractive=answer.is_extractive,
-        provider=answer.provider,
-        stale=exchange.is_stale,
-        rating=answer.feedback,
-        trace=answer.record_id,
-        notices=tuple(notice["text"] for notice in exchange.notices),
         doubts=len(doubts),
         cited=tuple(sources[it.number] for it in exchange.cited),
         considered=tuple(sources[it.number] for it in exchange.considered),
@@ -150,27 +126,23 @@ def _source(reference: Reference, answer: UUID) -> _SourcePanel:
     line = " ".join(reference.text.split())
     excerpt = line if len(line) <= _EXCERPT_CHARACTERS else f"{line[:_EXCERPT_CHARACTERS].rsplit(' ', 1)[0]} \u2026"
     return _SourcePanel(
+        reference=reference,
         anchor=f"source-{answer}-{reference.number}",
-        number=reference.number,
-        state=reference.state,
         address=document_url(reference.chunk, "") if reference.chunk else "",
-        title=reference.title,
-        connection=reference.connection,
         path=" \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} ".join(reference.heading_path),
         pages=wording.pages(*(reference.pages or (None, None))),
         score="" if reference.score is None else f"{reference.score:.2f}",
         excerpt=excerpt,
         warning=_WARNINGS.get(reference.state, ""),
-        rating=reference.rating,
     )
 
 
 def _chip(source: _SourcePanel) -> SafeString:
     """Return a citation: a link to the source in the list below the answer."""
-    gone = "" if source.state is ReferenceState.CURRENT else " is-gone"
-    label = f"Source {source.number}: {source.name}"
+    number = source.reference.number
+    gone = "" if source.reference.state is ReferenceState.CURRENT else " is-gone"
     chip = '<a class="citation cite{}" href="#{}" data-cite aria-label="{}">{}</a>'
-    return format_html(chip, gone, source.anchor, label, source.number)
+    return format_html(chip, gone, source.anchor, f"Source {number}: {source.name}", number)
 
 
 def _doubts(unsupported: Iterable[Mapping[str, Any]], answer: UUID) -> Iterator[Doubt]:

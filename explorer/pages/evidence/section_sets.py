@@ -37,10 +37,7 @@ _STEPS: Final = {"up": -1, "down": 1}
 
 @dataclass(frozen=True, slots=True)
 class _SetRow:
-    name: str
-    title: str
-    sections: int
-    source_types: tuple[str, ...]
+    set: SectionSet
     state: str  #: "default", "edited" or "custom".
     tone: str
     is_shipped: bool
@@ -72,7 +69,7 @@ def _set_row(found: SectionSet) -> _SetRow:
     shipped, edited = is_shipped(found.name), is_edited(found)
     state = ("edited" if edited else "default") if shipped else "custom"
     tone = {"edited": "warn", "custom": "good"}.get(state, "")
-    return _SetRow(found.name, found.title, len(found.sections), found.precedence, state, tone, shipped, edited)
+    return _SetRow(found, state, tone, shipped, edited)
 
 
 def _section_lines(found: SectionSet, subject: str) -> Iterator[_SectionLine]:

@@ -144,17 +144,14 @@ class _LegRank:
 
 @dataclass(frozen=True, slots=True)
 class _HitRow:
+    hit: Hit
     rank: int
-    chunk_id: ChunkId
     title: tuple[Segment, ...]
-    trail: tuple[str, ...]
     snippet: tuple[Segment, ...]
     source: str
     trust: str
     age: str
     pages: str  #: "p. 3", "pp. 3-4", or empty.
-    score: float
-    score_type: str
     bar: tuple[BarPart, ...]
     legs: tuple[_LegRank, ...]
     citation: int | None
@@ -176,17 +173,14 @@ def _row(rank: int, hit: Hit, source: LedgerSource) -> _HitRow:
     title, snippet = hit_text(hit, connection)
     numbers = {passage.hit.chunk_id: passage.number for passage in reversed(outcome.passages)}
     return _HitRow(
+        hit=hit,
         rank=rank,
-        chunk_id=hit.chunk_id,
         title=title,
-        trail=chunk.heading_path,
         snippet=snippet,
         source=connection.name,
         trust=wording.level(connection.trust),
         age=age(chunk, connection, outcome.state.now),
         pages=wording.place(chunk, chunk.source_type),
-        score=hit.score,
-        score_type=hit.score_type.value,
         bar=score_bar(hit, legs=frozenset(outcome.state.rankings), full=outcome.config.highest_score),
         legs=tuple(_legs(hit, source)),
         citation=numbers.get(hit.chunk_id),

@@ -44,15 +44,6 @@ _STEP: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """A threshold on the meter."""
-
-    x: float
-    connections: int
-    meaning: str
-
-
-@dataclass(frozen=True, slots=True)
 class Figure:
     """A figure with its name."""
 
@@ -66,7 +57,7 @@ class _LoadPanel:
     share: float  #: Connections in use in percent, and the tone of the bar.
     tone: str
     summary: str
-    marks: tuple[Mark, ...]
+    marks: tuple[tuple[float, int, str], ...]  #: Thresholds: percent of the meter, connections and meaning.
     figures: tuple[Figure, ...]
     refusals: tuple[Figure, ...]  #: Rejected queries by reason, without reasons that did not occur.
 
@@ -120,7 +111,7 @@ def is_memory_tight(load: IngestLoad) -> bool:
     return load.memory.pressure >= _TIGHT
 
 
-def _marks(load: Load) -> Iterator[Mark]:
+def _marks(load: Load) -> Iterator[tuple[float, int, str]]:
     config = LadderConfig()
     ladder = Ladder(PoolConfig(), config, load.connections)
     shares = (
@@ -131,7 +122,7 @@ def _marks(load: Load) -> Iterator[Mark]:
     )
     for share, rung in shares:
         connections = ladder.rung(share)
-        yield Mark(round(percent(connections, load.connections), 2), connections, _RUNGS[rung])
+        yield round(percent(connections, load.connections), 2), connections, _RUNGS[rung]
 
 
 def _figures(load: Load, ingest: IngestLoad) -> Iterator[Figure]:

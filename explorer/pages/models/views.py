@@ -53,24 +53,19 @@ _NEXT: Final = "next"
 
 
 class _NewIndexForm(forms.Form):
-    model = forms.ChoiceField(widget=forms.Select(attrs={"class": "input"}))
+    model = forms.ChoiceField()
     dimensions = forms.IntegerField(
         required=False,
         min_value=1,
         max_value=_MAX_DIMENSIONS,
         help_text="Leave empty for all. Fewer only if the model supports it.",
-        widget=forms.NumberInput(attrs={"class": "input"}),
     )
-    mode = forms.ChoiceField(
-        required=False, choices=_MODES, label="Chunk embedding", widget=forms.Select(attrs={"class": "input"})
-    )
-
+    mode = forms.ChoiceField(required=False, choices=_MODES, label="Chunk embedding")
     scan = forms.ChoiceField(
         required=False,
         choices=_SCANS,
         label="Search precision",
         help_text="Quantized and truncated vectors need less memory but are less exact.",
-        widget=forms.Select(attrs={"class": "input"}),
     )
     scan_dimensions = forms.IntegerField(
         required=False,
@@ -78,7 +73,6 @@ class _NewIndexForm(forms.Form):
         max_value=_MAX_DIMENSIONS,
         label="Truncated dimensions",
         help_text="Only for truncated vectors, if the model supports it.",
-        widget=forms.NumberInput(attrs={"class": "input"}),
     )
     oversample = forms.FloatField(
         required=False,
@@ -86,11 +80,12 @@ class _NewIndexForm(forms.Form):
         max_value=MAX_OVERSAMPLE,
         label="Candidates per hit",
         help_text="Leave empty for the default.",
-        widget=forms.NumberInput(attrs={"class": "input"}),
     )
 
     def __init__(self, *args: Any, choices: Sequence[tuple[str, str]], **kwargs: Any) -> None:  # noqa: ANN401 -- Django's
         super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.widget.attrs["class"] = "input"
         model = self.fields["model"]
         if isinstance(model, forms.ChoiceField):
             model.choices = list(choices)

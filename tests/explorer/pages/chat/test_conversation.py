@@ -65,8 +65,8 @@ def test_a_long_passage_is_cut_between_words():
 
 def test_what_is_cited_and_what_was_considered_stand_apart():
     panel = exchange("Yes [2].", reference(1, cited=False), reference(2), reference(3, cited=False))
-    assert [it.number for it in panel.cited] == [2]
-    assert [it.number for it in panel.considered] == [1, 3]
+    assert [it.reference.number for it in panel.cited] == [2]
+    assert [it.reference.number for it in panel.considered] == [1, 3]
 
 
 def test_a_source_that_is_gone_is_flagged_and_leads_nowhere():
@@ -75,7 +75,7 @@ def test_a_source_that_is_gone_is_flagged_and_leads_nowhere():
     assert "Changed or deleted" in panel.cited[0].warning
     assert panel.cited[0].address == ""
     assert 'class="citation cite is-gone"' in panel.html
-    assert panel.stale
+    assert panel.read.is_stale
 
 
 def test_a_hidden_source_tells_nothing():

@@ -94,7 +94,7 @@ def test_what_there_is_not_is_not_found(alice, path):
 def test_the_list_says_what_was_changed(alice, people):
     alice.post(SECTION, sent(keep="12"))
     copy_section_set("report", new_name="mine", title="Mine", actor=people["alice"])
-    states = {row.name: (row.state, row.sections) for row in alice.get("/section-sets/").context["rows"]}
+    states = {row.set.name: (row.state, len(row.set.sections)) for row in alice.get("/section-sets/").context["rows"]}
     assert states == {"property_memo": ("default", len(shipped("property_memo").sections)),
                       "report": ("edited", 8), "mine": ("custom", 8)}  # fmt: skip
 

@@ -39,9 +39,9 @@ def test_the_figures_are_the_searchs(browse):
     drawn, hits = figures(page(response)), response.context["panels"].hits
     bars = drawn["contributions"]["data"]
     sums = [sum(part or 0 for part in parts) for parts in zip(*(trace["x"] for trace in bars), strict=True)]
-    assert [round(total, 9) for total in sums] == [round(row.score, 9) for row in hits]
+    assert [round(total, 9) for total in sums] == [round(row.hit.score, 9) for row in hits]
     final = drawn["scores-final"]["data"][1]["y"]
-    assert final == [row.score for row in hits]
+    assert final == [row.hit.score for row in hits]
     stages = [row.span.stage for row in response.context["panels"].trace if row.span.stage != "legs"]
     assert [it[0] for it in drawn["waterfall"]["data"][0]["customdata"]] == stages
 

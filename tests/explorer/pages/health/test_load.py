@@ -17,7 +17,12 @@ INGEST = IngestLoad(16, 2, 0, 8, 5, Memory(GIB, 8 * GIB, 6 * GIB))
 def test_the_meter_shows_the_share_and_the_rungs_in_connections():
     panel = load_panel(CALM, INGEST)
     assert (panel.share, panel.tone, panel.summary) == (12.5, "good", "12 of 96 connections in use: normal.")
-    assert [(mark.connections, mark.x) for mark in panel.marks] == [(76, 79.17), (84, 87.5), (86, 89.58), (88, 91.67)]
+    assert [(connections, x) for x, connections, _ in panel.marks] == [
+        (76, 79.17),
+        (84, 87.5),
+        (86, 89.58),
+        (88, 91.67),
+    ]
     assert {it.key: it.value for it in panel.figures} == {
         "slots": "3 of 16",
         "waiting": "0",
