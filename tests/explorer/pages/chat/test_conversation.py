@@ -46,7 +46,7 @@ def test_a_marker_becomes_a_chip_that_leads_to_its_source():
 
 def test_a_source_says_where_it_stands():
     (source,) = exchange().cited
-    assert (source.connection, source.path, source.pages, source.score) == (
+    assert (source.reference.connection, source.path, source.pages, source.score) == (
         "Runbooks",
         "Staging \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} Database",
         "pp. 3\N{EN DASH}4",
@@ -83,7 +83,8 @@ def test_a_hidden_source_tells_nothing():
     panel = exchange("Yes [1].", reference(), hidden)
     (source,) = panel.considered
     assert source.warning == "No longer visible to you."
-    assert (source.title, source.connection, source.path, source.excerpt, source.score) == ("", "", "", "", "")
+    assert (source.reference.title, source.reference.connection) == ("", "")
+    assert (source.path, source.excerpt, source.score) == ("", "", "")
 
 
 def test_an_unsupported_sentence_is_marked_with_its_explanation():

@@ -20,7 +20,7 @@ def text(segments):
 
 def test_a_row_says_what_where_and_how_fresh(rows):
     first = rows[0]
-    assert (first.rank, text(first.title), first.trail) == (1, "Rollback runbook", ("Staging",))
+    assert (first.rank, text(first.title), first.hit.chunk.heading_path) == (1, "Rollback runbook", ("Staging",))
     assert (first.source, first.trust, first.age) == ("Runbooks", "authoritative", "synced 3 days ago")
     assert [segment.text for segment in first.title if segment.matched] == ["Rollback"]
     assert [segment.text for segment in first.snippet if segment.matched] == ["Rollbacks", "staging"]
