@@ -11,21 +11,14 @@ from explorer.components.drops import ChunkLabels, DropList, drop_list
 from explorer.components.events import EventLine, event_lines
 from explorer.wording import milliseconds
 from retrieval.engine.state import SearchState, Span
-from retrieval.engine.tunables import Tunables
+from retrieval.engine.tunables import TunableFacts, Tunables
 from retrieval.presets.preset import PresetConfig
 from retrieval.search.outcome import SearchOutcome
 
 _MAX_IN_ROW: Final = 18
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """A setting of a stage, and its declaration."""
-
-    key: str
-    value: float
-    unit: str
-    help: str
+Setting = tuple[str, float, TunableFacts]  #: The key of a setting in the configuration, its value and declaration.
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +122,7 @@ def settings_of(stage: str, config: PresetConfig) -> tuple[Setting, ...]:
         return ()
     part: Tunables = getattr(config, section)
     return tuple(
-        Setting(f"{section}.{facts.name}", getattr(part, facts.name), facts.unit, facts.help)
+        (f"{section}.{facts.name}", getattr(part, facts.name), facts)
         for facts in part.declared()
         if f"{section}.{facts.name}" not in config.unused
     )

@@ -60,13 +60,6 @@ class FieldRow:
     live: str  #: The live value, if the field's value differs; empty otherwise.
 
 
-@dataclass(frozen=True, slots=True)
-class _FieldSection:
-    title: str
-    help: str
-    rows: tuple[FieldRow, ...]
-
-
 def preset_row(preset: Preset, *, live: PresetVersion | None, draft: PresetVersion | None, now: datetime) -> _PresetRow:
     """Return a preset's row; without a live version it uses the shipped defaults."""
     return _PresetRow(
@@ -115,18 +108,13 @@ def change_rows(before: PresetConfig, after: PresetConfig) -> tuple[ChangeRow, .
     )
 
 
-def field_sections(form: TunablesForm, live: Configuration) -> tuple[_FieldSection, ...]:
-    """Return the form's fields by section, with the live values."""
+def field_sections(form: TunablesForm, live: Configuration) -> Iterator[tuple[str, str, list[FieldRow]]]:
+    """Yield title, help and fields of each section of the form, with the live values."""
     values = live.config.values()
-    return tuple(
-        _FieldSection(
-            title=section.label,
-            # The help of the outermost config applies to all sections.
-            help=section.help if section.name else "",
-            rows=tuple(field_row(form[it.name], it, it.default, live=values[it.name]) for it in section.tunables),
-        )
-        for section in live.config.sections()
-    )
+    for section in live.config.sections():
+        rows = [field_row(form[it.name], it, it.default, live=values[it.name]) for it in section.tunables]
+        # The help of the outermost config applies to all sections.
+        yield section.label, section.help if section.name else "", rows
 
 
 def _changed(preset: Preset, version: PresetVersion) -> int:

@@ -1,7 +1,6 @@
 """Sections in the console: the picker, how an address names a section, and the section settings of a search."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from explorer import wording
@@ -19,15 +18,6 @@ _HEALTH: Final[Mapping[Health, str]] = {
     Health.SPARSE: ", few chunks, so more are requested",
     Health.DEGRADED: ", recently degraded, so more are requested",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """A setting of a section."""
-
-    label: str
-    value: str
-    help: str
 
 
 def has_sections(preset: str) -> bool:
@@ -79,17 +69,18 @@ def section_strip(outcome: SearchOutcome) -> dict[str, Any] | None:
     return {"label": label, "query": outcome.state.query.text, "facts": list(_facts(section))}
 
 
-def _facts(section: SectionState) -> Iterator[Fact]:
+def _facts(section: SectionState) -> Iterator[tuple[str, str, str]]:
+    """Yield label, value and help of each setting."""
     policy = section.ask.section
     searched = f"{wording.counted(section.chunks, 'chunk')} in {wording.counted(section.documents, 'document')}"
-    yield Fact("Searches", f"{searched}{_HEALTH[section.health]}", "Chunks in scope, after filters.")
+    yield "Searches", f"{searched}{_HEALTH[section.health]}", "Chunks in scope, after filters."
     requested = f"{section.top_k:,} of {section.fetched:,} read"
-    yield Fact("Requests", requested, "Chunks sent to the reranker, out of those read.")
-    yield Fact("Retains", f"{policy.keep:,}", "Chunks retained after reranking.")
+    yield "Requests", requested, "Chunks sent to the reranker, out of those read."
+    yield "Retains", f"{policy.keep:,}", "Chunks retained after reranking."
     if section.grade is not None:
-        yield Fact("Grade", str(section.grade), "Pool quality from A to F, by the similarity of its best chunks.")
+        yield "Grade", str(section.grade), "Pool quality from A to F, by the similarity of its best chunks."
     floors = f"similarity {section.score_floor:.2f}, quality {policy.quality_floor:.2f}"
-    yield Fact("Floors", floors, "Chunks below a floor are dropped. A weak pool has lower floors.")
+    yield "Floors", floors, "Chunks below a floor are dropped. A weak pool has lower floors."
     if policy.required:
         types = ", ".join(policy.required)
-        yield Fact("Requires", types, "Source types that are searched separately if the pool lacks them.")
+        yield "Requires", types, "Source types that are searched separately if the pool lacks them."

@@ -217,15 +217,6 @@ class _EvidenceParameters:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _DocumentChoice:
-    """A document that limits a run, or can limit it."""
-
-    title: str
-    source: str
-    switched: str  #: The query string with it, or without it if it was chosen.
-
-
 @user_page("GET", varies=True)
 def evidence(request: HtmxHttpRequest) -> HttpResponse:
     """Show the evidence page; it loads first, and then the results of a run."""
@@ -260,12 +251,15 @@ def _page(viewer: User, asked: _EvidenceParameters, query: QueryDict, *, searche
 
 
 def _around(principal: Principal, asked: _EvidenceParameters, query: QueryDict) -> dict[str, Any]:
-    """Return the choices: compartments and documents that the principal can see."""
+    """Return the choices: compartments and documents that the principal can see.
+
+    A document has its title, its source, and the query string with it, or without it if it was chosen.
+    """
     scope = scope_for(principal)
     visible = Compartment.objects.filter(connections__in=scope.connection_ids).distinct().order_by("name")
     found = Document.objects.in_scope(scope).named(asked.find) if asked.find else Document.objects.none()
     rows = found.order_by("title", "pk").values_list("pk", "title", "connection__name")[: _MAX_CANDIDATES + 1]
-    candidates = [_DocumentChoice(title, source, _switched(query, pk)) for pk, title, source in rows]
+    candidates = [(title, source, _switched(query, pk)) for pk, title, source in rows]
     # Compartments that the principal cannot see still limit the run.
     known = {it.slug for it in visible}
     # Documents that the reader may not see have no title.
@@ -279,7 +273,7 @@ def _around(principal: Principal, asked: _EvidenceParameters, query: QueryDict) 
             *visible,
             *(Compartment(slug=slug, name=slug) for slug in asked.compartments if slug not in known),
         ],
-        "chosen": [_DocumentChoice(*titles.get(pk, ("", "")), _switched(query, pk)) for pk in asked.documents],
+        "chosen": [(*titles.get(pk, ("", "")), _switched(query, pk)) for pk in asked.documents],
         "candidates": candidates[:_MAX_CANDIDATES],
         "has_more": len(candidates) > _MAX_CANDIDATES,
     }

@@ -147,7 +147,7 @@ def _page(
         "changes": change_rows(live.config, edited),
         "replaces": fingerprint if replaces is None else replaces,
         "form": form,
-        "sections": field_sections(form, live),
+        "sections": list(field_sections(form, live)),
         "history": list(version_rows(versions, timezone.now())),
     }
     return render(request, "explorer/presets/preset.html", context, status=status)

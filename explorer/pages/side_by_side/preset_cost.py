@@ -35,13 +35,8 @@ class ModelUse:
     is_estimated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class GroupTime:
-    """The time of a group of stages."""
-
-    key: str
-    label: str
-    cells: tuple[str | None, ...]  #: Milliseconds of each search; None for a failed one.
+#: A group of stages, its label, and its milliseconds in each search; None for a failed one.
+GroupTime = tuple[str, str, tuple[str | None, ...]]
 
 
 def seconds_by_group(spans: Sequence[Span]) -> dict[str, float]:
@@ -67,7 +62,7 @@ def group_times(outcomes: Sequence[SearchOutcome | None]) -> tuple[GroupTime, ..
     """Return the time of each group in each search."""
     seconds = [seconds_by_group(outcome.trace) if outcome else None for outcome in outcomes]
     return tuple(
-        GroupTime(group, label, tuple(milliseconds(it[group]) if it else None for it in seconds))
+        (group, label, tuple(milliseconds(it[group]) if it else None for it in seconds))
         for group, label in GROUPS.items()
     )
 

@@ -75,7 +75,7 @@ def test_milliseconds(seconds, words):
 
 
 def test_a_stage_shows_the_numbers_that_it_ran_with():
-    settings = {setting.key: setting.value for setting in settings_of("fuse", CorecubeConfig())}
+    settings = {key: value for key, value, _ in settings_of("fuse", CorecubeConfig())}
     assert settings == {"fusion.rank_constant": 60, "fusion.pool": 160}
     assert settings_of("access", CorecubeConfig()) == ()
-    assert [setting.key for setting in settings_of("fuse", ConsolidatedConfig())] == ["fusion.rank_constant"]
+    assert [key for key, *_ in settings_of("fuse", ConsolidatedConfig())] == ["fusion.rank_constant"]

@@ -60,17 +60,15 @@ def test_changes_are_figures_with_their_units():
 @pytest.mark.parametrize(("given", "live"), [(0.6, ""), ("0.6", ""), (0.7, "live 0.6"), ("junk", "live 0.6")])
 def test_a_field_is_marked_where_it_is_not_what_is_live(given, live):
     form = TunablesForm(defaults=CONFIG, initial=CONFIG.values() | {"blend.dense": given})
-    rows = {
-        row.facts.name: row for section in field_sections(form, Configuration(config=CONFIG)) for row in section.rows
-    }
+    rows = {row.facts.name: row for *_, rows in field_sections(form, Configuration(config=CONFIG)) for row in rows}
     assert rows["blend.dense"].live == live
     assert rows["blend.dense"].limits == "default 0.6, 0 to 1"
 
 
 def test_fields_stand_in_the_sections_of_the_configuration():
-    sections = field_sections(TunablesForm(defaults=CONFIG), Configuration(config=CONFIG))
-    assert [section.title for section in sections][:4] == ["General", "Query", "Vector search", "Full-text search"]
-    assert [row.facts.name for section in sections for row in section.rows] == list(CONFIG.values())
+    sections = list(field_sections(TunablesForm(defaults=CONFIG), Configuration(config=CONFIG)))
+    assert [title for title, *_ in sections][:4] == ["General", "Query", "Vector search", "Full-text search"]
+    assert [row.facts.name for *_, rows in sections for row in rows] == list(CONFIG.values())
 
 
 @pytest.mark.parametrize(("before", "after"), list(permutations(PRESETS.values(), 2)), ids=lambda preset: preset.name)

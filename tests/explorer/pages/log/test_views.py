@@ -374,7 +374,7 @@ def test_settings_under_former_names_are_shown_and_compared(browse, logged):
     SearchRecord.objects.filter(pk=record.pk).update(trace=record.trace | {"overrides": former, "values": former})
     response = browse("alice").get(f"/log/{record.pk}/")
     settings = [item for cell in response.context["panels"].funnel.cells for item in cell.settings]
-    assert [item.value for item in settings if item.key == "quality.minimum"] == [0.1]
+    assert [value for key, value, _ in settings if key == "quality.minimum"] == [0.1]
     assert all(row.is_same for row in response.context["since"]["differences"])
     assert "settings that the request overrode: quality.minimum" in response.context["replay"].leaves_out
 

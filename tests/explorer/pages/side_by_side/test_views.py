@@ -114,8 +114,8 @@ def test_the_overlap_counts_what_the_columns_show(browse):
 def test_time_context_and_verdict_stand_beside_each_other(browse):
     response = browse("bob").get(PATH, ASKED)
     panel = sides_of(response)
-    assert [group.key for group in panel.groups] == ["question", "find", "merge", "rank", "pack"]
-    assert all(len(group.cells) == len(ALL) for group in panel.groups)
+    assert [key for key, *_ in panel.groups] == ["question", "find", "merge", "rank", "pack"]
+    assert all(len(cells) == len(ALL) for *_, cells in panel.groups)
     for column in panel.columns:
         context = column.found.context
         assert context.used == sum(passage.token_count for passage in context.passages)
