@@ -124,7 +124,7 @@ def test_a_draft_is_saved_and_compared_with_what_is_live(browse, people):
 
 def test_the_form_holds_the_draft_and_marks_what_is_not_live(browse, versions):
     response = browse("alice").get(PAGE)
-    rows = {row.facts.name: row for section in response.context["sections"] for row in section.rows}
+    rows = {row.facts.name: row for *_, rows in response.context["sections"] for row in rows}
     assert (rows["blend.dense"].field.value(), rows["blend.dense"].live) == (0.9, "live 0.8")
     assert rows["blend.fulltext"].live == ""
     assert page(response).count("is-changed") == 1
