@@ -2,8 +2,10 @@
 
 import hashlib
 import math
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Any, ClassVar, Final
 
 from corecube.errors import ConfigError
@@ -18,30 +20,7 @@ from retrieval.stages.fuse import FusionConfig
 from retrieval.stages.quality import QualityConfig
 from retrieval.stages.resources import Resources
 
-#: Tunables that had other names before limits were named `max_` and `min_`.
-_FORMER_NAMES: Final[Mapping[str, str]] = {
-    "blend.least_cosine_span": "blend.min_cosine_span",
-    "cascade.least_tokens": "cascade.min_tokens",
-    "cascade.longest_wait_seconds": "cascade.max_wait_seconds",
-    "cascade.structure_least": "cascade.structure_minimum",
-    "context.least_primary": "context.min_primary",
-    "dedupe.least_similarity": "dedupe.min_similarity",
-    "depth.least": "depth.minimum",
-    "diversify.least_cosine": "diversify.min_cosine",
-    "fulltext.most_matches": "fulltext.max_matches",
-    "graph.most_edges": "graph.max_edges",
-    "graph.most_mass": "graph.max_mass",
-    "near_duplicates.least_similarity": "near_duplicates.min_similarity",
-    "pack.most_passages": "pack.max_passages",
-    "precedence.most": "precedence.limit",
-    "precedence.smallest_margin": "precedence.min_margin",
-    "quality.least": "quality.minimum",
-    "quota.most_share": "quota.max_share",
-    "rerank.least_budget_ms": "rerank.min_budget_ms",
-    "signals.least_cosine_span": "signals.min_cosine_span",
-    "signals.least_span": "signals.min_span",
-    "sources.most_protected": "sources.max_protected",
-}
+_FORMER_NAMES: Final = tomllib.loads((files("retrieval.presets") / "former_names.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Final
 
 from retrieval.engine.tunables import Tunables, fraction, tunable
 from retrieval.engine.types import Hit, Ranking, ScoreType
-from retrieval.ranking.fusion import best_first, min_max
+from retrieval.ranking.fusion import best_first, normalised
 
 _STANDOUT_DEPTH: Final = 10  #: Hits whose mean cosine the best one is compared with.
 _LEGS: Final = frozenset({"dense", "fulltext"})
@@ -96,21 +96,15 @@ def blend(hits: Ranking, weights: Weights, config: BlendConfig) -> Ranking:
     close. The parts are stored as `contributions`.
     """
     signals = {
-        "dense": _normalised(hits, "cosine", min_span=config.min_cosine_span),
-        "fulltext": _normalised(hits, "fulltext"),
+        "dense": normalised(hits, "cosine", min_span=config.min_cosine_span),
+        "fulltext": normalised(hits, "fulltext"),
     }
     blended = []
     for place, hit in enumerate(hits):
-        parts = {leg: weight * signals[leg].get(place, 0.0) for leg, weight in weights.legs.items()}
+        parts = {leg: weight * (signals[leg][place] or 0.0) for leg, weight in weights.legs.items()}
         parts["freshness"] = config.freshness * hit.signals.get("freshness", 0.0)
         blended.append(hit.scored(math.fsum(parts.values()), ScoreType.BLEND, parts))
     return tuple(sorted(blended, key=best_first))
-
-
-def _normalised(hits: Ranking, signal: str, *, min_span: float = 0.0) -> dict[int, float]:
-    places = [place for place, hit in enumerate(hits) if signal in hit.signals]
-    values = min_max([hits[place].signals[signal] for place in places], min_span=min_span)
-    return dict(zip(places, values, strict=True))
 
 
 def break_ties(hits: Ranking, *, trust: Callable[[Hit], int], tolerance: float) -> Ranking:

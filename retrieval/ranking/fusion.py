@@ -50,3 +50,14 @@ def min_max(values: Sequence[float], *, min_span: float = 0.0) -> list[float]:
     low = min(values)
     span = max(max(values) - low, min_span)
     return [(value - low) / span if span > 0 else 0.0 for value in values]
+
+
+def min_max_known(values: list[float | None], *, min_span: float = 0.0) -> list[float | None]:
+    """Map the known values linearly, so that the lowest is 0 and the highest 1; where all are equal, all are 0."""
+    mapped = iter(min_max([value for value in values if value is not None], min_span=min_span))
+    return [None if value is None else next(mapped) for value in values]
+
+
+def normalised(hits: Ranking, signal: str, *, min_span: float = 0.0) -> list[float | None]:
+    """Return a signal of each hit, mapped as `min_max_known` does; None for a hit without it."""
+    return min_max_known([hit.signals.get(signal) for hit in hits], min_span=min_span)

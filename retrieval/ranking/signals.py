@@ -8,7 +8,7 @@ from typing import Final
 from corecube.scope import TrustLevel
 from retrieval.engine.types import ChunkFacts, Hit, Ranking, ScoreType
 from retrieval.ranking.blend import Weights
-from retrieval.ranking.fusion import best_first, min_max
+from retrieval.ranking.fusion import best_first, min_max, normalised
 
 #: In the order of the reference's formula, and of every ledger.
 SIGNALS: Final = ("similarity", "recency", "salience", "confidence", "graph")
@@ -68,8 +68,8 @@ def similarity(hits: Ranking, legs: Weights, *, min_cosine_span: float) -> list[
 
     None for a hit without both. See `with_sparse` for a third leg.
     """
-    cosines = _normalised(hits, "cosine", min_span=min_cosine_span)
-    scores = _normalised(hits, "fulltext")
+    cosines = normalised(hits, "cosine", min_span=min_cosine_span)
+    scores = normalised(hits, "fulltext")
     return [
         None if cosine is None and score is None else legs.dense * (cosine or 0.0) + legs.fulltext * (score or 0.0)
         for cosine, score in zip(cosines, scores, strict=True)
@@ -111,16 +111,6 @@ def with_written(similarities: Sequence[float | None], held: Sequence[float], *,
     return [(1 - share) * (known or 0.0) + share * part for known, part in zip(similarities, held, strict=True)]
 
 
-def _normalised(hits: Ranking, signal: str, *, min_span: float = 0.0) -> list[float | None]:
-    return min_max_known([hit.signals.get(signal) for hit in hits], min_span=min_span)
-
-
-def min_max_known(values: list[float | None], *, min_span: float = 0.0) -> list[float | None]:
-    """Map the known values linearly, so that the lowest is 0 and the highest 1; where all are equal, all are 0."""
-    mapped = iter(min_max([value for value in values if value is not None], min_span=min_span))
-    return [None if value is None else next(mapped) for value in values]
-
-
 def rank_by_signals(hits: Ranking, weights: Mapping[str, float], *, min_spans: Mapping[str, float]) -> Ranking:
     """Score each hit by the weighted sum of its signals, best first, reserved slots before all others.
 
@@ -128,10 +118,7 @@ def rank_by_signals(hits: Ranking, weights: Mapping[str, float], *, min_spans: M
     small differences are not blown up. A missing signal adds nothing, and so does one that is the same for all hits.
     The parts are stored as `contributions` and sum to the score.
     """
-    columns = {
-        name: min_max_known([hit.signals.get(name) for hit in hits], min_span=min_spans.get(name, 0.0))
-        for name in SIGNALS
-    }
+    columns = {name: normalised(hits, name, min_span=min_spans.get(name, 0.0)) for name in SIGNALS}
     scored = []
     for place, hit in enumerate(hits):
         values = ((name, columns[name][place]) for name in SIGNALS)

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from corecube.scope import TrustLevel
 from retrieval.engine.types import ScoreType
 from retrieval.ranking.blend import Weights
+from retrieval.ranking.fusion import min_max_known
 from retrieval.ranking.signals import (
     SIGNALS,
     confidence,
     in_two_digits,
     last_read,
     last_touched,
-    min_max_known,
     rank_by_signals,
     recency,
     similarity,
