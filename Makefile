@@ -95,5 +95,5 @@ test-tools:
 		|| { $(call debian,redis-server,The tests with Redis are left out.) }
 	@command -v pgbouncer >/dev/null || test -x /usr/sbin/pgbouncer \
 		|| { $(call debian,pgbouncer,The tests with PgBouncer are left out.) }
-	@command -v chromium >/dev/null \
-		|| { $(call debian,chromium,The tests in a browser are left out.) }
+	@command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null \
+		|| { $(call debian,chromium-headless-shell,The tests in a browser are left out.) }

@@ -5,7 +5,6 @@
 
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import expect, sync_playwright
 
+from tests.browser.conftest import chromium_path
 from tests.browser.pages import MODEL_PAGES, OUTSIDE, PAGES, STEPS, Places, issue_key
 from tests.fake_llm import FakeLLM, Fault
 
@@ -257,7 +257,7 @@ def main():
         sync_playwright() as playwright,
     ):
         NAMES.insert(0, [folder, "/srv/corecube/var"])
-        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        chromium = playwright.chromium.launch(executable_path=chromium_path(), args=["--no-sandbox"])
         page = chromium.new_context(base_url=address).new_page()
         for outside, path in OUTSIDE.items():
             take(page, outside, partial(page.goto, path))

@@ -63,10 +63,10 @@ NO_PAGES = {
 }
 #: Pages that one test looks at.
 _BATCH = 12
-_COLOURS = ["color-contrast", "link-in-text-block"]
-#: At which widths the colours of each theme are checked: they take most of axe's time.
-_LIGHT_WIDTHS = {"default": (390,), "nightly": (390, 1440)}[PROFILE]
-_DARK_WIDTHS = {"default": (1440,), "nightly": (390, 1440)}[PROFILE]
+#: In which theme and at which width axe checks a page, which takes most of the time of these tests.
+_LOOKS = [("light", 390), ("dark", 1440)]
+if PROFILE == "nightly":
+    _LOOKS += [("light", 1440), ("dark", 390)]
 #: What a page still loads or draws by itself.
 _UNSETTLED = "[hx-trigger=load], .htmx-request"
 #: Focuses each link, button and field in turn and tells those that Tab passes over or whose focus cannot be seen.
@@ -97,18 +97,13 @@ def inspect(browser):
         browser.resize(width)
         if browser.scrolls_sideways():
             yield f"{width}: scrolls sideways"
-        if width == 820:
-            continue
-        skipped = () if width in _LIGHT_WIDTHS else _COLOURS
-        rules = {rule: {"enabled": False} for rule in skipped}
-        yield from (f"{width}: {line}" for line in findings(page, rules=rules))
     # After a key, the browser shows the focus wherever it goes.
     page.keyboard.press("Tab")
     yield from page.evaluate(_UNREACHED)
-    page.emulate_media(color_scheme="dark")
-    for width in _DARK_WIDTHS:
+    for theme, width in _LOOKS:
+        page.emulate_media(color_scheme=theme)
         browser.resize(width)
-        yield from (f"dark, {width}: {line}" for line in findings(page, runOnly=_COLOURS))
+        yield from (f"{theme}, {width}: {line}" for line in findings(page))
     page.emulate_media(color_scheme="light")
     yield from browser.watch.complaints()
 
