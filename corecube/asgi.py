@@ -44,5 +44,5 @@ application = ProxyHeadersMiddleware(
 check_database()
 # Load all code before the first request.
 _ = get_resolver().url_patterns
-process.tune_garbage_collection()
+process.exclude_loaded_from_collection()
 serving.send(sender=None)

@@ -18,8 +18,6 @@ from typing import Final, ParamSpec, TypeVar
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-#: New objects before a collection of the youngest generation; Python's default of 700 is reached often in one search.
-_GC_THRESHOLD: Final = 20_000
 _STACK_SLOTS: Final = 66_000  #: Stack slots of eight bytes: slightly more than half of 1 MiB.
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
@@ -37,19 +35,10 @@ def end_with_parent(number: signal.Signals) -> tuple[str, ...]:
     return (setpriv, "--pdeathsig", number.name.removeprefix("SIG"), "--") if setpriv else ()
 
 
-def tune_garbage_collection() -> None:
-    """Exclude all current objects from garbage collection, and collect rarely.
-
-    A full collection over all loaded code delays a request by 0.1 s. Reference counts free most objects anyway.
-    """
+def exclude_loaded_from_collection() -> None:
+    """Exclude all current objects from garbage collection: looking at them all delays a request by 0.1 s."""
     gc.collect()
-    freeze_garbage()
-
-
-def freeze_garbage() -> None:
-    """Like `tune_garbage_collection`, but without a last collection, for a process that ends soon."""
     gc.freeze()
-    gc.set_threshold(_GC_THRESHOLD)
 
 
 def with_frame_memory(call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:

@@ -1,12 +1,12 @@
 """Run the judged queries of a collection through the production path and measure the results."""
 
+import gc
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Final
 
-from corecube import process
 from corecube.access import Principal, ScopeRequest
 from corecube.models import Connection
 from retrieval.engine.state import Span
@@ -105,7 +105,7 @@ def measured(
         if place == len(warm_up):
             # Judgments from the warm-up must not be cached; and like a web server, do not collect what is loaded now.
             kept_relevance.cache_clear()
-            process.freeze_garbage()
+            gc.freeze()
         started = perf_counter()
         request = SearchRequest(text=query.text, preset=preset, top_k=depth, narrowing=narrowing)
         # Passing the encoder avoids the cache of query vectors from the warm-up.

@@ -99,7 +99,7 @@ def _in_thread(is_worker: bool) -> None:  # noqa: FBT001 -- a thread's argument
             sleep(_FORK_SECONDS)
         warm_up(is_worker=is_worker)
         if not is_worker:
-            process.tune_garbage_collection()
+            process.exclude_loaded_from_collection()
     finally:
         close_old_connections()
 

@@ -31,7 +31,7 @@ def main(arguments: dict[str, Any]) -> None:
     if arguments["is_warmed"]:
         warm_up.warm_up(tools=runtime.resources(KnownQueries({}, installed_model())))
         # As the web server does.
-        process.tune_garbage_collection()
+        process.exclude_loaded_from_collection()
     warmed = perf_counter()
     encoder = KnownQueries({query.text: query.vector}, installed_model())
     request = request_for(query, plan, arguments["percent"])

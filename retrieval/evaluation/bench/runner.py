@@ -261,7 +261,7 @@ def _observe(plan: Plan, percent: int, principal: Principal, progress: Progress)
         progress(f"search {percent} %", place, len(queries))
         if place == _warm_up(plan):
             # As the web server does after loading.
-            process.tune_garbage_collection()
+            process.exclude_loaded_from_collection()
         request = request_for(query, plan, percent)
         started = perf_counter()
         try:

@@ -104,7 +104,7 @@ def test_the_setting_switches_it_off(settings):
 def test_a_web_process_that_begins_to_serve_warms_up_in_a_thread_of_its_own(settings, monkeypatch):
     begun, threads = [], []
     begin = warm_up.begin
-    monkeypatch.setattr(process, "tune_garbage_collection", lambda: None)
+    monkeypatch.setattr(process, "exclude_loaded_from_collection", lambda: None)
     monkeypatch.setattr(warm_up, "warm_up", lambda **options: begun.append((options, threading.current_thread().name)))
     monkeypatch.setattr(warm_up, "begin", lambda: threads.append(begin()))
     settings.CORECUBE_WARM_UP = True
