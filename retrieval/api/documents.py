@@ -167,23 +167,17 @@ def read_document(
     note_accesses([document.pk])
     absolute = request.build_absolute_uri
     chunks = document.chunks.filter(connection_id__in=scope.connection_ids)
+    same = ("id", "title", "uri", "source_type", "raw_type", "byte_size", "modified_at", "synced_at")
     return DocumentOut(
-        id=document.pk,
-        title=document.title,
-        uri=document.uri,
         url=absolute(shape.document_path(document.pk)),
         source=shape.source(scope.inclusion(document.connection_id).connection),
-        source_type=document.source_type,
-        raw_type=document.raw_type,
         metadata={name: str(value) for name, value in document.metadata.items()},
-        byte_size=document.byte_size,
-        modified_at=document.modified_at,
-        synced_at=document.synced_at,
         chunk_count=chunks.count(),
         chunks=[
             _chunk(chunk, document.source_type, absolute)
             for chunk in chunks.order_by("ordinal")[offset : offset + limit]
         ],
+        **{name: getattr(document, name) for name in same},
     )
 
 
@@ -251,18 +245,21 @@ def delete_push(
 
 
 def _chunk(chunk: Chunk, source_type: str, absolute: shape.Absolute) -> ChunkOut:
+    same = (
+        "ordinal",
+        "heading_path",
+        "text",
+        "token_count",
+        "language",
+        "hints",
+        "salience",
+        "context_line",
+        "questions",
+    )
     return ChunkOut(
-        ordinal=chunk.ordinal,
-        heading_path=chunk.heading_path,
-        text=chunk.text,
-        token_count=chunk.token_count,
-        language=chunk.language,
-        hints=chunk.hints,
         section=SectionOut(start=chunk.section_start, end=chunk.section_end),
-        salience=chunk.salience,
-        context_line=chunk.context_line,
-        questions=chunk.questions,
         pages=shape.pages(chunk.page_start, chunk.page_end),
         rows=shape.rows(chunk.row_start, chunk.row_end, source_type),
         url=absolute(shape.document_path(chunk.document_id, chunk.ordinal)),
+        **{name: getattr(chunk, name) for name in same},
     )

@@ -9,14 +9,13 @@ from corecube.api import principal_of
 from retrieval.api import evidence_schemas as schemas
 from retrieval.api import shape
 from retrieval.api.evidence_schemas import EvidenceIn, EvidenceOut
-from retrieval.api.presets import TunableOut
 from retrieval.api.schemas import REFUSALS
 from retrieval.api.search import scope_request
 from retrieval.engine.types import Hit
 from retrieval.models import SearchRecord
 from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter, is_recovered
 from retrieval.presets.consolidated.evidence.scoring import Provider
-from retrieval.presets.consolidated.evidence.sections import Section, SectionSet
+from retrieval.presets.consolidated.evidence.sections import SectionSet
 from retrieval.search.evidence_runs import (
     Evidence,
     EvidenceRequest,
@@ -83,11 +82,6 @@ def section_set_out(section_set: SectionSet, *, in_full: bool) -> schemas.Sectio
     if in_full:
         out.fingerprint, out.values = fingerprint(section_set), section_set.to_mapping()
     return out
-
-
-def section_bounds() -> list[TunableOut]:
-    """Return the settings of a section with their bounds; each value is the default."""
-    return [TunableOut.of(facts, facts.default) for facts in Section.declared()]
 
 
 @router.post("/evidence", response={200: EvidenceOut, **REFUSALS}, exclude_unset=True, summary="Gather evidence")

@@ -5,10 +5,12 @@ from ninja import Router, Status
 
 from corecube.access import Principal
 from corecube.api import principal_of
-from retrieval.api.evidence import section_bounds, section_set_out
+from retrieval.api.evidence import section_set_out
 from retrieval.api.evidence_schemas import SectionSetIn, SectionSetOut, SectionSetsOut
 from retrieval.api.managed import managed_preset, may_manage_presets
+from retrieval.api.presets import TunableOut
 from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS
+from retrieval.presets.consolidated.evidence.sections import Section
 from retrieval.search import section_sets
 from retrieval.search.evidence_runs import PRESET, require_preset
 
@@ -28,7 +30,7 @@ def list_section_sets(request: HttpRequest) -> SectionSetsOut:
         section_sets=[section_set_out(it, in_full=in_full) for it in section_sets.section_sets()],
     )
     if in_full:
-        out.bounds = section_bounds()
+        out.bounds = [TunableOut.of(facts, facts.default) for facts in Section.declared()]
     return out
 
 

@@ -65,16 +65,15 @@ class JobOut(BaseModel):
         counts = ("seen", "added", "changed", "unchanged", "failed", "deleted")
         return cls(
             connection=sync.connection.slug,
-            state=job.state,
-            label=job.label,
             items=dict(job.items),
-            chunks_in_hand=job.chunks_in_hand,
-            chunks_embedded=job.chunks_embedded,
             seconds_left=None if job.seconds_left is None else round(job.seconds_left, 1),
             documents_per_second=round(job.documents_per_second, 2),
             chunks_per_second=round(job.chunks_per_second, 2),
-            retryable=job.retryable,
             waits_for=job.wait.reason.value if job.wait else "",
+            **{
+                name: getattr(job, name)
+                for name in ("state", "label", "chunks_in_hand", "chunks_embedded", "retryable")
+            },
             **{name: getattr(sync, name) for name in (*same, *counts)},
         )
 

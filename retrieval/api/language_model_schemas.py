@@ -100,16 +100,13 @@ class LanguageModelOut(BaseModel):
         status = status_of(model)
         return cls(
             language_model=model.slug,
-            state=status.state,
-            since=status.since,
-            checked_at=status.checked_at,
-            problem=status.problem,
             api_key=key_length(model),
             fallback=model.fallback.slug if model.fallback else None,
             enabled=model.is_enabled,
             default=default is not None and default.pk == model.pk,
             locked=model.is_locked,
             **{name: getattr(model, name) for name in same},
+            **{name: getattr(status, name) for name in ("state", "since", "checked_at", "problem")},
         )
 
 
@@ -126,14 +123,8 @@ class TrialOut(BaseModel):
     @classmethod
     def of(cls, trial: Trial) -> Self:
         """Return the response for a test."""
-        return cls(
-            ok=trial.ok,
-            problem=trial.problem,
-            said=trial.answer,
-            first_token_seconds=trial.first_token_seconds,
-            seconds=trial.seconds,
-            models=list(trial.models),
-        )
+        same = ("ok", "problem", "first_token_seconds", "seconds")
+        return cls(said=trial.answer, models=list(trial.models), **{name: getattr(trial, name) for name in same})
 
 
 class RuleIn(StrictBody):

@@ -159,15 +159,11 @@ def _preset_out(preset: Preset, *, in_full: bool) -> PresetOut:
 
 def _version(preset: Preset, version: PresetVersion) -> VersionOut:
     _, unfit = fitted(preset, version.number, version.values)
+    same = ("number", "status", "note", "fingerprint", "created_at", "promoted_at")
     return VersionOut(
-        number=version.number,
-        status=version.status,
         values={name: value for name, value in version.values.items() if name not in unfit},
         unfit=dict(unfit),
-        note=version.note,
-        fingerprint=version.fingerprint,
-        created_at=version.created_at,
         created_by=version.created_by.username if version.created_by else None,
-        promoted_at=version.promoted_at,
         promoted_by=version.promoted_by.username if version.promoted_by else None,
+        **{name: getattr(version, name) for name in same},
     )

@@ -55,13 +55,6 @@ def queued(request: HttpRequest, principal: Principal, wanted: SearchRequest) ->
 
 
 def _out(request: HttpRequest, job: QueuedSearch) -> QueuedOut:
-    return QueuedOut(
-        id=job.pk,
-        status=job.status,
-        url=request.build_absolute_uri(f"/api/v1/searches/{job.pk}"),
-        created_at=job.at,
-        finished_at=job.finished_at,
-        variants=job.variants,
-        code=job.code,
-        message=job.message,
-    )
+    same = ("id", "status", "finished_at", "variants", "code", "message")
+    url = request.build_absolute_uri(f"/api/v1/searches/{job.pk}")
+    return QueuedOut(url=url, created_at=job.at, **{name: getattr(job, name) for name in same})
