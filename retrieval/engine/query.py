@@ -64,7 +64,7 @@ def clauses_of(query: Query) -> list[Clause]:
     """Return the clauses of a query in order; without operators, its words."""
     if query.operators:
         return _joined(list(_clauses(query.retrieval_text.translate(_CURLY))))
-    return [Clause(word) for word in (query.plain_text or query.retrieval_text).split()]
+    return [Clause(word) for word in query.for_models.split()]
 
 
 def cut(text: str, characters: int) -> str:

@@ -24,6 +24,11 @@ class Query:
     plain_text: str = ""  #: The same without search syntax, for models.
     operators: str = ""  #: The same in the syntax of `websearch_to_tsquery`; empty without quotes, minus and OR.
 
+    @property
+    def for_models(self) -> str:
+        """The text for models: without search syntax, unless nothing else is left."""
+        return self.plain_text or self.retrieval_text
+
 
 @dataclass(frozen=True, slots=True)
 class MetadataFilter:

@@ -69,7 +69,7 @@ def analyze(
     query whose matches no index can find, such as one word OR the absence of another, has no `all_terms`.
     """
     parameters = {
-        "text": query.plain_text or query.retrieval_text,
+        "text": query.for_models,
         "operators": query.operators,
         "languages": list(languages),
         "scope": scope.connection_ids,

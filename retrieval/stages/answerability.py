@@ -74,7 +74,7 @@ class EstimateAnswerability(BaseStage):
             is_known = not any(it in _LEGS_MISSED or it.startswith(_ENDED_EARLY) for it in state.degraded)
             return replace(state, answerability=nothing(state, model=model) if is_known else None)
         evidence = Evidence(
-            question=state.query.plain_text or state.query.retrieval_text,
+            question=state.query.for_models,
             terms=state.terms,
             rankings=state.rankings,
             passages=state.passages,

@@ -50,7 +50,7 @@ class Embed(BaseStage):
             text = "The embedding model is a remote service, which this preset does not use; only text was searched."
             return state.noted(Note("embed_remote", text, degraded=True))
         state = self.ahead.begun(state) if self.ahead else state
-        text = state.query.plain_text or state.query.retrieval_text
+        text = state.query.for_models
         try:
             found = query_vector(text, state, encoder=self.encoder, cache=self.cache, calls=self.calls)
         except EncoderTimeoutError:

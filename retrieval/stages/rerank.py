@@ -63,7 +63,7 @@ class Rerank(BaseStage):
         seen, unseen = state.hits[: self.config.candidates], state.hits[self.config.candidates :]
         if not seen:
             return state
-        query = state.query.plain_text or state.query.retrieval_text
+        query = state.query.for_models
         # The legs' time, not the entire deadline, so that the stages behind it still have time.
         seconds = state.deadline.leg_seconds - self.config.reserve_ms / 1000
         try:

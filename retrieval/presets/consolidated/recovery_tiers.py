@@ -148,7 +148,7 @@ class OtherIndexes:
 
     def __call__(self, state: SearchState) -> Iterator[QueriedIndex]:
         """Yield index and vector; raise SearchTimeoutError."""
-        text = state.query.plain_text or state.query.retrieval_text
+        text = state.query.for_models
         for row in other_rows(self.searched, scope=state.scope, timeout_seconds=state.deadline.leg_seconds):
             try:
                 choice = embedders.of_index(row)

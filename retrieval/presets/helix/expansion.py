@@ -12,9 +12,9 @@ from retrieval.graph.links import Edge
 from retrieval.graph.question import NamedDocument
 from retrieval.graph.spans import words_of
 from retrieval.presets.helix.walk import Step, best_steps, pagerank, relation_match, seated, traverse
+from retrieval.ranking.signals import SEAT
 
 NAMED: Final = "named"
-SEAT: Final = "seat"  #: The signal with a hit's reserved slot, from 1.
 _NAMED_LIFT: Final = 1.0  #: Lift of a named document, on top of its fused score of 0 to 1.
 _MIN_SENTENCE: Final = 0.5  #: Weight of a link whose sentence has no other word of the question.
 _STEM_LETTERS: Final = 4  #: Shorter words and lexemes match only if equal.

@@ -164,7 +164,7 @@ def _scores_of(cross: CrossEncoding, state: SearchState, plan: RerankPlan) -> tu
     """
     deadline = state.deadline
     started, granted = deadline.clock(), deadline.leg_seconds
-    query = state.query.plain_text or state.query.retrieval_text
+    query = state.query.for_models
     call = RerankCall(cross.reranker, query, state.scope, deadline)
 
     def work() -> tuple[Mapping[int, float], int, float]:

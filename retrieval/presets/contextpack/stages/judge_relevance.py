@@ -95,7 +95,7 @@ class JudgeRelevance(BaseStage):
             raise NoJudgeError
         left = state.deadline.leg_seconds - self.config.reserve_ms / 1000
         seconds = min(left, self.config.timeout_ms / 1000)
-        question = state.query.plain_text or state.query.retrieval_text
+        question = state.query.for_models
         try:
             return self.judge(question, hits, config=self.config, seconds=seconds)
         except JudgingError:

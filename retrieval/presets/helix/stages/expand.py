@@ -16,7 +16,7 @@ from retrieval.graph.spans import key_of
 from retrieval.index import graph
 from retrieval.index.store import VectorIndex
 from retrieval.presets.helix.expansion import Entry, Expansion, GraphConfig, document_scores, lifted, seeds_of
-from retrieval.presets.helix.stages.names import LinkEntities, QuestionNames, stems_of, text_of, without_hubs
+from retrieval.presets.helix.stages.names import LinkEntities, QuestionNames, stems_of, without_hubs
 from retrieval.ranking.fusion import leg_of
 from retrieval.stages.complete import PrefetchPool
 
@@ -144,7 +144,7 @@ class Expand(BaseStage):
     def _expanded(self, state: SearchState, vector: Vector) -> SearchState:
         pooled = {hit.chunk_id for hit in state.hits}
         scores = {chunk: score for chunk, score in fused_scores(state.rankings).items() if chunk in pooled}
-        question = text_of(state)
+        question = state.query.for_models
         named = self._named(question, scores, state)
         seeds = seeds_of(scores, named, self.config)
         wanted = seed_chunks(scores, seeds, [it.document_id for it in named], limit=self.config.seed_chunks)

@@ -67,7 +67,7 @@ class LinkEntities(BaseStage):
 
     def read(self, state: SearchState) -> QuestionNames:
         """Return the names in the question; raise SearchTimeoutError, DatabaseUnavailableError."""
-        question = text_of(state)
+        question = state.query.for_models
         names = self.names(state, [])
         named = named_in(question, names.asked, scores={}, stems=stems_of(state))
         counted, hubs = self.hubs(named, state)
@@ -81,7 +81,7 @@ class LinkEntities(BaseStage):
 
     def names(self, state: SearchState, found: Sequence[UUID]) -> graph.Names:
         """Return known names that the question may contain, of a few documents each, and those of found documents."""
-        keys, seconds = question_keys(text_of(state)), state.deadline.leg_seconds
+        keys, seconds = question_keys(state.query.for_models), state.deadline.leg_seconds
         return graph.names(keys, found, scope=state.scope, timeout_seconds=seconds)
 
     def hubs(self, named: Sequence[NamedDocument], state: SearchState) -> tuple[frozenset[str], frozenset[str]]:
@@ -96,11 +96,6 @@ class LinkEntities(BaseStage):
     def encoded(self, text: str, state: SearchState) -> Vector:
         """Return the unit vector of a text; raise EncoderError, also on a timeout."""
         return query_vector(text, state, encoder=self.encoder, cache=self.cache, calls=self.calls).vector
-
-
-def text_of(state: SearchState) -> str:
-    """Return the question without search syntax."""
-    return state.query.plain_text or state.query.retrieval_text
 
 
 def stems_of(state: SearchState) -> list[str]:

@@ -99,7 +99,7 @@ class Route(BaseStage):
         return known_projects(state.scope, timeout_seconds=state.deadline.leg_seconds)
 
     def _narrowed(self, state: SearchState, routing: Routing) -> SearchState:
-        text = state.query.plain_text or state.query.retrieval_text
+        text = state.query.for_models
         seconds = state.deadline.leg_seconds
         said = time_in(text, state.now)
         try:

@@ -236,7 +236,7 @@ class RankSignals(BaseStage):
 
 def _written(state: SearchState, searched: set[str]) -> tuple[Ranking, list[float]]:
     """Return the hits with the signal "written", and its values: 0 each for a search by vectors alone."""
-    names = written_names(state.query.plain_text or state.query.retrieval_text)
+    names = written_names(state.query.for_models)
     if not names or searched <= _VECTORS:
         return state.hits, [0.0] * len(state.hits)
     held = [share_found(names, hit.chunk.title, *hit.chunk.heading_path, hit.chunk.text) for hit in state.hits]

@@ -73,7 +73,7 @@ class Sparse(BaseStage):
     def _search(self, state: SearchState) -> tuple[Ranking, Note]:
         if self.model.encoder is None:
             return (), Note("sparse_unavailable", self.model.problem, degraded=True)
-        work = partial(self.model.encoder.encode_query, state.query.plain_text or state.query.retrieval_text)
+        work = partial(self.model.encoder.encode_query, state.query.for_models)
         key = model_key(self.model.encoder)
         vector = self.calls.within(state.deadline.embed_seconds, work, model=key)
         if not vector.places:
