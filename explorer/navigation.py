@@ -36,7 +36,7 @@ class Group:
     entries: tuple[Entry, ...]
 
 
-#: All entries; a new page is added here.
+#: All entries of the navigation.
 GROUPS: Final = (
     Group(
         "",

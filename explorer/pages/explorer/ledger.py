@@ -14,18 +14,16 @@ from retrieval.engine.types import ChunkId, Hit
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.scoring import ranking_weights, weighted_rank_fusion
 from retrieval.presets.consolidated.evidence.section_state import SectionState
-from retrieval.presets.contextpack.config import ContextPackConfig
 from retrieval.presets.contextpack.judge import MAPPED, RUBRIC, RubricScores
-from retrieval.presets.corecube.config import CorecubeConfig
 from retrieval.presets.helix.stages.signals import RankedAs
 from retrieval.presets.preset import PresetConfig
+from retrieval.ranking.blend import BlendConfig
 from retrieval.ranking.fusion import reciprocal_rank_fusion
 from retrieval.search.outcome import SearchOutcome
 
 _REPLACED: Final = "counted in the blend only"
 #: The only part of a score by a language model's grade, or of one on the same scale.
 _ON_RUBRIC_SCALE: Final = frozenset({RUBRIC, MAPPED})
-_BLENDING: Final = (CorecubeConfig, ContextPackConfig)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +173,8 @@ def _freshness(hit: Hit, source: LedgerSource) -> LedgerRow:
     by_change = connection.freshness_basis is FreshnessBasis.MODIFIED and hit.chunk.modified_at is not None
     age, half_life, freshness = hit.signals["age_days"], connection.half_life_days, hit.signals["freshness"]
     formula = ""
-    if isinstance(source.config, _BLENDING):
-        weighted = f"{source.config.blend.freshness:g} \N{MULTIPLICATION SIGN} {freshness:.3f}"
+    if isinstance(blend := getattr(source.config, "blend", None), BlendConfig):
+        weighted = f"{blend.freshness:g} \N{MULTIPLICATION SIGN} {freshness:.3f}"
         formula = weighted if "freshness" in hit.contributions else _REPLACED
     return _part(
         hit,

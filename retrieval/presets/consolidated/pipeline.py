@@ -55,6 +55,7 @@ def build_consolidated(config: ConsolidatedConfig, resources: Resources) -> Phas
         words=(Bm25(config.bm25, resources.bm25, resources.text_search_config), Fulltext(config.fulltext)),
         dense=config.dense,
         fulltext=config.fulltext,
+        fusion=config.fusion,
         index=resources.index,
         other_indexes=resources.other_indexes,
     )

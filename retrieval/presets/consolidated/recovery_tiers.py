@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotInTimeError
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Final
 
 from corecube.errors import CoreCubeError
 from retrieval.encoders import Encoder, embedders
@@ -34,9 +33,6 @@ from retrieval.stages.fuse import FusionConfig
 
 logger = logging.getLogger(__name__)
 
-#: Rankings of several embedding indexes are merged by rank: cosines of different models are not comparable.
-_RANK_CONSTANT: Final = FusionConfig().rank_constant
-
 
 @dataclass(frozen=True, slots=True)
 class RecoveryTiers:
@@ -46,6 +42,7 @@ class RecoveryTiers:
     words: tuple[Stage, ...]  #: Text legs; the first with hits is used.
     dense: DenseConfig
     fulltext: FulltextConfig
+    fusion: FusionConfig
     index: VectorIndex
     #: Yields the other embedding indexes in scope whose models answer in time.
     other_indexes: Callable[[SearchState], Iterable[QueriedIndex]]
@@ -95,7 +92,8 @@ class RecoveryTiers:
             found[it.index.id] = hits
         known = {hit.chunk_id: hit for ranking in reversed(found.values()) for hit in ranking}
         rankings = {f"index_{number}": ranking for number, ranking in found.items()}
-        fused = reciprocal_rank_fusion(rankings, rank_constant=_RANK_CONSTANT)
+        # By rank: cosines of different models are not comparable.
+        fused = reciprocal_rank_fusion(rankings, rank_constant=self.fusion.rank_constant)
         pairs = ((hit, known[hit.chunk_id]) for hit in fused)
         return tuple(hit.known(it.chunk, {**hit.signals, **it.signals}, it.matches) for hit, it in pairs)
 

@@ -115,12 +115,8 @@ def test_the_table_says_what_ordered_the_hits(db, judged, capsys):
         [cell.strip() for cell in row.strip("|").split("|")] for row in capsys.readouterr().out.split("\n") if row
     )
     place = head.index("ordered by")
-    assert {row[2].strip("`"): row[place] for row in rows} == {
-        "corecube": "blend",
-        "helix": "signals",
-        "consolidated": "blend",
-        "contextpack": "blend",
-    }
+    shipped = {"corecube": "blend", "helix": "signals", "consolidated": "blend", "contextpack": "blend"}
+    assert {row[2].strip("`"): row[place] for row in rows}.items() >= shipped.items()
 
 
 def test_no_language_model_is_asked_without_being_told(db, judged, fake, capsys):
