@@ -5,12 +5,12 @@ shown.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import Thread
 from time import perf_counter, sleep
-from typing import Any, Final
+from typing import Final
 
 from django.conf import settings
 from django.db import Error, close_old_connections
@@ -25,10 +25,8 @@ from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import SearchState
 from retrieval.index import active
-from retrieval.index.reading import read, rows
-from retrieval.index.statements import statement
-from retrieval.index.store import VectorIndex, dense_hnsw
-from retrieval.models import Document, Embedding
+from retrieval.index.warming import walk, warm_relations
+from retrieval.models import Document
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.helix.pipeline import local_router
 from retrieval.search import runtime
@@ -41,21 +39,6 @@ _FORK_SECONDS: Final = 1.0  #: By then Celery has closed the connections that a 
 _REHEARSALS: Final = 3
 _TOP_K: Final = 10
 _FIRST_USERS: Final = 20  #: The first admin is among them.
-_MEANS: Final = statement("upkeep/warm_means")
-_RELATIONS: Final = statement("upkeep/warm_relations")
-_READ_PIECE: Final = "SELECT coalesce(length(pg_read_binary_file(%s, %s, %s, true)), 0)"
-#: After the HNSW index; what a search looks a chunk up by, the rows, and what words and names are found by.
-_NAMES: Final = (
-    *("retrieval_embedding_pkey", "retrieval_chunk_pkey", "retrieval_document_pkey"),
-    *("retrieval_document", "retrieval_embedding", "retrieval_chunk", "term_frequency_by_lexeme", "chunk_search"),
-    *("document_name_by_key", "retrieval_documentname"),
-    *("chunk_mentions_by_key", "retrieval_chunkmentions_pkey", "retrieval_chunkmentions"),
-)
-_MAX_BYTES: Final = 3 * 2**30  #: More is left to the searches.
-_PIECE_BYTES: Final = 8 * 2**20
-_SEGMENT_BYTES: Final = 2**30
-_WALKS: Final = 8  #: Number of walks through the HNSW index: its upper layers, and the regions of queries.
-_WALK_SECONDS: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,49 +142,3 @@ def _widest_scope() -> AccessScope | None:
     scopes = (scope_for(Principal(user)) for user in users)
     widest = max(scopes, key=lambda scope: len(scope.connection_ids), default=None)
     return widest if widest and widest.connection_ids else None
-
-
-def warm_relations(index: VectorIndex) -> str:
-    """Bring an embedding index and the rows behind it into memory, as far as the server allows and 3 GiB reach.
-
-    Return how, and how many bytes: "pg_prewarm", into the server's own buffers; "read", into the system's; "walked", as
-    far as searches went.
-    """
-    (means,) = read(_MEANS, {})
-    names = [f"retrieval_embedding_hnsw_{index.id}", *_NAMES]
-    relations = read(_RELATIONS, {"names": names})
-    if means["prewarms"]:
-        return f"pg_prewarm {_prewarm(relations, limit=min(means['buffers'] // 2, _MAX_BYTES))}"
-    if means["reads"]:
-        return f"read {_read_through(relations)}"
-    return "walked 0"
-
-
-def walk(index: VectorIndex, *, scope: AccessScope) -> int:
-    """Walk the HNSW index towards a few of its own vectors, forget what was found, and return the number of walks."""
-    own = Embedding.objects.filter(index_id=index.id, connection_id__in=scope.connection_ids)
-    vectors = [it.vector.to_numpy() for it in own.only("vector")[:_WALKS]]
-    for vector in vectors:
-        dense_hnsw(vector, scope=scope, index=index, depth=100, ef_search=200, timeout_seconds=_WALK_SECONDS)
-    return len(vectors)
-
-
-def _prewarm(relations: Sequence[Mapping[str, Any]], *, limit: int) -> int:
-    done = 0
-    for relation in relations:
-        if done + relation["bytes"] <= limit:
-            rows("SELECT pg_prewarm(%s::regclass)", [relation["name"]])
-            done += relation["bytes"]
-    return done
-
-
-def _read_through(relations: Sequence[Mapping[str, Any]]) -> int:
-    """Let the server read relations' files, which are of 1 GiB, a piece at a time, so that the system keeps them."""
-    done = 0
-    for relation in relations:
-        for start in range(0, min(relation["bytes"], _MAX_BYTES - done), _PIECE_BYTES):
-            number, offset = divmod(start, _SEGMENT_BYTES)
-            path = f"{relation['path']}.{number}" if number else relation["path"]
-            ((size,),) = rows(_READ_PIECE, [path, offset, _PIECE_BYTES])
-            done += size
-    return done

@@ -11,12 +11,12 @@ from corecube.health import serving
 from retrieval.errors import ModelMissingError
 from retrieval.index import active
 from retrieval.index.store import VectorIndex
+from retrieval.index.warming import walk, warm_relations
 from retrieval.models import EmbeddingIndex, SearchRecord
 from retrieval.presets.helix.pipeline import local_router
 from retrieval.presets.helix.route_examples import Routers
 from retrieval.presets.helix.router.routes import RouterSource
 from retrieval.search import runtime, warm_up
-from retrieval.search.warm_up import walk, warm_relations
 from retrieval.testing import HashEncoder
 
 
