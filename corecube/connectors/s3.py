@@ -79,8 +79,10 @@ class S3Connector(Connector):
 
     def preflight(self) -> Iterator[Capability]:
         """Yield reach, authenticate, list and read."""
+        # Without retries: somebody waits for the check.
+        client = self._connected(attempts=1)
         try:
-            page = self._client.list_objects_v2(Bucket=self.config.bucket, Prefix=self.config.prefix, MaxKeys=1)
+            page = client.list_objects_v2(Bucket=self.config.bucket, Prefix=self.config.prefix, MaxKeys=1)
         except (ClientError, BotoCoreError) as error:
             yield from _failed_listing(error)
             return
@@ -89,7 +91,7 @@ class S3Connector(Connector):
         yield Capability.passed("list", "The bucket can be listed.")
         for entry in page.get("Contents", ()):
             try:
-                self._client.head_object(Bucket=self.config.bucket, Key=entry["Key"])
+                client.head_object(Bucket=self.config.bucket, Key=entry["Key"])
             except (ClientError, BotoCoreError) as error:
                 yield Capability.failed("read", f"Objects cannot be read: {_label(error)}.")
             else:
@@ -130,7 +132,10 @@ class S3Connector(Connector):
 
     @cached_property
     def _client(self) -> Any:  # noqa: ANN401 -- botocore makes its clients' classes at run time
-        """The client, which ignores the machine's environment and config files."""
+        return self._connected(attempts=4)
+
+    def _connected(self, *, attempts: int) -> Any:  # noqa: ANN401 -- botocore makes its clients' classes at run time
+        """Return a client, which ignores the machine's environment and config files."""
         session = botocore.session.Session(session_vars=_NO_ENVIRONMENT)
         key, secret = self.secrets["access_key"], self.secrets["secret_key"]
         # Always set: otherwise botocore reads the environment and asks the cloud's metadata service.
@@ -143,7 +148,7 @@ class S3Connector(Connector):
                 user_agent=USER_AGENT,
                 connect_timeout=10,
                 read_timeout=30,
-                retries={"mode": "standard", "total_max_attempts": 4},
+                retries={"mode": "standard", "total_max_attempts": attempts},
                 s3={"addressing_style": self.config.addressing},
                 proxies={},
                 signature_version=None if key else botocore.UNSIGNED,
