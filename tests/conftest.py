@@ -48,8 +48,8 @@ _SOURCES = {
 }
 
 
-#: The files that take longest: one that was begun last would be waited for by itself. Those that mostly wait, for processes
-#: and for time-outs, lie between those in a browser, which are busy all the time and share it.
+#: The files that take longest: one that was begun last would be waited for by itself. Those that mostly wait, for
+#: processes and for time-outs, lie between those in a browser, which are busy all the time and share it.
 _LONGEST: Final = (
     "tests/retrieval/tasks/test_worker.py",
     "tests/browser/test_pages.py",
