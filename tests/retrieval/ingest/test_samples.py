@@ -1,3 +1,5 @@
+import re
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +13,10 @@ from corecube.access import Principal, scope_for
 from corecube.errors import InvalidRequestError
 from corecube.models import Compartment, Connection, Grant, User
 from corecube.people import ensure_first_admin
+from retrieval.ingest.parse import parse
 from retrieval.ingest.samples import Company, add_samples, is_in_use, remove_samples
 from retrieval.models import Document, Sync
+from retrieval.text.document import RawDocument
 
 COMPANY = """
 [[compartment]]
@@ -177,3 +181,32 @@ def test_every_row_of_the_company_refers_to_one_that_is_there():
     assert {row["user"] for row in company.grants if "user" in row} <= users
     assert all(set(row["groups"]) <= groups for row in company.users)
     assert all(Path(company.path(row)).is_dir() for row in company.connections)
+
+
+def test_every_question_that_can_be_answered_has_answers_in_its_documents():
+    folder = Path(settings.CORECUBE_SAMPLES_DIR)
+    questions = tomllib.loads((folder / "company.toml").read_text(encoding="utf-8"))["question"]
+    wrong = []
+    for question in questions:
+        answers, asked = question.get("answers", []), normalized(question["text"])
+        if bool(answers) != question.get("answerable", True):
+            wrong.append((question["id"], "answers"))
+        passages = [
+            text for it in question["expected"] if it["grade"] == 2 for text in passages_of(folder / it["path"])
+        ]
+        for alternatives in answers:
+            found = [normalized(it) for it in alternatives]
+            if not any(it in text for it in found for text in passages):
+                wrong.append((question["id"], "not in its documents", alternatives))
+            if not all(found) or any(it in asked for it in found):
+                wrong.append((question["id"], "in the question", alternatives))
+    assert not wrong
+
+
+def passages_of(path):
+    """Return the text of each block of a document, without its title."""
+    return [normalized(block.text) for block in parse(RawDocument(path.name, path.read_bytes())).blocks]
+
+
+def normalized(text):
+    return " ".join(re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text).split()).casefold()
