@@ -69,8 +69,10 @@ def _bundles(pieces: Iterable[Piece], room: Room) -> Iterator[tuple[list[Piece],
     """Yield headings and lead-ins with the next piece, others alone, each with its tokens and those of blank lines."""
     bundle: list[Piece] = []
     tokens = 0
+    before: Piece | None = None
     for piece in pieces:
-        added = piece.tokens + room.separator * (piece.first == 0)
+        is_joined = before is not None and is_continued(before, piece)
+        added, before = piece.tokens + room.separator * (not is_joined), piece
         is_lead_in = piece.tokens <= _MAX_LEAD_IN_TOKENS and piece.text.rstrip().endswith(":")
         leads = piece.kind is BlockKind.HEADING or is_lead_in
         # A heading may push its text over the target, a lead-in may not.

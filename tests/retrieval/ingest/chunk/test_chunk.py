@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from retrieval.ingest.chunk import chunk
@@ -58,7 +58,11 @@ def test_no_chunk_is_empty_or_too_large(document, sizes):
         assert draft.token_count == len(draft.text.split())
 
 
+_LINES = ParsedDocument("Title", (Block(BlockKind.PARAGRAPH, "One two.\nthree\nOne two."),), "text")
+
+
 @given(documents(), limits(), st.sampled_from([r"\S+", r"\n+|\w+|[^\w\s]", r"\s*\S"]))
+@example(_LINES, ChunkLimits(target=7, limit=7, overlap=0), r"\n+|\w+|[^\w\s]")
 def test_the_most_holds_for_other_tokenizers(document, sizes, pattern):
     assert all(0 < draft.token_count <= sizes.limit for draft in chunk(document, Words(pattern), sizes))
 
