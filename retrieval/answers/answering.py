@@ -13,7 +13,7 @@ from django.db import transaction
 from corecube.access import Principal
 from corecube.database import release_connection
 from corecube.errors import CoreCubeError
-from retrieval.answers.events import AnswerEvent, Done, Failed
+from retrieval.answers.events import AnswerEvent, Done, Failed, Outcome
 from retrieval.answers.providers import route_for
 from retrieval.answers.writing import NoAnswerError, Writing
 from retrieval.encoders import Encoder
@@ -155,7 +155,7 @@ async def answer_events(answering: Answering, *, is_streamed: bool = True) -> As
                 async for event in events:
                     if isinstance(event, Done) and (doubt := _doubt(answering, event)):
                         yield doubt
-                        yield replace(event, notices=(*event.notices, doubt))
+                        yield replace(event, outcome=Outcome.HEDGED, notices=(*event.notices, doubt))
                     else:
                         yield event
         except Exception as error:

@@ -1,6 +1,7 @@
 """The events of an answer, the same for all channels. Pure."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from corecube.errors import CoreCubeError
 from retrieval.llm.types import Citation, Cut, Notice, TokenUsage
@@ -30,6 +31,14 @@ class Unsupported:
     explanation: str
 
 
+class Outcome(StrEnum):
+    """What an answer claims."""
+
+    ASSERTED = "asserted"  #: It answers the question.
+    HEDGED = "hedged"  #: It may not answer the question: the reader has to check.
+    REFUSED = "refused"  #: It reports that the documents do not answer the question.
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
     """A finished answer."""
@@ -39,12 +48,17 @@ class Done:
     usage: TokenUsage
     provider: str
     extractive: bool
-    refused: bool  #: Whether it reports that the documents do not answer the question.
+    outcome: Outcome
     unsupported: tuple[Unsupported, ...] = ()
     notices: tuple[Notice, ...] = ()
     cut: Cut | None = None  #: Why it is incomplete; None for a complete one.
     removed: int = 0  #: Number of removed markers, whose numbers no passage has.
     seconds: float = 0.0  #: Time from the call of the provider to the last word.
+
+    @property
+    def refused(self) -> bool:
+        """Whether it reports that the documents do not answer the question."""
+        return self.outcome is Outcome.REFUSED
 
     @property
     def cited(self) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from typing import ClassVar, Final, TypeVar
 from django.conf import settings
 
 from corecube.errors import UnavailableError
-from retrieval.answers.events import AnswerEvent, Cited, Done, Text, Unsupported
+from retrieval.answers.events import AnswerEvent, Cited, Done, Outcome, Text, Unsupported
 from retrieval.answers.faithfulness import Checker, unsupported
 from retrieval.answers.providers import answer_threads, ending_threads
 from retrieval.encoders import Encoder
@@ -114,7 +114,7 @@ class Writing:
             usage=self._usage,
             provider=self._provider.name,
             extractive=self._provider.is_extractive,
-            refused=refused,
+            outcome=Outcome.REFUSED if refused else Outcome.ASSERTED,
             unsupported=await _run(ending_threads(), self._check) if is_checked else (),
             notices=self._notices,
             cut=self._cut,

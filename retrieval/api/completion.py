@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from retrieval.answers.answering import DOUBTFUL, Answering
-from retrieval.answers.events import Done
+from retrieval.answers.events import Done, Outcome
 from retrieval.api.schemas import AnswerabilityOut, Explanation, SearchOut, Source
 from retrieval.api.shape import Absolute, answerability, document_path, search_out, source
 from retrieval.engine.types import Passage
@@ -107,6 +107,9 @@ class ExtensionOut(BaseModel):
     trace_id: UUID
     preset: str
     provider: str
+    outcome: Outcome = Field(
+        description="asserted: it answers; hedged: it may not answer; refused: it says that no document does."
+    )
     answerability: AnswerabilityOut | None
     degraded: list[str]
     usage_is_estimated: bool
@@ -244,6 +247,7 @@ def _extension(chat: Chat, done: Done) -> Json:
         "trace_id": str(chat.outcome.id),
         "preset": chat.outcome.preset.name,
         "provider": done.provider,
+        "outcome": done.outcome,
         "answerability": None if judged is None else judged.model_dump(mode="json", exclude_unset=True),
         "degraded": [*chat.outcome.state.degraded, *(it.code for it in done.notices if it.code != DOUBTFUL)],
         "unsupported": [asdict(sentence) for sentence in done.unsupported],

@@ -11,13 +11,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import Final
 from uuid import UUID
 
 import numpy as np
+from django.conf import settings
 from django.utils.text import slugify
 
 from corecube.access import Principal, ScopeRequest
+from corecube.connectors.folder import FolderConnector
 from corecube.connectors.types import Capability, Connector, ItemProblem, SourceItem
 from corecube.models import Compartment, Connection, Grant, User
 from corecube.sanitise import storable
@@ -85,6 +88,14 @@ def ingested(dataset: Dataset, progress: Callable[[Sync], None]) -> Connection:
         source,
         progress,
     )
+
+
+def ingested_folder(folder: Path, progress: Callable[[Sync], None]) -> Connection:
+    """Return the synced connection with a folder's files, parsed like any folder."""
+    evaluation_principal()
+    slug = f"{EVALUATION}-files-{hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:8]}"
+    source = Source(FolderConnector(folder.resolve(), settings.CORECUBE_MAX_FILE_BYTES))
+    return synced(slug, f"Evaluation {folder.resolve().name}", source, progress)
 
 
 def synced(slug: str, name: str, source: Source, progress: Callable[[Sync], None] = lambda _: None) -> Connection:

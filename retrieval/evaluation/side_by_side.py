@@ -3,23 +3,17 @@
 The files have no judgments, but a heading that occurs in only one document identifies it.
 """
 
-import hashlib
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Final
 
-from django.conf import settings
-
-from corecube.connectors.folder import FolderConnector
 from corecube.errors import InvalidRequestError
 from corecube.models import Connection
-from retrieval.evaluation.corpus import EVALUATION, document_names, evaluation_principal, ingested, synced
+from retrieval.evaluation.corpus import document_names, evaluation_principal, ingested, ingested_folder
 from retrieval.evaluation.datasets import Dataset, JudgedQueries, JudgedQuery, load_dataset
 from retrieval.evaluation.runner import Evaluation, measured
-from retrieval.ingest.run import Source
 from retrieval.models import Chunk, Sync
 from retrieval.presets.catalog import PRESETS
 
@@ -104,14 +98,6 @@ def _row(cells: Sequence[str]) -> str:
 
 #: A heading with fewer words is a label; one with more is a sentence.
 _MIN_WORDS, _MAX_WORDS = 2, 12
-
-
-def ingested_folder(folder: Path, progress: Callable[[Sync], None]) -> Connection:
-    """Return the synced connection with a folder's files, parsed like any folder."""
-    evaluation_principal()
-    slug = f"{EVALUATION}-files-{hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:8]}"
-    source = Source(FolderConnector(folder.resolve(), settings.CORECUBE_MAX_FILE_BYTES))
-    return synced(slug, f"Evaluation {folder.resolve().name}", source, progress)
 
 
 def known_items(connections: Sequence[Connection], *, name: str, limit: int) -> JudgedQueries:

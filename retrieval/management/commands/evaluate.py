@@ -1,4 +1,4 @@
-"""`manage.py evaluate DIR [--stress HOW]`, `--set SLUG`, `--all DIR [--files DIR ...]`: measure on judged questions."""
+"""`manage.py evaluate DIR [--stress HOW]`, `--set SLUG`, `--all DIR [--files DIR ...]`, `--answers FILE`: measure."""
 
 import json
 from argparse import ArgumentParser
@@ -11,6 +11,8 @@ from django.core.management.base import CommandError
 from corecube.access import Principal, user_named
 from corecube.commands import DatabaseCommand
 from corecube.models import User
+from retrieval.evaluation import answers
+from retrieval.evaluation.corpus import ingested_folder
 from retrieval.evaluation.datasets import load_dataset
 from retrieval.evaluation.question_sets import SetResult, measure_cases
 from retrieval.evaluation.runner import Evaluation, evaluate, without_judge
@@ -27,7 +29,8 @@ class Command(DatabaseCommand):
 
     help = (
         "Measure a preset on a judged collection in the BEIR layout (corpus.jsonl, queries.jsonl, qrels.tsv), "
-        "or on a question set of this installation; or every preset on every collection."
+        "or on a question set of this installation; or every preset on every collection; or its answers to questions "
+        "with known answers."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -35,6 +38,19 @@ class Command(DatabaseCommand):
         what.add_argument("directory", type=Path, nargs="?")
         what.add_argument("--set", metavar="SLUG", help="a question set")
         what.add_argument("--all", type=Path, metavar="DIR", help="every preset on every collection below a directory")
+        what.add_argument(
+            "--answers",
+            type=Path,
+            metavar="FILE",
+            help="questions with known answers: JSON lines with id, question, kind, collection, answers; or the sample "
+            "company's company.toml",
+        )
+        parser.add_argument(
+            "--corpora",
+            type=Path,
+            metavar="DIR",
+            help="with --answers: the folder of the collections (default: ../corpora beside the file)",
+        )
         parser.add_argument(
             "--files",
             type=Path,
@@ -55,7 +71,7 @@ class Command(DatabaseCommand):
         parser.add_argument(
             "--judge",
             action="store_true",
-            help="let presets use the installation's language model to judge candidates, which has a cost",
+            help="use the installation's language model, to judge candidates and to write answers, which has a cost",
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object; with --all one per line")
 
@@ -77,6 +93,9 @@ class Command(DatabaseCommand):
             if options["all"]:
                 self._side_by_side(options, progress)
                 return
+            if options["answers"]:
+                self._answers(options, progress)
+                return
             dataset = load_dataset(options["directory"])
             evaluation = evaluate(
                 dataset,
@@ -95,6 +114,36 @@ class Command(DatabaseCommand):
         for evaluation in side_by_side(found, is_judged=options["judge"]):
             self.stdout.write(json.dumps(asdict(evaluation)) if options["json"] else table_row(evaluation))
             self.stdout.flush()
+
+    def _answers(self, options: dict[str, Any], progress: Progress) -> None:
+        path = options["answers"]
+        questions = answers.load_questions(path)
+        corpora = options["corpora"] or path.resolve().parent.parent / "corpora"
+        folders = {it.collection: corpora / it.collection for it in questions if it.collection}
+        if missing := [folder for folder in folders.values() if not folder.is_dir()]:
+            raise CommandError(f"There is no folder {missing[0]}: name the collections' folder with --corpora.")
+        connections = {name: ingested_folder(folder, progress) for name, folder in folders.items()}
+        found = answers.measured_answers(questions, connections, preset=options["preset"], uses_models=options["judge"])
+        figures = answers.figures(options["preset"], found)
+        self.stdout.write(json.dumps(figures) if options["json"] else _answers_table(figures))
+
+
+def _answers_table(figures: dict[str, Any]) -> str:
+    measures, latency = figures["measures"], figures["latency_ms"]
+    groups = {**figures["kinds"], **figures["collections"]}
+    columns = ("questions", "right", "wrong", "hedged", "refused")
+    return "\n".join(
+        [
+            f"{figures['preset']}, {figures['questions']} questions\n",
+            *(f"  {name:<26} {'-' if value is None else f'{value:.4f}'}" for name, value in measures.items()),
+            f"  {'latency, ms':<26} p50 {latency['p50']:.0f}, p95 {latency['p95']:.0f}",
+            f"\n  {'':<20}" + "".join(f"{name:>10}" for name in columns),
+            *(
+                f"  {name or 'samples':<20}" + "".join(f"{row[column]:>10}" for column in columns)
+                for name, row in groups.items()
+            ),
+        ]
+    )
 
 
 def _measured_set(options: dict[str, Any]) -> SetResult:

@@ -14,7 +14,7 @@ from corecube.access import Principal
 from corecube.errors import UnavailableError
 from corecube.models import User
 from retrieval.answers.answering import Answering, answer_events, answered, note, prepare
-from retrieval.answers.events import Cited, Done, Failed, Text
+from retrieval.answers.events import Cited, Done, Failed, Outcome, Text
 from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.engine.types import Answerability, QueryTerms, TokenCounter, Verdict
 from retrieval.llm.prompt import REFUSAL
@@ -139,17 +139,17 @@ def test_an_answer_that_was_cut_is_no_whole_one(answering, cut, code):
 
 
 @pytest.mark.parametrize(
-    ("said", "verdict", "codes"),
+    ("said", "verdict", "codes", "outcome"),
     [
-        ("Four [1].", Verdict.NOT_ANSWERABLE, ["doubtful"]),
-        ("Four [1].", Verdict.PARTIAL, []),
-        (f"{REFUSAL} Sorry.", Verdict.NOT_ANSWERABLE, []),
+        ("Four [1].", Verdict.NOT_ANSWERABLE, ["doubtful"], Outcome.HEDGED),
+        ("Four [1].", Verdict.PARTIAL, [], Outcome.ASSERTED),
+        (f"{REFUSAL} Sorry.", Verdict.NOT_ANSWERABLE, [], Outcome.REFUSED),
     ],
 )
-def test_an_answer_to_what_the_sources_do_not_seem_to_say_tells_so(answering, said, verdict, codes):
+def test_an_answer_to_what_the_sources_do_not_seem_to_say_tells_so(answering, said, verdict, codes, outcome):
     judged = Answerability(verdict=verdict, confidence=0.16, is_calibrated=True)
     *events, done = events_of(answering(ScriptedProvider(said), answerability=judged))
-    assert [it.code for it in done.notices] == codes
+    assert ([it.code for it in done.notices], done.outcome) == (codes, outcome)
     assert [it for it in events if isinstance(it, Notice)] == list(done.notices)
 
 
@@ -174,7 +174,7 @@ def test_a_refusal_that_cannot_be_noted_leaves_the_answer(world, monkeypatch):
     principal = world.principal("bob")
     prepared = prepare(search(SearchRequest(text="rollback staging database"), principal=principal), principal)
     monkeypatch.setattr(SearchRecord.objects, "mark_refused", lost)
-    note(prepared, replace(answered(prepared), refused=True))
+    note(prepared, replace(answered(prepared), outcome=Outcome.REFUSED))
     assert SearchRecord.objects.exists()
 
 
@@ -253,10 +253,12 @@ def test_where_nothing_was_found_only_the_extractive_answerer_speaks(world, monk
     assert (done.provider, done.refused) == ("extractive", True)
 
 
-@pytest.mark.parametrize("refused", [True, False])
-def test_the_searchs_record_knows_a_refusal(world, refused):
+@pytest.mark.parametrize(
+    ("said", "refused"), [(Outcome.REFUSED, True), (Outcome.ASSERTED, False), (Outcome.HEDGED, False)]
+)
+def test_the_searchs_record_knows_a_refusal(world, said, refused):
     principal = world.principal("bob")
     outcome = search(SearchRequest(text="rollback staging database"), principal=principal)
     prepared = prepare(outcome, principal)
-    note(prepared, replace(answered(prepared), refused=refused))
+    note(prepared, replace(answered(prepared), outcome=said))
     assert SearchRecord.objects.get(pk=outcome.id).is_refused is refused

@@ -54,8 +54,9 @@ def test_usage_counts_the_context_and_the_answer(world, ask):
 def test_corecube_says_how_the_answer_was_made(world, ask):
     answer = ask("rollback", world.key("bob")).json()
     own = answer["corecube"]
-    asked_for = {"trace_id", "preset", "provider", "answerability", "degraded", "unsupported", "removed_citations"}
-    assert own.keys() == asked_for | {"notices", "usage_is_estimated"}
+    asked_for = {"trace_id", "preset", "provider", "outcome", "answerability", "degraded", "unsupported"}
+    assert own.keys() == asked_for | {"removed_citations", "notices", "usage_is_estimated"}
+    assert own["outcome"] == "hedged"
     assert (own["unsupported"], own["removed_citations"]) == ([], 0)
     # To the reader's doubts about the question the engine's health has no part.
     assert [(own["answerability"]["verdict"], it["code"]) for it in own["notices"]] == [("not_answerable", "doubtful")]

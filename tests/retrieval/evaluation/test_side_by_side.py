@@ -9,9 +9,9 @@ from corecube.models import Connection
 from retrieval.engine.types import ScoreType
 from retrieval.errors import SearchTimeoutError
 from retrieval.evaluation import runner, side_by_side
-from retrieval.evaluation.corpus import document_names
+from retrieval.evaluation.corpus import document_names, ingested_folder
 from retrieval.evaluation.runner import measured, ordering
-from retrieval.evaluation.side_by_side import ingested_folder, known_items
+from retrieval.evaluation.side_by_side import known_items
 from retrieval.presets.catalog import PRESETS
 from retrieval.search.prepare import kept_relevance
 from tests.fake_llm import FakeLLM
