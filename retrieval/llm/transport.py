@@ -82,18 +82,27 @@ async def _received(response: httpx2.Response) -> None:
 
 
 class _Bounded(httpx2.AsyncByteStream):
+    """A stream that ends with an error when it is too long.
+
+    No generator: one that is abandoned in the middle of a read could not be closed by the garbage collector.
+    """
+
     def __init__(self, inner: object) -> None:
         if not isinstance(inner, httpx2.AsyncByteStream):
             raise TypeError
         self._inner = inner
+        self._parts = aiter(inner)
+        self._size = 0
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
-        async for part in self._inner:
-            size += len(part)
-            if size > _MAX_BYTES:
-                raise AnswerGarbageError(f"The service sent more than {_MAX_BYTES} bytes.")
-            yield part
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        part = await anext(self._parts)
+        self._size += len(part)
+        if self._size > _MAX_BYTES:
+            raise AnswerGarbageError(f"The service sent more than {_MAX_BYTES} bytes.")
+        return part
 
     async def aclose(self) -> None:
         await self._inner.aclose()
