@@ -301,8 +301,8 @@ def test_a_text_that_takes_too_long_waits_for_a_sync_and_holds_up_nobody(world, 
             answer = remembered.result()
         assert (answer.status_code, answer.json()["state"]) == (200, "queued")
         assert Sync.objects.get(status="queued").connection.kind == "push"
-        # The child that took too long is gone, and another one takes its place.
-        assert set(processes(LIMITED, parent=os.getpid())) < set(stopped_children)
+        # The child that took too long is gone; another one may have taken its place already.
+        assert set(stopped_children) - set(processes(LIMITED, parent=os.getpid()))
 
 
 class Ticker:
