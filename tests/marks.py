@@ -34,6 +34,7 @@ _NAMES: Final = {
     "pgbouncer": ("tests.pooler",),
     "torch": ("needs the torch extra",),
 }
+_STARTS: Final = tuple(start for starts in _NAMES.values() for start in starts)
 #: One quick file of each area that needs more than pure tests do.
 _SMOKE: Final = frozenset(
     {
@@ -79,14 +80,26 @@ def marks_of(item: pytest.Item) -> set[str]:
         found.add("database")
     definitions = item._fixtureinfo.name2fixturedefs
     for function in (item.obj, *(definitions[name][-1].func for name in fixtures & definitions.keys())):
-        found |= _marks_of_code(_inner(function))
+        found |= _marks_of(function)
     return found
 
 
 @functools.cache
-def _marks_of_code(function: Any) -> frozenset[str]:
-    names = frozenset(_names(function, set()))
-    return frozenset(mark for mark, starts in _NAMES.items() if any(name.startswith(starts) for name in names))
+def _marks_of(function: Any) -> frozenset[str]:
+    return _marks_of_code(_inner(function))
+
+
+@functools.cache
+def _marks_of_code(value: Any) -> frozenset[str]:
+    """Return the marks of a function or class, and of the tests' own ones that it uses, directly or not."""
+    found: set[str] = set()
+    reached, waiting = {value}, [value]
+    while waiting:
+        marks, used = _own_marks(waiting.pop())
+        found |= marks
+        waiting += used - reached
+        reached |= used
+    return frozenset(found)
 
 
 def _inner(function: Any) -> Any:
@@ -96,19 +109,26 @@ def _inner(function: Any) -> Any:
     return inspect.unwrap(getattr(function, "__func__", function))
 
 
-def _names(value: Any, seen: set[int]) -> Iterator[str]:
-    """Yield the names and texts in the code of a function or class, and in that of the tests' own ones that it uses."""
-    if id(value) in seen:
-        return
-    seen.add(id(value))
+@functools.cache
+def _own_marks(value: Any) -> tuple[frozenset[str], frozenset[Any]]:
+    """Return the marks of what a function's code names, and the functions and classes in the code or in a class."""
+    names: set[str] = set()
+    used: list[Any] = []
     if isinstance(value, type):
-        for member in vars(value).values():
-            yield from _names(_inner(member), seen)
-    elif inspect.isfunction(value) and value.__code__.co_filename.startswith(_TESTS):
+        used += map(_inner, vars(value).values())
+    elif _is_ours(value):
         for code in _codes(value.__code__):
-            yield from (it for it in code.co_consts if isinstance(it, str))
-            yield from code.co_names
-            yield from _referred(code, value.__globals__, seen)
+            names.update(it for it in code.co_consts if isinstance(it, str))
+            names.update(code.co_names)
+            used += _add_referred(code, value.__globals__, names)
+    telling = [name for name in names if name.startswith(_STARTS)]
+    marks = (mark for mark, starts in _NAMES.items() if any(name.startswith(starts) for name in telling))
+    return frozenset(marks), frozenset(it for it in used if isinstance(it, type) or _is_ours(it))
+
+
+def _is_ours(value: Any) -> bool:
+    """Whether it is a function of the tests."""
+    return inspect.isfunction(value) and value.__code__.co_filename.startswith(_TESTS)
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
@@ -118,14 +138,15 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
-def _referred(code: CodeType, scope: dict[str, Any], seen: set[int]) -> Iterator[str]:
+def _add_referred(code: CodeType, scope: dict[str, Any], names: set[str]) -> Iterator[Any]:
+    """Add what the names of a code refer to to the names, and yield what may have code of its own."""
     for name in code.co_names:
         value = scope.get(name)
         if isinstance(value, ModuleType):
-            yield value.__name__
-            yield from (f"{value.__name__}.{attribute}" for attribute in code.co_names)
+            names.add(value.__name__)
+            names.update(f"{value.__name__}.{attribute}" for attribute in code.co_names)
         elif isinstance(value, Path):
-            yield str(value)
+            names.add(str(value))
         elif module := getattr(value, "__module__", None):
-            yield f"{module}.{getattr(value, '__qualname__', name)}"
-            yield from _names(_inner(value), seen)
+            names.add(f"{module}.{getattr(value, '__qualname__', name)}")
+            yield _inner(value)
