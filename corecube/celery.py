@@ -6,6 +6,8 @@ from celery import Celery
 from celery.signals import worker_init
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "corecube.settings")
+# Celery would run Django's system checks and drop their results. They load every page and API, which no worker needs.
+os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 app = Celery("corecube")
 app.config_from_object("django.conf:settings", namespace="CELERY")

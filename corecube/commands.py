@@ -24,6 +24,9 @@ _CLEAR_LINE: Final = "\r\x1b[2K"
 class CoreCubeCommand(BaseCommand):
     """A command that reports a CoreCubeError as its message."""
 
+    #: Only CoreCube's own checks: Django's load every page and API, which takes longer than most commands.
+    requires_system_checks = ("corecube",)
+
     def execute(self, *args: Any, **options: Any) -> str | None:  # noqa: ANN401 -- Django's signature
         """Run the command; raise CommandError for a CoreCubeError."""
         try:

@@ -9,7 +9,7 @@ from retrieval.errors import EncoderError
 from retrieval.index.reranking import model_directory
 
 
-@register()
+@register("corecube")
 def check_reranker(**_: Any) -> list[CheckMessage]:  # noqa: ANN401 -- Django's signature
     """Warn about a configured reranking model that is missing; searches work without it."""
     directory = model_directory()
