@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Final
 
+from retrieval.answers.literals import Literal, literals_of
 from retrieval.llm.types import Citation
 from retrieval.text.markers import Scanner
 from retrieval.text.units import continues
@@ -23,6 +24,8 @@ _NOT_LINE_END: Final = re.compile(r"[^\n]")
 _LOOK_BACK_CHARACTERS: Final = 64
 _MARKER: Final = re.compile(r"(?<![ \t])[ \t]*+\[[0-9]{1,3}\]")
 _EMPHASIS: Final = re.compile(r"[*`]+|(?<!\w)_+|(?<!_)_++(?!\w)")
+_FENCE_LINE: Final = re.compile(r"[ >\t]*(?:`{3,}|~{3,})")
+_COMMENTS: Final = ("# ", "// ")
 _start: Final = attrgetter("start")
 _NOT_CLAIMED: Final = ("?", "\uff1f", ":")
 
@@ -36,6 +39,18 @@ class Claim:
     text: str  #: Its words, without markers and emphasis.
     #: The passages that it cites, or those of a neighboring sentence of the same paragraph.
     numbers: tuple[int, ...] = ()
+    is_citing: bool = False  #: Whether it has a marker itself.
+    literals: tuple[Literal, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CodeLine:
+    """A line of a fenced code block."""
+
+    start: int  #: Position in the answer, in code points, end exclusive.
+    end: int
+    text: str
+    block: int  #: Index of its block in the answer, from 0.
 
 
 def claims(text: str, citations: Sequence[Citation]) -> tuple[Claim, ...]:
@@ -52,6 +67,23 @@ def claims(text: str, citations: Sequence[Citation]) -> tuple[Claim, ...]:
         for claim in _citing_together([_claim(prose, *span, citations) for span in _sentences(prose, start, end)])
         if claim.text and not claim.text.endswith(_NOT_CLAIMED)
     )
+
+
+def code_lines(text: str) -> Iterator[CodeLine]:
+    """Yield the lines of an answer's fenced code blocks, in order, without fences, blank lines and comments."""
+    place, block, is_inside = 0, -1, False
+    for token in Scanner().feed(text, is_last=True):
+        start = place + len(token.blanks)
+        place = start + len(token.raw)
+        line = token.raw.strip()
+        if not token.is_fenced:
+            is_inside = False
+        elif not is_inside:
+            block, is_inside = block + 1, True
+        elif line and not _FENCE_LINE.fullmatch(line) and not line.startswith(_COMMENTS):
+            yield CodeLine(
+                start + len(token.raw) - len(token.raw.lstrip()), start + len(token.raw.rstrip()), line, block
+            )
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
@@ -93,7 +125,15 @@ def _claim(text: str, start: int, end: int, citations: Sequence[Citation]) -> Cl
     end -= len(sentence) - len(sentence.rstrip())
     first, last = (bisect_left(citations, place, key=_start) for place in (start, end))
     numbers = dict.fromkeys(it.number for it in citations[first:last])
-    return Claim(start, end, _EMPHASIS.sub("", _MARKER.sub("", text[start:end])).strip(" \t|"), tuple(numbers))
+    words = _MARKER.sub("", text[start:end])
+    return Claim(
+        start,
+        end,
+        _EMPHASIS.sub("", words).strip(" \t|"),
+        tuple(numbers),
+        is_citing=bool(numbers),
+        literals=literals_of(words),
+    )
 
 
 def _citing_together(found: list[Claim]) -> Iterator[Claim]:

@@ -1,18 +1,21 @@
-"""Check whether the cited passages support an answer: by words, numbers, names and similarity. Pure.
+"""Check whether the passages support an answer: by words, numbers, names, literals and similarity. Pure.
 
-No language model judges. A sentence is supported if its cited passages contain all of its numbers and names, and
-either most of its words by weight, or some of them and a similar sentence.
+No language model judges. A sentence is supported if its cited passages contain all of its numbers, names and literals
+(keys, code), and either most of its words by weight, or some of them and a similar sentence. A sentence without a
+marker is matched: the passage that supports it best is its citation.
 """
 
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Final
 
-from retrieval.answers.claims import Claim, claims
+from retrieval.answers.claims import Claim, CodeLine, claims, code_lines
 from retrieval.answers.events import Unsupported
+from retrieval.answers.literals import LiteralSource, code_literal, literal_source, literals_of
 from retrieval.engine.types import Passage
 from retrieval.llm.types import Citation, EncodeTexts
 from retrieval.text.language import COMMON_WORDS
@@ -32,6 +35,8 @@ _CAPITAL_NOUNS: Final = 0.2  #: With more capitalized words inside sentences, th
 # Measured on the sample company: 991 sentences of passages with correct citations, original and corrupted. Marked were
 # 0 % of the originals, 0 % with every fourth word left out, 2 % with every fourth word replaced; 97 % of 546 with
 # another number, 88 % of 225 with another name, 98 % of 989 that cite another passage of the context.
+# Matched without a marker, by words alone, in eight passages: 99.8 % of 524 sentences to their own passage, also with
+# every fourth word left out; 4 % of 275 with another number, and 2 % of 524 whose passage is not among them.
 #: Share of a sentence's words by weight: sufficient without similarity, and insufficient with any similarity. Sentences
 #: that cite another passage reach 0.57 at the 95th percentile, reworded ones start at 0.55.
 ENOUGH_SHARE: Final = 0.6
@@ -42,14 +47,20 @@ ENOUGH_COSINE: Final = 0.8
 #: Numbers count in sentences with at least this share of the best sentence's overlap; if those of the entire passage
 #: counted, 23 % of the wrong numbers would stay unmarked.
 NEAR_BEST: Final = 0.4
+_WHOLE_WEIGHT: Final = 0.5  #: Weight of a whole passage beside its nearest sentence, in the choice of a citation.
 _MIN_WORDS: Final = 3  #: Sentences with fewer words are not judged by words.
 _MAX_ENCODED: Final = 24
+_MAX_COMPARED: Final = 2  #: Passages that are compared with one sentence by similarity.
+_MAX_NAMED: Final = 3  #: Maximum number of missing literals that an explanation names.
 _EXPLANATIONS: Final = {
     "uncited": "It cites no passage, and no passage supports it.",
     "number": "It contains a number that the cited passages do not contain.",
     "name": "It contains a name that the cited passages do not contain.",
+    "code": "It contains {missing}, which the cited passages do not contain.",
     "overlap": "The cited passages do not support it.",
 }
+_UNCITED_CODE: Final = "It cites no passage, and no passage contains {missing}."
+_CODE_BLOCK: Final = "No passage contains {missing}."
 
 
 def words_of(text: str) -> tuple[str, ...]:
@@ -107,6 +118,7 @@ class Source:
     stems: frozenset[str]
     names: frozenset[str]
     numbers_above: frozenset[str]
+    literals: LiteralSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +128,17 @@ class Support:
     share: float | None  #: Share of its words' weight in its sources, 0 to 1; None for too few words.
     missing_numbers: frozenset[str] = frozenset()
     missing_names: frozenset[str] = frozenset()
+    missing_code: tuple[str, ...] = ()  #: Key combinations, keys and code, as written.
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether a number, name or literal is missing."""
+        return bool(self.missing_numbers or self.missing_names or self.missing_code)
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the similarity decides."""
+        return not self.is_incomplete and self.share is not None and MIN_SHARE <= self.share < ENOUGH_SHARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +187,52 @@ class Checker:
             self.weight(counted & supported) / self.weight(counted) if len(counted) >= _MIN_WORDS else None,
             numbers.difference(*near, *(source.numbers_above for source in cited)),
             names.difference(*(source.names for source in cited)),
+            self._missing_code(claim, cited),
         )
+
+    def _missing_code(self, claim: Claim, cited: Sequence[Source]) -> tuple[str, ...]:
+        if not cited or not claim.literals:
+            return ()
+        asked = {(it.kind, it.value) for it in literals_of(self.question)}
+        return tuple(
+            it.text
+            for it in claim.literals
+            if (it.kind, it.value) not in asked and not any(source.literals.holds(it) for source in cited)
+        )
+
+    def match(self, claim: Claim, *, encode: EncodeTexts | None = None) -> tuple[int, ...]:
+        """Return the passage that supports a claim best, or two that do so together; empty if there are none.
+
+        Passages that a neighboring sentence cites are preferred. `encode` decides where words alone do not.
+        """
+        own = _stems(claim.text, self.stem)
+        if not own and not numbers_of(claim.text):
+            return ()
+        ranked = sorted(self.sources, key=lambda it: (it not in claim.numbers, -self._likeness(own, it), it))
+        sets = (*((it,) for it in ranked), *((ranked[0], it) for it in ranked[1:]))
+        supports = {numbers: self._match_of(claim, own, numbers) for numbers in sets}
+        for numbers, support in supports.items():
+            if not support.is_incomplete and support.share is not None and support.share >= ENOUGH_SHARE:
+                return numbers
+        doubtful = [numbers for numbers, it in supports.items() if it.is_doubtful and len(numbers) == 1]
+        cited = [replace(claim, numbers=it) for it in doubtful[:_MAX_COMPARED]]
+        near = _near(self, cited, encode) if encode else frozenset[Claim]()
+        return next((it.numbers for it in cited if it in near), ())
+
+    def _likeness(self, own: frozenset[str], number: int) -> float:
+        """Return the weight of the words that the nearest sentence of a passage shares, and a part of the passage's."""
+        source = self.sources[number]
+        nearest = max((self.weight(own & it.stems) for it in source.sentences), default=0.0)
+        return nearest + _WHOLE_WEIGHT * self.weight(own & source.stems)
+
+    def _match_of(self, claim: Claim, own: frozenset[str], numbers: tuple[int, ...]) -> Support:
+        """Return the support by these passages; the words of the question count too, since they select a passage."""
+        stems = frozenset[str]().union(*(self.sources[it].stems for it in numbers))
+        share = self.weight(own & stems) / self.weight(own) if own else 1.0
+        # Few words occur in any passage: all must.
+        if len(own) < _MIN_WORDS and share < 1:
+            share = 0.0
+        return replace(self.support(replace(claim, numbers=numbers)), share=share)
 
 
 def unsupported(
@@ -177,29 +245,50 @@ def unsupported(
     found = claims(text, citations)
     supports = [checker.support(claim) for claim in found]
     # The similarity decides where words alone do not.
-    doubtful = [
-        claim
-        for claim, it in zip(found, supports, strict=True)
-        if not (it.missing_numbers or it.missing_names or it.share is None) and MIN_SHARE <= it.share < ENOUGH_SHARE
+    doubtful = [claim for claim, it in zip(found, supports, strict=True) if claim.numbers and it.is_doubtful]
+    near = _near(checker, doubtful, encode) if encode else frozenset[Claim]()
+    marked = [
+        Unsupported(claim.start, claim.end, reason, _explanation(reason, support))
+        for claim, support in zip(found, supports, strict=True)
+        if (reason := _reason(checker, claim, support, is_near=claim in near, encode=encode))
     ]
-    near = _near(checker, doubtful, encode) if encode else {}
-    judged = zip(found, supports, strict=True)
-    return tuple(
-        Unsupported(claim.start, claim.end, reason, _EXPLANATIONS[reason])
-        for claim, support in judged
-        if (reason := _reason(claim, support, is_near=claim in near))
-    )
+    return tuple(sorted((*marked, *_unsupported_code(text, checker)), key=lambda it: it.start))
 
 
-def _reason(claim: Claim, support: Support, *, is_near: bool) -> str:
-    reason = ""
+def _reason(checker: Checker, claim: Claim, support: Support, *, is_near: bool, encode: EncodeTexts | None) -> str:
+    if not claim.numbers:
+        states_nothing = support.share is None and not support.is_incomplete
+        return "" if states_nothing or checker.match(claim, encode=encode) else "uncited"
     if support.missing_numbers:
-        reason = "number"
-    elif support.missing_names:
-        reason = "name"
-    elif support.share is not None and support.share < ENOUGH_SHARE and not is_near:
-        reason = "overlap"
-    return "uncited" if reason and not claim.numbers else reason
+        return "number"
+    if support.missing_code:
+        return "code"
+    if support.missing_names:
+        return "name"
+    return "overlap" if support.share is not None and support.share < ENOUGH_SHARE and not is_near else ""
+
+
+def _explanation(reason: str, support: Support) -> str:
+    text = _UNCITED_CODE if reason == "uncited" and support.missing_code else _EXPLANATIONS[reason]
+    return text.format(missing=_listed(support.missing_code))
+
+
+def _listed(missing: Sequence[str]) -> str:
+    return ", ".join(f"\u201c{it}\u201d" for it in missing[:_MAX_NAMED])
+
+
+def _unsupported_code(text: str, checker: Checker) -> Iterator[Unsupported]:
+    """Yield the parts of fenced code blocks that no passage contains, from the first such line to the last."""
+    for _, block in groupby(code_lines(text), key=lambda line: line.block):
+        missing = [line for line in block if not _has_code(checker, line)]
+        if missing:
+            explanation = _CODE_BLOCK.format(missing=_listed([line.text for line in missing]))
+            yield Unsupported(missing[0].start, missing[-1].end, "code", explanation)
+
+
+def _has_code(checker: Checker, line: CodeLine) -> bool:
+    literals = [it] if (it := code_literal(line.text)) else literals_of(line.text)
+    return all(any(source.literals.holds(it) for source in checker.sources.values()) for it in literals)
 
 
 def _near(checker: Checker, doubtful: Sequence[Claim], encode: EncodeTexts) -> frozenset[Claim]:
@@ -223,7 +312,9 @@ def _source(passage: Passage, stem: Callable[[str], str]) -> Source:
     whole = f"{above}\n{chunk.text}"
     units = [" ".join(filter(None, (unit.heading, unit.header, unit.text))) for unit in split_units(chunk.text)]
     sentences = tuple(Sentence(text, _stems(text, stem), numbers_of(text)) for text in units or (whole,))
-    return Source(sentences, _stems(whole, stem), frozenset(map(stem, words_of(whole))), numbers_of(above))
+    return Source(
+        sentences, _stems(whole, stem), frozenset(map(stem, words_of(whole))), numbers_of(above), literal_source(whole)
+    )
 
 
 def _stems(text: str, stem: Callable[[str], str]) -> frozenset[str]:

@@ -1,8 +1,9 @@
 """Write an answer with one provider: fit the task to its window, stream, count and check."""
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import aclosing
 from functools import partial
@@ -12,6 +13,8 @@ from typing import ClassVar, Final, TypeVar
 from django.conf import settings
 
 from corecube.errors import UnavailableError
+from retrieval.answers.citing import Citer
+from retrieval.answers.claims import Claim
 from retrieval.answers.events import AnswerEvent, Cited, Done, Outcome, Text, Unsupported
 from retrieval.answers.faithfulness import Checker, unsupported
 from retrieval.answers.providers import answer_threads, ending_threads
@@ -21,7 +24,7 @@ from retrieval.engine.words import stemmer
 from retrieval.errors import EncoderError
 from retrieval.llm.citations import Draft
 from retrieval.llm.prompt import fitted
-from retrieval.llm.types import Citation, Cut, Notice, Provider, Task, TokenUsage
+from retrieval.llm.types import Citation, Cut, EncodeTexts, Notice, Provider, Task, TokenUsage
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +34,7 @@ _CUT: Final = {
     Cut.LENGTH: Notice("cut_short", "The answer is incomplete: it reached the language model's maximum length."),
     Cut.CONTENT_FILTER: Notice("content_filtered", "The language model's content filter stopped the answer."),
 }
+_UNCITED: Final = Notice("uncited", "The answer cites no passage of your documents. Check it before you rely on it.")
 
 
 class NoAnswerError(UnavailableError):
@@ -51,15 +55,22 @@ class Writing:
         notices: tuple[Notice, ...] = (),
     ) -> None:
         self.has_sent = False
-        self._task = task
         self._provider = provider
         self._encoder = encoder
         self._sentences = sentences
         self._notices = notices
-        self._draft = Draft(len(task.passages))
+        self._begin(task)
         self._usage: TokenUsage | None = None
         self._cut: Cut | None = None
         self._started = perf_counter()
+
+    def _begin(self, task: Task) -> None:
+        self._task = task
+        self._draft = Draft(len(task.passages))
+        #: The answer with the added citations; a quoting provider cites everything itself.
+        self._answer = Draft(len(task.passages))
+        self._citer = None if self._provider.is_extractive else Citer(len(task.passages))
+        self._checker: Checker | None = None
 
     async def events(self) -> AsyncGenerator[AnswerEvent, None]:
         """Yield text and citations as soon as they are final, then Done."""
@@ -73,24 +84,53 @@ class Writing:
                     self._notices += (piece.notice,)
                     yield piece.notice
                 text = piece.text if self._draft.text else piece.text.lstrip()
-                for event in self._events(*self._draft.add(text)):
+                for event in await self._cited(self._draft.add(text)[0]):
                     yield event
-        for event in self._events(*self._draft.finish()):
+        for event in await self._cited(self._draft.finish()[0], is_last=True):
             yield event
-        if not self._draft.text.strip():
+        for event in self._events(*self._answer.finish()):
+            yield event
+        if not self._answer.text.strip():
             raise NoAnswerError
-        if self._cut:
-            self._notices += (_CUT[self._cut],)
-            yield _CUT[self._cut]
+        for notice in self._final_notices():
+            self._notices += (notice,)
+            yield notice
         yield await self.so_far(is_finished=True)
+
+    async def _cited(self, text: str, *, is_last: bool = False) -> Sequence[AnswerEvent]:
+        """Return the events of a text, with citations for the sentences that have none and that a passage supports."""
+        if self._citer is None:
+            return list(self._events(*self._answer.add(text)))
+        parts, numbers, texts = self._citer.add(text, is_last=is_last), None, list[str]()
+        with contextlib.suppress(StopIteration):
+            while True:
+                part = parts.send(numbers)
+                numbers = await self._match(part) if isinstance(part, Claim) else None
+                texts += [part] if isinstance(part, str) else []
+        return list(self._events(*self._answer.add("".join(texts))))
+
+    async def _match(self, claim: Claim) -> tuple[int, ...]:
+        if self._provider.refuses(self._draft.text):
+            return ()
+        return await _run(answer_threads(), partial(self._matched, claim))
+
+    def _final_notices(self) -> Iterator[Notice]:
+        if self._cut:
+            yield _CUT[self._cut]
+        if self._is_uncited:
+            yield _UNCITED
+
+    @property
+    def _is_uncited(self) -> bool:
+        is_checked = not self._provider.is_extractive and not self._provider.refuses(self._answer.text)
+        return is_checked and not self._answer.citations
 
     async def _fit(self) -> tuple[Notice, ...]:
         if (window := self._provider.window) is None:
             return ()
         count = window.counter.count if window.counter else self._encoder.count_tokens
         cut = await _run(answer_threads(), partial(fitted, self._task, window, count))
-        self._task = cut.task
-        self._draft = Draft(len(cut.task.passages))
+        self._begin(cut.task)
         notices, used = [], len(cut.task.passages)
         if cut.left_out_passages:
             text = f"{used} of {used + cut.left_out_passages} passages fit into the language model's context."
@@ -103,18 +143,18 @@ class Writing:
 
     async def so_far(self, *, is_finished: bool = False) -> Done:
         """Return the answer so far; a finished one is checked."""
-        text = self._draft.text
+        text = self._answer.text
         refused = self._provider.refuses(text)
         if self._usage is None:
             self._usage = await _run(ending_threads(), partial(self._estimate, text))
         is_checked = is_finished and not refused and not self._provider.is_extractive
         return Done(
             text=text,
-            citations=self._draft.citations,
+            citations=self._answer.citations,
             usage=self._usage,
             provider=self._provider.name,
             extractive=self._provider.is_extractive,
-            outcome=Outcome.REFUSED if refused else Outcome.ASSERTED,
+            outcome=self._outcome(refused=refused),
             unsupported=await _run(ending_threads(), self._check) if is_checked else (),
             notices=self._notices,
             cut=self._cut,
@@ -129,15 +169,39 @@ class Writing:
         if citations:
             yield Cited(citations)
 
+    def _outcome(self, *, refused: bool) -> Outcome:
+        if refused:
+            return Outcome.REFUSED
+        return Outcome.HEDGED if self._is_uncited else Outcome.ASSERTED
+
     def _check(self) -> tuple[Unsupported, ...]:
-        stem = stemmer(settings.CORECUBE_TEXT_SEARCH_CONFIG)
-        checker = Checker.of(self._task.passages, stem=stem, question=self._task.question)
-        check = partial(unsupported, self._draft.text, self._draft.citations, checker)
+        check = partial(unsupported, self._answer.text, self._answer.citations, self._ready_checker())
         try:
-            return check(encode=self._sentences.encode_documents if self._sentences else None)
+            return check(encode=self._encode)
         except EncoderError:
             logger.exception("answer.checked_without_vectors provider=%s", self._provider.name)
             return check()
+
+    def _matched(self, claim: Claim) -> tuple[int, ...]:
+        checker = self._ready_checker()
+        # A busy server compares words only.
+        if self._encode is None or answer_threads().is_crowded:
+            return checker.match(claim)
+        try:
+            return checker.match(claim, encode=self._encode)
+        except EncoderError:
+            logger.exception("answer.matched_without_vectors provider=%s", self._provider.name)
+            return checker.match(claim)
+
+    def _ready_checker(self) -> Checker:
+        if self._checker is None:
+            stem = stemmer(settings.CORECUBE_TEXT_SEARCH_CONFIG)
+            self._checker = Checker.of(self._task.passages, stem=stem, question=self._task.question)
+        return self._checker
+
+    @property
+    def _encode(self) -> EncodeTexts | None:
+        return self._sentences.encode_documents if self._sentences else None
 
     def _estimate(self, text: str) -> TokenUsage:
         question, answer = self._encoder.count_tokens([self._task.question, text])

@@ -17,6 +17,7 @@ from retrieval.answers.answering import Answering, answer_events, answered, note
 from retrieval.answers.events import Cited, Done, Failed, Outcome, Text
 from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.engine.types import Answerability, QueryTerms, TokenCounter, Verdict
+from retrieval.errors import EncoderError
 from retrieval.llm.prompt import REFUSAL
 from retrieval.llm.types import Citation, Cut, Notice, Piece, Route, TokenUsage, Turn, Window
 from retrieval.models import SearchRecord
@@ -133,8 +134,8 @@ def test_who_does_not_stream_gets_the_next_providers_answer_also_after_the_first
 
 @pytest.mark.parametrize(("cut", "code"), [(Cut.LENGTH, "cut_short"), (Cut.CONTENT_FILTER, "content_filtered")])
 def test_an_answer_that_was_cut_is_no_whole_one(answering, cut, code):
-    *events, done = events_of(answering(ScriptedProvider("Four min", cut)))
-    assert (done.text, done.cut, [it.code for it in done.notices]) == ("Four min", cut, [code])
+    *events, done = events_of(answering(ScriptedProvider("Four [1] min", cut)))
+    assert (done.text, done.cut, [it.code for it in done.notices]) == ("Four [1] min", cut, [code])
     assert done.notices[0] in events
 
 
@@ -204,6 +205,50 @@ def test_sentences_without_support_are_marked_where_they_stand(answering):
     assert [(done.text[it.start : it.end], it.reason) for it in done.unsupported] == [
         ("It takes nine hours on Mondays [1].", "number")
     ]
+
+
+def test_a_sentence_without_a_marker_gets_the_citation_of_its_passage_also_in_the_stream(answering):
+    said = "Draining the queue takes four minutes. Run deployctl rollback before the staging database is touched."
+    pieces = said.replace(" ", " |").split("|")
+    *events, done = events_of(answering(ScriptedProvider(*pieces)))
+    assert done.text == (
+        "Draining the queue takes four minutes [1]. Run deployctl rollback before the staging database is touched [2]."
+    )
+    assert text_of(events) == done.text
+    assert (done.cited, done.unsupported, done.outcome) == ((1, 2), (), Outcome.ASSERTED)
+    place = done.text.index("[2]")
+    assert Cited((Citation(2, place, place + 3),)) in events
+
+
+def test_a_sentence_that_no_passage_supports_is_marked_and_an_answer_without_citations_says_so(answering):
+    *events, done = events_of(answering(ScriptedProvider("Penguins prefer colder weather than flamingos.")))
+    assert [(done.text[it.start : it.end], it.reason) for it in done.unsupported] == [(done.text, "uncited")]
+    assert ([it.code for it in done.notices], done.outcome) == (["uncited"], Outcome.HEDGED)
+    assert done.notices[0] in events
+
+
+def test_an_unsupported_sentence_gets_no_citation_of_its_neighbors(answering):
+    done = answered(answering(ScriptedProvider("Draining the queue takes four minutes. It takes 99 workers.")))
+    assert done.text == "Draining the queue takes four minutes [1]. It takes 99 workers."
+    assert [it.reason for it in done.unsupported] == ["number"]
+
+
+def test_a_refusal_gets_no_citation_and_quotes_are_not_changed(answering, world):
+    done = answered(answering(ScriptedProvider(f"{REFUSAL} Draining the queue takes four minutes.")))
+    assert (done.text, done.cited) == (f"{REFUSAL} Draining the queue takes four minutes.", ())
+    assert done.notices == ()
+
+
+def test_sentences_are_matched_by_words_when_the_embedding_model_fails(answering):
+    class Failing:
+        def encode_documents(self, _texts):
+            raise EncoderError("Down.")
+
+    prepared = replace(
+        answering(ScriptedProvider("A slow stuck worker of the queue raises trouble with Q-4711 today.")),
+        sentences=Failing(),
+    )
+    assert answered(prepared).text.endswith("Q-4711 today.")
 
 
 def test_a_task_is_cut_to_the_providers_window_and_the_reader_told(answering):

@@ -1,11 +1,12 @@
 """Whether cited passages support what is stated."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from retrieval.answers.claims import Claim
+from retrieval.answers.claims import Claim, claims
 from retrieval.answers.extractive import extract_answer
 from retrieval.answers.faithfulness import ENOUGH_COSINE, Checker, unsupported
 from retrieval.engine.types import QueryTerms, Term
@@ -19,6 +20,109 @@ PASSAGES = (
     made(1, "Draining the queue takes four minutes. Error Q-4711 means that a worker is stuck. Call after 9 hours."),
     made(2, "The rollback in March cost 48,200 crowns. Greta Mulvaney signs for it.", "Costs", ("Harrowmouth site",)),
 )
+
+
+KEYS = (
+    made(
+        1,
+        "Press Ctrl+Shift+U to turn the selected text into capitals. Press Esc to leave the editor.\n\n"
+        "Save with `notes save --all /etc/notes.yaml`.\n\n```\nnotes sync\nnotes push --force\n```",
+        "Editing",
+    ),
+)
+
+
+def marked(text, question=""):
+    checker = Checker.of(KEYS, stem=STEM, question=question)
+    found = unsupported(text, find_citations(text, 9), checker)
+    return [(text[it.start : it.end], it.reason, it.explanation) for it in found]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The selected text turns into capitals with Shift+Ctrl+U [1].",
+        "Press **Ctrl** + **Shift** + `U` to turn the selected text into capitals.",
+        "Press Esc to leave the editor [1].",
+        "Save the notes with `notes save --all` [1].",
+        "Save with `notes save --all /etc/notes.yaml` [1].",
+        "It saves to /etc/notes.yaml [1].",
+        "Sync the notes [1]:\n\n```bash\n# First the notes.\n$ notes sync\n```",
+    ],
+)
+def test_keys_and_code_of_the_passages_stand(text):
+    assert marked(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "missing"),
+    [
+        ("The selected text turns into capitals by pressing Ctrl+U.", "uncited", "Ctrl+U"),
+        ("The selected text turns into capitals by pressing Ctrl+U [1].", "code", "Ctrl+U"),
+        ("Press U to turn the selected text into capitals [1].", "code", "U"),
+        ("Press Enter to leave the editor [1].", "code", "Enter"),
+        ("Run `notes save --everything` to save [1].", "code", "notes save --everything"),
+        ("Save it all with the option --everything [1].", "code", "--everything"),
+        ("It saves to /etc/notes.yml [1].", "code", "/etc/notes.yml"),
+    ],
+)
+def test_keys_and_code_that_no_passage_contains_are_always_marked(text, reason, missing):
+    ((sentence, found, explanation),) = marked(text)
+    assert (sentence, found) == (text, reason)
+    assert f"\u201c{missing}\u201d" in explanation
+
+
+def test_lines_of_code_that_no_passage_contains_are_marked():
+    text = "Push the notes [1]:\n\n```\nnotes sync\nnotes push --quick\nrm -rf /\n```"
+    ((part, reason, explanation),) = marked(text)
+    assert (part, reason) == ("notes push --quick\nrm -rf /", "code")
+    assert "\u201crm -rf /\u201d" in explanation
+
+
+def test_keys_of_the_question_may_be_repeated():
+    text = "Ctrl+U does not turn the selected text into capitals [1]."
+    assert [reason for _, reason, _ in marked(text)] == ["code"]
+    assert marked(text, question="Does Ctrl+U turn text into capitals?") == []
+
+
+def matches(text, encode=None, numbers=(), question=""):
+    checker = Checker.of(PASSAGES, stem=STEM, question=question)
+    (claim,) = claims(text, ())
+    return checker.match(replace(claim, numbers=numbers), encode=encode)
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("Draining the queue takes four minutes.", (1,)),
+        ("Four minutes.", (1,)),
+        ("In March the rollback cost 48,200 crowns.", (2,)),
+        ("Error Q-4711 means a stuck worker, and Greta Mulvaney signs for the rollback.", (1, 2)),
+        ("Draining the queue takes five minutes.", ()),
+        ("Penguins prefer colder weather than flamingos.", ()),
+        ("Yes, it does.", ()),
+    ],
+)
+def test_a_sentence_is_matched_to_the_passages_that_support_it(text, numbers):
+    assert matches(text) == numbers
+
+
+def test_a_match_needs_the_words_of_the_question_too():
+    # The words that the question gives select the passage: without them the second would support it as well.
+    assert matches("The queue drains.", question="Does the queue drain?") == (1,)
+
+
+def test_between_two_passages_the_one_that_a_neighbor_cites_is_preferred():
+    twice = (PASSAGES[0], made(2, PASSAGES[0].hit.chunk.text))
+    (claim,) = claims("Draining the queue takes four minutes.", ())
+    checker = Checker.of(twice, stem=STEM)
+    assert checker.match(claim) == (1,)
+    assert checker.match(replace(claim, numbers=(2,))) == (2,)
+
+
+@pytest.mark.parametrize(("cosine", "numbers"), [(ENOUGH_COSINE + 0.01, (1,)), (ENOUGH_COSINE - 0.01, ())])
+def test_similarity_decides_a_doubtful_match(cosine, numbers):
+    assert matches("Draining the wooden queue hurts.", encode=near(cosine)) == numbers
 
 
 def reasons(text, question="", encode=None):

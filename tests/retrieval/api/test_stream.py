@@ -85,7 +85,7 @@ def test_a_source_is_announced_once_when_it_is_first_cited(stream):
     spans = [(it["url_citation"]["start_index"], it["url_citation"]["end_index"]) for run in announced for it in run]
     assert [text(events)[start:end] for start, end in spans] == ["[1]", "[2]"]
     kinds = ["annotations" if "annotations" in delta else "content" for delta in deltas(events)[1:-1]]
-    assert kinds == ["content", "annotations", "content", "annotations", "content", "content"]
+    assert kinds == ["content", "annotations", "content", "annotations", "content", "content", "content"]
 
 
 def test_the_finish_chunk_has_the_citations(stream):
