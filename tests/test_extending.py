@@ -37,7 +37,7 @@ def changed(source, diff):
 def extended(tmp_path_factory):
     """A copy of the source with every example applied, and its own tests alone."""
     root = tmp_path_factory.mktemp("extended")
-    tests = shutil.ignore_patterns("__pycache__", "test_*.py")
+    tests = shutil.ignore_patterns("test_*.py")
     for name in ("corecube", "retrieval", "explorer", "templates", "static", "tests"):
         shutil.copytree(ROOT / name, root / name, ignore=tests)
     (root / "docs" / "decisions").mkdir(parents=True)

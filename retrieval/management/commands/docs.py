@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from corecube.commands import CoreCubeCommand
 from retrieval.engine.pipeline import Legs
 from retrieval.management.commands.tunables import tunables_table
 from retrieval.presets.catalog import PRESETS
@@ -15,7 +16,7 @@ _BEGIN: Final = "<!-- generated: make docs -->\n"  #: The generated part of a pa
 _END: Final = "<!-- end of generated text -->\n"
 
 
-class Command(BaseCommand):
+class Command(CoreCubeCommand):
     """Replace the generated part of each page."""
 
     help = "Write the generated parts of the pages in docs/."

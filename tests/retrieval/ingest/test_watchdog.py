@@ -142,7 +142,7 @@ def wait_for(condition):
     ends = time.monotonic() + _WAIT_SECONDS
     while not (found := condition()):
         assert time.monotonic() < ends
-        time.sleep(0.1)
+        time.sleep(0.3)
     return found
 
 
