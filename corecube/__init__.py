@@ -5,7 +5,3 @@ import gc
 # Loading the code creates many objects and hardly any garbage: Python's default of 700 new objects before a collection
 # makes every process start 13 % later, and is reached often in one search.
 gc.set_threshold(20_000)
-
-from corecube.celery import app as celery_app  # noqa: E402 -- loads most of the code
-
-__all__ = ["celery_app"]

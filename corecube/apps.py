@@ -12,7 +12,13 @@ class CoreCubeConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Guard outgoing connections, register the system checks and connect the receivers."""
-        from corecube import checks, database, receivers, sign_ins  # noqa: F401, PLC0415 -- models must be loaded first
+        """Guard outgoing connections, load the Celery application, and register the system checks and receivers."""
+        from corecube import (  # noqa: PLC0415 -- models must be loaded first
+            celery,  # noqa: F401
+            checks,  # noqa: F401
+            database,  # noqa: F401
+            receivers,  # noqa: F401
+            sign_ins,  # noqa: F401
+        )
 
         refuse_connections()

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 import django
@@ -44,5 +45,6 @@ application = ProxyHeadersMiddleware(
 check_database()
 # Load all code before the first request.
 _ = get_resolver().url_patterns
+import_module("openai")
 process.exclude_loaded_from_collection()
 serving.send(sender=None)

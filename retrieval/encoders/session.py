@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
-import onnxruntime
 
 from retrieval.encoders.pooling import Floats, Ints, pad
 from retrieval.errors import EncoderError
@@ -25,6 +24,8 @@ _Out = TypeVar("_Out")
 
 def open_session(path: Path) -> Session:
     """Return the network of an ONNX file; raise EncoderError if it cannot be loaded."""
+    import onnxruntime  # noqa: PLC0415 -- only processes that run a model need it
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1

@@ -1,6 +1,7 @@
 """Client of a language model over OpenAI's protocol, and its errors as CoreCube's.
 
-No message of an error contains anything that was sent or received: a service may echo its prompt or its key.
+No message of an error contains anything that was sent or received: a service may echo its prompt or its key. The first
+client loads the SDK: it takes a quarter of a worker's start, and most processes never call a language model.
 """
 
 import asyncio
@@ -11,9 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
 from time import perf_counter
-from typing import Any, Final
-
-import openai
+from typing import TYPE_CHECKING, Any, Final
 
 from retrieval.encoders.breaker import CircuitBreaker
 from retrieval.errors import (
@@ -30,6 +29,9 @@ from retrieval.llm.service import Api, Dialect, ModelService
 from retrieval.llm.streams import BackgroundLoop
 from retrieval.llm.transport import TimeLimits, http_client, time_limits, timeouts
 from retrieval.llm.types import Cut, Message, Piece, TokenUsage
+
+if TYPE_CHECKING:
+    import openai
 
 logger = logging.getLogger(__name__)
 
@@ -48,12 +50,13 @@ _TEMPORARY: Final = frozenset({408, 409, 425})
 #: Statuses for a filtered or too long prompt; another prompt may succeed.
 _PROMPT_ERRORS: Final = frozenset({400, 413, 422})
 _LOOP: Final = BackgroundLoop("language-models")
-_REQUEST_ERRORS: Final = (openai.BadRequestError, openai.UnprocessableEntityError)
 #: Errors that do not count as failures of the service.
 _EXCUSED: Final = (AnswerRefusedError, AnswerRateLimitedError)
 
 
 def _answer_error(name: str, error: Exception) -> AnswerError:
+    import openai  # noqa: PLC0415 -- loaded already
+
     if isinstance(error, AnswerError):
         return error
     if isinstance(error, openai.APITimeoutError | TimeoutError):
@@ -167,13 +170,15 @@ class ModelClient:
         self, messages: Sequence[Message], response_format: Mapping[str, Any] | None, open_stream: AsyncExitStack
     ) -> AsyncIterator[object]:
         """Start an answer with request fields that the service accepts, and return its chunks."""
+        import openai  # noqa: PLC0415 -- the first client loads it
+
         dialect = self._dialect
         while True:
             try:
                 chunks: Any = await self._sdk.chat.completions.create(
                     **dialect.request(self.service, messages, response_format)
                 )
-            except _REQUEST_ERRORS as error:
+            except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
                 simpler = dialect.without(str(error.body), is_formatted=response_format is not None)
                 if simpler is None:
                     raise
@@ -201,7 +206,7 @@ class ModelClient:
             raise _answer_error(self.service.name, error) from None
 
     @property
-    def _sdk(self) -> openai.AsyncOpenAI:
+    def _sdk(self) -> "openai.AsyncOpenAI":
         """The SDK's client; the loop that uses it creates it."""
         if self._client is None:
             self._client = _sdk_client(self.service)
@@ -254,7 +259,9 @@ def _usage(given: object) -> TokenUsage | None:
     return TokenUsage(prompt, completion)
 
 
-def _sdk_client(service: ModelService) -> openai.AsyncOpenAI:
+def _sdk_client(service: ModelService) -> "openai.AsyncOpenAI":
+    import openai  # noqa: PLC0415 -- the first client loads it
+
     shared: dict[str, Any] = {
         # The SDK requires a key; without one the header is removed.
         "api_key": service.api_key or "none",

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -12,7 +13,6 @@ from retrieval.ingest.parse.code_languages import CODE_NAMES, LANGUAGES, PLAIN_L
 from retrieval.ingest.parse.containers import COMPOUND_START, ZIP_START, kind_of_compound, kind_of_zip, refusal
 from retrieval.ingest.parse.decoding import charset_of, in_utf8, looks_binary
 from retrieval.ingest.parse.delimited import parse_delimited
-from retrieval.ingest.parse.docx import parse_docx
 from retrieval.ingest.parse.epub import parse_epub
 from retrieval.ingest.parse.html import parse_html
 from retrieval.ingest.parse.ipynb import parse_notebook
@@ -22,12 +22,8 @@ from retrieval.ingest.parse.markdown import parse_markdown
 from retrieval.ingest.parse.odp import parse_odp
 from retrieval.ingest.parse.ods import parse_ods
 from retrieval.ingest.parse.odt import parse_odt
-from retrieval.ingest.parse.pdf import parse_pdf
-from retrieval.ingest.parse.pptx import parse_pptx
-from retrieval.ingest.parse.rst import parse_rst
 from retrieval.ingest.parse.rtf import parse_rtf
 from retrieval.ingest.parse.text import parse_text
-from retrieval.ingest.parse.xls import parse_xls
 from retrieval.ingest.parse.xlsx import parse_xlsx
 from retrieval.ingest.parse.xml_document import parse_xml
 from retrieval.text.document import ParsedDocument, Parser, RawDocument
@@ -56,14 +52,24 @@ class Format:
     names: frozenset[str] = frozenset()
 
 
+def _loaded(module: str) -> Parser:
+    """Return a module's parser. Its first file loads the module, because few processes need its large library."""
+
+    def parse(raw: RawDocument) -> ParsedDocument:
+        parser: Parser = getattr(import_module(f"retrieval.ingest.parse.{module}"), f"parse_{module}")
+        return parser(raw)
+
+    return parse
+
+
 def _format(parse: Parser, mebibytes: int, suffixes: str, *media_types: str) -> Format:
     return Format(parse, mebibytes * _MEBIBYTE, frozenset(suffixes.split()), frozenset(media_types))
 
 
 MARKDOWN: Final = _format(parse_markdown, 16, ".md .markdown .mdown .mkd .mdx", "text/markdown", "text/x-markdown")
 HTML: Final = _format(parse_html, 16, ".html .htm .xhtml", "text/html", "application/xhtml+xml")
-PDF: Final = _format(parse_pdf, 128, ".pdf", "application/pdf")
-DOCX: Final = _format(parse_docx, 128, ".docx .docm", _WORD_TYPE)
+PDF: Final = _format(_loaded("pdf"), 128, ".pdf", "application/pdf")
+DOCX: Final = _format(_loaded("docx"), 128, ".docx .docm", _WORD_TYPE)
 CODE: Final = Format(
     parse=parse_code,
     max_bytes=16 * _MEBIBYTE,
@@ -82,21 +88,21 @@ JSON: Final = _format(
 NDJSON: Final = _format(parse_ndjson, 64, ".ndjson .jsonl", "application/x-ndjson", "application/jsonl")
 NOTEBOOK: Final = _format(parse_notebook, 64, ".ipynb", "application/x-ipynb+json")
 # docutils reads about 25 KB per second.
-RST: Final = _format(parse_rst, 1, ".rst .rest", "text/x-rst", "text/prs.fallenstein.rst")
+RST: Final = _format(_loaded("rst"), 1, ".rst .rest", "text/x-rst", "text/prs.fallenstein.rst")
 XML: Final = _format(
     parse_xml, 16, ".xml .rss .atom .rdf", "application/xml", "text/xml", "application/rss+xml", "application/atom+xml"
 )
 XLSX: Final = _format(
     parse_xlsx, 128, ".xlsx .xlsm .xltx .xltm", _SHEET_TYPE, "application/vnd.ms-excel.sheet.macroenabled.12"
 )
-XLS: Final = _format(parse_xls, 64, ".xls .xlt", "application/vnd.ms-excel")
+XLS: Final = _format(_loaded("xls"), 64, ".xls .xlt", "application/vnd.ms-excel")
 ODS: Final = _format(parse_ods, 128, ".ods .ots", "application/vnd.oasis.opendocument.spreadsheet")
 ODT: Final = _format(parse_odt, 128, ".odt .ott", "application/vnd.oasis.opendocument.text")
 ODP: Final = _format(parse_odp, 128, ".odp .otp", "application/vnd.oasis.opendocument.presentation")
 DELIMITED: Final = _format(
     parse_delimited, 64, ".csv .tsv .tab", "text/csv", "application/csv", "text/tab-separated-values"
 )
-PPTX: Final = _format(parse_pptx, 128, ".pptx .pptm .ppsx .potx", _SLIDES_TYPE)
+PPTX: Final = _format(_loaded("pptx"), 128, ".pptx .pptm .ppsx .potx", _SLIDES_TYPE)
 EPUB: Final = _format(parse_epub, 128, ".epub", "application/epub+zip")
 RTF: Final = _format(parse_rtf, 16, ".rtf", "application/rtf", "text/rtf")
 
