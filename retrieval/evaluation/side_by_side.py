@@ -16,6 +16,7 @@ from retrieval.evaluation.datasets import Dataset, JudgedQueries, JudgedQuery, l
 from retrieval.evaluation.runner import Evaluation, measured
 from retrieval.models import Chunk, Sync
 from retrieval.presets.catalog import PRESETS
+from retrieval.text.document import headings_of
 
 _DEPTH: Final = 10
 _MIXED: Final = "raw files"
@@ -106,7 +107,7 @@ def known_items(connections: Sequence[Connection], *, name: str, limit: int) -> 
     places: dict[str, set[str]] = {}
     rows = Chunk.objects.filter(document__connection__in=connections).values_list("document_id", "heading_path")
     for document, path in rows.iterator():
-        for heading in path:
+        for heading in headings_of(path):
             if _MIN_WORDS <= len(heading.split()) <= _MAX_WORDS:
                 places.setdefault(heading.strip(), set()).add(names[document])
     by_document: dict[str, list[str]] = {}

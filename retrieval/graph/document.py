@@ -9,6 +9,7 @@ from retrieval.graph.addresses import Place
 from retrieval.graph.links import Stated, stated_by_links
 from retrieval.graph.mentions import Mentions, mentions_of
 from retrieval.graph.names import Name, names_of
+from retrieval.text.document import headings_of
 
 _ALIAS_KEYS: Final = ("aliases", "alias", "also_known_as", "redirect_from")
 _LEAD_CHARACTERS: Final = 200  #: Characters at the beginning of a text that may contain its name.
@@ -70,7 +71,7 @@ def graph_of(words: DocumentWords) -> DocumentGraph:
     chunks = tuple(
         ChunkGraph(mentions_of(chunk.text), stated_by_links(chunk.links, words.place)) for chunk in words.chunks
     )
-    headings = list(dict.fromkeys(heading for chunk in words.chunks for heading in chunk.heading_path))
+    headings = list(dict.fromkeys(heading for chunk in words.chunks for heading in headings_of(chunk.heading_path)))
     values = [str(words.metadata[key]) for key in _ALIAS_KEYS if key in words.metadata]
     names = names_of(
         words.title,

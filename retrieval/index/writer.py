@@ -51,7 +51,7 @@ _DRAFT_FIELDS: Final = (
 #: What an upsert overwrites: everything but the key.
 _DOCUMENT_FIELDS: Final = (
     *("connection", "external_id", "title", "uri", "source_type", "fingerprint"),
-    *("version", "raw_type", "byte_size", "metadata", "modified_at", "synced_at"),
+    *("version", "ingest_version", "raw_type", "byte_size", "metadata", "modified_at", "synced_at"),
 )
 _RECORD: Final = statement("upkeep/record_accesses")
 

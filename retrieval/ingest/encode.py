@@ -17,6 +17,7 @@ from retrieval.graph.document import DocumentGraph
 from retrieval.index.embedding_index import hold_indexes
 from retrieval.index.store import VectorIndex
 from retrieval.index.writer import EncodedChunk, StoredDocument, committed_later, hold_connection, store_documents
+from retrieval.ingest import prepared_document
 from retrieval.ingest.enrich.triples import Triple, triples_of
 from retrieval.ingest.preparation import PreparedChunk
 from retrieval.ingest.prepared_document import PreparedDocument, modified_at, raw_type
@@ -143,6 +144,7 @@ def _row(document: PreparedDocument, target: Target) -> Document:
         source_type=connection.source_type or document.text.source_type,
         fingerprint=document.fingerprint,
         version=document.version,
+        ingest_version=prepared_document.INGEST_VERSION,
         raw_type=raw_type(document.item),
         byte_size=document.byte_size,
         metadata=dict(document.text.metadata),

@@ -62,6 +62,8 @@ class Document(models.Model):
     #: SHA-256 of the source's version and of the chunking settings; equal means that it need not be read. Empty if the
     #: source has no versions.
     version = models.CharField(max_length=64, default="", db_default="")
+    #: The `INGEST_VERSION` that made its chunks; 0 for documents from before it was recorded.
+    ingest_version = models.SmallIntegerField(default=0, db_default=0)
     #: The media type in the source, else the suffix of its name; empty for neither.
     raw_type = models.CharField(max_length=120, default="", db_default="")
     byte_size = models.BigIntegerField()

@@ -1,6 +1,6 @@
 """The data of ingestion: a source item becomes a parsed document, then drafts of chunks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, Protocol
 MAX_TOKEN_CHARACTERS: Final = 64
 _BLANK_LINE_CHARACTERS: Final = 2
 _INDENTATION_CHARACTERS: Final = 512
+HEADING_JOINT: Final = " · "  #: Between the headings of sections that are one chunk, in the last part of its path.
 _UNITS: Final[Mapping[str, str]] = {"csv": "row", "excel": "row", "json": "record"}
 
 
@@ -137,6 +138,12 @@ CHUNK_PROFILES: Final[Mapping[str, ChunkLimits]] = MappingProxyType(
 def row_unit(source_type: str) -> str:
     """Return the unit for a source type: row, record or line."""
     return _UNITS.get(source_type, "line")
+
+
+def headings_of(heading_path: Iterable[str]) -> Iterator[str]:
+    """Yield the headings of a path, merged ones separately."""
+    for heading in heading_path:
+        yield from heading.split(HEADING_JOINT)
 
 
 def in_context(title: str, heading_path: Sequence[str], text: str, context: str = "") -> str:

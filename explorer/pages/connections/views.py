@@ -32,6 +32,7 @@ from explorer.wording.configuration import capability_label, config_label, time_
 from retrieval.ingest.jobs import JobState, job_states
 from retrieval.ingest.problems import retryable
 from retrieval.ingest.services import queue_sync, store_upload
+from retrieval.ingest.versions import older_documents_of
 from retrieval.models import Document, Sync, SyncItem, SyncProblem, TermFrequency
 from retrieval.operations.quality_preview import live_minimum, preview
 
@@ -265,6 +266,7 @@ def _connection_context(request: HtmxHttpRequest, slug: str) -> dict[str, object
         "syncs": syncs,
         "dry_run": _dry_run(last, syncs),
         "is_open": any(sync.is_open for sync in syncs),
+        "older": older_documents_of(connection),
         "problems": problems,
         "retries": dict(ended.values_list("external_id", "sync_id")),
     }

@@ -31,6 +31,7 @@ from retrieval.index.embedding_index import all_indexes, hnsw_bytes, progress
 from retrieval.index.scans import MAX_OVERSAMPLE, ScanChoice
 from retrieval.ingest import indexes as services
 from retrieval.ingest.claims import alive_since
+from retrieval.ingest.versions import ingest_version, older_documents
 from retrieval.models import EmbeddingIndex
 from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
 from retrieval.presets.corecube.config import CorecubeConfig
@@ -187,6 +188,8 @@ def _page(request: HtmxHttpRequest, form: _NewIndexForm, status: int) -> HttpRes
         "form": form,
         "local": [(it, size(it.bytes) if it.bytes else "") for it in found],
         "listed": list(listed_models(found)),
+        "ingest_version": ingest_version(),
+        "older": older_documents(),
         **_indexes(),
     }
     return render(request, "explorer/models/models.html", context, status=status)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from retrieval.ingest.chunk.by_code import chunk_by_code
-from retrieval.ingest.chunk.by_heading import chunk_by_heading, chunk_by_item, chunk_by_table
+from retrieval.ingest.chunk.by_heading import chunk_by_heading, chunk_by_item
 from retrieval.ingest.chunk.by_record import chunk_by_record
 from retrieval.ingest.chunk.fixed import chunk_by_paragraph, chunk_fixed
 from retrieval.ingest.chunk.pack import Room
@@ -17,10 +17,9 @@ Chunker = Callable[[ParsedDocument, TokenCounter, Room], tuple[ChunkDraft, ...]]
 
 _CHUNKERS: Final[Mapping[str, Chunker]] = {
     "code": chunk_by_code,
-    "feed": chunk_by_item,
     "json": chunk_by_record,
     **dict.fromkeys(("markdown", "html", "notebook", "rst", "docx", "pptx", "epub", "email"), chunk_by_heading),
-    **dict.fromkeys(("excel", "csv"), chunk_by_table),
+    **dict.fromkeys(("feed", "excel", "csv"), chunk_by_item),
     "pdf": chunk_by_paragraph,
     "text": chunk_fixed,
 }

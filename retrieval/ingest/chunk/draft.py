@@ -9,13 +9,15 @@ from typing import Final
 from retrieval.ingest.chunk.merging import Key, Neighbour, merged_with
 from retrieval.ingest.chunk.pack import Room, token_cost
 from retrieval.ingest.chunk.spans import Piece, is_continued, links_of
-from retrieval.text.document import ChunkDraft
+from retrieval.text.document import HEADING_JOINT, ChunkDraft
 
-#: A chunk under target / 4 is merged if the result fits the target. One under target / 8 is merged
-#: even if the result is larger by target / 8, or if its neighbour (a table, code) exceeds the
-#: target anyway: a chunk of a single line is a poor search result.
+#: Two sections under target / 4 are merged if the result fits target / 2, and parts of one section if it fits the
+#: target. One under target / 8 is merged even if the result exceeds the target by target / 8, or if its neighbour (a
+#: table, code) exceeds the target anyway: a chunk of a single line is a poor search result.
 _SMALL_SHARE: Final = 4
 _TINY_SHARE: Final = 8
+_MERGED_SHARE: Final = 2
+_MAX_NAMES: Final = 4  #: Of more merged sections, only the first and the last are in the path.
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,7 @@ class Draft:
     path: tuple[Piece, ...]
     own: tuple[Piece, ...]
     repeated: tuple[Piece, ...] = ()
+    names: tuple[Piece, ...] = ()  #: The headings of merged sections, directly below the path.
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
@@ -55,13 +58,13 @@ def _fitting(room: Room, side: Neighbour, small: Draft, neighbour: Draft) -> Ite
 
 def _max_merged(small: Draft, neighbour: Draft, room: Room) -> int:
     """Return the maximum size of a draft merged into its neighbour; 0 forbids it."""
-    size = token_cost(small.own, room.separator)
-    if size >= room.target // _SMALL_SHARE:
-        return 0
-    if size >= room.target // _TINY_SHARE:
+    size, next_size = (token_cost(draft.own, room.separator) for draft in (small, neighbour))
+    if size < room.target // _TINY_SHARE:
+        is_over = next_size > room.target
+        return room.limit if is_over else min(room.limit, room.target + room.target // _TINY_SHARE)
+    if size < room.target // _SMALL_SHARE and (small.path, small.names) == (neighbour.path, neighbour.names):
         return room.target
-    is_over = token_cost(neighbour.own, room.separator) > room.target
-    return room.limit if is_over else min(room.limit, room.target + room.target // _TINY_SHARE)
+    return room.target // _MERGED_SHARE if max(size, next_size) < room.target // _SMALL_SHARE else 0
 
 
 def _shared_depth(one: Draft, other: Draft) -> int:
@@ -76,11 +79,14 @@ def _shared_depth(one: Draft, other: Draft) -> int:
 def _together(one: Draft, other: Draft) -> Draft:
     """Return both drafts under their shared path, with the rest of the paths as headings in the text."""
     depth = _shared_depth(one, other)
-    return Draft(one.path[:depth], (*one.path[depth:], *one.pieces, *other.path[depth:], *other.own))
+    names = (name for draft in (one, other) for name in draft.path[depth : depth + 1] or draft.names)
+    own = (*one.path[depth:], *one.pieces, *other.path[depth:], *other.own)
+    return Draft(one.path[:depth], own, names=tuple(dict.fromkeys(names)))
 
 
 def _written(draft: Draft, ordinal: int, room: Room, title: str) -> ChunkDraft:
-    path = tuple(" ".join(heading.text.split()) for heading in draft.path)
+    path = tuple(map(_line, draft.path))
+    path = path[1:] if path and path[0].casefold() == title.casefold() else path
     pages = [piece.source.block.page for piece in draft.pieces if piece.source.block.page is not None]
     rows = [rows for piece in draft.pieces if (rows := piece.rows)]
     joints = ("" if is_continued(before, after) else "\n\n" for before, after in pairwise(draft.pieces))
@@ -88,7 +94,7 @@ def _written(draft: Draft, ordinal: int, room: Room, title: str) -> ChunkDraft:
     return ChunkDraft(
         ordinal=ordinal,
         text=text.strip("\n").rstrip(),
-        heading_path=path[1:] if path and path[0].casefold() == title.casefold() else path,
+        heading_path=(*path, *_merged_heading(draft.names)),
         token_count=token_cost(draft.pieces, room.separator),
         page_start=min(pages, default=None),
         page_end=max(pages, default=None),
@@ -96,3 +102,15 @@ def _written(draft: Draft, ordinal: int, room: Room, title: str) -> ChunkDraft:
         row_end=max((last for _, last in rows), default=None),
         links=links_of(draft.pieces),
     )
+
+
+def _merged_heading(names: Sequence[Piece]) -> Iterator[str]:
+    """Yield one heading for merged sections, if there are any."""
+    if names:
+        shown = names if len(names) <= _MAX_NAMES else (names[0], names[-1])
+        joint = HEADING_JOINT if shown is names else f"{HEADING_JOINT}…{HEADING_JOINT}"
+        yield joint.join(map(_line, shown))
+
+
+def _line(heading: Piece) -> str:
+    return " ".join(heading.text.split())

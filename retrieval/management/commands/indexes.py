@@ -10,6 +10,7 @@ from retrieval.index.embedding_index import all_indexes, clear_dropped, progress
 from retrieval.index.scans import ScanChoice
 from retrieval.ingest import indexes
 from retrieval.ingest.reindex import build_index
+from retrieval.ingest.versions import ingest_version, older_documents
 from retrieval.models import EmbeddingIndex
 
 
@@ -48,6 +49,11 @@ class Command(DatabaseCommand):
             self.stdout.write(_described(row))
             if row.problem:
                 self.stdout.write(f"      {row.problem}")
+        older = older_documents()
+        counts = ", ".join(f"{it.slug} {it.documents}" for it in older)
+        self.stdout.write(f"Ingestion version {ingest_version()}. Documents of earlier versions: {counts or 'none'}.")
+        if older:
+            self.stdout.write("They stay searchable until a full sync of their connection replaces them.")
 
     def _start(self, options: dict[str, Any]) -> None:
         choice = indexes.chosen(model=options["model"], dim=options["dimensions"], next_service=options["next"])

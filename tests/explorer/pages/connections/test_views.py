@@ -5,7 +5,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from corecube.connectors.setup import upload_folder
 from corecube.models import AuditEvent, Connection
-from retrieval.models import Sync, SyncProblem
+from retrieval.models import Document, Sync, SyncProblem
 
 PAGES = ["/connections/", "/connections/runbooks/", "/connections/runbooks/progress/"]
 
@@ -67,6 +67,14 @@ def test_a_connection_lists_its_problems(browse, world):
     text = browse("alice").get("/connections/vault/").content.decode()
     assert "a&lt;b&gt;.pdf" in text
     assert "Broken." in text
+
+
+def test_documents_of_an_earlier_ingestion_version_are_shown(browse, world):
+    assert 'id="older"' not in browse("alice").get("/connections/vault/").content.decode()
+    Document.objects.filter(connection=world.vault).update(ingest_version=0)
+    response = browse("alice").get("/connections/vault/")
+    assert (response.context["older"], 'id="older"' in response.content.decode()) == (1, True)
+    assert browse("alice").get("/connections/runbooks/").context["older"] == 0
 
 
 def test_progress_is_asked_for_only_while_a_sync_is_open(browse, world):

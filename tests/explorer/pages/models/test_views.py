@@ -5,7 +5,7 @@ import pytest
 from corecube.models import AuditEvent
 from retrieval.index import active, embedding_index
 from retrieval.ingest import index_tasks, indexes, reindex
-from retrieval.models import Chunk, Embedding, EmbeddingIndex
+from retrieval.models import Chunk, Document, Embedding, EmbeddingIndex
 from retrieval.testing import HashEncoder
 
 
@@ -61,6 +61,14 @@ def test_an_admin_sees_the_models_and_the_indexes(browse, second):
     # While one is built the page asks again; and no third can be begun.
     assert 'hx-get="/models/" hx-trigger="every 3s"' in page(response)
     assert "Build index" not in page(response)
+
+
+def test_documents_of_an_earlier_ingestion_version_are_counted_by_connection(browse, world):
+    assert browse("alice").get("/models/").context["older"] == []
+    Document.objects.filter(connection=world.vault).update(ingest_version=0)
+    response = browse("alice").get("/models/")
+    assert [(it.slug, it.version, it.documents) for it in response.context["older"]] == [("vault", 0, 1)]
+    assert 'data-connection="vault"' in page(response)
 
 
 def test_the_table_of_models_is_there_to_choose_from(browse, world):

@@ -8,13 +8,32 @@ def paths(drafts):
     return [draft.heading_path for draft in drafts]
 
 
-def test_a_small_document_is_one_chunk_with_its_headings_inside(chunks):
+def test_tiny_sections_are_one_chunk_that_names_them(chunks):
     (draft,) = chunks(
         ("paragraph", "Intro."), (2, "First"), ("paragraph", "One."), (2, "Second"), ("paragraph", "Two.")
     )
-    assert draft.heading_path == ()
+    assert draft.heading_path == ("First · Second",)
     assert draft.text == "Intro.\n\nFirst\n\nOne.\n\nSecond\n\nTwo."
     assert draft.token_count == 5
+
+
+def test_a_document_that_fits_a_chunk_is_split_at_its_headings(chunks, some_words):
+    drafts = chunks((2, "First"), ("paragraph", some_words(12)), (2, "Second"), ("paragraph", some_words(12, 12)))
+    assert paths(drafts) == [("First",), ("Second",)]
+    assert [draft.text for draft in drafts] == [some_words(12), some_words(12, 12)]
+
+
+def test_text_before_the_first_heading_has_no_path(chunks, some_words):
+    drafts = chunks(("paragraph", some_words(12)), (2, "First"), ("paragraph", some_words(12, 12)))
+    assert paths(drafts) == [(), ("First",)]
+
+
+def test_text_below_a_heading_and_its_subsections_have_their_own_paths(chunks, some_words):
+    drafts = chunks(
+        (1, "Guide"), ("paragraph", some_words(12)), (2, "Setup"), ("paragraph", some_words(12)), (3, "Linux"),
+        ("paragraph", some_words(12)),
+    )  # fmt: skip
+    assert paths(drafts) == [("Guide",), ("Guide", "Setup"), ("Guide", "Setup", "Linux")]
 
 
 def test_large_sections_are_chunks_of_their_own(chunks, some_words):
@@ -37,25 +56,30 @@ def test_the_hierarchy_is_kept_as_the_path(chunks, some_words):
     assert paths(drafts) == [("Guide", "Setup", "Linux"), ("Guide", "Setup", "Windows"), ("Guide", "Use")]
 
 
-def test_small_siblings_are_merged_under_their_parent(chunks, some_words):
-    drafts = chunks(
-        (2, "Setup"),
-        (3, "One"),
-        ("paragraph", some_words(15)),
-        (3, "Two"),
-        ("paragraph", some_words(15)),
-        (3, "Three"),
-        ("paragraph", some_words(15)),
-        (2, "Use"),
-        ("paragraph", some_words(30)),
-    )
-    assert paths(drafts) == [("Setup",), ("Setup", "Three"), ("Use",)]
-    assert drafts[0].text == f"One\n\n{some_words(15)}\n\nTwo\n\n{some_words(15)}"
+def test_small_siblings_are_merged_up_to_half_of_the_target(chunks, some_words):
+    parts = [block for name in ("One", "Two", "Three") for block in ((3, name), ("paragraph", some_words(8)))]
+    drafts = chunks((2, "Setup"), *parts, (2, "Use"), ("paragraph", some_words(30)))
+    assert paths(drafts) == [("Setup", "One · Two"), ("Setup", "Three"), ("Use",)]
+    assert drafts[0].text == f"One\n\n{some_words(8)}\n\nTwo\n\n{some_words(8)}"
+
+
+def test_of_many_merged_sections_the_first_and_the_last_are_named(chunks):
+    parts = [block for number in range(5) for block in ((2, f"Part{number}"), ("paragraph", "Text."))]
+    (draft,) = chunks((1, "Guide"), *parts)
+    assert draft.heading_path == ("Guide", "Part0 · … · Part4")
+    assert draft.text.split() == [word for number in range(5) for word in (f"Part{number}", "Text.")]
+
+
+def test_a_merged_section_that_continues_is_named_once(chunks, some_words):
+    sentences = " ".join(f"{some_words(18, 20 * number)} end{number}. Next" for number in range(3))
+    drafts = chunks((2, "One"), ("paragraph", "Short."), (2, "Two"), ("paragraph", sentences))
+    assert paths(drafts)[0] == ("One · Two",)
+    assert paths(drafts)[-1] == ("Two",)
 
 
 def test_a_tiny_section_joins_its_neighbour(chunks, some_words):
     drafts = chunks((2, "One"), ("paragraph", some_words(38)), (2, "Next steps"), ("paragraph", "None."))
-    assert len(drafts) == 1
+    assert paths(drafts) == [("One · Next steps",)]
     assert drafts[0].text.endswith("Next steps\n\nNone.")
 
 
@@ -86,7 +110,7 @@ def test_sections_of_different_parents_are_not_merged(chunks, some_words):
         (3, "B2"),
         ("paragraph", some_words(35)),
     )
-    assert paths(drafts) == [("A",), ("B",)]
+    assert paths(drafts) == [("A", "A1 · A2"), ("B", "B1 · B2")]
 
 
 def test_a_deeper_heading_stays_in_the_text_and_with_what_follows(chunks, some_words):

@@ -39,7 +39,7 @@ def test_sheets_never_share_a_chunk():
 
 def test_small_regions_of_a_sheet_stand_together():
     (draft,) = drafts(heading("Plan"), heading("Costs", 3), table(2), heading("Gains", 3), table(2, first_row=9))
-    assert (draft.heading_path, draft.row_start, draft.row_end) == (("Plan",), 2, 10)
+    assert (draft.heading_path, draft.row_start, draft.row_end) == (("Plan", "Costs · Gains"), 2, 10)
     assert draft.text == "Costs\n\nCity Sales\nc2 2\nc3 3\n\nGains\n\nCity Sales\nc9 9\nc10 10"
 
 

@@ -83,6 +83,29 @@ def test_every_word_stands_in_a_chunk_in_order(shapes, sizes, source_type):
     assert last_words == sorted(last_words)
 
 
+SECTIONS = st.lists(st.tuples(st.integers(1, 3), st.integers(0, 90)), min_size=1, max_size=12)
+STRUCTURED = st.sampled_from(["markdown", "html", "docx", "pptx", "feed", "excel"])
+
+
+@given(SECTIONS, limits(), STRUCTURED)
+def test_every_chunk_under_a_heading_has_a_path_that_holds_for_all_of_its_text(shapes, sizes, source_type):
+    made, above, path = [], {}, ()
+    for number, (level, count) in enumerate(shapes):
+        path = (*(heading for heading in path if heading[0] < level), (level, f"h{number}"))
+        made.append(Block(BlockKind.HEADING, f"h{number}", level=level))
+        words = [f"w{number}_{step}" for step in range(count)]
+        made += [Block(BlockKind.PARAGRAPH, " ".join(words))] if words else []
+        above |= dict.fromkeys(words, tuple(name for _, name in path))
+    for draft in chunk(ParsedDocument("Title", tuple(made), source_type), Words(), sizes):
+        words = draft.text.split()
+        *parents, last = draft.heading_path or ("",)
+        names = last.split(" · ")
+        for headings in (above[word] for word in words if word in above):
+            assert draft.heading_path
+            assert headings[: len(parents)] == tuple(parents)
+            assert {*parents, *names, *words} >= {*headings}
+
+
 @given(documents(), limits())
 def test_ordinals_count_from_zero_and_chunking_is_deterministic(document, sizes):
     drafts = chunk(document, Words(), sizes)
