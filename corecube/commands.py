@@ -4,7 +4,7 @@ import io
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 from django.db import DatabaseError, InterfaceError, OperationalError
@@ -25,7 +25,7 @@ class CoreCubeCommand(BaseCommand):
     """A command that reports a CoreCubeError as its message."""
 
     #: Only CoreCube's own checks: Django's load every page and API, which takes longer than most commands.
-    requires_system_checks: ClassVar[tuple[str, ...]] = ("corecube",)
+    requires_system_checks: tuple[str, ...] = ("corecube",)
 
     def execute(self, *args: Any, **options: Any) -> str | None:  # noqa: ANN401 -- Django's signature
         """Run the command; raise CommandError for a CoreCubeError."""
