@@ -184,6 +184,14 @@ class AnswerRejectedError(AnswerRefusedError):
     """The language model's service refused what was asked, for its words or its length."""
 
 
+class AnswerFormatError(AnswerRejectedError):
+    """The language model does not support the requested format."""
+
+    status: ClassVar[int] = 400
+    code: ClassVar[str] = "unsupported_parameter"
+    param: ClassVar[str] = "response_format"
+
+
 class AnswerGarbageError(AnswerError):
     """What the language model's service answered cannot be read."""
 

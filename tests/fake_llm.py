@@ -58,10 +58,13 @@ class Fault(StrEnum):
     SILENT = "silent"
     REASONS_ONLY = "reasons_only"
     NO_USAGE = "no_usage"
-    #: 400 for `stream_options`; for `max_tokens`; for `temperature`.
+    #: 400 for `stream_options`; for `max_tokens`; for `temperature`; for `seed`; for `random_seed` too; for `stop`.
     NO_STREAM_OPTIONS = "no_stream_options"
     NO_MAX_TOKENS = "no_max_tokens"
     NO_TEMPERATURE = "no_temperature"
+    NO_SEED = "no_seed"
+    NO_RANDOM_SEED = "no_random_seed"
+    NO_STOP = "no_stop"
     #: Ends by its content filter without a word.
     FILTERED = "filtered"
     REDIRECT = "redirect"
@@ -89,6 +92,9 @@ _REFUSED_FIELDS = {
     Fault.NO_STREAM_OPTIONS: "stream_options",
     Fault.NO_MAX_TOKENS: "max_tokens",
     Fault.NO_TEMPERATURE: "temperature",
+    Fault.NO_SEED: "seed",
+    Fault.NO_RANDOM_SEED: "random_seed",
+    Fault.NO_STOP: "stop",
 }
 
 
@@ -238,6 +244,8 @@ class _Handler(socketserver.StreamRequestHandler):
             more = {"Retry-After": self.server.retry_after} if fault is Fault.RATE_LIMITED else {}
             return self._error(*_STATUS[fault], **more)
         refused = _REFUSED_FIELDS.get(fault)
+        if fault is Fault.NO_RANDOM_SEED and "seed" in body:
+            refused = "seed"
         if refused and refused in body:
             return self._error(400, f"Unsupported parameter: '{refused}' is not supported.", param=refused)
         if self.server.refused_format and "response_format" in body:

@@ -27,7 +27,7 @@ LOCKED: Final = frozenset({"slug", "api", "base_url", "api_version", "model", "i
 CHANGEABLE: Final = (
     *("slug", "name", "api", "base_url", "api_version", "model", "timeout_seconds", "silence_seconds", "max_retries"),
     *("context_tokens", "max_answer_tokens", "tokenizer", "temperature", "prompt_price", "completion_price"),
-    *("fallback_id", "is_enabled", "is_default"),
+    *("allows_system_prompt", "min_temperature", "max_temperature", "fallback_id", "is_enabled", "is_default"),
 )
 #: A change of these means another service or account, so the stored status no longer applies.
 _SERVICE_FIELDS: Final = frozenset({"api", "base_url", "api_version", "model", "api_key"})
@@ -188,6 +188,8 @@ def _row_problems(model: LanguageModel) -> dict[str, str]:
         problems["fallback"] = "A model cannot be its own fallback."
     if model.max_answer_tokens and model.context_tokens and model.max_answer_tokens * 2 > model.context_tokens:
         problems.setdefault("max_answer_tokens", "The maximum is half of the context.")
+    if None not in {model.min_temperature, model.max_temperature} and model.min_temperature > model.max_temperature:
+        problems.setdefault("max_temperature", "The maximum is below the minimum.")
     if model.tokenizer and "tokenizer" not in problems and (problem := tokenizer_problem(model.tokenizer)):
         problems["tokenizer"] = problem
     return problems

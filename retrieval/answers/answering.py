@@ -19,8 +19,9 @@ from retrieval.answers.writing import NoAnswerError, Writing
 from retrieval.encoders import Encoder
 from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.engine.types import Verdict
+from retrieval.errors import AnswerFormatError
 from retrieval.llm.model_provider import ModelProvider
-from retrieval.llm.types import Notice, Provider, Route, Task, Turn
+from retrieval.llm.types import NO_OPTIONS, Notice, Options, Provider, Route, Task, Turn
 from retrieval.models import SearchRecord
 from retrieval.records.accesses import note_accesses
 from retrieval.search import runtime
@@ -42,6 +43,7 @@ class Answering:
     sentences: SentenceEncoder | None  #: Compares sentences; None to compare only words.
     question: str
     history: tuple[Turn, ...] = ()
+    options: Options = NO_OPTIONS
 
     @property
     def task(self) -> Task:
@@ -53,19 +55,28 @@ class Answering:
             vector=self.outcome.state.vector,
             history=self.history,
             skipped=self.outcome.skipped,
+            options=self.options,
         )
 
 
 def prepare(
-    outcome: SearchOutcome, principal: Principal, history: tuple[Turn, ...] = (), *, question: str = ""
+    outcome: SearchOutcome,
+    principal: Principal,
+    history: tuple[Turn, ...] = (),
+    *,
+    question: str = "",
+    options: Options = NO_OPTIONS,
 ) -> Answering:
     """Return everything that the answer to a search needs.
 
     `question` is the user's question if the query differs: words added to a query may come from passages that a
-    language model must not read. Reads the database, so call it before the first event. Raises ModelMissingError.
+    language model must not read. `options` are those of the request. Reads the database, so call it before the first
+    event. Raises ModelMissingError, and AnswerFormatError if no language model can answer in the required format.
     """
     resources = outcome.resources or runtime.resources()
     route = route_for(principal, outcome.passages, outcome.record_id, sentences=resources.answer_sentences)
+    if options.is_json and outcome.passages:
+        route = _able(route, options)
     return Answering(
         outcome=outcome,
         principal=principal,
@@ -75,7 +86,20 @@ def prepare(
         sentences=resources.answer_sentences,
         question=question or outcome.state.query.text,
         history=history,
+        options=options,
     )
+
+
+def _able(route: Route, options: Options) -> Route:
+    """Return the providers that can answer in the required format: quotes never can."""
+    models = [it for it in route.providers if not it.is_extractive]
+    able = tuple(it for it in models if not isinstance(it, ModelProvider) or it.can_answer_in(options))
+    if able:
+        return replace(route, providers=able)
+    if models:
+        raise AnswerFormatError
+    reasons = " ".join(notice.text for notice in route.notices)
+    raise AnswerFormatError(f"response_format needs a language model, and none is available here. {reasons}".strip())
 
 
 def origin(answering: Answering, done: Done | None) -> frozenset[int] | None:

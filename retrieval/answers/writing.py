@@ -17,12 +17,14 @@ from retrieval.answers.citing import Citer
 from retrieval.answers.claims import Claim
 from retrieval.answers.events import AnswerEvent, Cited, Done, Outcome, Text, Unsupported
 from retrieval.answers.faithfulness import Checker, unsupported
+from retrieval.answers.json_answers import JsonDraft, prose_of, strings_of
 from retrieval.answers.providers import answer_threads, ending_threads
 from retrieval.encoders import Encoder
 from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.engine.words import stemmer
 from retrieval.errors import EncoderError
 from retrieval.llm.citations import Draft
+from retrieval.llm.options import ignored, names_of
 from retrieval.llm.prompt import fitted
 from retrieval.llm.types import Citation, Cut, EncodeTexts, Notice, Provider, Task, TokenUsage
 
@@ -66,15 +68,16 @@ class Writing:
 
     def _begin(self, task: Task) -> None:
         self._task = task
-        self._draft = Draft(len(task.passages))
-        #: The answer with the added citations; a quoting provider cites everything itself.
-        self._answer = Draft(len(task.passages))
-        self._citer = None if self._provider.is_extractive else Citer(len(task.passages))
+        count, self._is_json = len(task.passages), task.options.is_json and not self._provider.is_extractive
+        self._draft: Draft | JsonDraft = JsonDraft(count) if self._is_json else Draft(count)
+        #: The answer with the added citations; a quoting provider cites everything itself, and JSON stays as it is.
+        self._answer: Draft | JsonDraft = JsonDraft(count) if self._is_json else Draft(count)
+        self._citer = None if self._provider.is_extractive or self._is_json else Citer(count)
         self._checker: Checker | None = None
 
     async def events(self) -> AsyncGenerator[AnswerEvent, None]:
         """Yield text and citations as soon as they are final, then Done."""
-        for notice in await self._fit():
+        for notice in (*self._ignored(), *await self._fit()):
             yield notice
         async with aclosing(self._provider.stream(self._task)) as pieces:
             async for piece in pieces:
@@ -92,6 +95,8 @@ class Writing:
             yield event
         if not self._answer.text.strip():
             raise NoAnswerError
+        if isinstance(self._answer, JsonDraft) and self._cut is None:
+            self._answer.require_complete()
         for notice in self._final_notices():
             self._notices += (notice,)
             yield notice
@@ -122,8 +127,17 @@ class Writing:
 
     @property
     def _is_uncited(self) -> bool:
-        is_checked = not self._provider.is_extractive and not self._provider.refuses(self._answer.text)
-        return is_checked and not self._answer.citations
+        return not self._provider.is_extractive and not self._refuses() and not self._answer.citations
+
+    def _refuses(self) -> bool:
+        texts = strings_of(self._answer.text) if self._is_json else [self._answer.text]
+        return any(map(self._provider.refuses, texts))
+
+    def _ignored(self) -> tuple[Notice, ...]:
+        names = names_of(self._task.options) if self._provider.is_extractive else ()
+        notices = (ignored(names, "They apply to language models, not to quotes."),) if names else ()
+        self._notices += notices
+        return notices
 
     async def _fit(self) -> tuple[Notice, ...]:
         if (window := self._provider.window) is None:
@@ -144,7 +158,7 @@ class Writing:
     async def so_far(self, *, is_finished: bool = False) -> Done:
         """Return the answer so far; a finished one is checked."""
         text = self._answer.text
-        refused = self._provider.refuses(text)
+        refused = self._refuses()
         if self._usage is None:
             self._usage = await _run(ending_threads(), partial(self._estimate, text))
         is_checked = is_finished and not refused and not self._provider.is_extractive
@@ -175,7 +189,8 @@ class Writing:
         return Outcome.HEDGED if self._is_uncited else Outcome.ASSERTED
 
     def _check(self) -> tuple[Unsupported, ...]:
-        check = partial(unsupported, self._answer.text, self._answer.citations, self._ready_checker())
+        text = prose_of(self._answer.text) if self._is_json else self._answer.text
+        check = partial(unsupported, text, self._answer.citations, self._ready_checker())
         try:
             return check(encode=self._encode)
         except EncoderError:

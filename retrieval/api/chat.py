@@ -20,6 +20,8 @@ from retrieval.api.chat_request import (
     ChatIn,
     ModelNotFoundError,
     history_of,
+    ignored_parameters,
+    options_of,
     search_request,
     standalone,
     usable_presets,
@@ -86,7 +88,7 @@ def _chunks(chat: Chat, event: AnswerEvent | None) -> Iterator[Json]:
     """Yield the chunk that an event becomes, if any."""
     match event:
         case Text(text):
-            yield chunk(chat, {"content": text})
+            yield chunk(chat, {"refusal" if chat.is_refusal_only else "content": text})
         case Cited(citations):
             yield chunk(chat, {"annotations": [annotation(chat, citation) for citation in citations]})
         case Done():
@@ -101,7 +103,8 @@ def _event(data: Json) -> bytes:
 
 def _failure(error: Exception) -> bytes:
     known = error if isinstance(error, CoreCubeError) else CoreCubeError()
-    return _event(error_body(str(known), status=known.status, code=known.code))
+    param = getattr(known, "param", None)
+    return _event(error_body(str(known), status=known.status, code=known.code, param=param))
 
 
 @router.get("/models", response={200: ModelsOut, **REFUSALS}, summary="List models")
@@ -129,13 +132,22 @@ def create_chat_completion(request: HttpRequest, body: ChatIn) -> HttpResponseBa
     `usage` is reported by the language model. If it reports none, `corecube.usage_is_estimated` is true and tokens are
     counted with the embedding model's tokenizer: question and context as the prompt, the answer as the completion.
     Without a language model the answer quotes the documents and says so.
+
+    The language model gets the system prompt, `temperature`, `max_tokens`, `stop`, `seed` and `response_format`, within
+    its limits. `corecube.notices` names what was changed or ignored. The system prompt follows the server's own rules
+    and cannot replace them. An answer in JSON needs a language model that supports it, otherwise the request is refused
+    with 400; a refusal is in `refusal` then, without content.
     """
     principal = principal_of(request)
     history = history_of(body.messages)
+    options = options_of(body)
     wanted = search_request(body, principal)
     outcome = search(standalone(wanted, history, principal), principal=principal)
     chat = completion.Chat(
-        answering=prepare(outcome, principal, tuple(it for it in history if it.answer), question=wanted.text),
+        answering=prepare(
+            outcome, principal, tuple(it for it in history if it.answer), question=wanted.text, options=options
+        ),
+        ignored=ignored_parameters(body),
         absolute=request.build_absolute_uri,
         created=int(time.time()),
         explanation=explanation_for(principal, outcome) if body.corecube.explain else None,

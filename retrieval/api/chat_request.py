@@ -1,11 +1,11 @@
 """The chat request of the OpenAI-compatible API: question, history, preset, unsupported parameters.
 
-Unknown parameters are ignored.
+Parameters of the answer are sent to the language model; unknown parameters are ignored.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import Field, ValidationError
 
@@ -18,11 +18,16 @@ from retrieval.api.dify import FiltersIn, conditions_of
 from retrieval.api.schemas import Overrides, RequestBody, ScopeIn, StrictBody, TopK
 from retrieval.api.search import scope_request
 from retrieval.engine.metadata_conditions import Conditions
-from retrieval.llm.types import Turn
+from retrieval.llm.types import Options, Turn
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import PRESETS
 from retrieval.search.request import SearchRequest, checked_query
 
+_MAX_STOPS: Final = 4
+_SYSTEM_ROLES: Final = frozenset({"system", "developer"})
+_LIMITED: Final = "Sent to the language model, within its limits."
+_IGNORED: Final = ("top_p", "presence_penalty", "frequency_penalty", "logit_bias", "logprobs")
+Stop = Annotated[str, Field(min_length=1, max_length=200)]
 _MAX_TURNS: Final = 20  #: Only the last turns of a conversation are read.
 
 
@@ -88,11 +93,38 @@ class ExtensionIn(StrictBody):
     )
 
 
+class JsonSchemaIn(RequestBody):
+    """The schema of an answer."""
+
+    name: str = Field(max_length=64)
+    schema_: dict[str, Any] | None = Field(default=None, alias="schema")
+    description: str | None = None
+    strict: bool | None = None
+
+
+class ResponseFormatIn(RequestBody):
+    """The format of the answer."""
+
+    type: str = Field(description="text, json_object or json_schema; JSON needs a language model that supports it.")
+    json_schema: JsonSchemaIn | None = None
+
+
 class ChatIn(RequestBody):
     """A question with the conversation before it."""
 
     model: str = Field(description="A preset's name, as GET /v1/models lists it.")
     messages: list[MessageIn]
+    temperature: float | None = Field(default=None, ge=0, le=2, description=_LIMITED)
+    max_tokens: int | None = Field(default=None, ge=1, description=_LIMITED)
+    max_completion_tokens: int | None = Field(default=None, ge=1, description="The same as max_tokens.")
+    stop: Stop | list[Stop] | None = Field(default=None, description="At most four texts that end the answer.")
+    seed: int | None = Field(default=None, ge=-(2**63), lt=2**63)
+    response_format: ResponseFormatIn | None = None
+    top_p: Any = None
+    presence_penalty: Any = None
+    frequency_penalty: Any = None
+    logit_bias: Any = None
+    logprobs: Any = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     n: int | None = None
@@ -106,16 +138,51 @@ class ChatIn(RequestBody):
         return self.stream_options is not None and self.stream_options.include_usage
 
 
+def options_of(body: ChatIn) -> Options:
+    """Return what a request sets for the language model; raise UnsupportedParameterError."""
+    stop = [body.stop] if isinstance(body.stop, str) else body.stop or []
+    if len(stop) > _MAX_STOPS:
+        raise UnsupportedParameterError("stop", f"stop takes at most {_MAX_STOPS} texts.")
+    system = [text for it in body.messages if it.role in _SYSTEM_ROLES and (text := _text_of(it))]
+    return Options(
+        system="\n\n".join(system),
+        temperature=body.temperature,
+        max_tokens=body.max_completion_tokens or body.max_tokens,
+        stop=tuple(map(storable, stop)),
+        seed=body.seed,
+        response_format=_response_format(body.response_format),
+    )
+
+
+def ignored_parameters(body: ChatIn) -> tuple[str, ...]:
+    """Return the parameters of a request that no language model gets."""
+    return tuple(name for name in _IGNORED if getattr(body, name))
+
+
+def _response_format(given: ResponseFormatIn | None) -> dict[str, Any] | None:
+    if given is None or given.type == "text":
+        return None
+    if given.type not in {"json_object", "json_schema"}:
+        raise UnsupportedParameterError("response_format", "response_format is text, json_object or json_schema.")
+    if given.type == "json_schema" and (given.json_schema is None or given.json_schema.schema_ is None):
+        raise UnsupportedParameterError("response_format", "A json_schema needs a name and a schema.")
+    return given.model_dump(by_alias=True, exclude_none=True)
+
+
+def _text_of(message: MessageIn) -> str:
+    content = message.content or ""
+    parts = [content] if isinstance(content, str) else [part.text or "" for part in content if part.type == "text"]
+    return storable("\n".join(parts)).strip()
+
+
 def history_of(messages: Sequence[MessageIn]) -> tuple[Turn, ...]:
-    """Return the questions before the last one with their answers, oldest first; other roles are ignored.
+    """Return the questions before the last one with their answers, oldest first.
 
     The sources of these answers are unknown, so only a language model that may read all sources gets them.
     """
     turns: list[tuple[str, list[str]]] = []
     for message in messages:
-        content = message.content or ""
-        parts = [content] if isinstance(content, str) else [part.text or "" for part in content if part.type == "text"]
-        text = storable("\n".join(parts)).strip()
+        text = _text_of(message)
         if message.role == "user":
             turns.append((text, []))
         elif message.role == "assistant" and turns and text:

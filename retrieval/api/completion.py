@@ -13,6 +13,7 @@ from retrieval.answers.events import Done, Outcome
 from retrieval.api.schemas import AnswerabilityOut, Explanation, SearchOut, Source
 from retrieval.api.shape import Absolute, answerability, document_path, search_out, source
 from retrieval.engine.types import Passage
+from retrieval.llm.options import ABOUT_REQUEST, ignored
 from retrieval.llm.types import Citation, TokenUsage
 from retrieval.ranking.packing import by_number
 from retrieval.search.outcome import SearchOutcome
@@ -24,6 +25,8 @@ _EVENTS: Final = (
 STREAMED: Final[dict[str, Any]] = {
     "responses": {200: {"content": {"text/event-stream": {"schema": {"type": "string", "description": _EVENTS}}}}}
 }
+#: Codes of notices about the question or the request.
+_NOT_DEGRADED: Final = frozenset({DOUBTFUL}) | ABOUT_REQUEST
 Json = dict[str, Any]
 
 
@@ -63,8 +66,8 @@ class MessageOut(BaseModel):
     """The answer."""
 
     role: Literal["assistant"]
-    content: str
-    refusal: str | None
+    content: str | None
+    refusal: str | None = Field(description="The answer that was to be JSON and has no passages.")
     annotations: list[AnnotationOut]
 
 
@@ -138,19 +141,25 @@ class Chat:
     absolute: Absolute
     created: int  #: Seconds since 1970.
     explanation: Explanation | None = None  #: What each stage did, if requested.
+    ignored: tuple[str, ...] = ()  #: Parameters of the request that no language model gets.
 
     @property
     def outcome(self) -> SearchOutcome:
         """The search behind the answer."""
         return self.answering.outcome
 
+    @property
+    def is_refusal_only(self) -> bool:
+        """Whether the answer was to be JSON, and there are no passages to answer from."""
+        return self.answering.options.is_json and not self.outcome.passages
+
 
 def completion(chat: Chat, done: Done) -> Json:
     """Return a complete answer."""
     message = {
         "role": "assistant",
-        "content": done.text,
-        "refusal": None,
+        "content": None if chat.is_refusal_only else done.text,
+        "refusal": done.text if chat.is_refusal_only else None,
         "annotations": [annotation(chat, citation) for citation in done.citations],
     }
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason(done)}
@@ -243,16 +252,17 @@ def _result(chat: Chat, passage: Passage, *, cited: bool) -> Json:
 
 def _extension(chat: Chat, done: Done) -> Json:
     judged = answerability(chat.outcome, with_signals=False)
+    notices = [*done.notices, *([ignored(chat.ignored, "They have no effect here.")] if chat.ignored else [])]
     out: Json = {
         "trace_id": str(chat.outcome.id),
         "preset": chat.outcome.preset.name,
         "provider": done.provider,
         "outcome": done.outcome,
         "answerability": None if judged is None else judged.model_dump(mode="json", exclude_unset=True),
-        "degraded": [*chat.outcome.state.degraded, *(it.code for it in done.notices if it.code != DOUBTFUL)],
+        "degraded": [*chat.outcome.state.degraded, *(it.code for it in notices if it.code not in _NOT_DEGRADED)],
         "unsupported": [asdict(sentence) for sentence in done.unsupported],
         "removed_citations": done.removed,
-        "notices": [asdict(notice) for notice in done.notices],
+        "notices": [asdict(notice) for notice in notices],
         "usage_is_estimated": done.usage.is_estimated,
     }
     if chat.explanation is not None:

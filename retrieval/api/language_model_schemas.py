@@ -43,7 +43,10 @@ class LanguageModelChange(StrictBody):
         max_length=100,
         description="Model folder on the server with a tokenizer.json to count tokens; empty: the embedding model's.",
     )
-    temperature: float = Field(default=0.1, ge=0, le=2)
+    temperature: float = Field(default=0.1, ge=0, le=2, description="For requests that set none.")
+    allows_system_prompt: bool = Field(default=True, description="Whether applications may add a system prompt.")
+    min_temperature: float = Field(default=0.0, ge=0, le=2, description="Lowest temperature that a request may set.")
+    max_temperature: float = Field(default=1.0, ge=0, le=2, description="Highest temperature that a request may set.")
     prompt_price: Price = Decimal(0)
     completion_price: Price = Decimal(0)
     fallback: Slug | None = Field(default=None, description="Slug of the model to use when this one fails, or null.")
@@ -76,6 +79,9 @@ class LanguageModelOut(BaseModel):
     max_answer_tokens: int
     tokenizer: str
     temperature: float
+    allows_system_prompt: bool
+    min_temperature: float
+    max_temperature: float
     prompt_price: Decimal
     completion_price: Decimal
     fallback: str | None
@@ -96,6 +102,7 @@ class LanguageModelOut(BaseModel):
         same = (
             *("name", "api", "base_url", "api_version", "model", "timeout_seconds", "silence_seconds", "max_retries"),
             *("context_tokens", "max_answer_tokens", "tokenizer", "temperature", "prompt_price", "completion_price"),
+            *("allows_system_prompt", "min_temperature", "max_temperature"),
         )
         status = status_of(model)
         return cls(

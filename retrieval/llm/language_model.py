@@ -6,9 +6,9 @@ client loads the SDK: it takes a quarter of a worker's start, and most processes
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from http import HTTPStatus
 from time import perf_counter
@@ -18,6 +18,7 @@ from retrieval.encoders.breaker import CircuitBreaker
 from retrieval.errors import (
     AnswerBreakerOpenError,
     AnswerError,
+    AnswerFormatError,
     AnswerGarbageError,
     AnswerRateLimitedError,
     AnswerRefusedError,
@@ -25,10 +26,11 @@ from retrieval.errors import (
     AnswerTimeoutError,
     AnswerUnavailableError,
 )
+from retrieval.llm.options import ignored
 from retrieval.llm.service import Api, Dialect, ModelService
 from retrieval.llm.streams import BackgroundLoop
 from retrieval.llm.transport import TimeLimits, http_client, time_limits, timeouts
-from retrieval.llm.types import Cut, Message, Piece, TokenUsage
+from retrieval.llm.types import NO_OPTIONS, Cut, Message, Options, Piece, TokenUsage
 
 if TYPE_CHECKING:
     import openai
@@ -102,16 +104,14 @@ class ModelClient:
         """Whether it is paused after several consecutive failures."""
         return self._breaker.is_open
 
-    async def stream(
-        self, messages: Sequence[Message], response_format: Mapping[str, Any] | None = None
-    ) -> AsyncGenerator[Piece, None]:
+    async def stream(self, messages: Sequence[Message], options: Options = NO_OPTIONS) -> AsyncGenerator[Piece, None]:
         """Yield the answer to messages piece by piece, and last the usage that the service reports.
 
-        `response_format` sets the format of the answer, for services that support it. Raises AnswerUnavailableError,
-        AnswerRefusedError or AnswerGarbageError; they contain nothing that was sent or received. Closing it ends the
-        request.
+        A notice names the options that the service does not support. Raises AnswerUnavailableError,
+        AnswerRefusedError, AnswerFormatError if it does not support the required format, or AnswerGarbageError; they
+        contain nothing that was sent or received. Closing it ends the request.
         """
-        async with aclosing(_LOOP.stream(lambda: self._guarded(messages, response_format))) as pieces:
+        async with aclosing(_LOOP.stream(lambda: self._guarded(messages, options))) as pieces:
             async for piece in pieces:
                 yield piece
 
@@ -129,14 +129,12 @@ class ModelClient:
             await self._client.close()
             self._client = None
 
-    async def _guarded(
-        self, messages: Sequence[Message], response_format: Mapping[str, Any] | None
-    ) -> AsyncGenerator[Piece, None]:
+    async def _guarded(self, messages: Sequence[Message], options: Options) -> AsyncGenerator[Piece, None]:
         started = perf_counter()
         self._running += 1
         try:
             with self._breaker.guarding(excused=_EXCUSED):
-                async with aclosing(self._limited(messages, response_format)) as pieces:
+                async with aclosing(self._limited(messages, options)) as pieces:
                     async for piece in pieces:
                         yield piece
         except AnswerError as error:
@@ -148,17 +146,17 @@ class ModelClient:
             if self._is_closed:
                 await self._close_if_idle()
 
-    async def _limited(
-        self, messages: Sequence[Message], response_format: Mapping[str, Any] | None
-    ) -> AsyncGenerator[Piece, None]:
+    async def _limited(self, messages: Sequence[Message], options: Options) -> AsyncGenerator[Piece, None]:
         service, loop = self.service, asyncio.get_running_loop()
         try:
             async with asyncio.timeout(service.timeout_seconds), asyncio.timeout(None) as silence:
                 limits = TimeLimits(loop.time() + service.timeout_seconds, silence, service.silence_seconds)
                 token = time_limits.set(limits)
                 async with AsyncExitStack() as open_stream:
-                    chunks = await self._opened(messages, response_format, open_stream)
+                    chunks = await self._opened(messages, options, open_stream)
                     time_limits.reset(token)
+                    if unsupported := tuple(self._dialect.ignored(options)):
+                        yield Piece(notice=ignored(unsupported, f"{service.name} does not support this."))
                     async for piece in self._pieces(chunks):
                         silence.reschedule(loop.time() + service.silence_seconds)
                         yield piece
@@ -167,27 +165,44 @@ class ModelClient:
             raise _answer_error(service.name, error) from None
 
     async def _opened(
-        self, messages: Sequence[Message], response_format: Mapping[str, Any] | None, open_stream: AsyncExitStack
+        self, messages: Sequence[Message], options: Options, open_stream: AsyncExitStack
     ) -> AsyncIterator[object]:
         """Start an answer with request fields that the service accepts, and return its chunks."""
         import openai  # noqa: PLC0415 -- the first client loads it
 
         dialect = self._dialect
         while True:
+            self._require_format(dialect, options)
             try:
                 chunks: Any = await self._sdk.chat.completions.create(
-                    **dialect.request(self.service, messages, response_format)
+                    **dialect.request(self.service, messages, options)
                 )
             except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-                simpler = dialect.without(str(error.body), is_formatted=response_format is not None)
+                simpler = dialect.without(str(error.body), options)
+                if simpler is None and options.is_json:
+                    # The service names no field.
+                    raise self._format_error() from None
                 if simpler is None:
                     raise
+                if simpler.refused_formats != dialect.refused_formats:
+                    self._dialect = replace(self._dialect, refused_formats=simpler.refused_formats)
                 dialect = simpler
             else:
                 self._dialect = dialect
                 open_stream.push_async_callback(chunks.close)
                 opened: AsyncIterator[object] = chunks
                 return opened
+
+    def can_answer_in(self, options: Options) -> bool:
+        """Return whether the service may support the required format, as far as its earlier answers show."""
+        return not options.is_json or self._dialect.takes_format(options.response_format or {})
+
+    def _require_format(self, dialect: Dialect, options: Options) -> None:
+        if options.is_json and not dialect.takes_format(options.response_format or {}):
+            raise self._format_error()
+
+    def _format_error(self) -> AnswerFormatError:
+        return AnswerFormatError(f"{self.service.name} does not support this response_format.")
 
     async def _pieces(self, chunks: AsyncIterator[object]) -> AsyncGenerator[Piece, None]:
         reading = _Reading(self.service.name)

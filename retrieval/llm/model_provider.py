@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -12,8 +12,9 @@ from retrieval.engine.types import CountTokens
 from retrieval.errors import AnswerError
 from retrieval.llm import prompt
 from retrieval.llm.language_model import ModelClient
+from retrieval.llm.options import Limits, limited
 from retrieval.llm.routing import Bindings, Id
-from retrieval.llm.types import Cut, Message, Piece, Task, TokenUsage, Turn, Window
+from retrieval.llm.types import Cut, Message, Options, Piece, Task, TokenUsage, Turn, Window
 
 RecordUsage = Callable[[TokenUsage, float], Awaitable[None]]
 #: Records the result of an answer: an error, or None for success.
@@ -33,6 +34,7 @@ class ModelProvider:
     client: ModelClient
     window: Window
     bindings: Bindings
+    limits: Limits = field(default_factory=Limits)
     count: CountTokens
     record_usage: RecordUsage
     record_result: RecordResult = _ignore
@@ -51,13 +53,17 @@ class ModelProvider:
         """
         if not self.bindings.allow(self.id, {passage.hit.chunk.connection_id for passage in task.passages}):
             raise NotPermittedError(f"{self.name} may not read these passages.")
-        messages = prompt.messages(replace(task, history=tuple(filter(self.may_read, task.history))))
+        options, notices = limited(task.options, self.limits, model=self.name)
+        for notice in notices:
+            yield Piece(notice=notice)
+        history = tuple(filter(self.may_read, task.history))
+        messages = prompt.messages(replace(task, history=history, options=options))
         generation = _Generation(messages)
         try:
-            async with aclosing(self.client.stream(messages)) as pieces:
+            async with aclosing(self.client.stream(messages, options)) as pieces:
                 async for piece in pieces:
                     generation.add(piece)
-                    if piece.text:
+                    if piece.text or piece.notice:
                         yield piece
             await self.record_result(None)
             yield Piece(usage=await self._usage(generation), cut=generation.cut)
@@ -67,6 +73,10 @@ class ModelProvider:
         finally:
             if generation.text:
                 await asyncio.shield(self._record(generation))
+
+    def can_answer_in(self, options: Options) -> bool:
+        """Return whether the model may support the required format, as far as its earlier answers show."""
+        return self.client.can_answer_in(options)
 
     def may_read(self, turn: Turn) -> bool:
         """Return whether an earlier answer may be shown to the model."""
@@ -114,8 +124,9 @@ async def generate_text(
     AnswerError.
     """
     generation, length = _Generation(messages), 0
+    options = Options(response_format=response_format, is_format_optional=True)
     try:
-        async with asyncio.timeout(seconds), aclosing(provider.client.stream(messages, response_format)) as pieces:
+        async with asyncio.timeout(seconds), aclosing(provider.client.stream(messages, options)) as pieces:
             async for piece in pieces:
                 generation.add(piece)
                 length += len(piece.text)

@@ -15,7 +15,7 @@ from corecube.errors import InvalidRequestError
 from retrieval.engine.types import CountTokens, Passage
 from retrieval.llm.citations import without_markers
 from retrieval.llm.neutral import neutral, plain
-from retrieval.llm.types import Message, Task, Turn, Window
+from retrieval.llm.types import Message, Options, Task, Turn, Window
 from retrieval.ranking.packing import by_number
 
 #: First sentence of an answer if the documents do not answer the question.
@@ -26,11 +26,11 @@ _MESSAGE_TOKENS: Final = 8
 #: Unused share of a window: a model's tokenizer may count up to this much more than the local one.
 _SLACK: Final = 0.15
 
-_SYSTEM: Final = tomllib.loads((files("retrieval.llm") / "prompt.toml").read_text(encoding="utf-8"))["system"]
+_PARTS: Final = tomllib.loads((files("retrieval.llm") / "prompt.toml").read_text(encoding="utf-8"))
 
 
 class PromptTooLongError(InvalidRequestError):
-    """The question is longer than the language model's context window."""
+    """The question with the instructions is longer than the language model's context window."""
 
     code: ClassVar[str] = "prompt_too_long"
 
@@ -55,14 +55,24 @@ def messages(task: Task, *, fence: str = "") -> tuple[Message, ...]:
     """Return the system message, the conversation, and the passages with the question; `fence` is for tests."""
     turns = [text for turn in task.history for text in (turn.question, turn.answer)]
     parts = [text for it in task.passages for text in (it.header, it.hit.chunk.text)]
-    fence = fence or new_fence([task.question, *turns, *parts])
+    fence = fence or new_fence([task.question, task.options.system, *turns, *parts])
     passages = "".join(f"{_fenced(passage, fence)}\n\n" for passage in task.passages)
     context = f"Passages:\n\n{passages}" if passages else "There are no passages.\n\n"
     return (
-        {"role": "system", "content": _SYSTEM.format(fence=fence, refusal=REFUSAL)},
+        {"role": "system", "content": _system(task.options, fence)},
         *(message for turn in task.history for message in _turn(turn)),
         {"role": "user", "content": f"{context}Question:\n{plain(task.question)}"},
     )
+
+
+def _system(options: Options, fence: str) -> str:
+    """Return the rules, then the instructions of the application, which cannot replace them."""
+    parts = [_PARTS["system"].format(fence=fence, refusal=REFUSAL)]
+    if options.is_json:
+        parts.append(_PARTS["json"])
+    if options.system:
+        parts.append(_PARTS["application"].format(system=plain(options.system)))
+    return "\n".join(parts)
 
 
 def _turn(turn: Turn) -> tuple[Message, Message]:

@@ -19,6 +19,7 @@ from retrieval.index import active
 from retrieval.llm.clients import close_others, usable_client
 from retrieval.llm.environment import default_of, stored_models
 from retrieval.llm.model_provider import ModelProvider, RecordUsage
+from retrieval.llm.options import Limits
 from retrieval.llm.reachability import result_recorder
 from retrieval.llm.routing import Bindings, Candidate, Plan, Reason, plan
 from retrieval.llm.token_counters import counter_of
@@ -80,6 +81,7 @@ def models_over(
             id=pk,
             name=models[pk].slug,
             client=clients[pk],
+            limits=_limits(models[pk]),
             window=Window(models[pk].context_tokens, models[pk].max_answer_tokens, counters[pk]),
             bindings=bindings,
             count=counter.count if (counter := counters[pk]) else default_counter,
@@ -89,6 +91,15 @@ def models_over(
         for pk in planned.models
     )
     return Allowed(providers, tuple(_notices(planned, models)))
+
+
+def _limits(model: LanguageModel) -> Limits:
+    return Limits(
+        max_tokens=model.max_answer_tokens,
+        min_temperature=model.min_temperature,
+        max_temperature=model.max_temperature,
+        allows_system_prompt=model.allows_system_prompt,
+    )
 
 
 def _rules(principal: Principal) -> tuple[Bindings, list[int | None]]:

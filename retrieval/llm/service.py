@@ -1,11 +1,16 @@
 """The service of a language model: its address, its request format, and the optional fields that it accepts."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
-from retrieval.llm.types import Message
+from retrieval.llm.types import NO_OPTIONS, Message, Options
+
+#: Names of the field `seed`, in the order of use; Mistral has another one.
+_SEED_FIELDS: Final = ("seed", "random_seed", "")
+_STOP: Final = re.compile(r"\bstop\b")
 
 
 class Api(StrEnum):
@@ -39,39 +44,75 @@ class Dialect:
     asks_usage: bool = True
     tokens_field: str = "max_tokens"
     sets_temperature: bool = True
-    takes_format: bool = True
+    takes_stop: bool = True
+    seed_field: str = _SEED_FIELDS[0]  #: Empty if the service has none.
+    refused_formats: frozenset[str] = frozenset()  #: Types of `response_format` that the service refuses.
 
     def request(
-        self, service: ModelService, messages: Sequence[Message], response_format: Mapping[str, Any] | None = None
+        self, service: ModelService, messages: Sequence[Message], options: Options = NO_OPTIONS
     ) -> dict[str, Any]:
-        """Return the body of a streamed chat completion; without the format if the service does not support it."""
+        """Return the body of a streamed chat completion, without the fields that the service does not support."""
         body: dict[str, Any] = {
             "model": service.model,
             "messages": [dict(message) for message in messages],
             "stream": True,
-            self.tokens_field: service.max_answer_tokens,
+            self.tokens_field: options.max_tokens or service.max_answer_tokens,
         }
         if self.sets_temperature:
-            body["temperature"] = service.temperature
+            body["temperature"] = service.temperature if options.temperature is None else options.temperature
         if self.asks_usage:
             body["stream_options"] = {"include_usage": True}
-        if response_format is not None and self.takes_format:
-            body["response_format"] = dict(response_format)
+        if options.stop and self.takes_stop:
+            body["stop"] = list(options.stop)
+        if options.seed is not None and self.seed_field == _SEED_FIELDS[0]:
+            body["seed"] = options.seed
+        elif options.seed is not None and self.seed_field:
+            # The SDK has no argument of this name.
+            body["extra_body"] = {self.seed_field: options.seed}
+        if options.response_format is not None and self.takes_format(options.response_format):
+            body["response_format"] = dict(options.response_format)
         return body
 
-    def without(self, complaint: str, *, is_formatted: bool = False) -> "Dialect | None":
+    def takes_format(self, response_format: Mapping[str, Any]) -> bool:
+        """Return whether the service may support a format."""
+        return response_format.get("type") not in self.refused_formats
+
+    def ignored(self, options: Options) -> Iterator[str]:
+        """Yield the names of the options that the service does not support."""
+        if options.temperature is not None and not self.sets_temperature:
+            yield "temperature"
+        if options.stop and not self.takes_stop:
+            yield "stop"
+        if options.seed is not None and not self.seed_field:
+            yield "seed"
+
+    def without(self, complaint: str, options: Options = NO_OPTIONS) -> "Dialect | None":
         """Return a simpler dialect after a service's complaint; None if nothing is left to remove.
 
-        The field that the complaint names is removed; if it names none, the format, if there was one, then the usage.
+        The field that the complaint names is removed; if it names none, an optional format, then the usage.
         """
-        named = complaint.lower()
-        has_format = is_formatted and self.takes_format
+        return next(self._simpler(complaint.lower(), options), None)
+
+    def _simpler(self, named: str, options: Options) -> Iterator["Dialect"]:
+        form = options.response_format
+        has_format = form is not None and self.takes_format(form)
         if has_format and ("response_format" in named or "schema" in named):
-            return replace(self, takes_format=False)
+            yield self._without_format(form)
+        if self.asks_usage and "stream_options" in named:
+            yield replace(self, asks_usage=False)
         if self.sets_temperature and "temperature" in named:
-            return replace(self, sets_temperature=False)
+            yield replace(self, sets_temperature=False)
         if self.tokens_field == "max_tokens" and "max_tokens" in named:
-            return replace(self, tokens_field="max_completion_tokens")
-        if has_format:
-            return replace(self, takes_format=False)
-        return replace(self, asks_usage=False) if self.asks_usage else None
+            yield replace(self, tokens_field="max_completion_tokens")
+        if options.seed is not None and self.seed_field and self.seed_field in named:
+            yield replace(self, seed_field=_SEED_FIELDS[_SEED_FIELDS.index(self.seed_field) + 1])
+        if options.stop and self.takes_stop and _STOP.search(named):
+            yield replace(self, takes_stop=False)
+        if has_format and options.is_format_optional:
+            yield self._without_format(form)
+        if self.asks_usage:
+            yield replace(self, asks_usage=False)
+
+    def _without_format(self, response_format: Mapping[str, Any] | None) -> "Dialect":
+        refused = str((response_format or {}).get("type"))
+        return replace(self, refused_formats=self.refused_formats | {refused})

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,27 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a request sets for the language model; None and empty for the model's own settings."""
+
+    system: str = ""  #: Instructions of the application; they follow the rules of answers and cannot replace them.
+    temperature: float | None = None
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+    response_format: Mapping[str, Any] | None = None  #: JSON in OpenAI's format; None for text.
+    is_format_optional: bool = False  #: Whether a service without this format may answer in its own way.
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the answer must be JSON."""
+        return self.response_format is not None and not self.is_format_optional
+
+
+NO_OPTIONS: Final = Options()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     """The input of a provider."""
 
@@ -83,6 +104,7 @@ class Task:
     vector: Vector | None = None
     history: tuple[Turn, ...] = ()
     skipped: str = ""  #: Why there was no search; empty after a search.
+    options: Options = NO_OPTIONS
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,14 @@ class LanguageModel(models.Model):
     )
     max_answer_tokens = models.PositiveIntegerField(default=1024, validators=[MinValueValidator(16)])
     temperature = models.FloatField(default=0.1, validators=[MinValueValidator(0), MaxValueValidator(2)])
+    #: Limits of the requests of applications, which may set their own prompt and temperature.
+    allows_system_prompt = models.BooleanField(default=True, db_default=True)
+    min_temperature = models.FloatField(
+        default=0.0, db_default=0.0, validators=[MinValueValidator(0), MaxValueValidator(2)]
+    )
+    max_temperature = models.FloatField(
+        default=1.0, db_default=1.0, validators=[MinValueValidator(0), MaxValueValidator(2)]
+    )
     #: Price per million tokens, in the installation's currency.
     prompt_price = models.DecimalField(max_digits=12, decimal_places=4, default=0)
     completion_price = models.DecimalField(max_digits=12, decimal_places=4, default=0)

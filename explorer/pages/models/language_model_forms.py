@@ -20,6 +20,11 @@ _GROUPS: Final = (
         ("context_tokens", "max_answer_tokens", "tokenizer", "temperature"),
     ),
     (
+        "Requests of applications",
+        "Limits of system prompt, temperature and max_tokens in /v1/chat/completions.",
+        ("allows_system_prompt", "min_temperature", "max_temperature"),
+    ),
+    (
         "Timeouts",
         "Retries happen only before the first token, and within the total timeout.",
         ("timeout_seconds", "silence_seconds", "max_retries"),
@@ -38,6 +43,9 @@ _LABELS: Final = {
     "context_tokens": "Context window (tokens)",
     "max_answer_tokens": "Maximum answer (tokens)",
     "tokenizer": "Tokenizer",
+    "allows_system_prompt": "Allow a system prompt",
+    "min_temperature": "Lowest temperature",
+    "max_temperature": "Highest temperature",
     "prompt_price": "Price per million input tokens",
     "completion_price": "Price per million output tokens",
     "fallback": "Fallback",
@@ -48,6 +56,8 @@ _HELP: Final = {
     "silence_seconds": "Maximum wait for the first token and between two tokens.",
     "tokenizer": "A folder in the models directory with the tokenizer.json of the model.",
     "temperature": "0 gives the most likely answer; higher values vary more.",
+    "max_answer_tokens": "Also the highest max_tokens of a request.",
+    "allows_system_prompt": "It follows the rules of answers and cannot replace them.",
     "is_default": "",
     "fallback": "",
 }
@@ -77,7 +87,8 @@ class LanguageModelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  #
         model = LanguageModel
         fields: ClassVar = [
             *("name", "slug", "api", "base_url", "api_version", "model", "context_tokens", "max_answer_tokens"),
-            *("tokenizer", "temperature", "timeout_seconds", "silence_seconds", "max_retries"),
+            *("tokenizer", "temperature", "allows_system_prompt", "min_temperature", "max_temperature"),
+            *("timeout_seconds", "silence_seconds", "max_retries"),
             *("prompt_price", "completion_price", "fallback", "is_default", "is_enabled"),
         ]
         labels: ClassVar = _LABELS

@@ -95,7 +95,7 @@ def test_the_last_user_message_is_the_question(world, post):
 
 
 def test_unknown_parameters_are_ignored(world, ask):
-    more = {"temperature": 0.2, "logit_bias": {}, "seed": "x", "user": "me", "n": 1, "tools": [], "stream": None}
+    more = {"temperature": 0.2, "logit_bias": {}, "seed": 7, "user": "me", "n": 1, "tools": [], "stream": None}
     assert ask("rollback", world.key("bob"), **more).status_code == 200
 
 

@@ -11,6 +11,7 @@ import pytest
 from retrieval.encoders.breaker import CircuitBreaker
 from retrieval.errors import (
     AnswerBreakerOpenError,
+    AnswerFormatError,
     AnswerGarbageError,
     AnswerRateLimitedError,
     AnswerRefusedError,
@@ -20,6 +21,7 @@ from retrieval.errors import (
 )
 from retrieval.llm.language_model import ModelClient
 from retrieval.llm.service import Api, Dialect, ModelService
+from retrieval.llm.types import Options
 from tests.fake_llm import FakeLLM, Fault
 
 MESSAGES = [{"role": "system", "content": "Cite."}, {"role": "user", "content": "zanzibar passphrase"}]
@@ -294,6 +296,56 @@ def test_what_is_complained_of_goes_first():
     assert not dialect.without("Only temperature 1").sets_temperature
     assert not dialect.without("extra fields").asks_usage
     assert replace(dialect, asks_usage=False).without("too long") is None
+
+
+ASKED = Options(temperature=0.7, max_tokens=12, stop=("END", "STOP"), seed=7)
+
+
+def pieces_of(client, options):
+    async def read():
+        return [piece async for piece in client.stream(MESSAGES, options)]
+
+    return asyncio.run(read())
+
+
+def test_what_a_request_sets_is_sent(llm, client):
+    pieces_of(client(), ASKED)
+    (body,) = llm.requests
+    assert (body["temperature"], body["max_tokens"], body["stop"], body["seed"]) == (0.7, 12, ["END", "STOP"], 7)
+
+
+@pytest.mark.parametrize(
+    ("fault", "name", "sent"),
+    [
+        (Fault.NO_SEED, "", {"random_seed": 7, "stop": ["END", "STOP"]}),
+        (Fault.NO_RANDOM_SEED, "seed", {"stop": ["END", "STOP"]}),
+        (Fault.NO_STOP, "stop", {"seed": 7}),
+        (Fault.NO_TEMPERATURE, "temperature", {"seed": 7, "stop": ["END", "STOP"]}),
+    ],
+)
+def test_what_a_service_does_not_support_is_left_out_and_named(llm, client, fault, name, sent):
+    llm.fault = fault
+    shared = client()
+    for _ in range(2):
+        notices = [piece.notice for piece in pieces_of(shared, ASKED) if piece.notice]
+        assert [name in it.text for it in notices] == ([True] if name else [])
+    body = llm.requests[-1]
+    assert {it: body[it] for it in ("seed", "random_seed", "stop") if it in body} == sent
+
+
+def test_a_required_format_is_never_left_out(llm, client):
+    llm.refused_format = True
+    shared = client()
+    options = Options(response_format={"type": "json_object"})
+    assert shared.can_answer_in(options)
+    for _ in range(2):
+        with pytest.raises(AnswerFormatError):
+            pieces_of(shared, options)
+    # The second time nothing is sent.
+    assert len(llm.requests) == 1
+    assert not shared.can_answer_in(options)
+    assert shared.can_answer_in(Options(response_format={"type": "json_schema"}))
+    assert pieces_of(shared, replace(options, is_format_optional=True))
 
 
 def test_a_reader_who_leaves_ends_the_request(llm, client):

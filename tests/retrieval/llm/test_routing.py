@@ -96,7 +96,7 @@ class Listener:
     def __init__(self):
         self.heard = []
 
-    async def stream(self, messages):
+    async def stream(self, messages, _options):
         self.heard.extend(message["content"] for message in messages)
         yield Piece("Said [1].")
 
@@ -193,7 +193,7 @@ def test_what_agents_remember_is_of_unknown_origin():
 
 
 class Leaving:
-    async def stream(self, _):
+    async def stream(self, *_):
         yield Piece("one two")
         yield Piece(" three")
         raise AssertionError("nobody reads on")
@@ -221,7 +221,7 @@ def test_what_a_reader_leaves_is_spent_all_the_same():
 
 def test_the_service_is_believed_where_it_counts():
     class Counting:
-        async def stream(self, _):
+        async def stream(self, *_):
             yield Piece("Said.")
             yield Piece(usage=TokenUsage(11, 1))
 

@@ -33,6 +33,7 @@ def marks(page):
 def model_form(**changes):
     fields = {"name": "Ours", "slug": "ours", "api": "openai", "base_url": "http://localhost:1/v1", "model": "m"}
     limits = {"context_tokens": 8192, "max_answer_tokens": 1024, "temperature": 0.1, "timeout_seconds": 60}
+    limits |= {"allows_system_prompt": "on", "min_temperature": 0, "max_temperature": 1}
     more = {"silence_seconds": 30, "max_retries": 2, "prompt_price": 0, "completion_price": 0}
     return {**fields, **limits, **more, **changes}
 

@@ -44,6 +44,9 @@ def form(llm):
             "context_tokens": "8192",
             "max_answer_tokens": "1024",
             "temperature": "0.1",
+            "allows_system_prompt": "on",
+            "min_temperature": "0",
+            "max_temperature": "1",
             "timeout_seconds": "5",
             "silence_seconds": "2",
             "max_retries": "0",
@@ -197,6 +200,7 @@ def test_one_default_takes_the_place_of_the_other(alice, form, stored):
         ({"name": "!!!"}, "a letter (a-z)"),
         ({"api_key": "with blank"}, "visible ASCII"),
         ({"max_answer_tokens": "8000"}, "maximum is half"),
+        ({"min_temperature": "0.8", "max_temperature": "0.2"}, "maximum is below the minimum"),
     ],
 )
 def test_what_is_wrong_is_said(alice, form, stored, fields, words):
