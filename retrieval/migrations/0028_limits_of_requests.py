@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('retrieval', '0026_rename_tunables'),
+        ('retrieval', '0027_document_ingest_version'),
     ]
 
     operations = [
