@@ -64,9 +64,11 @@ NO_PAGES = {
 #: Pages that one test looks at.
 _BATCH = 12
 #: In which theme and at which width axe checks a page, which takes most of the time of these tests.
-_LOOKS = [("light", 390), ("dark", 1440)]
-if PROFILE == "nightly":
-    _LOOKS += [("light", 1440), ("dark", 390)]
+#: Pages take turns: the next page is checked in the next of these ways.
+_LOOKS = {
+    "default": [[("light", 390)], [("dark", 1440)]],
+    "nightly": [[("light", 390), ("dark", 1440), ("light", 1440), ("dark", 390)]],
+}[PROFILE]
 #: What a page still loads or draws by itself.
 _UNSETTLED = "[hx-trigger=load], .htmx-request"
 #: Focuses each link, button and field in turn and tells those that Tab passes over or whose focus cannot be seen.
@@ -89,8 +91,8 @@ _UNREACHED = """() => {
 }"""
 
 
-def inspect(browser):
-    """Yield what is wrong with the open page, at every width and in both themes."""
+def inspect(browser, looks):
+    """Yield what is wrong with the open page, at every width and with these looks."""
     page = browser.page
     expect(page.locator(_UNSETTLED)).to_have_count(0)
     for width in (1440, 820, 390):
@@ -100,7 +102,7 @@ def inspect(browser):
     # After a key, the browser shows the focus wherever it goes.
     page.keyboard.press("Tab")
     yield from page.evaluate(_UNREACHED)
-    for theme, width in _LOOKS:
+    for theme, width in looks:
         page.emulate_media(color_scheme=theme)
         browser.resize(width)
         yield from (f"{theme}, {width}: {line}" for line in findings(page))
@@ -117,10 +119,10 @@ def walk(browser, steps):
     """Return what is wrong with the pages that these steps lead to, by name."""
     wrong = []
     browser.page.emulate_media(reduced_motion="reduce")
-    for name, step in steps.items():
+    for number, (name, step) in enumerate(steps.items()):
         browser.resize(1440)
         step()
-        wrong += [f"{name}: {line}" for line in inspect(browser)]
+        wrong += [f"{name}: {line}" for line in inspect(browser, _LOOKS[number % len(_LOOKS)])]
     return wrong
 
 
