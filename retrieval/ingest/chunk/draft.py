@@ -11,12 +11,11 @@ from retrieval.ingest.chunk.pack import Room, token_cost
 from retrieval.ingest.chunk.spans import Piece, is_continued, links_of
 from retrieval.text.document import HEADING_JOINT, ChunkDraft
 
-#: Two sections under target / 4 are merged if the result fits target / 2, and parts of one section if it fits the
+#: Two sections under target / 4 are merged, and a part under target / 4 with its own section, if the result fits the
 #: target. One under target / 8 is merged even if the result exceeds the target by target / 8, or if its neighbour (a
 #: table, code) exceeds the target anyway: a chunk of a single line is a poor search result.
 _SMALL_SHARE: Final = 4
 _TINY_SHARE: Final = 8
-_MERGED_SHARE: Final = 2
 _MAX_NAMES: Final = 4  #: Of more merged sections, only the first and the last are in the path.
 
 
@@ -62,9 +61,9 @@ def _max_merged(small: Draft, neighbour: Draft, room: Room) -> int:
     if size < room.target // _TINY_SHARE:
         is_over = next_size > room.target
         return room.limit if is_over else min(room.limit, room.target + room.target // _TINY_SHARE)
-    if size < room.target // _SMALL_SHARE and (small.path, small.names) == (neighbour.path, neighbour.names):
-        return room.target
-    return room.target // _MERGED_SHARE if max(size, next_size) < room.target // _SMALL_SHARE else 0
+    is_one_section = (small.path, small.names) == (neighbour.path, neighbour.names)
+    larger = size if is_one_section else max(size, next_size)
+    return room.target if larger < room.target // _SMALL_SHARE else 0
 
 
 def _shared_depth(one: Draft, other: Draft) -> int:

@@ -56,7 +56,7 @@ def test_the_hierarchy_is_kept_as_the_path(chunks, some_words):
     assert paths(drafts) == [("Guide", "Setup", "Linux"), ("Guide", "Setup", "Windows"), ("Guide", "Use")]
 
 
-def test_small_siblings_are_merged_up_to_half_of_the_target(chunks, some_words):
+def test_two_small_siblings_are_merged(chunks, some_words):
     parts = [block for name in ("One", "Two", "Three") for block in ((3, name), ("paragraph", some_words(8)))]
     drafts = chunks((2, "Setup"), *parts, (2, "Use"), ("paragraph", some_words(30)))
     assert paths(drafts) == [("Setup", "One · Two"), ("Setup", "Three"), ("Use",)]
