@@ -1,7 +1,8 @@
-"""How many examples Hypothesis draws: a quarter in the default profile, all of them in the nightly one."""
+"""How much the profile tries: a share of the examples in the default one, all of them in the nightly one."""
 
 import os
-from typing import Final
+from collections.abc import Iterable
+from typing import Final, TypeVar
 
 from hypothesis import HealthCheck, settings
 
@@ -11,10 +12,17 @@ _SHARES: Final = {"default": 0.25, "nightly": 1.0}
 _EXAMPLES: Final = 100
 _MIN_EXAMPLES: Final = 10
 
+_Case = TypeVar("_Case")
+
 
 def examples(number: int) -> int:
     """Return how many of this number of examples the profile draws."""
     return min(number, max(_MIN_EXAMPLES, round(number * _SHARES[PROFILE])))
+
+
+def turn(cases: Iterable[_Case], number: int, *, of: int) -> list[_Case]:
+    """Return the cases of a turn: in the default profile every `of`-th one, others for the next number; else all."""
+    return list(cases)[number % of :: of] if PROFILE == "default" else list(cases)
 
 
 def load() -> None:

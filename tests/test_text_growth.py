@@ -29,6 +29,7 @@ from retrieval.testing import HashEncoder
 from retrieval.text import identifiers, traits
 from retrieval.text.document import Block, BlockKind, ChunkDraft, ChunkLimits, ParsedDocument, RawDocument
 from tests.growth import MAX_GROWTH_OF_OBJECTS, MIXTURES, SIGNS, Text, TooSlowError, fault, fault_between, faults
+from tests.profiles import turn
 from tests.test_patterns import modules
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -180,7 +181,10 @@ def test_what_reads_texts_is_linear_on_hostile_ones():
 
 
 def test_what_reads_texts_does_not_copy_them_again_and_again():
-    found = {name: told for name, work in CALLS.items() if (told := faults(working(work), LONG_RUNS, _fault_between))}
+    found = {}
+    for number, (name, work) in enumerate(CALLS.items()):
+        if told := faults(working(work), turn(LONG_RUNS, number, of=2), _fault_between):
+            found[name] = told
     assert not found
 
 
@@ -199,7 +203,8 @@ def test_every_function_that_takes_one_text_is_linear_on_hostile_ones():
 def test_chunking_is_linear_on_hostile_texts(strategy):
     # A text that fits one chunk says nothing of the cutting of longer ones.
     look = partial(_fault_between, shorter=20_000, longer=60_000)
-    assert not faults(working(CHUNKED[strategy]), LONG_RUNS, look)
+    texts = turn(LONG_RUNS, list(CHUNKED).index(strategy), of=2)
+    assert not faults(working(CHUNKED[strategy]), texts, look)
 
 
 @pytest.mark.parametrize("name", CALLS)

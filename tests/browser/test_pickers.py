@@ -14,12 +14,10 @@ from retrieval.admin.preset_versions import save_draft
 from retrieval.models import PresetVersion, SearchRecord
 from retrieval.presets.catalog import PRESETS
 from tests.browser.pages import ERRORS, PAGES
-from tests.profiles import PROFILE
+from tests.profiles import PROFILE, turn
 
 #: Options that are tried of one picker; those of longer lists are spread over all of it.
 _TRIED = {"default": 1, "nightly": 6}[PROFILE]
-#: Whether every page tries all of its pickers, or beside those that are new to the test one in turn.
-_TRIES_ALL = PROFILE == "nightly"
 #: The form whose choices are part of the page's address.
 _FORM = """[...document.forms].find(
   (it) => it.method === "get" && [...it.elements].some((its) => its.matches("select, [type=checkbox], [type=radio]"))
@@ -160,13 +158,15 @@ def tried(picker, known):
     return options[:: -(-len(options) // _TRIED)] if options else []
 
 
-def walk(browser, address, known, turn):
+def walk(browser, address, known, number):
     """Return what is wrong with the pickers of a page, of which some are known from the pages before."""
     page = Page(browser, address)
     pickers = page.pickers()
+    # By default, every other page tries one of those, each another one.
+    again = turn(range(len(pickers)), number, of=2 * len(pickers) or 1)
     for place, picker in enumerate(pickers):
         is_known = (picker["path"], picker["name"]) in known
-        if is_known and not _TRIES_ALL and place != turn % len(pickers):
+        if is_known and place not in again:
             continue
         if not is_known:
             page.open()
@@ -218,8 +218,8 @@ def test_what_is_chosen_is_what_every_next_run_asks_for(alice, filtered, path):
     if addresses is None:
         addresses = [it for other in filtered.keys() - {"/", "/compare/"} for it in filtered[other]]
     wrong, known = [], set()
-    for turn, address in enumerate(addresses):
-        wrong += walk(alice, address, known, turn)
+    for number, address in enumerate(addresses):
+        wrong += walk(alice, address, known, number)
     assert known
     assert not wrong, "\n".join(wrong)
 
