@@ -21,7 +21,7 @@ from retrieval.llm.token_counters import tokenizer_problem
 from retrieval.models import LanguageModel, RoutingRule
 
 #: Slugs with another meaning: in the console's URLs, or for answers without a language model.
-_RESERVED: Final = frozenset({"new", "test", "routing", "usage", "extractive", "environment"})
+_RESERVED: Final = frozenset({"new", "local", "test", "routing", "usage", "extractive", "environment"})
 #: Fields of a locked model that the environment sets.
 LOCKED: Final = frozenset({"slug", "api", "base_url", "api_version", "model", "is_default", "is_enabled"})
 CHANGEABLE: Final = (

@@ -215,7 +215,7 @@ class ModelClient:
     async def _models(self) -> tuple[str, ...]:
         try:
             async with asyncio.timeout(self.service.silence_seconds):
-                page = await self._sdk.models.list()
+                page = await self._sdk.models.list(extra_headers=self.service.list_headers)
                 return tuple(sorted(str(model.id) for model in page.data))
         except Exception as error:  # noqa: BLE001 -- as above
             raise _answer_error(self.service.name, error) from None

@@ -5,11 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from retrieval.llm.types import NO_OPTIONS, Message, Options
 
 #: Names of the field `seed`, in the order of use; Mistral has another one.
 _SEED_FIELDS: Final = ("seed", "random_seed", "")
+_ANTHROPIC: Final = "api.anthropic.com"
 _STOP: Final = re.compile(r"\bstop\b")
 
 
@@ -35,6 +37,13 @@ class ModelService:
     max_retries: int = 2
     max_answer_tokens: int = 1024
     temperature: float = 0.1
+
+    @property
+    def list_headers(self) -> dict[str, str]:
+        """The headers of the request for the list of models: Anthropic's has its own."""
+        if not self.api_key or urlsplit(self.base_url).hostname != _ANTHROPIC:
+            return {}
+        return {"x-api-key": self.api_key, "anthropic-version": "2023-06-01"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ _FIRST_FAULT: Final = 400
 _HEADERS: Final = frozenset(
     {"host", "accept", "accept-encoding", "connection", "content-type", "content-length", "user-agent"}
 )
-_KEY_HEADERS: Final = frozenset({"authorization", "api-key"})
+_KEY_HEADERS: Final = frozenset({"authorization", "api-key", "x-api-key", "anthropic-version"})
 
 
 @dataclass(frozen=True, slots=True)

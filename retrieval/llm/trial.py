@@ -41,20 +41,30 @@ def try_model(service: ModelService) -> Trial:
     return async_to_sync(_trial)(service)
 
 
+def models_of(service: ModelService) -> tuple[str, ...]:
+    """Return the names of a service's models; raise AnswerError."""
+    return async_to_sync(_listed)(service)
+
+
 def probe(service: ModelService) -> AnswerError | None:
     """Return the error of listing a service's models, None without one; no answer is requested."""
     return async_to_sync(_list_error)(service)
 
 
 async def _list_error(service: ModelService) -> AnswerError | None:
-    client = ModelClient(service)
     try:
-        await client.models()
+        await _listed(service)
     except AnswerError as error:
         return error
+    return None
+
+
+async def _listed(service: ModelService) -> tuple[str, ...]:
+    client = ModelClient(service)
+    try:
+        return (await client.models())[:_MAX_MODELS]
     finally:
         client.close()
-    return None
 
 
 async def _trial(service: ModelService) -> Trial:

@@ -87,6 +87,7 @@ PAGES = {
     "routes": "/routes/",
     "language-models": "/language-models/",
     "language-model-new": "/language-models/new/",
+    "language-models-local": "/language-models/local/",
     "language-model": "/language-models/{language_model}/",
     "language-model-delete": "/language-models/{language_model}/delete/",
     "usage": "/language-models/usage/",

@@ -117,6 +117,19 @@ class LanguageModelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  #
         given: str = self.cleaned_data.get("api_key") or ""
         return given or ("" if self.cleaned_data.get("drop_key") or not self.instance.pk else None)
 
+    def is_ready_for_list(self) -> bool:
+        """Return whether the service's models can be listed: neither name nor model is needed for that."""
+        for name in ("name", "slug", "model"):
+            self.errors.pop(name, None)
+        return not self.errors
+
+    def offer(self, names: Sequence[str]) -> None:
+        """Let the model be selected from these."""
+        current: str = self["model"].value() or ""
+        if names:
+            choices = [(it, it) for it in dict.fromkeys((*((current,) if current else ()), *names))]
+            self.fields["model"].widget = forms.Select(attrs={"class": "input"}, choices=choices)
+
     def clean(self) -> dict[str, Any]:
         """Fill in a missing slug."""
         values = {**(super().clean() or {})}

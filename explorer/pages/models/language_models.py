@@ -22,10 +22,12 @@ from explorer.pages.models.language_model_forms import LanguageModelForm, RuleFo
 from explorer.viewer import admin_action, admin_page, render_page, viewer_of
 from retrieval.admin import language_models as services
 from retrieval.admin.language_models import key_length
+from retrieval.errors import AnswerError
 from retrieval.llm.clients import service_of
 from retrieval.llm.environment import default_of, is_configured, stored_models
 from retrieval.llm.reachability import ModelState, status_of, try_saved
-from retrieval.llm.trial import Trial, try_model
+from retrieval.llm.service_presets import PRESETS, ServicePreset
+from retrieval.llm.trial import Trial, models_of, try_model
 from retrieval.models import LanguageModel, RoutingRule
 
 _LABELS: Final = {
@@ -42,6 +44,14 @@ _TONES: Final = {
     ModelState.OFF: "",
     ModelState.KEY_LOST: "bad",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """The models of a service."""
+
+    names: tuple[str, ...] = ()
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +137,9 @@ def language_models(request: HtmxHttpRequest) -> HttpResponse:
 def new_language_model(request: HtmxHttpRequest) -> HttpResponse:
     """Test or add a language model; the first one becomes the default."""
     models = stored_models()
-    is_first = default_of(models) is None
-    return _edited(request, LanguageModel(is_default=is_first), models)
+    preset = PRESETS.get(request.GET.get("preset", ""))
+    model = LanguageModel(is_default=default_of(models) is None, **(preset.settings if preset else {}))
+    return _edited(request, model, models, preset=preset)
 
 
 @sensitive_post_parameters()
@@ -201,15 +212,23 @@ def _rules() -> QuerySet[RoutingRule]:
     return found.order_by("compartment__name", "user__username")
 
 
-def _edited(request: HtmxHttpRequest, model: LanguageModel, models: Sequence[LanguageModel]) -> HttpResponse:
-    """Return the form, with the result of a test if any, or redirect to the list after saving."""
+def _edited(
+    request: HtmxHttpRequest,
+    model: LanguageModel,
+    models: Sequence[LanguageModel],
+    *,
+    preset: ServicePreset | None = None,
+) -> HttpResponse:
+    """Return the form, with the result of a test or a list of models if any, or redirect to the list after saving."""
     form = LanguageModelForm(request.POST or None, instance=model, others=models)
     is_new = model.pk is None
     is_test = request.POST.get("do") == "test"
     trial: Trial | None = None
-    if request.method == "POST" and form.is_valid():
+    listing = _listing(form) if request.POST.get("do") == "models" else None
+    if listing is None and request.method == "POST" and form.is_valid():
         if is_test:
             trial = _tested(form)
+            form.offer(trial.models)
         elif _is_saved(request, form, is_new=is_new):
             return redirect("explorer:language_models")
     stored = None if is_new else LanguageModel.objects.get(pk=model.pk)
@@ -220,7 +239,11 @@ def _edited(request: HtmxHttpRequest, model: LanguageModel, models: Sequence[Lan
         "is_new": is_new,
         "model": stored,
         "is_locked": model.is_locked,
-        "action": reverse(url_name, args=[stored.slug] if stored else []),
+        "action": reverse(url_name, args=[stored.slug] if stored else [])
+        + (f"?preset={preset.slug}" if preset else ""),
+        "presets": PRESETS.values() if is_new else (),
+        "preset": preset,
+        "listing": listing,
         "trial": trial,
         "trial_rows": _trial_rows(trial) if trial else (),
         "is_test": is_test,
@@ -228,6 +251,18 @@ def _edited(request: HtmxHttpRequest, model: LanguageModel, models: Sequence[Lan
     }
     page, fragment = "explorer/models/language_model_edit.html", "explorer/models/_language_model_form.html"
     return render_page(request, page, fragment, context, status=form.status)
+
+
+def _listing(form: LanguageModelForm) -> _Listing | None:
+    """Return the models of the service as entered, which needs no name and no model; None if the form is refused."""
+    if not form.is_ready_for_list():
+        return None
+    try:
+        names = models_of(service_of(form.instance, form.key))
+    except (AnswerError, ConfigError) as error:
+        return _Listing(problem=str(error))
+    form.offer(names)
+    return _Listing(names)
 
 
 def _tested(form: LanguageModelForm) -> Trial:
@@ -245,16 +280,16 @@ def _is_saved(request: HtmxHttpRequest, form: LanguageModelForm, *, is_new: bool
     try:
         if is_new:
             services.create_model(model, form.key or "", actor=viewer)
-            _report_saved(request, model, f"{model.name} was added")
+            report_saved(request, model, f"{model.name} was added")
         else:
             changed = services.change_model(model, form.key, actor=viewer)
-            _report_saved(request, model, f"{model.name} was saved" if changed else "Nothing was changed")
+            report_saved(request, model, f"{model.name} was saved" if changed else "Nothing was changed")
     except ConflictError as error:
         form.add_error(None, str(error))
     return not form.errors
 
 
-def _report_saved(request: HtmxHttpRequest, model: LanguageModel, done: str) -> None:
+def report_saved(request: HtmxHttpRequest, model: LanguageModel, done: str) -> None:
     """Show that the model was saved, and whether it answers now."""
     if not model.is_enabled:
         messages.success(request, f"{done}.")

@@ -1,15 +1,19 @@
 """Language models in the console: list, trial, key, rules, deletion, usage."""
 
 import json
+import re
 from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 from django.utils import timezone
+from django.utils.html import escape
 
 from corecube.models import ApiKey, AuditEvent
 from corecube.secrets import Purpose, seal, unseal
+from retrieval.llm import local_servers
 from retrieval.llm.clients import KEY
+from retrieval.llm.service_presets import PRESETS
 from retrieval.models import LanguageModel, RoutingRule, Usage
 from tests.fake_llm import FakeLLM, Fault
 
@@ -367,3 +371,103 @@ def test_a_model_that_is_saved_switched_off_is_not_asked(alice, form, llm):
     page = alice.post(NEW, form(is_enabled=""), follow=True)
     assert told(page) == ["Our model was added."]
     assert llm.requests == []
+
+
+@pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
+def test_a_preset_fills_in_the_form(alice, preset):
+    page = alice.get(f"{NEW}?preset={preset.slug}").content.decode()
+    assert f'value="{preset.base_url}"' in page
+    assert f'value="{preset.context_tokens}"' in page
+    assert f'href="?preset={preset.slug}" aria-current="true"' in page
+    assert escape(preset.note) in page
+
+
+def test_an_unknown_preset_is_none(alice):
+    assert (
+        "aria-current"
+        not in re.findall(r"preset-list.*?</nav>", alice.get(f"{NEW}?preset=x").content.decode(), re.DOTALL)[0]
+    )
+
+
+def test_the_models_of_the_service_are_listed_without_a_name_and_a_model(alice, form, llm, htmx):
+    got = alice.post(f"{NEW}?preset=openai", form(do="models", name="", model=""), headers=htmx)
+    page = got.content.decode()
+    assert got.status_code == 200
+    assert '<option value="fake-large">fake-large</option>' in page
+    assert "2 models found" in page
+    assert llm.requests == []
+    assert not LanguageModel.objects.exists()
+
+
+def test_a_list_that_cannot_be_read_says_why(alice, form):
+    page = alice.post(NEW, form(do="models", api_key="sk-wrong-one")).content.decode()
+    assert "refused the API key" in page
+    assert "sk-wrong-one" not in page
+
+
+def test_the_key_is_not_sent_to_another_host_for_a_list(alice, form, stored):
+    with FakeLLM() as elsewhere:
+        got = alice.post("/language-models/ours/", form(do="models", slug="ours", api_key="", base_url=elsewhere.url))
+        assert got.status_code == 422
+        assert elsewhere.connections == 0
+
+
+@pytest.fixture
+def found(monkeypatch):
+    """Let the servers on this machine be searched at these ports."""
+    with FakeLLM() as local:
+        local.models = ["llama3.2:1b", "qwen2.5:0.5b"]
+        monkeypatch.setattr(local_servers, "_PORTS", {local.port: "ollama"})
+        monkeypatch.setattr(local_servers.local_servers, "__kwdefaults__", {"own_ports": (), "ports": (local.port,)})
+        yield local
+
+
+LOCAL = "/language-models/local/"
+
+
+def test_a_server_on_this_machine_is_found_and_added_with_one_click(alice, found, htmx):
+    page = alice.get(LOCAL, headers=htmx).content.decode()
+    assert "Found on this machine" in page
+    assert "llama3.2:1b" in page
+    assert "<html" not in page
+    found.says("ready")
+    got = alice.post(LOCAL, {"port": str(found.port), "model": "llama3.2:1b"})
+    assert got.headers["Location"] == LIST
+    model = LanguageModel.objects.get()
+    assert (model.slug, model.name, model.model) == ("ollama-llama3-2-1b", "llama3.2:1b (Ollama)", "llama3.2:1b")
+    assert (model.base_url, model.is_default, model.context_tokens) == (found.url, True, 4096)
+    assert "The model answers" in alice.get(LIST).content.decode()
+    assert len(audited("language_model.created")) == 1
+
+
+@pytest.mark.parametrize(
+    "more", [{"model": "other"}, {"port": "9"}, {"base_url": "http://10.0.0.1/v1", "port": "http"}]
+)
+def test_only_what_was_found_can_be_added(alice, found, more):
+    alice.post(LOCAL, {"port": str(found.port), "model": "llama3.2:1b", **more})
+    assert not LanguageModel.objects.exists()
+    assert "no longer offered" in alice.get(LIST).content.decode()
+
+
+def test_a_model_is_not_added_twice(alice, found):
+    for _ in range(2):
+        alice.post(LOCAL, {"port": str(found.port), "model": "llama3.2:1b"})
+    assert LanguageModel.objects.count() == 1
+    assert "was not added" in alice.get(LIST).content.decode()
+
+
+def test_local_servers_are_for_admins(browse, found):
+    assert browse("bob").get(LOCAL).status_code == 404
+    assert browse("bob").post(LOCAL, {}).status_code == 404
+    assert found.connections == 0
+
+
+def test_nothing_found_says_where_was_looked(alice, found):
+    found.models = []
+    assert "11434" in alice.get(LOCAL).content.decode()
+
+
+def test_lists_do_not_look_for_servers_themselves(alice, found):
+    for path in (LIST, NEW):
+        assert LOCAL in alice.get(path).content.decode()
+    assert found.connections == 0
