@@ -69,6 +69,6 @@ def test_a_build_that_is_killed_goes_on(environment, observe):
 
 def vectors(observe):
     """Return how many vectors each index has, the active one first."""
-    lines = observe.manage("indexes", "status").splitlines()[1:]
+    lines = [line for line in observe.manage("indexes", "status").splitlines() if line[0].isdigit()]
     counts = [next(word for word in line.split() if "/" in word) for line in lines]
     return [int(count.partition("/")[0]) for count in counts]
