@@ -36,7 +36,7 @@ _CAPITAL_NOUNS: Final = 0.2  #: With more capitalized words inside sentences, th
 # 0 % of the originals, 0 % with every fourth word left out, 2 % with every fourth word replaced; 97 % of 546 with
 # another number, 88 % of 225 with another name, 98 % of 989 that cite another passage of the context.
 # Matched without a marker, by words alone, in eight passages: 99.8 % of 524 sentences to their own passage, also with
-# every fourth word left out; 4 % of 275 with another number, and 2 % of 524 whose passage is not among them.
+# every fourth word left out; 2 % of 275 with another number, and 1 % of 524 whose passage is not among them.
 #: Share of a sentence's words by weight: sufficient without similarity, and insufficient with any similarity. Sentences
 #: that cite another passage reach 0.57 at the 95th percentile, reworded ones start at 0.55.
 ENOUGH_SHARE: Final = 0.6
@@ -50,6 +50,8 @@ NEAR_BEST: Final = 0.4
 _WHOLE_WEIGHT: Final = 0.5  #: Weight of a whole passage beside its nearest sentence, in the choice of a citation.
 _MIN_WORDS: Final = 3  #: Sentences with fewer words are not judged by words.
 _MAX_ENCODED: Final = 24
+_CLAUSE_END: Final = re.compile(r"[,;:]\s|\s(?:and|but|while|whereas)\s")
+_MAX_CLAUSES: Final = 4
 _MAX_COMPARED: Final = 2  #: Passages that are compared with one sentence by similarity.
 _MAX_NAMED: Final = 3  #: Maximum number of missing literals that an explanation names.
 _EXPLANATIONS: Final = {
@@ -201,7 +203,7 @@ class Checker:
         )
 
     def match(self, claim: Claim, *, encode: EncodeTexts | None = None) -> tuple[int, ...]:
-        """Return the passage that supports a claim best, or two that do so together; empty if there are none.
+        """Return the passage that supports a claim best, or those of its clauses; empty if there are none.
 
         Passages that a neighboring sentence cites are preferred. `encode` decides where words alone do not.
         """
@@ -209,15 +211,28 @@ class Checker:
         if not own and not numbers_of(claim.text):
             return ()
         ranked = sorted(self.sources, key=lambda it: (it not in claim.numbers, -self._likeness(own, it), it))
-        sets = (*((it,) for it in ranked), *((ranked[0], it) for it in ranked[1:]))
-        supports = {numbers: self._match_of(claim, own, numbers) for numbers in sets}
-        for numbers, support in supports.items():
+        supports = {number: self._match_of(claim, own, number) for number in ranked}
+        for number, support in supports.items():
             if not support.is_incomplete and support.share is not None and support.share >= ENOUGH_SHARE:
-                return numbers
-        doubtful = [numbers for numbers, it in supports.items() if it.is_doubtful and len(numbers) == 1]
-        cited = [replace(claim, numbers=it) for it in doubtful[:_MAX_COMPARED]]
+                return (number,)
+        doubtful = [number for number, it in supports.items() if it.is_doubtful]
+        cited = [replace(claim, numbers=(it,)) for it in doubtful[:_MAX_COMPARED]]
         near = _near(self, cited, encode) if encode else frozenset[Claim]()
-        return next((it.numbers for it in cited if it in near), ())
+        return next((it.numbers for it in cited if it in near), ()) or self._match_clauses(claim)
+
+    def _match_clauses(self, claim: Claim) -> tuple[int, ...]:
+        """Return the passages of a claim's clauses if each has one.
+
+        Two passages together do not support a clause: it could join what they do not say of the same thing.
+        """
+        parts = [it for it in _CLAUSE_END.split(claim.text) if it.strip()]
+        clauses = [replace(claim, text=it, literals=literals_of(it)) for it in parts]
+        if not 1 < len(clauses) <= _MAX_CLAUSES:
+            return ()
+        found = [self.match(it) if len(_stems(it.text, self.stem)) > 1 else () for it in clauses]
+        numbers = tuple(dict.fromkeys(number for it in found for number in it)) if all(found) else ()
+        # The clauses have no code spans.
+        return () if self._missing_code(claim, [self.sources[it] for it in numbers]) else numbers
 
     def _likeness(self, own: frozenset[str], number: int) -> float:
         """Return the weight of the words that the nearest sentence of a passage shares, and a part of the passage's."""
@@ -225,14 +240,13 @@ class Checker:
         nearest = max((self.weight(own & it.stems) for it in source.sentences), default=0.0)
         return nearest + _WHOLE_WEIGHT * self.weight(own & source.stems)
 
-    def _match_of(self, claim: Claim, own: frozenset[str], numbers: tuple[int, ...]) -> Support:
-        """Return the support by these passages; the words of the question count too, since they select a passage."""
-        stems = frozenset[str]().union(*(self.sources[it].stems for it in numbers))
-        share = self.weight(own & stems) / self.weight(own) if own else 1.0
+    def _match_of(self, claim: Claim, own: frozenset[str], number: int) -> Support:
+        """Return the support by a passage; the words of the question count too, since they select a passage."""
+        share = self.weight(own & self.sources[number].stems) / self.weight(own) if own else 1.0
         # Few words occur in any passage: all must.
         if len(own) < _MIN_WORDS and share < 1:
             share = 0.0
-        return replace(self.support(replace(claim, numbers=numbers)), share=share)
+        return replace(self.support(replace(claim, numbers=(number,))), share=share)
 
 
 def unsupported(

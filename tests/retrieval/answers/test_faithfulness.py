@@ -99,6 +99,8 @@ def matches(text, encode=None, numbers=(), question=""):
         ("In March the rollback cost 48,200 crowns.", (2,)),
         ("Error Q-4711 means a stuck worker, and Greta Mulvaney signs for the rollback.", (1, 2)),
         ("Draining the queue takes five minutes.", ()),
+        # Each passage says a part of it, and none that the rollback takes four minutes.
+        ("The rollback in March takes four minutes.", ()),
         ("Penguins prefer colder weather than flamingos.", ()),
         ("Yes, it does.", ()),
     ],
