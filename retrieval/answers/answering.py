@@ -30,6 +30,7 @@ from retrieval.search.outcome import SearchOutcome
 logger = logging.getLogger(__name__)
 
 DOUBTFUL: Final = "doubtful"  #: About the question only: does not count as degraded.
+OVERLOOKED: Final = "overlooked"  #: A refusal although the passages probably answer the question.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,8 +179,9 @@ async def answer_events(answering: Answering, *, is_streamed: bool = True) -> As
             async with aclosing(writing.events()) as events:
                 async for event in events:
                     if isinstance(event, Done) and (doubt := _doubt(answering, event)):
+                        outcome = event.outcome if event.refused else Outcome.HEDGED
                         yield doubt
-                        yield replace(event, outcome=Outcome.HEDGED, notices=(*event.notices, doubt))
+                        yield replace(event, outcome=outcome, notices=(*event.notices, doubt))
                     else:
                         yield event
         except Exception as error:
@@ -198,9 +200,14 @@ async def answer_events(answering: Answering, *, is_streamed: bool = True) -> As
 
 def _doubt(answering: Answering, done: Done) -> Notice | None:
     judged = answering.outcome.state.answerability
-    if judged is None or judged.verdict is not Verdict.NOT_ANSWERABLE or done.refused:
-        return None
-    return Notice(DOUBTFUL, "Your documents may not answer this question. Check the cited passages.")
+    verdict = judged.verdict if judged else None
+    if verdict is Verdict.NOT_ANSWERABLE and not done.refused:
+        return Notice(DOUBTFUL, "Your documents may not answer this question. Check the cited passages.")
+    if verdict is Verdict.ANSWERABLE and done.refused and not done.extractive:
+        return Notice(
+            OVERLOOKED, "The language model found no answer, but the passages probably contain one. Check the sources."
+        )
+    return None
 
 
 def _known(error: Exception, answering: Answering, provider: Provider) -> CoreCubeError:

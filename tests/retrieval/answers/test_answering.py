@@ -145,6 +145,8 @@ def test_an_answer_that_was_cut_is_no_whole_one(answering, cut, code):
         ("Four [1].", Verdict.NOT_ANSWERABLE, ["doubtful"], Outcome.HEDGED),
         ("Four [1].", Verdict.PARTIAL, [], Outcome.ASSERTED),
         (f"{REFUSAL} Sorry.", Verdict.NOT_ANSWERABLE, [], Outcome.REFUSED),
+        (f"{REFUSAL} Sorry.", Verdict.ANSWERABLE, ["overlooked"], Outcome.REFUSED),
+        ("Four [1].", Verdict.ANSWERABLE, [], Outcome.ASSERTED),
     ],
 )
 def test_an_answer_to_what_the_sources_do_not_seem_to_say_tells_so(answering, said, verdict, codes, outcome):
