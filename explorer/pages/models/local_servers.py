@@ -35,8 +35,10 @@ def _added(request: HtmxHttpRequest, servers: tuple[LocalServer, ...]) -> HttpRe
         messages.error(request, "This model is no longer offered on this machine.")
         return redirect("explorer:language_models")
     values = server.preset.settings | {"base_url": server.base_url, "model": wanted[1]}
-    name = f"{wanted[1]} ({server.preset.name})"[:120]
-    slug = slugify(f"{server.preset.slug}-{wanted[1].replace('.', '-').replace(':', '-')}")[:50].strip("-_")
+    # llama.cpp names a model by the path of its file.
+    short = wanted[1].rpartition("/")[2] or wanted[1]
+    name = f"{short} ({server.preset.name})"[:120]
+    slug = slugify(f"{server.preset.slug}-{short.replace('.', '-').replace(':', '-')}")[:50].strip("-_")
     model = LanguageModel(name=name, slug=slug, is_default=default_of(stored_models()) is None, **values)
     try:
         services.create_model(model, "", actor=viewer_of(request))

@@ -36,8 +36,8 @@ CONTEXT_TASK: Final = (
 )
 QUESTIONS_TASK: Final = (
     f"You prepare chunks of documents for a search index. {DATA} Write {MAX_QUESTIONS} short questions that `chunk` "
-    "answers, as somebody would ask them who has not read it, one a line. Answer with these lines only, in the "
-    "language of the chunk."
+    "answers, one per line. Each question can be understood without the document. Answer with these lines only, in "
+    "the language of the chunk."
 )
 
 

@@ -109,6 +109,27 @@ def test_a_model_that_is_told_not_to_cite_is_cited_all_the_same(model, llm, ask)
     assert message["annotations"]
 
 
+def test_a_stream_has_the_added_citations_and_their_annotations(model, llm, ask):
+    llm.says("Run deployctl rollback before touching the staging database. Then press Ctrl+U.")
+    streamed = events(ask(stream=True))
+    deltas = [it["choices"][0]["delta"] for it in streamed]
+    text = "".join(it.get("content", "") for it in deltas)
+    assert text == "Run deployctl rollback before touching the staging database [1]. Then press Ctrl+U."
+    ((cited,),) = [it["annotations"] for it in deltas if "annotations" in it]
+    assert text[cited["url_citation"]["start_index"] : cited["url_citation"]["end_index"]] == "[1]"
+    ending = streamed[-1]["corecube"]
+    ((marked, reason),) = [(text[it["start"] : it["end"]], it["reason"]) for it in ending["unsupported"]]
+    assert (marked, reason) == ("Then press Ctrl+U.", "code")
+
+
+def test_an_answer_that_cites_nothing_says_so(model, llm, ask):
+    llm.says("The selected text turns into capitals by pressing Ctrl+U.")
+    extension = ask().json()["corecube"]
+    assert (extension["outcome"], [it["code"] for it in extension["notices"]]) == ("hedged", ["uncited"])
+    (marked,) = extension["unsupported"]
+    assert (marked["reason"], "\u201cCtrl+U\u201d" in marked["explanation"]) == ("uncited", True)
+
+
 def test_quotes_name_what_they_ignore(world, ask):
     answer = ask(temperature=0.7, stop="END", system="Answer as a pirate.")
     ((code, text),) = notices(answer)
