@@ -42,6 +42,11 @@ class Claim:
     is_citing: bool = False  #: Whether it has a marker itself.
     literals: tuple[Literal, ...] = ()
 
+    @property
+    def is_stated(self) -> bool:
+        """Whether it states something; questions and "The steps:" do not."""
+        return bool(self.text) and not self.text.endswith(_NOT_CLAIMED)
+
 
 @dataclass(frozen=True, slots=True)
 class CodeLine:
@@ -55,18 +60,19 @@ class CodeLine:
 
 def claims(text: str, citations: Sequence[Citation]) -> tuple[Claim, ...]:
     """Return the claims of an answer, in order; headings, code, questions and "The steps:" are no claims."""
+    return tuple(claim for claim in sentences(text, citations) if claim.is_stated)
+
+
+def sentences(text: str, citations: Sequence[Citation]) -> Iterator[Claim]:
+    """Yield the sentences of an answer, in order, also those that state nothing; headings and code have none."""
     tokens = Scanner().feed(text, is_last=True)
     # Spaces in place of fenced code keep the positions.
     prose = "".join(
         _NOT_LINE_END.sub(" ", token.raw) if token.is_fenced else token.blanks + token.raw for token in tokens
     )
     citations = sorted(citations, key=_start)
-    return tuple(
-        claim
-        for start, end in _blocks(prose)
-        for claim in _citing_together([_claim(prose, *span, citations) for span in _sentences(prose, start, end)])
-        if claim.text and not claim.text.endswith(_NOT_CLAIMED)
-    )
+    for start, end in _blocks(prose):
+        yield from _citing_together([_claim(prose, *span, citations) for span in _sentences(prose, start, end)])
 
 
 def code_lines(text: str) -> Iterator[CodeLine]:

@@ -1,5 +1,7 @@
 """Citations that are added to sentences while an answer is written."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -80,7 +82,7 @@ def test_only_the_end_of_a_sentence_is_held_back():
     assert texts == ["It takes", " four", " minutes", " [1]", ". Wait", " [1]", "."]
 
 
-@given(st.lists(st.sampled_from(PIECES), max_size=25), st.lists(st.integers(0, 80), max_size=12))
+@given(st.lists(st.sampled_from(PIECES), max_size=40), st.lists(st.integers(0, 80), max_size=12))
 def test_the_text_does_not_depend_on_its_pieces(parts, cuts):
     text = "".join(parts)
     places = sorted(min(it, len(text)) for it in cuts)
@@ -90,3 +92,16 @@ def test_the_text_does_not_depend_on_its_pieces(parts, cuts):
     assert "".join(again) == "".join(whole)
     assert asked_again == asked
     assert "".join(whole).replace(" [1]", "") == text
+
+
+@pytest.mark.parametrize(
+    "unit", ["- an item is here\n", "Is it so? ", "# Head\n", "# Head\n\n", "\n", "|---|\n", "It is so. "]
+)
+def test_the_work_grows_with_the_text(unit):
+    def seconds(count):
+        text, started = unit * count, time.process_time()
+        cited([text[place : place + 4] for place in range(0, len(text), 4)], numbers=())
+        return time.process_time() - started
+
+    # Quadratic work takes 64 times as long.
+    assert seconds(800) < 24 * max(seconds(100), 0.01)
