@@ -74,7 +74,7 @@ PRESETS: Final = {
             name="Ollama",
             base_url="http://127.0.0.1:11434/v1",
             context_tokens=4096,
-            note="Ollama cuts longer prompts without a word: the context window here must not be larger than "
+            note="Ollama truncates longer prompts silently: the context window here must not be larger than "
             "OLLAMA_CONTEXT_LENGTH on its server.",
         ),
         ServicePreset(

@@ -333,6 +333,19 @@ def test_what_a_service_does_not_support_is_left_out_and_named(llm, client, faul
     assert {it: body[it] for it in ("seed", "random_seed", "stop") if it in body} == sent
 
 
+@pytest.mark.parametrize(
+    ("address", "key", "named"),
+    [
+        ("https://api.anthropic.com/v1", "sk-a", True),
+        ("https://api.anthropic.com/v1", "", False),
+        ("https://api.anthropic.com.example.org/v1", "sk-a", False),
+    ],
+)
+def test_only_anthropic_gets_the_headers_of_its_list(address, key, named):
+    headers = ModelService(name="A", base_url=address, model="m", api_key=key).list_headers
+    assert headers == ({"x-api-key": key, "anthropic-version": "2023-06-01"} if named else {})
+
+
 def test_a_required_format_is_never_left_out(llm, client):
     llm.refused_format = True
     shared = client()
