@@ -56,15 +56,19 @@ class ModelProvider:
         options, notices = limited(task.options, self.limits, model=self.name)
         for notice in notices:
             yield Piece(notice=notice)
-        history = tuple(filter(self.may_read, task.history))
-        messages = prompt.messages(replace(task, history=history, options=options))
+        task = replace(task, history=tuple(filter(self.may_read, task.history)), options=options)
+        fence = prompt.fence_for(task)
+        messages, unfenced = prompt.messages(task, fence=fence), prompt.FenceFilter(fence)
         generation = _Generation(messages)
         try:
             async with aclosing(self.client.stream(messages, options)) as pieces:
                 async for piece in pieces:
                     generation.add(piece)
-                    if piece.text or piece.notice:
-                        yield piece
+                    text = unfenced.add(piece.text)
+                    if text or piece.notice:
+                        yield replace(piece, text=text)
+            if rest := unfenced.finish():
+                yield Piece(rest)
             await self.record_result(None)
             yield Piece(usage=await self._usage(generation), cut=generation.cut)
         except AnswerError as error:

@@ -4,6 +4,7 @@ The system message contains nothing of a document, and no document can end the f
 each request, and a passage can contain neither it nor anything similar.
 """
 
+import re
 import secrets
 import tomllib
 from collections.abc import Sequence
@@ -51,11 +52,43 @@ def new_fence(texts: Sequence[str]) -> str:
     return fence
 
 
-def messages(task: Task, *, fence: str = "") -> tuple[Message, ...]:
-    """Return the system message, the conversation, and the passages with the question; `fence` is for tests."""
+def fence_for(task: Task) -> str:
+    """Return a fence that nothing of a task contains."""
     turns = [text for turn in task.history for text in (turn.question, turn.answer)]
     parts = [text for it in task.passages for text in (it.header, it.hit.chunk.text)]
-    fence = fence or new_fence([task.question, task.options.system, *turns, *parts])
+    return new_fence([task.question, task.options.system, *turns, *parts])
+
+
+class FenceFilter:
+    """Removes the fence from an answer while it is written: small models repeat it."""
+
+    def __init__(self, fence: str) -> None:
+        self._fence = re.compile(rf"(?:<<<)?{fence}(?:>>>)?\n?")
+        self._opening, self._closing = f"<<<{fence}>>>\n", f"{fence}>>>\n"
+        self._text = ""
+
+    def add(self, piece: str) -> str:
+        """Return the text that is final; the beginning of a fence is held back."""
+        self._text += piece
+        start = max(0, len(self._text) - len(self._opening))
+        places = (place for place in range(start, len(self._text)) if self._may_begin(self._text[place:]))
+        end = next(places, len(self._text))
+        final, self._text = self._text[:end], self._text[end:]
+        return self._fence.sub("", final)
+
+    def finish(self) -> str:
+        """Return the rest."""
+        return self._fence.sub("", self._text)
+
+    def _may_begin(self, text: str) -> bool:
+        begins = self._opening.startswith(text) or self._closing.startswith(text)
+        # After the digits the rest is optional: a complete fence ends with its line.
+        return begins and not text.endswith("\n")
+
+
+def messages(task: Task, *, fence: str = "") -> tuple[Message, ...]:
+    """Return the system message, the conversation, and the passages with the question; without a fence a new one."""
+    fence = fence or fence_for(task)
     passages = "".join(f"{_fenced(passage, fence)}\n\n" for passage in task.passages)
     context = f"Passages:\n\n{passages}" if passages else "There are no passages.\n\n"
     return (

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from retrieval.engine.types import QueryTerms
 from retrieval.llm.neutral import neutral, plain
-from retrieval.llm.prompt import REFUSAL, PromptTooLongError, fitted, messages
+from retrieval.llm.prompt import REFUSAL, FenceFilter, PromptTooLongError, fitted, messages
 from retrieval.llm.types import Task, Turn, Window
 from tests.passages import made
 
@@ -134,3 +134,24 @@ def test_what_is_kept_fits(context, answer, passage_count, turn_count):
     except PromptTooLongError:
         return
     assert sum(count([it["content"] for it in messages(cut.task)])) + answer <= context
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        (f"Yes [1].\n<<<{FENCE}\n### [1] Title\n{FENCE}>>>\nNo.", "Yes [1].\n### [1] Title\nNo."),
+        (f"It is {FENCE}", "It is "),
+        (f"{FENCE}>>> <<<{FENCE}>>>", " "),
+        ("a <<< b 0011 >>> 00", "a <<< b 0011 >>> 00"),
+        ("ends with <<", "ends with <<"),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 3, 7, 100])
+def test_a_fence_that_a_model_repeats_is_removed_from_its_answer(said, text, size):
+    unfenced = FenceFilter(FENCE)
+    pieces = [said[place : place + size] for place in range(0, len(said), size)]
+    assert "".join([*map(unfenced.add, pieces), unfenced.finish()]) == text
+
+
+def test_other_text_is_not_held_back():
+    assert FenceFilter(FENCE).add("It takes four minutes") == "It takes four minutes"
