@@ -35,6 +35,11 @@ class Citer:
         self._numbers: tuple[int, ...] = ()  #: The passages of the last cited sentence.
         self._fences = 0  #: Lines of the text after `_checked` that open or close code.
 
+    @property
+    def has_cited(self) -> bool:
+        """Whether a sentence has a citation, its own or an added one."""
+        return bool(self._numbers)
+
     def add(self, piece: str, *, is_last: bool = False) -> Generator[str | Claim, tuple[int, ...] | None, None]:
         """Yield the text that is final, and the sentences to match; send the numbers of their passages.
 

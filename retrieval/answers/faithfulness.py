@@ -10,12 +10,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Final
 
 from retrieval.answers.claims import Claim, CodeLine, claims, code_lines
 from retrieval.answers.events import Unsupported
-from retrieval.answers.literals import LiteralSource, code_literal, literal_source, literals_of
+from retrieval.answers.literals import Literal, LiteralSource, code_literal, literal_source, literals_of
 from retrieval.engine.types import Passage
 from retrieval.llm.types import Citation, EncodeTexts
 from retrieval.text.language import COMMON_WORDS
@@ -234,6 +234,12 @@ class Checker:
         # The clauses have no code spans.
         return () if self._missing_code(claim, [self.sources[it] for it in numbers]) else numbers
 
+    def match_code(self, text: str) -> tuple[int, ...]:
+        """Return the first passage that contains all fenced code of an answer; empty if there is none."""
+        wanted = [literal for line in code_lines(text) for literal in _literals_in(line)]
+        found = (it for it, source in self.sources.items() if all(map(source.literals.holds, wanted)))
+        return tuple(islice(found, 1)) if wanted else ()
+
     def _likeness(self, own: frozenset[str], number: int) -> float:
         """Return the weight of the words that the nearest sentence of a passage shares, and a part of the passage's."""
         source = self.sources[number]
@@ -301,8 +307,11 @@ def _unsupported_code(text: str, checker: Checker) -> Iterator[Unsupported]:
 
 
 def _has_code(checker: Checker, line: CodeLine) -> bool:
-    literals = [it] if (it := code_literal(line.text)) else literals_of(line.text)
-    return all(any(source.literals.holds(it) for source in checker.sources.values()) for it in literals)
+    return all(any(source.literals.holds(it) for source in checker.sources.values()) for it in _literals_in(line))
+
+
+def _literals_in(line: CodeLine) -> Sequence[Literal]:
+    return [it] if (it := code_literal(line.text)) else literals_of(line.text)
 
 
 def _near(checker: Checker, doubtful: Sequence[Claim], encode: EncodeTexts) -> frozenset[Claim]:

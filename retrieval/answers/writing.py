@@ -36,6 +36,7 @@ _CUT: Final = {
     Cut.LENGTH: Notice("cut_short", "The answer is incomplete: it reached the language model's maximum length."),
     Cut.CONTENT_FILTER: Notice("content_filtered", "The language model's content filter stopped the answer."),
 }
+_FENCES: Final = ("```", "~~~")
 _UNCITED: Final = Notice("uncited", "The answer cites no passage of your documents. Check it before you rely on it.")
 
 
@@ -91,7 +92,7 @@ class Writing:
                     yield event
         for event in await self._cited(self._draft.finish()[0], is_last=True):
             yield event
-        for event in self._events(*self._answer.finish()):
+        for event in (*await self._cited_code(), *self._events(*self._answer.finish())):
             yield event
         if not self._answer.text.strip():
             raise NoAnswerError
@@ -113,6 +114,14 @@ class Writing:
                 numbers = await self._match(part) if isinstance(part, Claim) else None
                 texts += [part] if isinstance(part, str) else []
         return list(self._events(*self._answer.add("".join(texts))))
+
+    async def _cited_code(self) -> Sequence[AnswerEvent]:
+        """Return the events of a citation after an answer that is only code."""
+        text = self._draft.text
+        if self._citer is None or self._citer.has_cited or not text.rstrip().endswith(_FENCES):
+            return ()
+        numbers = await _run(answer_threads(), lambda: self._ready_checker().match_code(text))
+        return list(self._events(*self._answer.add("".join(f"\n\n[{it}]" for it in numbers))))
 
     async def _match(self, claim: Claim) -> tuple[int, ...]:
         if self._provider.refuses(self._draft.text):

@@ -222,6 +222,21 @@ def test_a_sentence_without_a_marker_gets_the_citation_of_its_passage_also_in_th
     assert Cited((Citation(2, place, place + 3),)) in events
 
 
+@pytest.mark.parametrize(
+    ("said", "numbers"),
+    [
+        ("```\ndeployctl rollback\n```", (2,)),
+        ("```\ndeployctl rollback\n", ()),
+        ("```\ndeployctl remove\n```", ()),
+        ("Run it [1]:\n\n```\ndeployctl rollback\n```", (1,)),
+    ],
+)
+def test_an_answer_that_is_only_code_gets_the_citation_of_its_passage(answering, said, numbers):
+    done = answered(answering(ScriptedProvider(said)))
+    assert done.cited == numbers
+    assert done.text.startswith(said.rstrip())
+
+
 def test_a_sentence_that_no_passage_supports_is_marked_and_an_answer_without_citations_says_so(answering):
     *events, done = events_of(answering(ScriptedProvider("Penguins prefer colder weather than flamingos.")))
     assert [(done.text[it.start : it.end], it.reason) for it in done.unsupported] == [(done.text, "uncited")]
