@@ -65,6 +65,7 @@ class Writing:
         self._begin(task)
         self._usage: TokenUsage | None = None
         self._cut: Cut | None = None
+        self._has_begun = False  #: Whether a word was written; the draft may still hold it back.
         self._started = perf_counter()
 
     def _begin(self, task: Task) -> None:
@@ -87,7 +88,8 @@ class Writing:
                 if piece.notice:
                     self._notices += (piece.notice,)
                     yield piece.notice
-                text = piece.text if self._draft.text else piece.text.lstrip()
+                text = piece.text if self._has_begun else piece.text.lstrip()
+                self._has_begun = self._has_begun or bool(text)
                 for event in await self._cited(self._draft.add(text)[0]):
                     yield event
         for event in await self._cited(self._draft.finish()[0], is_last=True):

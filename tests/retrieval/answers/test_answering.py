@@ -85,6 +85,11 @@ def test_blanks_before_the_first_word_are_left_out(answering):
     assert text_of(events_of(answering(ScriptedProvider(" \n", "\n Four", " [1]")))) == "Four [1]"
 
 
+def test_blanks_after_the_first_word_stay_while_it_is_held_back(answering):
+    said = ("```", "sh", "\n", "deployctl", " rollback", "\n```", "\n[2]")
+    assert text_of(events_of(answering(ScriptedProvider(*said)))) == "```sh\ndeployctl rollback\n```\n[2]"
+
+
 def test_a_provider_that_fails_before_its_first_word_is_followed_by_the_next(answering):
     first, second = ScriptedProvider("", UnavailableError("Down."), name="one"), ScriptedProvider("Yes [1]", name="two")
     events = events_of(answering(first, second, notices=(Notice("bound_to_model", "Only one may."),)))
