@@ -24,8 +24,8 @@ _NOT_LINE_END: Final = re.compile(r"[^\n]")
 _LOOK_BACK_CHARACTERS: Final = 64
 _MARKER: Final = re.compile(r"(?<![ \t])[ \t]*+\[[0-9]{1,3}\]")
 _EMPHASIS: Final = re.compile(r"[*`]+|(?<!\w)_+|(?<!_)_++(?!\w)")
-_FENCE_LINE: Final = re.compile(r"[ >\t]*(?:`{3,}|~{3,})")
-_COMMENTS: Final = ("# ", "// ")
+#: Beginnings of comments and fences; small models write several fences in a row.
+_NO_CODE: Final = ("# ", "// ", "```", "~~~")
 _start: Final = attrgetter("start")
 _NOT_CLAIMED: Final = ("?", "\uff1f", ":")
 
@@ -86,7 +86,7 @@ def code_lines(text: str) -> Iterator[CodeLine]:
             is_inside = False
         elif not is_inside:
             block, is_inside = block + 1, True
-        elif line and not _FENCE_LINE.fullmatch(line) and not line.startswith(_COMMENTS):
+        elif line and not line.startswith(_NO_CODE):
             yield CodeLine(
                 start + len(token.raw) - len(token.raw.lstrip()), start + len(token.raw.rstrip()), line, block
             )

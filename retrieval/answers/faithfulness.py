@@ -256,20 +256,27 @@ class Checker:
 
 
 def unsupported(
-    text: str, citations: Sequence[Citation], checker: Checker, *, encode: EncodeTexts | None = None
+    text: str,
+    citations: Sequence[Citation],
+    checker: Checker,
+    *,
+    encode: EncodeTexts | None = None,
+    is_refusal: bool = False,
 ) -> tuple[Unsupported, ...]:
     """Return the sentences of an answer that their passages do not support, in order.
 
+    A refusal describes what is missing: only its numbers, keys and code are checked.
     `encode` returns the vectors of texts; without it only words count. At most 24 sentences are encoded.
     """
-    found = claims(text, citations)
-    supports = [checker.support(claim) for claim in found]
+    checked = [(claim, checker.support(claim)) for claim in claims(text, citations)]
+    if is_refusal:
+        checked = [(claim, it) for claim, it in checked if it.missing_numbers or it.missing_code]
     # The similarity decides where words alone do not.
-    doubtful = [claim for claim, it in zip(found, supports, strict=True) if claim.numbers and it.is_doubtful]
+    doubtful = [claim for claim, it in checked if claim.numbers and it.is_doubtful]
     near = _near(checker, doubtful, encode) if encode else frozenset[Claim]()
     marked = [
         Unsupported(claim.start, claim.end, reason, _explanation(reason, support))
-        for claim, support in zip(found, supports, strict=True)
+        for claim, support in checked
         if (reason := _reason(checker, claim, support, is_near=claim in near, encode=encode))
     ]
     return tuple(sorted((*marked, *_unsupported_code(text, checker)), key=lambda it: it.start))

@@ -172,7 +172,7 @@ class Writing:
         refused = self._refuses()
         if self._usage is None:
             self._usage = await _run(ending_threads(), partial(self._estimate, text))
-        is_checked = is_finished and not refused and not self._provider.is_extractive
+        is_checked = is_finished and not self._provider.is_extractive
         return Done(
             text=text,
             citations=self._answer.citations,
@@ -180,7 +180,7 @@ class Writing:
             provider=self._provider.name,
             extractive=self._provider.is_extractive,
             outcome=self._outcome(refused=refused),
-            unsupported=await _run(ending_threads(), self._check) if is_checked else (),
+            unsupported=await _run(ending_threads(), partial(self._check, is_refusal=refused)) if is_checked else (),
             notices=self._notices,
             cut=self._cut,
             removed=self._draft.removed,
@@ -199,9 +199,9 @@ class Writing:
             return Outcome.REFUSED
         return Outcome.HEDGED if self._is_uncited else Outcome.ASSERTED
 
-    def _check(self) -> tuple[Unsupported, ...]:
+    def _check(self, *, is_refusal: bool) -> tuple[Unsupported, ...]:
         text = prose_of(self._answer.text) if self._is_json else self._answer.text
-        check = partial(unsupported, text, self._answer.citations, self._ready_checker())
+        check = partial(unsupported, text, self._answer.citations, self._ready_checker(), is_refusal=is_refusal)
         try:
             return check(encode=self._encode)
         except EncoderError:

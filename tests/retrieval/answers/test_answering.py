@@ -207,6 +207,13 @@ def test_a_refusal_is_told_and_not_checked(answering):
     assert (done.refused, done.unsupported) == (True, ())
 
 
+def test_keys_numbers_and_code_after_a_refusal_are_checked(answering):
+    said = f"{REFUSAL} Nothing is said of the Regatta. Try Ctrl+U or wait 99 minutes."
+    done = answered(answering(ScriptedProvider(said)))
+    assert done.refused
+    assert [done.text[it.start : it.end] for it in done.unsupported] == ["Try Ctrl+U or wait 99 minutes."]
+
+
 def test_sentences_without_support_are_marked_where_they_stand(answering):
     done = answered(answering(ScriptedProvider("Draining takes four minutes [1]. It takes nine hours on Mondays [1].")))
     assert [(done.text[it.start : it.end], it.reason) for it in done.unsupported] == [
@@ -233,6 +240,7 @@ def test_a_sentence_without_a_marker_gets_the_citation_of_its_passage_also_in_th
         ("```\ndeployctl rollback\n```", (2,)),
         ("```\ndeployctl rollback\n", ()),
         ("```\ndeployctl remove\n```", ()),
+        ("```markdown\n```sh\ndeployctl rollback\n```", (2,)),
         ("Run it [1]:\n\n```\ndeployctl rollback\n```", (1,)),
     ],
 )
