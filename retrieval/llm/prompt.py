@@ -4,7 +4,6 @@ The system message contains nothing of a document, and no document can end the f
 each request, and a passage can contain neither it nor anything similar.
 """
 
-import re
 import secrets
 import tomllib
 from collections.abc import Sequence
@@ -63,7 +62,8 @@ class FenceFilter:
     """Removes the fence from an answer while it is written: small models repeat it."""
 
     def __init__(self, fence: str) -> None:
-        self._fence = re.compile(rf"(?:<<<)?{fence}(?:>>>)?\n?")
+        lines = (f"<<<{fence}>>>", f"<<<{fence}", f"{fence}>>>", fence)
+        self._forms = tuple(form for line in lines for form in (f"{line}\n", line))
         self._opening, self._closing = f"<<<{fence}>>>\n", f"{fence}>>>\n"
         self._text = ""
 
@@ -74,11 +74,16 @@ class FenceFilter:
         places = (place for place in range(start, len(self._text)) if self._may_begin(self._text[place:]))
         end = next(places, len(self._text))
         final, self._text = self._text[:end], self._text[end:]
-        return self._fence.sub("", final)
+        return self._without(final)
 
     def finish(self) -> str:
         """Return the rest."""
-        return self._fence.sub("", self._text)
+        return self._without(self._text)
+
+    def _without(self, text: str) -> str:
+        for form in self._forms:
+            text = text.replace(form, "")
+        return text
 
     def _may_begin(self, text: str) -> bool:
         begins = self._opening.startswith(text) or self._closing.startswith(text)
