@@ -23,6 +23,7 @@ from corecube.oidc.provider import get_json, post_form
 from retrieval.admin.language_models import InvalidModelError, require_right
 from retrieval.encoders.bounded_http import BoundedClient, ServiceFaultError
 from retrieval.encoders.fetch import HubFile, hub_answers
+from retrieval.llm import local_servers
 from retrieval.llm.service import ModelService
 from retrieval.llm.trial import try_model
 from retrieval.models import LanguageModel
@@ -135,6 +136,7 @@ CLIENTS = {
     "retrieval/encoders/bounded_http.py": _service,
     "retrieval/encoders/fetch.py": _hub,
     "retrieval/llm/transport.py": _language_model,
+    "retrieval/llm/local_servers.py": lambda: local_servers._read("http://cloud.test/v1/models"),
     "retrieval/llm/language_model.py": _language_model,
 }
 _LIBRARIES = {
