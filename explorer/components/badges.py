@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from explorer import wording
-from explorer.wording.events import PROVIDER_WORDS
+from explorer.wording.events import PROVIDERS
 from retrieval.engine.state import Span
 from retrieval.engine.types import Hit
 from retrieval.presets.consolidated.evidence.order import PRECEDENCE, PROTECTED
 from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter, is_recovered
+from retrieval.presets.consolidated.evidence.scoring import Provider
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,12 @@ def hit_badges(hit: Hit) -> Iterator[HitBadge]:
         rank = hit.signals[PROTECTED]
         yield HitBadge("protected", f"Rank {rank:.0f}, below the cut, but protected from it.", "good")
     if boost := hit.signals.get(PRECEDENCE, 0.0):
-        yield HitBadge(f"precedence +{boost:.4f}".rstrip("0"), "Its source type has precedence over others.")
+        yield HitBadge(f"type precedence +{boost:.4f}".rstrip("0"), "Its source type has precedence over others.")
     if hit.provider:
-        yield HitBadge(PROVIDER_WORDS.get(hit.provider, hit.provider.replace("_", " ")), "Last scorer of this hit.")
+        yield HitBadge(_provider_words(hit.provider), "What scored this hit last.")
+
+
+def _provider_words(provider: str) -> str:
+    if provider == Provider.NONE:
+        return "not reranked"
+    return f"reranked by {PROVIDERS.get(provider, provider.replace('_', ' '))}"

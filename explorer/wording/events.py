@@ -38,8 +38,6 @@ PROVIDERS: Final[Mapping[str, str]] = {
     Provider.NONE: "nothing; pool order used",
 }
 
-PROVIDER_WORDS: Final[Mapping[str, str]] = {**PROVIDERS, Provider.NONE: "not reranked"}  #: In short, for a hit.
-
 BREAKER_WORDS: Final[Mapping[str, str]] = {
     BreakerState.CLOSED: "breaker closed",
     BreakerState.OPEN: "breaker open",

@@ -187,7 +187,9 @@ class _Run:
         """Return a section's evidence; `waiting` sections, itself included, have to live on what time is left."""
         seconds = self.budget.share(waiting)
         if seconds is not None and seconds <= 0:
-            return SectionEvidence(section, None, code=NO_TIME, problem="The time was up before it began.")
+            return SectionEvidence(
+                section, None, code=NO_TIME, problem="The total timeout was reached before this section was searched."
+            )
         try:
             request = SearchRequest(
                 text=section.query(self.subject),

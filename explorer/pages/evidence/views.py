@@ -38,7 +38,7 @@ from retrieval.search.section_sets import DEFAULT_SECTION_SET, section_sets
 
 MAX_HITS: Final = 5
 _WORDS: Final[Mapping[Presence, str]] = {
-    Presence.FOUND: "required",
+    Presence.FOUND: "found",
     Presence.RECOVERED: "recovered",
     Presence.THIN: "too few",
     Presence.MISSING: "missing",
@@ -114,8 +114,8 @@ class _EvidencePanel:
     @property
     def announcement(self) -> str:
         counts = self.counts
-        missing, recovered = counts["missing"], counts["recovered"]
-        text = f"{wording.counted(len(self.rows), 'section')}: {missing} source types missing, {recovered} recovered."
+        missing = wording.counted(counts["missing"], "source type")
+        text = f"{wording.counted(len(self.rows), 'section')}: {missing} missing, {counts['recovered']} recovered."
         text += f" {counts['thin']} with too few chunks." if counts["thin"] else ""
         text += f" {counts['not_looked_for']} not searched." if counts["not_looked_for"] else ""
         return text + (f" {wording.counted(self.unsearched, 'section')} not searched." if self.unsearched else "")

@@ -131,6 +131,17 @@ class SideBySidePanel:
         return any(column.found and column.found.cost is not None for column in self.columns)
 
     @property
+    def is_uncalibrated(self) -> bool:
+        """Whether a verdict comes from a confidence model that is not calibrated."""
+        verdicts = (column.found.answerability for column in self.columns if column.found)
+        return any(verdict is not None and not verdict.is_calibrated for verdict in verdicts)
+
+    @property
+    def has_overlaps(self) -> bool:
+        """Whether two presets have hits to compare."""
+        return bool(self.chunks) and len(self.names) > 1
+
+    @property
     def announcement(self) -> str:
         """What a screen reader announces when the results arrive."""
         failed = len(self.columns) - len(self.names)

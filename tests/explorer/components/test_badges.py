@@ -38,7 +38,10 @@ def test_a_note_without_the_text_that_the_log_leaves_out_is_told_by_its_name():
 
 
 def test_a_question_that_needs_no_search_is_told(make_outcome):
-    note = Note("route_skip", "Nothing was searched: the question resembles thanks (0.91), which needs no search.")
+    note = Note(
+        "route_skip",
+        "Nothing was searched: the question matches the route thanks (similarity 0.91), which needs no search.",
+    )
     outcome = make_outcome(trace=(Span("route", 0.1, 0, 0, notes=(note,)),))
     assert [(badge.text, badge.detail, badge.degraded) for badge in badges(outcome.trace)] == [
         ("no search needed", note.text, False)

@@ -19,12 +19,12 @@ def test_each_way_to_its_place_is_named():
     assert badges(recovered=1.0) == [("recovered", "good")]
     assert badges(beyond_filter=1.0) == [("beyond the filter", "warn")]
     assert badges(protected=14) == [("protected", "good")]
-    assert badges(precedence=0.004) == [("precedence +0.004", "")]
+    assert badges(precedence=0.004) == [("type precedence +0.004", "")]
     assert badges(precedence=0.0) == []
 
 
 def test_what_scored_it_is_named():
-    assert badges("cross_encoder") == [("cross-encoder", "")]
-    assert badges("semantic_bm25") == [("SemanticBM25", "")]
+    assert badges("cross_encoder") == [("reranked by cross-encoder", "")]
+    assert badges("semantic_bm25") == [("reranked by SemanticBM25", "")]
     assert badges("none") == [("not reranked", "")]
-    assert badges("another_one") == [("another one", "")]
+    assert badges("another_one") == [("reranked by another one", "")]

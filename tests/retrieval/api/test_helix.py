@@ -123,7 +123,7 @@ def test_a_chat_with_the_model_helix_answers_from_its_passages(ask):
 def test_what_needs_no_search_is_told_and_not_called_unknown(ask):
     found = ask("/api/v1/search", query="Hello!", preset="helix")
     assert found["hits"] == found["passages"] == []
-    assert found["skipped"].startswith("Nothing was searched: the question resembles greeting")
+    assert found["skipped"].startswith("Nothing was searched: the question matches the route greeting")
     said = chat(ask, "Hello!")["choices"][0]["message"]["content"]
     assert "Nothing was searched" in said
     assert "is close to this question" not in said

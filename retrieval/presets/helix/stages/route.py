@@ -82,8 +82,8 @@ class Route(BaseStage):
         shown = dict(list(likeness.by_route.items())[:4])
         skip = likeness.skip(minimum=self.config.skip_from, margin=self.config.skip_margin)
         if skip and not state.query.operators:
-            cosine = likeness.by_route[skip]
-            text = f"Nothing was searched: the question resembles {skip} ({cosine:.2f}), which needs no search."
+            matched = f"{skip} (similarity {likeness.by_route[skip]:.2f})"
+            text = f"Nothing was searched: the question matches the route {matched}, which needs no search."
             finished = replace(state, is_finished=True, parts=state.parts_with(Routing(skip=True, likeness=shown)))
             return finished.noted(Note("route_skip", text))
         memory_type = likeness.memory_type(minimum=self.config.type_from)

@@ -87,5 +87,5 @@ def test_the_explorer_asks_for_a_section_again(evidence):
 
 def test_a_screen_reader_is_told_what_is_missing(evidence):
     assert evidence_panel(evidence).announcement == (
-        "3 sections: 1 source types missing, 1 recovered. 1 section not searched."
+        "3 sections: 1 source type missing, 1 recovered. 1 section not searched."
     )

@@ -197,6 +197,7 @@ def test_who_may_see_nothing_finds_nothing(browse):
     assert response.status_code == 200
     assert sources(response) == set()
     assert (sides_of(response).chunks, sides_of(response).chart) == (0, None)
+    assert 'id="side-overlap"' not in page(response)
     assert [word for word in (*HIDDEN, "Runbooks", "deployctl") if word in page(response)] == []
 
 
@@ -262,13 +263,13 @@ def test_what_the_judging_took_is_told_and_its_cost_to_admins_alone(browse):
     assert (use.calls, use.prompt_tokens, use.completion_tokens) == (1, used.prompt_tokens, used.completion_tokens)
     assert columns["contextpack"].cost == used.cost > 0
     assert columns["helix"].models == ()
-    assert "Model cost" in page(response)
+    assert "Language model cost" in page(response)
     again = sides_of(browse("alice").get(PATH, {"q": JUDGED, "whole": "1"}))
     (kept,) = next(column.found.models for column in again.columns if column.preset == "contextpack")
     assert (kept.calls, kept.known, Usage.objects.count()) == (0, 1, 1)
     plain = browse("bob").get(PATH, {"q": JUDGED, "whole": "1"})
     assert "m: 1 call," in page(plain)
-    assert "Model cost" not in page(plain)
+    assert "Language model cost" not in page(plain)
 
 
 def test_judging_that_failed_costs_what_it_took(browse, model):

@@ -49,7 +49,10 @@ def codes(state):
 def test_a_greeting_is_not_searched_for_and_says_why(asked):
     state = asked("Hello there", like="greeting")
     assert (state.part(Routing).skip, codes(state), state.degraded) == (True, ["route_skip"], ())
-    assert state.notes[0].text == "Nothing was searched: the question resembles greeting (1.00), which needs no search."
+    assert (
+        state.notes[0].text
+        == "Nothing was searched: the question matches the route greeting (similarity 1.00), which needs no search."
+    )
 
 
 def test_where_in_doubt_it_is_searched(asked):
