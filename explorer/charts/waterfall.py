@@ -93,8 +93,8 @@ def waterfall(
 
 def _summary(stages: Sequence[_TimedStage], total: float, deadline_ms: int | None) -> str:
     slowest = max(stages, key=lambda it: it.takes)
-    took = f"{total:,.0f} ms" + (f" of {deadline_ms:,}" if deadline_ms else "")
-    return f"{took}; the slowest stage is {slowest.stage} with {slowest.takes:.1f} ms. Legs run in parallel."
+    took = f"{total:,.0f} ms" + (f" of {deadline_ms:,} ms" if deadline_ms else "")
+    return f"{took}. Slowest stage: {slowest.stage}, {slowest.takes:.1f} ms. Legs run in parallel."
 
 
 def _bars(stages: Sequence[_TimedStage]) -> dict[str, Any]:

@@ -39,7 +39,7 @@
     };
     const colour = (name) => {
       if (!known.has(name)) {
-        known.set(name, /^[a-z]+$/.test(name) ? read(name) : name);
+        known.set(name, /^[a-z-]+$/.test(name) ? read(name) : name);
       }
       return known.get(name);
     };

@@ -37,6 +37,16 @@ def test_a_chart_follows_the_theme(alice):
     expect(ticks).not_to_have_css("fill", light)
 
 
+def test_bars_have_the_colour_of_their_group(alice):
+    page = alice.page
+    alice.open(PAGES[0])
+    bars = page.locator("[data-chart]:visible .bars .point path")
+    bars.first.wait_for(state="attached")
+    fills = bars.evaluate_all("bars => bars.map((bar) => getComputedStyle(bar).fill)")
+    assert len(set(fills)) > 1
+    assert "rgb(0, 0, 0)" not in fills
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_without_javascript_a_chart_is_its_table(start, path):
     browser = start(user="alice", java_script_enabled=False)

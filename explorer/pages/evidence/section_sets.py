@@ -86,8 +86,8 @@ def _section_lines(found: SectionSet, subject: str) -> Iterator[_SectionLine]:
 def _required(section: Section) -> Iterator[str]:
     for it in section.required:
         survivors = section.survivor_floors.get(it)
-        retained = f", {survivors:,} retained" if survivors else ""
-        yield f"{it} ({section.quantity_floor(it):,}{retained})"
+        after_cut = f", {survivors:,} after cut" if survivors else ""
+        yield f"{it} (min. {section.quantity_floor(it):,}{after_cut})"
 
 
 def _number_rows(form: SectionForm | SectionSetForm, section_set: SectionSet) -> Iterator[FieldRow]:

@@ -36,10 +36,15 @@ class Section(Tunables):
     title: str
     template: str  #: The query; {subject} is the subject of the report.
     complexity: int = tunable(
-        10, low=1, high=100, unit="chunks", help="Chunks it asks for from three to ten documents.", at_most="cap"
+        10,
+        low=1,
+        high=100,
+        unit="chunks",
+        help="Chunks requested if three to ten documents are in scope; otherwise more.",
+        at_most="cap",
     )
-    cap: int = costly(100, low=8, high=200, unit="chunks", help="Chunks it never asks for more than.")
-    keep: int = tunable(8, low=1, high=100, unit="chunks", help="Chunks that are kept after reranking.", at_most="cap")
+    cap: int = costly(100, low=8, high=200, unit="chunks", help="Maximum number of chunks requested.")
+    keep: int = tunable(8, low=1, high=100, unit="chunks", help="Chunks retained after reranking.", at_most="cap")
     score_floor: float = fraction(0.0, unit="similarity", help="Minimum scaled similarity of a chunk to the query.")
     quality_floor: float = fraction(0.0, help="Minimum quality of a chunk.")
     hint: str = ""  #: The kind of content of its chunks; empty for any.

@@ -35,7 +35,7 @@ def test_an_admin_can_look_through_everyones_eyes(browse, world):
 def test_others_learn_of_no_connection_beyond_their_scope_and_of_no_person(browse, headers):
     page = browse("bob").get("/", ASKED, headers=headers).content.decode()
     assert "Runbooks" in page
-    for hidden in ("Vault", "Ledger", "Finance", "alice", "charlie", "View as", "no grant"):
+    for hidden in ("Vault", "Ledger", "Finance", "alice", "charlie", "Run as", "no grant"):
         assert hidden not in page
 
 
