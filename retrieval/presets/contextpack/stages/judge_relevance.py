@@ -113,7 +113,7 @@ class JudgeRelevance(BaseStage):
             state = Rerank(config, self.reranker)(state)
             if any("rerank" in hit.signals for hit in state.hits):
                 stand_in = f"The score of {self.reranker.name}"
-        text = f"{error} {stand_in} is mapped to the rubric's scale."
+        text = f"{error} {stand_in} is used instead, on the same scale from 0 to 100."
         note = Note(error.code, text, degraded=not isinstance(error, NoJudgeError))
         hits = mapped_ranking((*state.hits, *unseen), self.blend)
         return replace(state, hits=hits, notes=(*state.notes, note))
