@@ -245,7 +245,9 @@ class TestFaults:
         assert {hit.score_type for hit in outcome.hits} == {ScoreType.MAPPED}
         assert [hit.score for hit in outcome.hits] == sorted((hit.score for hit in outcome.hits), reverse=True)
         assert outcome.state.degraded == ("relevance_failed",)
-        assert "The blend's score is used instead, on the same scale from 0 to 100." in notes(outcome)["relevance_failed"]
+        assert (
+            "The blend's score is used instead, on the same scale from 0 to 100." in notes(outcome)["relevance_failed"]
+        )
         assert outcome.passages
 
     @pytest.mark.usefixtures("model")
