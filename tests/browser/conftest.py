@@ -1,7 +1,6 @@
 """A real browser against a real server. Whatever a page complains of fails the test that opened it."""
 
 import contextlib
-import shutil
 import threading
 from unittest import mock
 
@@ -14,6 +13,7 @@ from playwright.sync_api import expect, sync_playwright
 from explorer import plotly
 from retrieval.ingest import tasks
 from retrieval.ingest.dispatch import work_until_idle
+from tests.browser.chromium import chromium_path
 from tests.browser.places import places  # noqa: F401 -- a fixture
 from tests.browser.watch import Watch
 
@@ -71,11 +71,6 @@ class Browser:
 
     def scrolls_sideways(self):
         return self.page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
-
-
-def chromium_path():
-    """Return where Chromium is, or None; one without windows takes half of the processor time."""
-    return shutil.which("chromium-headless-shell") or shutil.which("chromium")
 
 
 #: Ends the browser that runs; while it does, its event loop fills the thread.

@@ -17,7 +17,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import expect, sync_playwright
 
-from tests.browser.conftest import chromium_path
+from tests.browser.chromium import chromium_path
 from tests.browser.pages import MODEL_PAGES, OUTSIDE, PAGES, STEPS, Places, issue_key
 from tests.fake_llm import FakeLLM, Fault
 
