@@ -246,7 +246,7 @@ def _inner_sections(config: Tunables, name: str) -> Iterator[TunableSection]:
         )
         for facts in config.declared()
     )
-    label = config.label or name.replace("_", " ").capitalize()
+    label = config.label or name.replace("_", " ").replace(".", ": ").capitalize()
     yield TunableSection(name, label, _help(type(config)), tunables)
     for inner_name, inner in config.nested():
         yield from _inner_sections(inner, f"{name}.{inner_name}")

@@ -53,7 +53,7 @@ class GraphConfig(Tunables):
         low=1,
         high=10_000,
         unit="links",
-        help="A document linked from more documents than this, and from more than `graph.hub_share`, is a hub.",
+        help="A document linked from more documents than this, and from more than graph.hub_share, is a hub.",
     )
     hub_share: float = fraction(0.005, help="Share of the documents in scope that must link to a hub.")
     max_mass: float = tunable(

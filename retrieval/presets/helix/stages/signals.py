@@ -94,8 +94,8 @@ def prevailing(found: Iterable[tuple[MemoryType, float]], *, min_share: float) -
 class SignalWeights(Tunables):
     """Weights of the signals of a hit.
 
-    Similarity and links are min-max-normalised within the pool. Recency, salience and confidence are shares already:
-    only the pool's minimum is subtracted, as a range below `signals.min_span`, 1, counts as that wide.
+    Similarity and links are min-max normalised within the pool. Of recency, salience and confidence the pool's minimum
+    is subtracted; they are stretched to 0 to 1 only if they differ by at least signals.min_span.
     """
 
     similarity: float = fraction(0.4, help="Weight of similarity: vector and keyword scores combined.")
