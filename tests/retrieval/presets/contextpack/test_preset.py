@@ -204,7 +204,7 @@ def test_without_a_language_model_the_reranker_orders(world):
     assert outcome.hits[0].score_type is ScoreType.MAPPED
     assert outcome.hits[0].signals["rerank"] == 2.0
     notes = {note.code: note.text for span in outcome.trace for note in span.notes}
-    assert "The score of local is mapped to the rubric's scale." in notes["relevance_none"]
+    assert "The score of local is used instead, on the same scale from 0 to 100." in notes["relevance_none"]
 
 
 def test_the_blends_score_stands_in_where_the_reranker_fails_and_the_note_says_so(world):
@@ -216,7 +216,7 @@ def test_the_blends_score_stands_in_where_the_reranker_fails_and_the_note_says_s
     request = SearchRequest(text="rollback", preset="contextpack")
     outcome = search(request, principal=world.principal("bob"), resources=tools)
     notes = {note.code: note.text for span in outcome.trace for note in span.notes}
-    assert notes["relevance_none"].endswith("The blend's score is mapped to the rubric's scale.")
+    assert notes["relevance_none"].endswith("The blend's score is used instead, on the same scale from 0 to 100.")
 
 
 @pytest.mark.usefixtures("guide")
