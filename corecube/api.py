@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from types import MappingProxyType
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.db import InterfaceError, OperationalError
@@ -55,10 +55,8 @@ _PLAIN_REFUSALS: Final = {
 }
 
 
-class CsrfError(NotPermittedError):
+class CsrfError(NotPermittedError, code="csrf_failed"):
     """A request with a session cookie requires the CSRF token in the header X-CSRFToken."""
-
-    code: ClassVar[str] = "csrf_failed"
 
 
 class KeyAuth(HttpAuthBase):

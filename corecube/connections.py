@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import ClassVar, Final
+from typing import Final
 
 from django.core.exceptions import ValidationError
 from django.utils import timezone
@@ -27,16 +27,12 @@ _TAKEN: Final = "Another connection has this slug."
 _ENTER_AGAIN: Final = "Enter it again, because the host has changed."
 
 
-class InvalidConnectionError(InvalidFieldsError):
+class InvalidConnectionError(InvalidFieldsError, code="invalid_connection"):
     """The connection is not valid."""
 
-    code: ClassVar[str] = "invalid_connection"
 
-
-class CheckFailedError(InvalidRequestError):
+class CheckFailedError(InvalidRequestError, code="check_failed"):
     """The check of the source failed."""
-
-    code: ClassVar[str] = "check_failed"
 
     def __init__(self, capabilities: tuple[Capability, ...]) -> None:
         self.capabilities = capabilities

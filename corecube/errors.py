@@ -31,40 +31,31 @@ class CoreCubeError(Exception):
     status: ClassVar[int] = 500
     code: ClassVar[str] = "internal_error"
 
+    def __init_subclass__(cls, *, status: int | None = None, code: str | None = None) -> None:
+        cls.status, cls.code = status or cls.status, code or cls.code
+
     def __init__(self, message: str = "") -> None:
         super().__init__(message or (type(self).__doc__ or "").strip())
 
 
-class ConfigError(CoreCubeError):
+class ConfigError(CoreCubeError, code="config_error"):
     """A setting is missing or out of range."""
 
-    code: ClassVar[str] = "config_error"
 
-
-class NotFoundError(CoreCubeError):
+class NotFoundError(CoreCubeError, status=404, code="not_found"):
     """Nothing by that name is visible to you."""
 
-    status: ClassVar[int] = 404
-    code: ClassVar[str] = "not_found"
 
-
-class UnknownConnectionError(NotFoundError):
+class UnknownConnectionError(NotFoundError, code="unknown_connection"):
     """No connection with that name is visible to you."""
 
-    code: ClassVar[str] = "unknown_connection"
 
-
-class UnknownPrincipalError(NotFoundError):
+class UnknownPrincipalError(NotFoundError, code="unknown_principal"):
     """No user with that name."""
 
-    code: ClassVar[str] = "unknown_principal"
 
-
-class InvalidRequestError(CoreCubeError):
+class InvalidRequestError(CoreCubeError, status=422, code="invalid_request"):
     """The request is not valid."""
-
-    status: ClassVar[int] = 422
-    code: ClassVar[str] = "invalid_request"
 
 
 class InvalidFieldsError(InvalidRequestError):
@@ -77,71 +68,49 @@ class InvalidFieldsError(InvalidRequestError):
         super().__init__(f"{field}: {message}" if field else message)
 
 
-class UnstorableValueError(InvalidRequestError):
+class UnstorableValueError(InvalidRequestError, code="unstorable_value"):
     """A value is too long, too large or contains characters that cannot be stored. Correct it and try again."""
 
-    code: ClassVar[str] = "unstorable_value"
 
-
-class NotAuthenticatedError(CoreCubeError):
+class NotAuthenticatedError(CoreCubeError, status=401, code="invalid_api_key"):
     """A valid API key or sign-in is required."""
 
-    status: ClassVar[int] = 401
-    code: ClassVar[str] = "invalid_api_key"
 
-
-class NotPermittedError(CoreCubeError):
+class NotPermittedError(CoreCubeError, status=403, code="not_permitted"):
     """You do not have permission for this."""
 
-    status: ClassVar[int] = 403
-    code: ClassVar[str] = "not_permitted"
 
-
-class ConflictError(CoreCubeError):
+class ConflictError(CoreCubeError, status=409, code="conflict"):
     """This item was changed in the meantime."""
 
-    status: ClassVar[int] = 409
-    code: ClassVar[str] = "conflict"
 
-
-class RefusedForNowError(CoreCubeError):
+class RefusedForNowError(CoreCubeError, status=429):
     """This is not possible right now. Try again later."""
-
-    status: ClassVar[int] = 429
 
     def __init__(self, message: str = "", *, retry_after_seconds: int) -> None:
         super().__init__(message)
         self.retry_after_seconds = retry_after_seconds  #: Seconds to wait, at least 1.
 
 
-class RateLimitedError(RefusedForNowError):
+class RateLimitedError(RefusedForNowError, code="rate_limit_exceeded"):
     """The rate limit of this API key is exceeded."""
-
-    code: ClassVar[str] = "rate_limit_exceeded"
 
     def __init__(self, *, retry_after_seconds: int) -> None:
         message = f"The rate limit of this API key is exceeded. Try again in {retry_after_seconds} s."
         super().__init__(message, retry_after_seconds=retry_after_seconds)
 
 
-class OverloadedError(RefusedForNowError):
+class OverloadedError(RefusedForNowError, code="overloaded"):
     """The server is overloaded. Try again in a moment."""
-
-    code: ClassVar[str] = "overloaded"
 
     def __init__(self, *, reason: str, retry_after_seconds: int) -> None:
         super().__init__(retry_after_seconds=retry_after_seconds)
         self.reason = reason  #: A stable identifier for logs and metrics: "pool_full", "hard_reject" ...
 
 
-class UnavailableError(CoreCubeError):
+class UnavailableError(CoreCubeError, status=503, code="unavailable"):
     """A required service is not available."""
 
-    status: ClassVar[int] = 503
-    code: ClassVar[str] = "unavailable"
 
-
-class DatabaseUnavailableError(UnavailableError):
+class DatabaseUnavailableError(UnavailableError, code="database_unavailable"):
     """The database is not available."""
-
-    code: ClassVar[str] = "database_unavailable"

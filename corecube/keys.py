@@ -113,10 +113,9 @@ def visible_compartments(user: User) -> list[Compartment]:
     return list(Compartment.objects.filter(connections__in=ids).distinct())
 
 
-class UserTokenError(NotAuthenticatedError):
+class UserTokenError(NotAuthenticatedError, code="invalid_user_token"):
     """The X-CoreCube-User token is not valid for this API key."""
 
-    code: ClassVar[str] = "invalid_user_token"
     param: ClassVar[str] = USER_HEADER
 
 

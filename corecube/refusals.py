@@ -6,7 +6,7 @@ values that the database cannot store.
 
 import codecs
 import logging
-from typing import ClassVar, Final
+from typing import Final
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -23,11 +23,8 @@ _TITLES: Final = {403: "Not allowed", 409: "Conflict", 429: "Try again later"}
 _ENCODINGS: Final = frozenset({"utf-8", "ascii"})
 
 
-class UnsupportedEncodingError(InvalidRequestError):
+class UnsupportedEncodingError(InvalidRequestError, status=415, code="unsupported_encoding"):
     """The request must be in UTF-8, with no other charset in Content-Type."""
-
-    status: ClassVar[int] = 415
-    code: ClassVar[str] = "unsupported_encoding"
 
 
 class RefusalMiddleware(Middleware):

@@ -11,7 +11,7 @@ import math
 import unicodedata
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import ClassVar, Final, Self
+from typing import Final, Self
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -63,10 +63,8 @@ class Limit:
         return SignInPace.objects.filter(name=self.name, address=self.address, browser=self.browser)
 
 
-class SignInLimitError(RefusedForNowError):
+class SignInLimitError(RefusedForNowError, code="sign_in_limit"):
     """Too many failed sign-ins."""
-
-    code: ClassVar[str] = "sign_in_limit"
 
     def __init__(self, limit: Limit, *, retry_after_seconds: int) -> None:
         message = f"Too many failed sign-ins. Try again in {_in_words(retry_after_seconds)}."

@@ -69,179 +69,114 @@ class StageError(CoreCubeError):
         super().__init__(f"The stage {stage!r} failed.")
 
 
-class SearchTimeoutError(CoreCubeError):
+class SearchTimeoutError(CoreCubeError, status=504, code="deadline_exceeded"):
     """The search took longer than its deadline."""
 
-    status: ClassVar[int] = 504
-    code: ClassVar[str] = "deadline_exceeded"
 
-
-class EncoderError(CoreCubeError):
+class EncoderError(CoreCubeError, status=503, code="encoder_failed"):
     """The embedding model failed."""
 
-    status: ClassVar[int] = 503
-    code: ClassVar[str] = "encoder_failed"
 
-
-class ModelMissingError(EncoderError):
+class ModelMissingError(EncoderError, code="model_missing"):
     """The embedding model is not on this machine; run `manage.py models fetch`."""
 
-    code: ClassVar[str] = "model_missing"
 
-
-class EncoderUnavailableError(EncoderError):
+class EncoderUnavailableError(EncoderError, code="encoder_unavailable"):
     """The embedding service cannot be used right now."""
 
-    code: ClassVar[str] = "encoder_unavailable"
 
-
-class EncoderTimeoutError(EncoderUnavailableError):
+class EncoderTimeoutError(EncoderUnavailableError, code="encoder_timeout"):
     """The embedding model did not answer in the time that was left."""
 
-    code: ClassVar[str] = "encoder_timeout"
 
-
-class IndexStateError(CoreCubeError):
+class IndexStateError(CoreCubeError, status=409, code="index_state"):
     """This embedding index is not in the state that this needs."""
 
-    status: ClassVar[int] = 409
-    code: ClassVar[str] = "index_state"
 
-
-class Bm25UnavailableError(CoreCubeError):
+class Bm25UnavailableError(CoreCubeError, status=503, code="bm25_unavailable"):
     """There is no BM25 index that can be read."""
 
-    status: ClassVar[int] = 503
-    code: ClassVar[str] = "bm25_unavailable"
 
-
-class EnrichError(CoreCubeError):
+class EnrichError(CoreCubeError, status=502, code="enrich_failed"):
     """The language model wrote nothing that can be used."""
 
-    status: ClassVar[int] = 502
-    code: ClassVar[str] = "enrich_failed"
 
-
-class RerankError(CoreCubeError):
+class RerankError(CoreCubeError, status=503, code="rerank_failed"):
     """The reranker failed."""
 
-    status: ClassVar[int] = 503
-    code: ClassVar[str] = "rerank_failed"
 
-
-class RerankTimeoutError(RerankError):
+class RerankTimeoutError(RerankError, code="rerank_timeout"):
     """The reranker did not answer in the time that was left."""
 
-    code: ClassVar[str] = "rerank_timeout"
 
-
-class RerankBreakerOpenError(RerankError):
+class RerankBreakerOpenError(RerankError, code="rerank_breaker_open"):
     """The reranker failed several times in a row and is not asked for a while."""
 
-    code: ClassVar[str] = "rerank_breaker_open"
 
-
-class AnswerError(CoreCubeError):
+class AnswerError(CoreCubeError, status=502, code="answer_failed"):
     """The language model wrote no answer."""
 
-    status: ClassVar[int] = 502
-    code: ClassVar[str] = "answer_failed"
 
-
-class AnswerUnavailableError(AnswerError):
+class AnswerUnavailableError(AnswerError, status=503, code="answer_unavailable"):
     """The language model cannot be used right now."""
 
-    status: ClassVar[int] = 503
-    code: ClassVar[str] = "answer_unavailable"
 
-
-class AnswerTimeoutError(AnswerUnavailableError):
+class AnswerTimeoutError(AnswerUnavailableError, status=504, code="answer_timeout"):
     """The language model did not answer in time."""
 
-    status: ClassVar[int] = 504
-    code: ClassVar[str] = "answer_timeout"
 
-
-class AnswerRateLimitedError(AnswerUnavailableError):
+class AnswerRateLimitedError(AnswerUnavailableError, code="answer_rate_limited"):
     """The language model's service takes no more requests for now."""
 
-    code: ClassVar[str] = "answer_rate_limited"
 
-
-class AnswerBreakerOpenError(AnswerUnavailableError):
+class AnswerBreakerOpenError(AnswerUnavailableError, code="answer_breaker_open"):
     """The language model failed several times in a row and is not asked for a while."""
 
-    code: ClassVar[str] = "answer_breaker_open"
 
-
-class AnswerRefusedError(AnswerError):
+class AnswerRefusedError(AnswerError, code="answer_refused"):
     """The language model's service refused the request."""
-
-    code: ClassVar[str] = "answer_refused"
 
 
 class AnswerRejectedError(AnswerRefusedError):
     """The language model's service refused what was asked, for its words or its length."""
 
 
-class AnswerFormatError(AnswerRejectedError):
+class AnswerFormatError(AnswerRejectedError, status=400, code="unsupported_parameter"):
     """The language model does not support the requested format."""
 
-    status: ClassVar[int] = 400
-    code: ClassVar[str] = "unsupported_parameter"
     param: ClassVar[str] = "response_format"
 
 
-class AnswerGarbageError(AnswerError):
+class AnswerGarbageError(AnswerError, code="answer_garbage"):
     """What the language model's service answered cannot be read."""
 
-    code: ClassVar[str] = "answer_garbage"
 
-
-class JudgingError(CoreCubeError):
+class JudgingError(CoreCubeError, status=502, code="relevance_failed"):
     """The language model judged no candidate."""
 
-    status: ClassVar[int] = 502
-    code: ClassVar[str] = "relevance_failed"
 
-
-class NoJudgeError(JudgingError):
+class NoJudgeError(JudgingError, code="relevance_none"):
     """No language model is configured to grade the candidates."""
 
-    code: ClassVar[str] = "relevance_none"
 
-
-class JudgingForbiddenError(JudgingError):
+class JudgingForbiddenError(JudgingError, code="relevance_forbidden"):
     """No single language model may read all of the candidates."""
 
-    code: ClassVar[str] = "relevance_forbidden"
 
-
-class JudgingTimeoutError(JudgingError):
+class JudgingTimeoutError(JudgingError, code="relevance_timeout"):
     """The language model did not judge the candidates in time."""
 
-    code: ClassVar[str] = "relevance_timeout"
 
-
-class NoLanguageModelError(CoreCubeError):
+class NoLanguageModelError(CoreCubeError, status=409, code="no_language_model"):
     """No language model is configured that answers you, so nothing can put the question in other words."""
 
-    status: ClassVar[int] = 409
-    code: ClassVar[str] = "no_language_model"
 
-
-class SyncRunningError(CoreCubeError):
+class SyncRunningError(CoreCubeError, status=409, code="sync_running"):
     """Another sync of this connection is running."""
 
-    status: ClassVar[int] = 409
-    code: ClassVar[str] = "sync_running"
 
-
-class ConnectionDisabledError(CoreCubeError):
+class ConnectionDisabledError(CoreCubeError, status=409, code="connection_disabled"):
     """This connection is disabled; enable it in the administration first."""
-
-    status: ClassVar[int] = 409
-    code: ClassVar[str] = "connection_disabled"
 
 
 class IngestError(CoreCubeError):
@@ -252,79 +187,52 @@ class IngestError(CoreCubeError):
         super().__init__(message)
 
 
-class EmptyQueryError(InvalidRequestError):
+class EmptyQueryError(InvalidRequestError, code="empty_query"):
     """The query is empty."""
 
-    code: ClassVar[str] = "empty_query"
 
-
-class QueryTooLongError(InvalidRequestError):
+class QueryTooLongError(InvalidRequestError, code="query_too_long"):
     """The query is too long."""
 
-    code: ClassVar[str] = "query_too_long"
 
-
-class UnknownPresetError(InvalidRequestError):
+class UnknownPresetError(InvalidRequestError, status=404, code="unknown_preset"):
     """No preset with that name."""
 
-    status: ClassVar[int] = 404
-    code: ClassVar[str] = "unknown_preset"
 
-
-class UnknownModeError(InvalidRequestError):
+class UnknownModeError(InvalidRequestError, code="unknown_mode"):
     """The preset has no leg of that name to search with alone."""
 
-    code: ClassVar[str] = "unknown_mode"
 
-
-class UnknownTraceError(NotFoundError):
+class UnknownTraceError(NotFoundError, code="unknown_trace"):
     """You have made no search with that trace id."""
 
-    code: ClassVar[str] = "unknown_trace"
 
-
-class UnknownConversationError(NotFoundError):
+class UnknownConversationError(NotFoundError, code="unknown_conversation"):
     """You have no such conversation."""
 
-    code: ClassVar[str] = "unknown_conversation"
 
-
-class UnknownPassageError(NotFoundError):
+class UnknownPassageError(NotFoundError, code="unknown_passage"):
     """There is no such passage in your scope."""
 
-    code: ClassVar[str] = "unknown_passage"
 
-
-class UnknownSectionError(NotFoundError):
+class UnknownSectionError(NotFoundError, code="unknown_section"):
     """This section set has no such section."""
 
-    code: ClassVar[str] = "unknown_section"
 
-
-class UnknownSectionSetError(UnknownSectionError):
+class UnknownSectionSetError(UnknownSectionError, code="unknown_section_set"):
     """There is no section set of that name."""
 
-    code: ClassVar[str] = "unknown_section_set"
 
-
-class UnknownVersionError(NotFoundError):
+class UnknownVersionError(NotFoundError, code="unknown_version"):
     """This preset has no such version."""
 
-    code: ClassVar[str] = "unknown_version"
 
-
-class VersionConflictError(CoreCubeError):
+class VersionConflictError(CoreCubeError, status=409, code="version_conflict"):
     """Somebody else changed this preset meanwhile; look at it again."""
 
-    status: ClassVar[int] = 409
-    code: ClassVar[str] = "version_conflict"
 
-
-class TunablesError(ConfigError):
+class TunablesError(ConfigError, status=422, code="invalid_values"):
     """Values do not fit their tunables."""
-
-    status: ClassVar[int] = 422
-    code: ClassVar[str] = "invalid_values"
 
     def __init__(self, problems: Mapping[str, str]) -> None:
         self.problems = dict(problems)  #: What is wrong with each value, by the tunable's dotted name.
@@ -333,10 +241,8 @@ class TunablesError(ConfigError):
         super().__init__(" ".join([*said, f"And {unsaid} more."] if unsaid else said))
 
 
-class OverridesError(TunablesError):
+class OverridesError(TunablesError, code="invalid_overrides"):
     """Values of a request do not fit their tunables."""
-
-    code: ClassVar[str] = "invalid_overrides"
 
 
 def _shown(name: str) -> str:

@@ -3,16 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import ClassVar, Protocol, Self, runtime_checkable
+from typing import Protocol, Self, runtime_checkable
 
 from corecube.errors import ConfigError, CoreCubeError
 
 
-class ItemError(CoreCubeError):
+class ItemError(CoreCubeError, status=422, code="bad_file"):
     """One item of a source cannot be read."""
-
-    status: ClassVar[int] = 422
-    code: ClassVar[str] = "bad_file"
 
     def __init__(self, reason: str, message: str) -> None:
         self.reason = reason

@@ -3,7 +3,7 @@
 The console and the API both use these functions.
 """
 
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ValidationError
@@ -36,28 +36,20 @@ _KEY_AGAIN: Final = "Enter the key again or remove it: the model now has another
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
-class InvalidModelError(InvalidFieldsError):
+class InvalidModelError(InvalidFieldsError, code="invalid_language_model"):
     """The language model is not valid."""
 
-    code: ClassVar[str] = "invalid_language_model"
 
-
-class UnknownModelError(NotFoundError):
+class UnknownModelError(NotFoundError, code="unknown_language_model"):
     """There is no such language model."""
 
-    code: ClassVar[str] = "unknown_language_model"
 
-
-class RuledModelError(ConflictError):
+class RuledModelError(ConflictError, code="language_model_in_use"):
     """Routing rules use this language model; change them first."""
 
-    code: ClassVar[str] = "language_model_in_use"
 
-
-class LockedModelError(ConflictError):
+class LockedModelError(ConflictError, code="language_model_locked"):
     """The environment configures this language model; change it there."""
-
-    code: ClassVar[str] = "language_model_locked"
 
 
 def model_named(slug: str) -> LanguageModel:

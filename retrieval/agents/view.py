@@ -5,7 +5,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import anyio
 from asgiref.sync import async_to_sync, sync_to_async
@@ -117,10 +117,8 @@ def _failure(message: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=message)], is_error=True)
 
 
-class OriginError(NotPermittedError):
+class OriginError(NotPermittedError, code="origin_not_allowed"):
     """Pages of other sites may not call this server."""
-
-    code: ClassVar[str] = "origin_not_allowed"
 
 
 @csrf_exempt

@@ -5,7 +5,7 @@ Parameters of the answer are sent to the language model; unknown parameters are 
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field, ValidationError
 
@@ -31,27 +31,20 @@ Stop = Annotated[str, Field(min_length=1, max_length=200)]
 _MAX_TURNS: Final = 20  #: Only the last turns of a conversation are read.
 
 
-class UnsupportedParameterError(InvalidRequestError):
+class UnsupportedParameterError(InvalidRequestError, status=400, code="unsupported_parameter"):
     """A parameter requests a feature that this server does not support."""
-
-    status: ClassVar[int] = 400
-    code: ClassVar[str] = "unsupported_parameter"
 
     def __init__(self, param: str, message: str) -> None:
         self.param = param
         super().__init__(message)
 
 
-class MissingMessageError(InvalidRequestError):
+class MissingMessageError(InvalidRequestError, code="missing_message"):
     """There is no user message to answer."""
 
-    code: ClassVar[str] = "missing_message"
 
-
-class ModelNotFoundError(NotFoundError):
+class ModelNotFoundError(NotFoundError, code="model_not_found"):
     """No model with that name can be used with this API key."""
-
-    code: ClassVar[str] = "model_not_found"
 
     def __init__(self, param: str = "model") -> None:
         self.param = param

@@ -29,17 +29,15 @@ IdempotencyKey = Annotated[
 ]
 
 
-class IdempotencyKeyReusedError(InvalidRequestError):
+class IdempotencyKeyReusedError(InvalidRequestError, code="idempotency_key_reused"):
     """The Idempotency-Key was used before with another request."""
 
-    code: ClassVar[str] = "idempotency_key_reused"
     param: ClassVar[str] = "Idempotency-Key"
 
 
-class IdempotencyConflictError(ConflictError):
+class IdempotencyConflictError(ConflictError, code="idempotency_key_in_use"):
     """A request with this Idempotency-Key is still running. Try again in a moment."""
 
-    code: ClassVar[str] = "idempotency_key_in_use"
     param: ClassVar[str] = "Idempotency-Key"
 
 

@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
-from typing import ClassVar, Final
+from typing import Final
 
 from corecube.errors import InvalidRequestError
 from retrieval.engine.types import CountTokens, Passage
@@ -29,10 +29,8 @@ _SLACK: Final = 0.15
 _PARTS: Final = tomllib.loads((files("retrieval.llm") / "prompt.toml").read_text(encoding="utf-8"))
 
 
-class PromptTooLongError(InvalidRequestError):
+class PromptTooLongError(InvalidRequestError, code="prompt_too_long"):
     """The question with the instructions is longer than the language model's context window."""
-
-    code: ClassVar[str] = "prompt_too_long"
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,10 +60,9 @@ class Budget:
         return None if left is None else min(left, max(MIN_SECONDS, left / waiting))
 
 
-class UnknownCompartmentError(NotFoundError):
+class UnknownCompartmentError(NotFoundError, code="unknown_compartment"):
     """No compartment with that name is visible to you."""
 
-    code: ClassVar[str] = "unknown_compartment"
     param: ClassVar[str] = "compartments"
 
 
