@@ -1,6 +1,5 @@
 """Errors of a sign-in through the provider, with messages for the user."""
 
-
 from corecube.errors import CoreCubeError
 
 

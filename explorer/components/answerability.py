@@ -1,52 +1,17 @@
 """Whether the passages answer the question: the verdict, its confidence, and the contribution of each signal."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from explorer.components.bars import percent
-from retrieval.engine.types import Answerability, Verdict
-from retrieval.ranking.answerability.verdict import Reason
+from explorer.wording import WORDS
+from retrieval.engine.types import Answerability
 from retrieval.search.outcome import SearchOutcome
 
-VERDICTS: Final[Mapping[Verdict, str]] = {
-    Verdict.ANSWERABLE: "answerable",
-    Verdict.PARTIAL: "partly answerable",
-    Verdict.NOT_ANSWERABLE: "not answerable",
-}
-TONES: Final[Mapping[Verdict, str]] = {
-    Verdict.ANSWERABLE: "good",
-    Verdict.PARTIAL: "warn",
-    Verdict.NOT_ANSWERABLE: "bad",
-}
-_REASONS: Final[Mapping[str, str]] = {
-    Reason.NO_SCOPE: "nothing in scope",
-    Reason.NOTHING_FOUND: "nothing found",
-    Reason.BELOW_FLOOR: "all below the floor",
-    Reason.FILTERED: "all hits dropped",
-    Reason.UNKNOWN_TERMS: "unknown terms",
-    Reason.WEAK_MATCH: "weak match",
-}
+VERDICTS: Final = WORDS["verdicts"]
+TONES: Final = WORDS["verdict_tones"]
 _MIDDLE: Final = 50.0  #: Percent; bars grow from here to both sides.
-_LABELS: Final[Mapping[str, str]] = {
-    "coverage_sentence": "Query term coverage, best sentence",
-    "sentence_lead": "Best sentence margin",
-    "coverage_passage": "Query term coverage, best passage",
-    "coverage_context": "Query term coverage, all passages",
-    "unknown_share": "Terms not found in scope",
-    "fulltext_share": "Full-text score per idf",
-    "cosine_best": "Best passage cosine",
-    "cosine_lead": "Best cosine margin, in standard deviations",
-    "sentence_cosine": "Best sentence cosine",
-    "entity_coverage": "Names in the first passage",
-    "number_coverage": "Numbers in the best passage",
-    "leg_agreement": "Agreement of the legs' top hits",
-    "leg_overlap": "Overlap of the legs' top 10",
-    "denial_unmatched": "Negation missing in the best sentence",
-    "rerank_logit": "Best reranker score",
-    "rerank_relevance": "Best reranker score",
-    "rerank_maxsim": "Best late-interaction score",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +56,7 @@ def answerability_panel(outcome: SearchOutcome) -> AnswerabilityPanel | None:
         partial_from=100 * config.partial_from,
         answerable_from=100 * config.answerable_from,
         is_calibrated=found.is_calibrated,
-        reason=_REASONS.get(found.reason, found.reason),
+        reason=WORDS["verdict_reasons"].get(found.reason, found.reason),
         explanation=found.explanation,
         rows=tuple(_rows(found)),
     )
@@ -115,4 +80,4 @@ def _rows(found: Answerability) -> Iterator[_SignalRow]:
 
 def signal_label(name: str) -> str:
     """Return a signal's label."""
-    return _LABELS.get(name, name.replace("_", " ").capitalize())
+    return WORDS["answerability_signals"].get(name, name.replace("_", " ").capitalize())

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from explorer import wording
-from explorer.wording.events import PROVIDERS
+from explorer.wording import WORDS
 from retrieval.engine.state import Span
 from retrieval.engine.types import Hit
 from retrieval.presets.consolidated.evidence.order import PRECEDENCE, PROTECTED
@@ -62,4 +62,4 @@ def hit_badges(hit: Hit) -> Iterator[HitBadge]:
 def _provider_words(provider: str) -> str:
     if provider == Provider.NONE:
         return "not reranked"
-    return f"reranked by {PROVIDERS.get(provider, provider.replace('_', ' '))}"
+    return f"reranked by {WORDS['rerank_providers'].get(provider, provider.replace('_', ' '))}"

@@ -9,7 +9,7 @@ from typing import Final
 
 from corecube.scope import AccessScope
 from explorer import wording
-from explorer.wording.events import BREAKER_WORDS, DIAGNOSES, PROVIDERS, RERANK_SKIPS, TIERS, TIGHTEN_SKIPS
+from explorer.wording import WORDS
 from retrieval.presets.consolidated.evidence.cascade import EXHAUSTED, OUT_OF_TIME, TIER_RESULT
 from retrieval.presets.consolidated.evidence.recovery import SOURCE_RESULT
 from retrieval.presets.contextpack.packing import PACK_COUNTED
@@ -52,7 +52,7 @@ def _line(event: Event, scope: AccessScope) -> EventLine:
 
 
 def _tier(event: Event) -> EventLine:
-    label = TIERS.get(str(event.get("tier")), str(event.get("tier", "")).replace("_", " "))
+    label = WORDS["recovery_tiers"].get(str(event.get("tier")), str(event.get("tier", "")).replace("_", " "))
     waited = _number(event, "waited_ms")
     clauses = (
         f"{_number(event, 'found'):,.0f} found",
@@ -76,7 +76,8 @@ def _exhausted(event: Event) -> EventLine:
 
 def _probe(event: Event, scope: AccessScope) -> EventLine:
     diagnosis = str(event.get("diagnosis", ""))
-    state, tone = DIAGNOSES.get(diagnosis, (diagnosis.replace("_", " "), "warn"))
+    state = WORDS["diagnoses"].get(diagnosis, diagnosis.replace("_", " "))
+    tone = WORDS["diagnosis_tones"].get(diagnosis, "warn")
     # The connections, by id, are of one compartment, which is named only if they are in scope.
     connections = event.get("connections")
     ids = connections if isinstance(connections, list | tuple) else ()
@@ -98,7 +99,7 @@ def _rerank_skipped(event: Event) -> EventLine:
     reason, budget = str(event.get("reason", "")), ""
     if "remaining_ms" in event and "floor_ms" in event:
         budget = f" ({_number(event, 'remaining_ms'):,.0f} ms left, {_number(event, 'floor_ms'):,.0f} needed)"
-    return EventLine(f"Cross-encoder skipped: {RERANK_SKIPS.get(reason, reason)}{budget}.", "skipped", "warn")
+    return EventLine(f"Cross-encoder skipped: {WORDS['rerank_skips'].get(reason, reason)}{budget}.", "skipped", "warn")
 
 
 def _reranked(event: Event) -> EventLine:
@@ -109,10 +110,10 @@ def _reranked(event: Event) -> EventLine:
         f"{batches:,} batches in parallel" if batches > 1 else "",
         f"{_number(event, 'failed_batches'):,.0f} of them failed" if event.get("failed_batches") else "",
         _ms(event),
-        BREAKER_WORDS.get(str(event.get("breaker", "")), ""),
+        WORDS["breaker"].get(str(event.get("breaker", "")), ""),
     )
     details = ", ".join(filter(None, clauses))
-    label = PROVIDERS.get(provider, provider.replace("_", " "))
+    label = WORDS["rerank_providers"].get(provider, provider.replace("_", " "))
     return EventLine(
         f"Scored by {label}{': ' if details else ''}{details}", tone="bad" if event.get("failed_batches") else ""
     )
@@ -136,7 +137,7 @@ def _tightened(event: Event) -> EventLine:
         floor, place = _number(event, "tighten_effective_floor"), _number(event, "tighten_cliff_position")
         return EventLine(f"{dropped} below similarity {floor:.2f}, from rank {place + 1:.0f} on.", "cut")
     reason = str(event.get("tighten_skip_reason") or "")
-    return EventLine(f"Not cut: {TIGHTEN_SKIPS.get(reason, reason.replace('_', ' ') or 'unknown reason')}.")
+    return EventLine(f"Not cut: {WORDS['tighten_skips'].get(reason, reason.replace('_', ' ') or 'unknown reason')}.")
 
 
 def _ms(event: Event) -> str:

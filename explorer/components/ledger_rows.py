@@ -1,18 +1,10 @@
 """The rows of score breakdowns."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
+from explorer.wording import WORDS
 from retrieval.engine.types import Hit, ScoreType, TermMatch
 from retrieval.ranking.blend import on_unit_scale
-
-#: What the raw score of a reranker is called.
-_RERANK_WORDS: Final[Mapping[ScoreType, str]] = {
-    ScoreType.LOGIT: "logit",
-    ScoreType.RELEVANCE: "relevance",
-    ScoreType.MAXSIM: "late interaction",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,5 +30,5 @@ def cosine_fact(hit: Hit) -> str:
 
 def rerank_facts(hit: Hit) -> list[str]:
     """Return a reranker's raw score, and its value on the unit scale where that differs."""
-    facts = [f"{_RERANK_WORDS.get(hit.score_type, 'score')} {hit.signals['rerank']:.3f}"]
+    facts = [f"{WORDS['rerank_scores'].get(hit.score_type, 'score')} {hit.signals['rerank']:.3f}"]
     return [*facts, f"logistic {on_unit_scale(hit):.3f}"] if hit.score_type is ScoreType.LOGIT else facts

@@ -1,23 +1,17 @@
 """Sections in the console: the picker, how an address names a section, and the section settings of a search."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Any
 
 from explorer import wording
 from explorer.components.search_page import Choice, ChoiceGroup
+from explorer.wording import WORDS
 from retrieval.errors import UnknownSectionError
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.consolidated.config import ConsolidatedConfig
-from retrieval.presets.consolidated.evidence.depth import Health
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk, SectionState
 from retrieval.search.outcome import SearchOutcome
 from retrieval.search.section_sets import section_named, section_set_named, section_sets
-
-_HEALTH: Final[Mapping[Health, str]] = {
-    Health.GOOD: "",
-    Health.SPARSE: ", few chunks, so more are requested",
-    Health.DEGRADED: ", recently degraded, so more are requested",
-}
 
 
 def has_sections(preset: str) -> bool:
@@ -73,7 +67,7 @@ def _facts(section: SectionState) -> Iterator[tuple[str, str, str]]:
     """Yield label, value and help of each setting."""
     policy = section.ask.section
     searched = f"{wording.counted(section.chunks, 'chunk')} in {wording.counted(section.documents, 'document')}"
-    yield "Searches", f"{searched}{_HEALTH[section.health]}", "Chunks in scope, after filters."
+    yield "Searches", f"{searched}{WORDS['section_health'][section.health]}", "Chunks in scope, after filters."
     requested = f"{section.top_k:,} of {section.fetched:,} read"
     yield "Requests", requested, "Chunks sent to the reranker, out of those read."
     yield "Retains", f"{policy.keep:,}", "Chunks retained after reranking."

@@ -4,12 +4,47 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from corecube.keys import KeyState
 from corecube.scope import ExcludedConnection, Exclusion, Inclusion, Sensitivity
 from explorer import wording
+from retrieval.engine.about import StageGroup
+from retrieval.engine.admission_ladder import Refusal, Rung
 from retrieval.engine.state import DropReason
+from retrieval.engine.types import Verdict
+from retrieval.ingest.jobs import STALLED
+from retrieval.llm.reachability import ModelState
+from retrieval.models import EmbeddingIndex, Sync
+from retrieval.presets.consolidated.evidence.depth import Health
+from retrieval.presets.consolidated.evidence.recovery import Presence
 from retrieval.presets.stage_catalog import stage_classes
+from retrieval.ranking.answerability.verdict import Reason
+from retrieval.records.lifeline.types import StepState
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("table", "codes"),
+    [
+        ("verdicts", Verdict),
+        ("verdict_tones", Verdict),
+        ("verdict_reasons", Reason),
+        ("section_health", Health),
+        ("trace_states", StepState),
+        ("stage_groups", StageGroup),
+        ("presence", Presence),
+        ("sync_tones", {*Sync.Status, STALLED}),
+        ("sync_kinds", Sync.Kind),
+        ("key_tones", KeyState),
+        ("model_states", ModelState),
+        ("model_tones", ModelState),
+        ("index_scans", EmbeddingIndex.Scan),
+        ("admission_rungs", Rung),
+        ("admission_refusals", Refusal),
+    ],
+)
+def test_every_code_has_words(table, codes):
+    assert set(wording.WORDS[table]) == {str(code) for code in codes}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """API keys: users see their own, admins all of them."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -28,13 +28,8 @@ from explorer import wording
 from explorer.pages.access.clearances import level_of
 from explorer.pages.access.forms import KeyForm
 from explorer.viewer import admin_page, user_page, viewer_of
+from explorer.wording import WORDS
 
-_TONES: Final[Mapping[KeyState, str]] = {
-    KeyState.ACTIVE: "good",
-    KeyState.OWNER_INACTIVE: "warn",
-    KeyState.EXPIRED: "",
-    KeyState.REVOKED: "",
-}
 _MAX_KEYS: Final = 500
 _MAX_ENDED: Final = 100
 
@@ -70,7 +65,7 @@ def key_row(key: ApiKey, now: datetime, visible: Visible | None) -> _KeyRow:
     return _KeyRow(
         key=key,
         state=state.value,
-        tone=_TONES[state],
+        tone=WORDS["key_tones"][state],
         limits=f"{access}; user forwarding" if key.may_forward_users else access,
         rate=f"{key.requests_per_minute:,} per minute" if key.requests_per_minute else "unlimited",
         created=wording.ago(key.created_at, now),

@@ -16,6 +16,7 @@ from corecube.scope import AccessScope, ConnectionFacts
 from explorer import wording
 from explorer.components.answers import Doubt, marked_html
 from explorer.components.links import document_url
+from explorer.wording import WORDS
 from retrieval.answers.conversations.reading import Exchange, Reference, ReferenceState
 from retrieval.answers.conversations.shelf import conversations_of
 from retrieval.engine.types import ChunkId
@@ -23,24 +24,8 @@ from retrieval.models import Chunk, Message
 
 _EXCERPT_CHARACTERS: Final = 280
 
-_PROBLEMS: Final[Mapping[str, str]] = {
-    "answer_breaker_open": "The language model failed several times and is paused. Try again shortly.",
-    "answer_rate_limited": "The language model receives too many requests. Try again shortly.",
-    "answer_timeout": "The language model took too long.",
-    "answer_unavailable": "The language model could not be reached.",
-    "interrupted": "The answer was interrupted.",
-    "model_missing": "The embedding model is not installed. An admin can install it.",
-    "no_answer": "The language model gave no answer.",
-    "not_permitted": "You no longer have access to this preset.",
-    "unknown_connection": "You no longer have access to a source of this conversation.",
-    "unknown_preset": "The preset of this conversation no longer exists. Choose another one below.",
-}
 _PROBLEM: Final = "Something went wrong while the answer was written."
 
-_WARNINGS: Final[Mapping[ReferenceState, str]] = {
-    ReferenceState.STALE: "Changed or deleted since this answer.",
-    ReferenceState.HIDDEN: "No longer visible to you.",
-}
 PER_PAGE: Final = 60
 _AROUND: Final = 1  #: Chunks before and after the cited one.
 _MAX_DIGITS: Final = 4
@@ -119,7 +104,7 @@ def readers_text(*, keeps_text: bool, days: int) -> str:
 
 def problem_text(code: str) -> str:
     """Return why an answer failed, in a sentence."""
-    return _PROBLEMS.get(code, _PROBLEM)
+    return WORDS["answer_problems"].get(code, _PROBLEM)
 
 
 def _source(reference: Reference, answer: UUID) -> _SourcePanel:
@@ -133,7 +118,7 @@ def _source(reference: Reference, answer: UUID) -> _SourcePanel:
         pages=wording.pages(*(reference.pages or (None, None))),
         score="" if reference.score is None else f"{reference.score:.2f}",
         excerpt=excerpt,
-        warning=_WARNINGS.get(reference.state, ""),
+        warning=WORDS["reference_warnings"].get(reference.state, ""),
     )
 
 

@@ -12,7 +12,7 @@ from corecube.connectors.kinds import Kind, kind_named
 from corecube.errors import ConfigError
 from corecube.models import Connection
 from explorer.components.edit_form import EditForm
-from explorer.wording.configuration import config_label
+from explorer.wording import config_label
 
 _MEGABYTE: Final = 2**20
 _MAX_LENGTH: Final = 2000

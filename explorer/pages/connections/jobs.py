@@ -1,6 +1,5 @@
 """Jobs, for admins: all syncs with their progress and actions."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -20,48 +19,16 @@ from explorer import wording
 from explorer.components.bars import percent
 from explorer.components.search_page import with_chosen
 from explorer.viewer import admin_action, admin_page, render_page, viewer_of, wants_fragment
-from explorer.wording.configuration import STAGE_LABELS, duration, time_left
-from retrieval.ingest.jobs import STALLED, JobState, Wait, WaitReason, job_states
+from explorer.wording import STAGE_LABELS, WORDS, duration, time_left
+from retrieval.ingest.jobs import JobState, Wait, job_states
 from retrieval.ingest.services import cancel_sync, retry_failed
 from retrieval.models import Sync, SyncItem
 
 _OPEN_STAGES: Final = ("parsing", "embedding", "storing", "queued")
 _STAGES: Final = (*_OPEN_STAGES, "failed", "gone")
-_TONES: Final[Mapping[str, str]] = {
-    Sync.Status.QUEUED: "",
-    Sync.Status.RUNNING: "accent",
-    Sync.Status.DONE: "good",
-    Sync.Status.FAILED: "bad",
-    Sync.Status.STOPPED: "warn",
-    Sync.Status.CANCELLING: "",
-    Sync.Status.CANCELLED: "",
-    STALLED: "bad",
-}
 _ESTIMATING: Final = "estimating time left"
-_DESCRIPTIONS: Final[Mapping[str, str]] = {
-    Sync.Kind.FULL: "Scans the entire source.",
-    Sync.Kind.CHANGES: "Scans only changes since the previous sync. Deletions are applied by the next full scan.",
-    Sync.Kind.RETRY: "Retries only items that failed before.",
-    Sync.Kind.DRY_RUN: "Scans the entire source without storing anything.",
-}
-_WAITS: Final[Mapping[WaitReason, str]] = {
-    WaitReason.DISABLED: "Waiting until the connection is enabled.",
-    WaitReason.SAME_CONNECTION: "Waiting for another sync of this connection to finish.",
-    WaitReason.NO_WORKER: "No active worker. Check that a worker is running.",
-}
 _JOBS_PER_PAGE: Final = 50
 _ERRORS_PER_PAGE: Final = 50
-STATES: Final = (
-    ("open", "Queued or running"),
-    ("queued", "Queued"),
-    ("running", "Running"),
-    ("done", "Done"),
-    ("problems", "Done with problems"),
-    ("failed", "Failed"),
-    ("stopped", "Stopped"),
-    ("cancelling", "Cancelling"),
-    ("cancelled", "Cancelled"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +76,10 @@ def sync_row(job: JobState, now: datetime, *, known: int) -> SyncRow:
         slug=sync.connection.slug,
         connection_name=sync.connection.name,
         kind="" if sync.kind == Sync.Kind.FULL else sync.get_kind_display().lower(),
-        description=_DESCRIPTIONS[sync.kind],
+        description=WORDS["sync_kinds"][sync.kind],
         status=job.state,
         label=job.label,
-        tone="warn" if job.state == Sync.Status.DONE and sync.failed else _TONES[job.state],
+        tone="warn" if job.state == Sync.Status.DONE and sync.failed else WORDS["sync_tones"][job.state],
         stage=_stage(job),
         rate=f"{job.documents_per_second:.1f} documents/s, {job.chunks_per_second:.1f} chunks/s"
         if job.documents_per_second
@@ -154,8 +121,8 @@ def dry_run_names(sync: Sync) -> dict[str, list[str]]:
 
 def wait_words(wait: Wait) -> str:
     """Return the reason why a queued sync waits, as a sentence."""
-    if wait.reason in _WAITS:
-        return _WAITS[wait.reason]
+    if wait.reason in WORDS["sync_waits"]:
+        return WORDS["sync_waits"][wait.reason]
     if not wait.ahead:
         return "Next in the queue. It starts when a worker is free."
     return f"Waiting for a free worker, after {wording.counted(wait.ahead, 'sync')}."
@@ -228,7 +195,7 @@ def jobs(request: HtmxHttpRequest) -> HttpResponse:
         "page": page,
         "filters": filters,
         "query": urlencode(filters),
-        "states": STATES,
+        "states": WORDS["sync_filters"],
         "connections": with_chosen(Connection.objects.values_list("slug", "name"), filters.get("connection", "")),
         "is_open": any(row.is_open for row in rows),
         "is_swapped": wants_fragment(request),

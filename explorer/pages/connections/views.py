@@ -28,7 +28,7 @@ from explorer import wording
 from explorer.components.tunables_form import QualityForm, UploadForm
 from explorer.pages.connections.jobs import SyncRow, dry_run_names, sync_row
 from explorer.viewer import admin_action, admin_page, render_page, viewer_of, wants_fragment
-from explorer.wording.configuration import capability_label, config_label, time_left
+from explorer.wording import capability_label, config_label, time_left
 from retrieval.ingest.jobs import JobState, job_states
 from retrieval.ingest.problems import retryable
 from retrieval.ingest.services import queue_sync, store_upload

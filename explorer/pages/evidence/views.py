@@ -1,6 +1,6 @@
 """Evidence for each section of a report."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, Self
@@ -19,6 +19,7 @@ from explorer.components.badges import Badge, HitBadge, badges, hit_badges
 from explorer.components.search_page import failed, people_for, run_as_name
 from explorer.components.snippets import Segment, hit_text
 from explorer.viewer import includes_results, principal_for, render_page, user_page, viewer_of
+from explorer.wording import WORDS
 from retrieval.engine.types import ChunkId
 from retrieval.models import Document, SearchRecord
 from retrieval.models.document import id_in
@@ -37,15 +38,7 @@ from retrieval.search.outcome import SearchOutcome
 from retrieval.search.section_sets import DEFAULT_SECTION_SET, section_sets
 
 MAX_HITS: Final = 5
-_WORDS: Final[Mapping[Presence, str]] = {
-    Presence.FOUND: "found",
-    Presence.RECOVERED: "recovered",
-    Presence.THIN: "too few",
-    Presence.MISSING: "missing",
-    Presence.NOT_LOOKED_FOR: "not searched",
-    Presence.OPTIONAL: "optional",
-    Presence.NONE: "none",
-}
+_WORDS: Final = WORDS["presence"]
 DEFAULT_SECONDS: Final = 30  #: The total timeout for all sections: default and bounds.
 MIN_SECONDS: Final = 1
 MAX_SECONDS: Final = 120

@@ -7,6 +7,7 @@ from typing import Final
 from corecube.scope import TrustLevel
 from explorer import wording
 from explorer.components.ledger_rows import LedgerRow
+from explorer.wording import WORDS
 from retrieval.engine.types import ChunkId, Hit, Lift, MemoryType
 from retrieval.presets.helix.config import HelixConfig
 from retrieval.presets.helix.stages.signals import RankedAs
@@ -19,15 +20,7 @@ _ELSEWHERE: Final = "a passage not shown"
 _MAX_CHARACTERS: Final = 200
 _MAX_LIFTS: Final = 4
 #: The text of a lift; {source} is the hit that it comes from.
-_WORDS: Final[Mapping[str, str]] = {
-    "named": "named in the query",
-    "link": "linked by name from {source}",
-    "shared_name": "shares a rare name with {source}",
-    "hyperlink": "linked from {source}",
-    "triple": "mentioned in {source}",
-    "next": "next to {source}",
-    "section": "in the section of {source}",
-}
+_WORDS: Final = WORDS["lifts"]
 
 
 def signal_rows(hit: Hit, outcome: SearchOutcome) -> Iterator[LedgerRow]:

@@ -11,31 +11,17 @@ from corecube.access import Principal, scope_for
 from corecube.sanitise import storable
 from corecube.scope import AccessScope, Exclusion
 from explorer import wording
+from explorer.wording import WORDS
 from retrieval.engine.types import ChunkId
 from retrieval.models import Document, SyncItem
 from retrieval.models.document import id_in
 from retrieval.records.lifeline.service import Reader, follow
-from retrieval.records.lifeline.types import ACCESS, INDEXED, PACKED, SCOPE, TOP_K, Lifeline, Step, StepState, Way
+from retrieval.records.lifeline.types import ACCESS, INDEXED, PACKED, Lifeline, Step, StepState, Way
 from retrieval.search.outcome import SearchOutcome
 
-_LABELS: Final[Mapping[str, str]] = {
-    INDEXED: "indexed",
-    ACCESS: "access",
-    SCOPE: "scope",
-    TOP_K: "top k",
-    PACKED: "packed",
-    # The second access check, of what the first one allowed.
-    "access": "checked",
-}
 #: Steps inside a sentence, unless named by their own name.
 _PLACES: Final[Mapping[str, str]] = {INDEXED: "indexing", ACCESS: "access", PACKED: "packing", "fulltext": "full text"}
-_WORDS: Final[Mapping[StepState, str]] = {
-    StepState.PASSED: "passed",
-    StepState.MISSED: "not found",
-    StepState.DEGRADED: "passed, degraded",
-    StepState.DROPPED: "dropped",
-    StepState.NOT_REACHED: "not reached",
-}
+_WORDS: Final = WORDS["trace_states"]
 _MAX_CANDIDATES: Final = 20
 
 
@@ -119,7 +105,7 @@ def lifeline_panel(line: Lifeline) -> _LifelinePanel:
 
 def step_label(name: str) -> str:
     """Return a step's label: "access", "full text", "packed"."""
-    return _LABELS.get(name) or wording.stage_label(name)
+    return WORDS["trace_steps"].get(name) or wording.stage_label(name)
 
 
 def _verdict(lost: Step | None, line: Lifeline) -> str:

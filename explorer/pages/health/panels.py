@@ -7,6 +7,7 @@ from typing import Final
 
 from explorer import wording
 from explorer.components.bars import percent
+from explorer.wording import WORDS
 from retrieval.encoders.admission import IngestLoad
 from retrieval.engine.admission import Load
 from retrieval.engine.admission_ladder import Ladder, LadderConfig, PoolConfig, Refusal, Rung
@@ -16,22 +17,7 @@ from retrieval.models import Worker
 from retrieval.operations.health import Part, State
 from retrieval.operations.installation import Installation
 
-_RUNGS: Final = {
-    Rung.CALM: "normal",
-    Rung.TRIAGE: "searches with very little time left are rejected",
-    Rung.HARD_REJECT: "new searches are rejected",
-    Rung.SHORT_BUDGET: "all searches with little time left are rejected",
-    Rung.RECOVERY_SKIP: "recovery of aborted searches is skipped",
-    Rung.FULL: "full",
-}
-_REASONS: Final = {
-    Refusal.POOL_FULL: "no free connection",
-    Refusal.HARD_REJECT: "too few free connections",
-    Refusal.SHORT_BUDGET: "too little time for the free connections",
-    Refusal.TRIAGE: "very little time left",
-    Refusal.QUEUE: "expected wait too long",
-    Refusal.BUDGET_OVER: "wait too long",
-}
+_RUNGS: Final = WORDS["admission_rungs"]
 _TIGHT: Final = 0.9  #: Share of memory in use from which ingestion runs with the minimum of calls.
 _GIB: Final = 2**30
 _TONES: Final = {State.OK: "good", State.DEGRADED: "warn", State.FAILED: "bad"}
@@ -64,7 +50,7 @@ class _LoadPanel:
 
 def load_panel(load: Load, ingest: IngestLoad, *, refused_early: int = 0) -> _LoadPanel:
     """Return the panel of these figures; `refused_early` counts API requests that were refused unread."""
-    by_reason = [(it.value, _REASONS[it], load.refused.get(it, 0)) for it in Refusal]
+    by_reason = [(it.value, WORDS["admission_refusals"][it], load.refused.get(it, 0)) for it in Refusal]
     by_reason.append(("door", "too many open requests", refused_early))
     return _LoadPanel(
         share=round(percent(load.active, load.connections), 2),

@@ -12,6 +12,7 @@ from explorer import wording
 from explorer.components.answerability import TONES, VERDICTS
 from explorer.components.preset_numbers import version_label
 from explorer.pages.log.filters import LogFilter, Place
+from explorer.wording import WORDS
 from retrieval.engine.types import Verdict
 from retrieval.models import SearchRecord
 from retrieval.models.search import FLAGS
@@ -19,22 +20,8 @@ from retrieval.models.search import FLAGS
 PAGE_SIZE: Final = 50  #: Searches per page, and the maximum count; a higher count is shown as "more".
 MAX_COUNTED: Final = 1000
 MAX_READ: Final = 20_000  #: The maximum number of searches that are read to find a text for one page.
-FLAG_LABELS: Final[Mapping[str, str]] = {
-    "refused": "Refused",
-    "unsure": "Low confidence",
-    "disliked": "Thumbs down",
-    "degraded": "Fallback",
-    "empty": "No hits",
-    "slow": "Slow",
-}
-FLAG_HELP: Final[Mapping[str, str]] = {
-    "refused": "The answer was that the sources do not contain one.",
-    "unsure": "The confidence is below the preset's threshold for an answer.",
-    "disliked": "The user gave a thumbs down.",
-    "degraded": "A stage used a fallback or was cut short.",
-    "empty": "The search returned no hits.",
-    "slow": "Slower than the limit set here.",
-}
+FLAG_LABELS: Final = WORDS["log_flags"]
+FLAG_HELP: Final = WORDS["log_flags_help"]
 _SURFACES: Final[Mapping[str, str]] = {"api": "API"}
 
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Final
 from urllib.parse import urlsplit
 
 from django.contrib import messages
@@ -20,6 +19,7 @@ from corecube.http import HtmxHttpRequest
 from explorer import wording
 from explorer.pages.models.language_model_forms import LanguageModelForm, RuleForm
 from explorer.viewer import admin_action, admin_page, render_page, viewer_of
+from explorer.wording import WORDS
 from retrieval.admin import language_models as services
 from retrieval.admin.language_models import key_length
 from retrieval.errors import AnswerError
@@ -29,21 +29,6 @@ from retrieval.llm.reachability import ModelState, status_of, try_saved
 from retrieval.llm.service_presets import PRESETS, ServicePreset
 from retrieval.llm.trial import Trial, models_of, try_model
 from retrieval.models import LanguageModel, RoutingRule
-
-_LABELS: Final = {
-    ModelState.READY: "ready",
-    ModelState.UNTRIED: "not tested yet",
-    ModelState.FAILING: "not answering",
-    ModelState.OFF: "off",
-    ModelState.KEY_LOST: "key cannot be decrypted",
-}
-_TONES: Final = {
-    ModelState.READY: "good",
-    ModelState.UNTRIED: "warn",
-    ModelState.FAILING: "bad",
-    ModelState.OFF: "",
-    ModelState.KEY_LOST: "bad",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +78,14 @@ def money(amount: Decimal) -> str:
 
 def _row(model: LanguageModel, now: datetime, *, is_default: bool) -> _ModelRow:
     status = status_of(model)
-    label, age = _LABELS[status.state], wording.ago(status.since or now, now)
+    label, age = WORDS["model_states"][status.state], wording.ago(status.since or now, now)
     is_failing = status.state is ModelState.FAILING
     return _ModelRow(
         model=model,
         host=urlsplit(model.base_url).netloc,
         state=status.state,
         label=f"{label} for {age.removesuffix(' ago')}" if is_failing and "ago" in age else label,
-        tone=_TONES[status.state],
+        tone=WORDS["model_tones"][status.state],
         detail=f"answered {wording.ago(status.since, now)}"
         if status.state is ModelState.READY and status.since
         else status.problem,

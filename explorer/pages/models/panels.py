@@ -8,6 +8,7 @@ from typing import Final
 from explorer import wording
 from explorer.components.bars import percent
 from explorer.pages.health.panels import size
+from explorer.wording import WORDS
 from retrieval.encoders import Encoder, OnnxEncoder
 from retrieval.encoders.cross_encoder import CrossEncoder
 from retrieval.encoders.manifest import LocalModel
@@ -20,12 +21,6 @@ from retrieval.models import EmbeddingIndex
 _Status = EmbeddingIndex.Status
 _TONES: Final = {_Status.ACTIVE: "good", _Status.BUILDING: "accent", _Status.PREVIOUS: ""}
 _MODES: Final = {EmbeddingIndex.Mode.CHUNK_FIRST: "each chunk separately", EmbeddingIndex.Mode.LATE: "late chunking"}
-_SCANS: Final = {
-    EmbeddingIndex.Scan.HALFVEC: "full vectors",
-    EmbeddingIndex.Scan.INT8: "8-bit, {oversample:g} candidates per hit",
-    EmbeddingIndex.Scan.BINARY: "binary, {oversample:g} candidates per hit",
-    EmbeddingIndex.Scan.PREFIX: "first {dim} dimensions, {oversample:g} candidates per hit",
-}
 _ROW_BYTES: Final = 72  #: Overhead of a row of vectors, whose numbers take two bytes each.
 _MINUTE: Final = 60
 
@@ -133,7 +128,7 @@ def index_row(row: EmbeddingIndex, made: Progress, *, hnsw_bytes: int, now: date
         index=row,
         made=made,
         mode=_MODES.get(EmbeddingIndex.Mode(row.mode), row.mode),
-        scan=_SCANS[EmbeddingIndex.Scan(row.scan)].format(dim=row.scan_dim, oversample=row.oversample),
+        scan=WORDS["index_scans"][EmbeddingIndex.Scan(row.scan)].format(dim=row.scan_dim, oversample=row.oversample),
         status="complete" if complete else row.status,
         tone="good" if complete else _TONES[_Status(row.status)],
         share=round(percent(made.done, made.chunks), 1) if made.chunks else 100.0,

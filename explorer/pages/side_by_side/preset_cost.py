@@ -7,20 +7,14 @@ from typing import Any, Final
 
 from explorer import wording
 from explorer.components.bars import BarPart, stacked
-from explorer.wording import milliseconds
+from explorer.wording import WORDS, milliseconds
 from retrieval.engine.about import StageGroup
 from retrieval.engine.state import Span
 from retrieval.presets.contextpack.stages.judge_relevance import RELEVANCE_SPENT
 from retrieval.search.outcome import SearchOutcome
 
 #: Groups of stages in search order, with labels.
-GROUPS: Final[Mapping[str, str]] = {
-    "question": "Query processing",
-    "find": "Retrieval",
-    "merge": "Fusion",
-    "rank": "Ranking",
-    "pack": "Packing",
-}
+GROUPS: Final = WORDS["stage_groups"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explorer.components.events import EventLine, event_lines
-from explorer.wording.events import BREAKER_WORDS, DIAGNOSES, PROVIDERS, RERANK_SKIPS, TIERS, TIGHTEN_SKIPS
+from explorer.wording import WORDS
 from retrieval.encoders.breaker import BreakerState
 from retrieval.engine.state import Drop, DropReason
 from retrieval.presets.consolidated.evidence.cascade import Recovered, Tier, TierResult
@@ -32,18 +32,19 @@ def tier(**changes):
 
 
 @pytest.mark.parametrize(
-    ("words", "kind"),
+    ("table", "kind"),
     [
-        (TIERS, Tier),
-        (DIAGNOSES, Diagnosis),
-        (RERANK_SKIPS, RerankSkip),
-        (PROVIDERS, Provider),
-        (BREAKER_WORDS, BreakerState),
-        (TIGHTEN_SKIPS, TightenSkip),
+        ("recovery_tiers", Tier),
+        ("diagnoses", Diagnosis),
+        ("diagnosis_tones", Diagnosis),
+        ("rerank_skips", RerankSkip),
+        ("rerank_providers", Provider),
+        ("breaker", BreakerState),
+        ("tighten_skips", TightenSkip),
     ],
 )
-def test_every_name_has_words(words, kind):
-    assert set(words) == set(kind)
+def test_every_name_has_words(table, kind):
+    assert set(WORDS[table]) == set(kind)
 
 
 def test_a_tier_says_what_it_found_and_whether_it_was_accepted():

@@ -1,7 +1,9 @@
-"""Labels of the engine's codes and levels. Pure: no Django, no request."""
+"""Labels of the engine's codes and levels, of connectors and jobs. Pure: no Django, no request."""
 
+import tomllib
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from importlib.resources import files
 from typing import Final
 
 from corecube.reach import ReachChange
@@ -13,45 +15,15 @@ from retrieval.presets.stage_catalog import ABOUT, stage_classes
 from retrieval.search.configuration import CONFIGURE, CONFIGURE_SPAN
 from retrieval.text.document import row_unit
 
-SIGNAL_LABELS: Final[Mapping[str, str]] = {
-    "dense": "Vector similarity",
-    "fulltext": "Full text",
-    "bm25": "BM25",
-    "sparse": "Sparse vectors",
-    "freshness": "Freshness",
-    "similarity": "Similarity",
-    "recency": "Recency",
-    "salience": "Salience",
-    "confidence": "Confidence",
-    "graph": "Links",
-    "rubric": "LLM relevance",
-    "mapped": "Scaled score",
-}
-
-ROLE_LABELS: Final[Mapping[str, str]] = {
-    "primary": "hit",
-    "parent": "same section",
-    "sibling": "next to a hit",
-    "cross_page": "next page",
-}
-
-#: The labels of search modes, and the headings of each leg's ranking.
-MODE_LABELS: Final[Mapping[str, str]] = {
-    "hybrid": "Hybrid",
-    "dense": "Vector only",
-    "fulltext": "Full text only",
-    "bm25": "BM25 only",
-}
-LANE_LABELS: Final[Mapping[str, str]] = {"dense": "Vector", "fulltext": "Full text", "bm25": "BM25", "sparse": "Sparse"}
-
+#: The words by code.
+WORDS: Final[Mapping[str, Mapping[str, str]]] = tomllib.loads(
+    (files("explorer") / "wording.toml").read_text(encoding="utf-8")
+)
+STAGE_LABELS: Final = WORDS["item_stages"]  #: The stages of an item of a sync, in order.
+ROLE_LABELS: Final = WORDS["roles"]
+MODE_LABELS: Final = WORDS["modes"]
 #: Signals inside a sentence or a narrow column.
-SIGNAL_WORDS: Final[Mapping[str, str]] = {
-    "dense": "similarity",
-    "fulltext": "full text",
-    "rerank": "reranker",
-    "mapped": "score",
-}
-
+SIGNAL_WORDS: Final = WORDS["signals_in_text"]
 FIELD_NAMES: Final[Mapping[str, str]] = {"A": "title", "B": "heading", "C": "text"}
 
 _FINE_MS: Final = 10  #: Milliseconds below which a decimal is shown, and below which only a bound is shown.
@@ -63,20 +35,10 @@ _STEPS: Final = (
     (timedelta(hours=1), timedelta(hours=1), "hour"),
     (timedelta(minutes=1), timedelta(minutes=1), "minute"),
 )
-
-
 _ABOUTS: Final = (*(it.about for it in stage_classes()), CONFIGURE)
 _NOTE_LABELS: Final[Mapping[str, str]] = {code: label for it in _ABOUTS for code, label in it.notes.items()}
 #: Notes that get a badge even where nothing degraded.
 BADGES: Final = frozenset[str]().union(*(it.badges for it in _ABOUTS))
-#: Notes whose code ends in the name of a stage, or of a phase.
-_STAGE_NOTES: Final[Mapping[str, str]] = {
-    "deadline_exceeded_before_": "time up before {}",
-    "late_from_": "time up before {}; packed anyway",
-    "soft_cancelled_before_": "stopped before {}: almost out of time",
-    "timed_out_in_": "{} timed out",
-    "skipped_": "{} skipped",
-}
 
 
 def about(stage: str) -> About | None:
@@ -100,7 +62,7 @@ def note_label(code: str) -> str:
     """Return a note's code as a badge: "reranker failed", "time up before chunk retry"."""
     if code in _NOTE_LABELS:
         return _NOTE_LABELS[code]
-    for beginning, label in _STAGE_NOTES.items():
+    for beginning, label in WORDS["stage_notes"].items():
         if code.startswith(beginning):
             return label.format(code.removeprefix(beginning).replace("_", " "))
     return code.replace("_", " ")
@@ -114,7 +76,7 @@ def leg_label(leg: str) -> str:
 
 def lane_label(leg: str) -> str:
     """Return the heading of a leg's ranking."""
-    return LANE_LABELS.get(leg, leg.replace("_", " ").capitalize())
+    return WORDS["lanes"].get(leg, leg.replace("_", " ").capitalize())
 
 
 def mode_label(mode: str) -> str:
@@ -124,7 +86,7 @@ def mode_label(mode: str) -> str:
 
 def signal_label(signal: str) -> str:
     """Return a signal's label."""
-    return SIGNAL_LABELS.get(signal, signal.capitalize())
+    return WORDS["signals"].get(signal, signal.capitalize())
 
 
 def level(value: Sensitivity | TrustLevel) -> str:
@@ -230,3 +192,31 @@ def _sentence(counts: Mapping[str, int], verb: str) -> str:
         return f"{next(iter(counts))} {verb}s access to {counted(limit, 'connection')}."
     bound = "" if set(counts.values()) == {limit} else "up to "
     return f"{len(counts):,} people {verb} access to {bound}{counted(limit, 'connection')}."
+
+
+def config_label(name: str) -> str:
+    """Return the label of a config field."""
+    return WORDS["connector_settings"].get(name, name.replace("_", " ").capitalize())
+
+
+def capability_label(name: str) -> str:
+    """Return the label of a step of a connection test."""
+    return WORDS["connection_steps"].get(name, name.capitalize())
+
+
+def duration(seconds: float) -> str:
+    """Return "8.2 s", "3 min 5 s" or "2 h 10 min"."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, past = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {past} min"
+    return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
+
+
+def time_left(seconds: float) -> str:
+    """Return the estimated time left: "under a minute left", "about 4 min left"."""
+    minutes = round(seconds / 60)
+    if minutes < 1:
+        return "under a minute left"
+    hours, past = divmod(minutes, 60)
+    return f"about {hours} h {past} min left" if hours else f"about {minutes} min left"
