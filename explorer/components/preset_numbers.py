@@ -8,7 +8,7 @@ from django.forms import BoundField
 
 from corecube.models import User
 from explorer import wording
-from explorer.components.tunables_form import TunablesForm
+from explorer.components.forms import TunablesForm
 from retrieval.engine.tunables import Change, TunableFacts, diff
 from retrieval.models import PresetVersion
 from retrieval.presets.catalog import preset_named

@@ -13,19 +13,18 @@ from django.utils import timezone
 from corecube.keys import KeyTerms, visible_compartments
 from corecube.models import Compartment, Connection, User
 from corecube.models.access import MAX_REQUESTS_PER_MINUTE, SENSITIVITY_CHOICES
-from explorer.components.edit_form import EditForm
+from explorer.components.forms import ConsoleForm, EditForm
 from retrieval.presets.catalog import PRESETS
 
-_INPUT: Final = {"class": "input"}
 _LIFETIMES: Final = (("7", "7 days"), ("30", "30 days"), ("90", "90 days"), ("365", "1 year"), ("", "Never expires"))
 
 
 def _text(label: str, *, length: int, help_text: str = "", required: bool = True) -> forms.CharField:
-    widget = forms.TextInput(attrs={**_INPUT, "autocomplete": "off"})
+    widget = forms.TextInput(attrs={"autocomplete": "off"})
     return forms.CharField(label=label, max_length=length, help_text=help_text, required=required, widget=widget)
 
 
-class CompartmentForm(EditForm, forms.Form):
+class CompartmentForm(EditForm, ConsoleForm):
     """Name and description of a compartment."""
 
     name = _text("Name", length=120)
@@ -34,11 +33,11 @@ class CompartmentForm(EditForm, forms.Form):
         required=False,
         max_length=2000,
         help_text="What the compartment contains, for admins who manage access.",
-        widget=forms.Textarea(attrs={**_INPUT, "rows": 3}),
+        widget=forms.Textarea(attrs={"rows": 3}),
     )
 
 
-class NamesForm(EditForm, forms.Form):
+class NamesForm(EditForm, ConsoleForm):
     """Names of a user."""
 
     first_name = _text("First name", length=150, required=False)
@@ -53,7 +52,7 @@ class NewUserForm(NamesForm):
         max_length=150,
         validators=[UnicodeUsernameValidator()],
         help_text="Used to sign in. It cannot be changed later.",
-        widget=forms.TextInput(attrs={**_INPUT, "autocomplete": "off", "autocapitalize": "none"}),
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none"}),
     )
     password = forms.CharField(
         label="Password",
@@ -61,7 +60,7 @@ class NewUserForm(NamesForm):
         strip=False,
         max_length=4096,
         help_text="Leave empty to create a link with which the user sets a password.",
-        widget=forms.PasswordInput(attrs={**_INPUT, "autocomplete": "new-password"}),
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )
     field_order = ("username", "first_name", "last_name", "password")
 
@@ -84,7 +83,7 @@ class NewUserForm(NamesForm):
         return values
 
 
-class GroupsForm(EditForm, forms.Form):
+class GroupsForm(EditForm, ConsoleForm):
     """The groups of a user."""
 
     groups = forms.ModelMultipleChoiceField(
@@ -92,19 +91,19 @@ class GroupsForm(EditForm, forms.Form):
     )
 
 
-class GroupForm(EditForm, forms.Form):
+class GroupForm(EditForm, ConsoleForm):
     """A group's name."""
 
     name = _text("Name", length=150)
 
 
-class ClaimForm(forms.Form):
+class ClaimForm(ConsoleForm):
     """A value of the sign-in provider's groups claim."""
 
     value = _text("Value of the groups claim", length=500)
 
 
-class KeyForm(forms.Form):
+class KeyForm(ConsoleForm):
     """The settings of a new API key. Only admins select its user, push access and user forwarding."""
 
     name = _text(
@@ -112,16 +111,13 @@ class KeyForm(forms.Form):
         length=120,
         help_text="The application that uses the key, so that you know what stops when you revoke it.",
     )
-    lifetime = forms.ChoiceField(
-        label="Expiry", choices=_LIFETIMES, required=False, initial="90", widget=forms.Select(attrs=_INPUT)
-    )
+    lifetime = forms.ChoiceField(label="Expiry", choices=_LIFETIMES, required=False, initial="90")
     max_sensitivity = forms.TypedChoiceField(
         label="Maximum sensitivity",
         choices=[("", "Same as its user"), *SENSITIVITY_CHOICES],
         coerce=int,
         empty_value=None,
         required=False,
-        widget=forms.Select(attrs=_INPUT),
     )
     requests_per_minute = forms.IntegerField(
         label="Requests per minute",
@@ -129,7 +125,6 @@ class KeyForm(forms.Form):
         min_value=1,
         max_value=MAX_REQUESTS_PER_MINUTE,
         help_text="Leave empty for no limit.",
-        widget=forms.NumberInput(attrs=_INPUT),
     )
     compartments = forms.ModelMultipleChoiceField(
         Compartment.objects.none(),
@@ -191,7 +186,6 @@ class KeyForm(forms.Form):
             label="Acts for",
             to_field_name="username",
             empty_label=None,
-            widget=forms.Select(attrs=_INPUT),
         )
         self.fields["may_forward_users"] = forms.BooleanField(
             label="Allow the key to act for users of a front end",

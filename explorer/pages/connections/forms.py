@@ -5,24 +5,17 @@ from typing import Any, ClassVar, Final
 
 from django import forms
 from django.forms import BoundField
-from django.utils.text import slugify
 
 from corecube.connections import problems_of, secrets_with
 from corecube.connectors.kinds import Kind, kind_named
 from corecube.errors import ConfigError
 from corecube.models import Connection
-from explorer.components.edit_form import EditForm
+from explorer.components.forms import FORM_TEXTS, ConsoleForm, SluggedForm
 from explorer.wording import config_label
 
 _MEGABYTE: Final = 2**20
 _MAX_LENGTH: Final = 2000
-_LIMITS: Final = {
-    "min_value": "Must be at least %(limit_value)s.",
-    "max_value": "Must be at most %(limit_value)s.",
-    "max_length": "Use at most %(limit_value)d characters.",
-    "invalid": "Enter a number.",
-}
-
+_TEXTS: Final = FORM_TEXTS["connection"]
 Schema = Mapping[str, Any]
 _CONFIG: Final = "config_"
 _SECRET: Final = "secret_"  # noqa: S105 -- a prefix of field names
@@ -31,34 +24,6 @@ _DROP: Final = "drop_"
 _COMMON: Final = ("include", "exclude", "max_bytes")
 #: Required config fields that the schema does not mark as required.
 _REQUIRED: Final = frozenset({("folder", "path")})
-_CHOICES: Final = {
-    "chunk_profile": {
-        "default": "512 tokens, maximum 1,024, overlap 50",
-        "chunk_first": "768 tokens, maximum 1,536, overlap 128",
-    },
-    "enrichment": {
-        "": "None",
-        "context": "Context of the chunk",
-        "questions": "Questions that the chunk answers",
-        "both": "Context and questions",
-        "triples": "Relations between entities",
-        "all": "Context, questions and relations",
-    },
-}
-_GROUPS: Final = (
-    (
-        "Access",
-        "Users cleared for this sensitivity in the compartment can see the connection.",
-        ("compartment", "sensitivity"),
-    ),
-    (
-        "Ranking",
-        "Trust breaks ties between sources. Freshness decays with the half-life.",
-        ("trust", "source_type", "half_life_days", "freshness_basis"),
-    ),
-    ("Processing", "", ("language", "chunk_profile", "enrichment")),
-    ("Schedule", "", ("sync_every_minutes",)),
-)
 
 
 class _LinesField(forms.CharField):
@@ -112,7 +77,7 @@ def _field_of(name: str, schema: Schema, *, required: bool) -> forms.Field:
     options: dict[str, Any] = {
         "required": required,
         "help_text": schema.get("description", ""),
-        "error_messages": _LIMITS,
+        "error_messages": _TEXTS["errors"],
     }
     if schema.get("type") == "boolean":
         return forms.BooleanField(required=False, help_text=options["help_text"])
@@ -132,17 +97,17 @@ def _field_of(name: str, schema: Schema, *, required: bool) -> forms.Field:
     return forms.CharField(max_length=schema.get("maxLength", _MAX_LENGTH), widget=widget, **options)
 
 
-class ConnectionForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
+class ConnectionForm(SluggedForm):
     """A connection of one kind, new or stored. Entered secrets are never shown again."""
 
     slug = forms.SlugField(
         required=False,
         max_length=50,
-        help_text="Identifier in URLs and API requests. Leave empty to create it from the name.",
+        help_text=_TEXTS["help"]["slug"],
         error_messages={"unique": "Another connection has this slug."},
     )
     half_life_days = _FigureField(
-        min_value=0.01, label="Half-life (days)", help_text="Days after which freshness is reduced by half."
+        min_value=0.01, label=_TEXTS["labels"]["half_life_days"], help_text=_TEXTS["help"]["half_life_days"]
     )
 
     class Meta:  # noqa: D106 -- Django's
@@ -151,15 +116,10 @@ class ConnectionForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # ge
             *("name", "slug", "compartment", "sensitivity", "trust", "source_type", "half_life_days"),
             *("freshness_basis", "language", "chunk_profile", "enrichment", "sync_every_minutes"),
         ]
-        labels: ClassVar = {"sync_every_minutes": "Sync interval (minutes)"}
-        help_texts: ClassVar = {
-            "source_type": "Overrides the detected type of the documents (pdf, excel, web …).",
-            "freshness_basis": "Count the age from the last sync or from the last change of the document.",
-            "language": "Language of the documents, for full-text search. Applies from the next sync.",
-            "chunk_profile": "Size and overlap of chunks. The next sync imports all documents again.",
-            "enrichment": "Texts that a configured model adds to the chunks after a sync.",
-            "sync_every_minutes": "Minutes between scheduled syncs. Leave empty for none.",
-        }
+        labels: ClassVar = _TEXTS["labels"]
+        help_texts: ClassVar = _TEXTS["help"]
+
+    group_texts = tuple(_TEXTS["groups"])
 
     def __init__(self, data: Mapping[str, Any] | None = None, *, instance: Connection) -> None:
         super().__init__(data, instance=instance)
@@ -179,9 +139,7 @@ class ConnectionForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # ge
             )
             if secret.name in self.stored_secrets:
                 self.fields[_DROP + secret.name] = forms.BooleanField(required=False, label="Remove secret")
-        for field in self.fields.values():
-            field.widget.attrs.setdefault("class", "check" if isinstance(field, forms.BooleanField) else "input")
-        for name, labels in _CHOICES.items():
+        for name, labels in _TEXTS["choices"].items():
             choice = self.fields[name]
             assert isinstance(choice, forms.ChoiceField)  # noqa: S101 -- a model field with choices
             choice.choices = list(labels.items())
@@ -198,10 +156,7 @@ class ConnectionForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # ge
 
     def clean(self) -> dict[str, Any]:
         """Fill in the slug and the config."""
-        values = {**(super().clean() or {})}
-        values["slug"] = values.get("slug") or slugify(values.get("name", ""))[:50].strip("-_")
-        if not values["slug"] and "name" not in self.errors and "slug" not in self.errors:
-            self.add_error("name", "Use a letter (a-z) or digit in the name, or enter a slug.")
+        values = super().clean()
         # Empty fields are left to their defaults.
         given = {name: values.get(_CONFIG + name) for name in self._properties}
         self.instance.config = {name: value for name, value in given.items() if value not in (None, "", [])}
@@ -218,10 +173,6 @@ class ConnectionForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # ge
             if field is None or not is_known:
                 self.add_error(field, message)
 
-    def identity(self) -> list[BoundField]:
-        """Return the fields that identify the connection."""
-        return [self["name"], self["slug"]]
-
     def source(self) -> list[BoundField]:
         """Return the config fields of this kind."""
         return [self[_CONFIG + name] for name in self._properties if name not in _COMMON]
@@ -237,13 +188,8 @@ class ConnectionForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # ge
             length = self.stored_secrets.get(secret.name, 0)
             yield {"field": self[_SECRET + secret.name], "length": length, "drop": drop}
 
-    def groups(self) -> Iterator[dict[str, object]]:
-        """Yield the common settings in groups."""
-        for heading, note, names in _GROUPS:
-            yield {"heading": heading, "note": note, "fields": [self[name] for name in names]}
 
-
-class DeleteConnectionForm(forms.Form):
+class DeleteConnectionForm(ConsoleForm):
     """Confirms a deletion by the slug."""
 
     slug = forms.CharField(

@@ -25,7 +25,7 @@ from corecube.models import Connection
 from corecube.reach import ConnectionAccess
 from corecube.scope import Sensitivity, TrustLevel
 from explorer import wording
-from explorer.components.tunables_form import QualityForm, UploadForm
+from explorer.components.forms import QualityForm, UploadForm
 from explorer.pages.connections.jobs import SyncRow, dry_run_names, sync_row
 from explorer.viewer import admin_action, admin_page, render_page, viewer_of, wants_fragment
 from explorer.wording import capability_label, config_label, time_left

@@ -6,39 +6,37 @@ from typing import Any, Final
 from django import forms
 
 from corecube.errors import ConfigError
-from explorer.components.tunables_form import number_field
+from explorer.components.forms import ConsoleForm, number_field
 from retrieval.presets.consolidated.evidence.sections import NUMBERS, TYPE_LISTS, Section, SectionSet
 from retrieval.text.traits import HINTS
 
-_INPUT: Final = {"class": "input"}
 _MAX_FLOOR: Final = 200
 #: A valid section, in which a single value is validated.
 _FITTING: Final[Mapping[str, Any]] = {"name": "probe", "title": "Probe", "template": "probe"}
 ROLES: Final = {"": "none", "required": "required", "optional": "optional", "never_recovered": "never recovered"}
 
 
-class SectionForm(forms.Form):
+class SectionForm(ConsoleForm):
     """A section: its query, its settings with their bounds, and the role of each source type."""
 
     name = forms.CharField(
         max_length=60,
         label="Name",
         help_text="Lowercase letters, digits and _. The API uses this name; it cannot be changed later.",
-        widget=forms.TextInput(attrs={**_INPUT, "autocapitalize": "none", "autocomplete": "off"}),
+        widget=forms.TextInput(attrs={"autocapitalize": "none", "autocomplete": "off"}),
     )
-    title = forms.CharField(max_length=120, label="Title", widget=forms.TextInput(attrs=_INPUT))
+    title = forms.CharField(max_length=120, label="Title")
     template = forms.CharField(
         max_length=500,
         label="Query",
         help_text="{subject} is replaced with the subject of the report.",
-        widget=forms.Textarea(attrs={**_INPUT, "rows": 3}),
+        widget=forms.Textarea(attrs={"rows": 3}),
     )
     hint = forms.ChoiceField(
         required=False,
         label="Content",
         choices=[("", "any"), *((name, name) for name in sorted(HINTS))],
         help_text="Only chunks with this kind of content. If there are too few, the search is repeated without it.",
-        widget=forms.Select(attrs=_INPUT),
     )
 
     def __init__(
@@ -51,12 +49,7 @@ class SectionForm(forms.Form):
         for facts in Section.declared():
             self.fields[facts.name] = number_field(facts)
         for source_type in self.source_types:
-            role = forms.ChoiceField(
-                required=False,
-                label=f"Role of {source_type}",
-                choices=list(ROLES.items()),
-                widget=forms.Select(attrs=_INPUT),
-            )
+            role = forms.ChoiceField(required=False, label=f"Role of {source_type}", choices=list(ROLES.items()))
             self.fields.update(
                 {
                     f"role.{source_type}": role,
@@ -131,22 +124,21 @@ class SectionForm(forms.Form):
                 self.add_error(f"{name}.{next(iter(floors))}", f"The sum must not exceed {bound}.")
 
 
-class SectionSetForm(forms.Form):
+class SectionSetForm(ConsoleForm):
     """The shared settings of a set's sections: title, source types and defaults."""
 
-    title = forms.CharField(max_length=120, label="Title", widget=forms.TextInput(attrs=_INPUT))
+    title = forms.CharField(max_length=120, label="Title")
     source_types = forms.CharField(
         max_length=4000,
         label="Source types",
         help_text="One per line, highest precedence first. After a colon, types that count as the same: excel: csv",
-        widget=forms.Textarea(attrs={**_INPUT, "rows": 10, "spellcheck": "false"}),
+        widget=forms.Textarea(attrs={"rows": 10, "spellcheck": "false"}),
     )
     never_recovered = forms.CharField(
         required=False,
         max_length=1000,
         label="Never recovered",
         help_text="Source types that sections do not recover unless they set otherwise. Separate with commas.",
-        widget=forms.TextInput(attrs=_INPUT),
     )
 
     def __init__(self, data: Mapping[str, Any] | None = None, *, section_set: SectionSet) -> None:
@@ -179,7 +171,7 @@ class SectionSetForm(forms.Form):
         add_problems(self, problems, {"title": "title", "source_types": "source_types", "defaults": "never_recovered"})
 
 
-class CopyForm(forms.Form):
+class CopyForm(ConsoleForm):
     """The name and the title of a copy."""
 
     def __init__(self, data: Mapping[str, Any] | None = None, **options: Any) -> None:  # noqa: ANN401 -- Django's
@@ -190,9 +182,9 @@ class CopyForm(forms.Form):
         max_length=60,
         label="Name",
         help_text="Lowercase letters, digits and _.",
-        widget=forms.TextInput(attrs={**_INPUT, "autocapitalize": "none", "autocomplete": "off"}),
+        widget=forms.TextInput(attrs={"autocapitalize": "none", "autocomplete": "off"}),
     )
-    title = forms.CharField(max_length=120, label="Title", widget=forms.TextInput(attrs=_INPUT))
+    title = forms.CharField(max_length=120, label="Title")
 
 
 def add_problems(form: forms.Form, problems: Mapping[str, str], fields: Mapping[str, str]) -> None:
@@ -204,8 +196,7 @@ def add_problems(form: forms.Form, problems: Mapping[str, str], fields: Mapping[
 
 
 def _floor(label: str) -> forms.IntegerField:
-    widget = forms.NumberInput(attrs=_INPUT)
-    return forms.IntegerField(required=False, min_value=1, max_value=_MAX_FLOOR, label=label, widget=widget)
+    return forms.IntegerField(required=False, min_value=1, max_value=_MAX_FLOOR, label=label)
 
 
 def _initial(section_set: SectionSet, section: Section | None) -> Iterator[tuple[str, Any]]:

@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
-from explorer.components.edit_form import STALE
+from explorer.components.forms import STALE
 from explorer.components.preset_numbers import FieldRow, field_row, figure
 from explorer.pages.evidence.forms import CopyForm, SectionForm, SectionSetForm, add_problems
 from explorer.viewer import admin_action, admin_page, viewer_of

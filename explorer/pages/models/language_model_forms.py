@@ -1,87 +1,42 @@
 """Forms of language models and routing rules."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from django import forms
 from django.forms import BoundField
-from django.utils.text import slugify
 
 from corecube.models import Compartment, User
-from explorer.components.edit_form import EditForm
+from explorer.components.forms import FORM_TEXTS, ConsoleForm, SluggedForm
 from retrieval.admin.language_models import LOCKED, key_length, problems_of
 from retrieval.llm.token_counters import tokenizers
 from retrieval.models import LanguageModel
 
-_GROUPS: Final = (
-    (
-        "Limits",
-        "Passages and conversation are truncated to fit the context window.",
-        ("context_tokens", "max_answer_tokens", "tokenizer", "temperature"),
-    ),
-    (
-        "Requests of applications",
-        "Limits of system prompt, temperature and max_tokens in /v1/chat/completions.",
-        ("allows_system_prompt", "min_temperature", "max_temperature"),
-    ),
-    (
-        "Timeouts",
-        "Retries happen only before the first token, and within the total timeout.",
-        ("timeout_seconds", "silence_seconds", "max_retries"),
-    ),
-    ("Prices", "For the cost report. Enter 0 if tokens have no price.", ("prompt_price", "completion_price")),
-    ("Routing", "", ("fallback", "is_default", "is_enabled")),
-)
-_LABELS: Final = {
-    "api": "Protocol",
-    "base_url": "Base URL",
-    "api_version": "API version",
-    "model": "Model",
-    "timeout_seconds": "Total timeout (seconds)",
-    "silence_seconds": "Token timeout (seconds)",
-    "max_retries": "Retries",
-    "context_tokens": "Context window (tokens)",
-    "max_answer_tokens": "Maximum answer (tokens)",
-    "tokenizer": "Tokenizer",
-    "allows_system_prompt": "Allow a system prompt",
-    "min_temperature": "Lowest temperature",
-    "max_temperature": "Highest temperature",
-    "prompt_price": "Price per million input tokens",
-    "completion_price": "Price per million output tokens",
-    "fallback": "Fallback",
-    "is_default": "Default model",
-    "is_enabled": "Enabled",
-}
-_HELP: Final = {
-    "silence_seconds": "Maximum wait for the first token and between two tokens.",
-    "tokenizer": "A folder in the models directory with the tokenizer.json of the model.",
-    "temperature": "0 gives the most likely answer; higher values vary more.",
-    "max_answer_tokens": "Also the highest max_tokens of a request.",
-    "allows_system_prompt": "It follows the rules of answers and cannot replace them.",
-    "is_default": "",
-    "fallback": "",
-}
+_TEXTS: Final = FORM_TEXTS["language_model"]
 
 
-class LanguageModelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
+class LanguageModelForm(SluggedForm):
     """A language model, new or stored. An entered key is never shown again."""
 
     slug = forms.SlugField(
         required=False,
         max_length=50,
-        help_text="Identifier in answers, URLs and API requests. Leave empty to create it from the name.",
+        help_text=_TEXTS["help"]["slug"],
         error_messages={"unique": "Another language model has this slug."},
     )
+    group_texts = tuple(_TEXTS["groups"])
     # render_value stays off: entered keys are not sent back.
     api_key = forms.CharField(
         required=False,
         strip=True,
         max_length=4000,
         label="API key",
-        widget=forms.PasswordInput(attrs={"class": "input", "autocomplete": "new-password", "spellcheck": "false"}),
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password", "spellcheck": "false"}),
     )
     drop_key = forms.BooleanField(required=False, label="Remove key")
-    tokenizer = forms.ChoiceField(required=False, label=_LABELS["tokenizer"], help_text=_HELP["tokenizer"])
+    tokenizer = forms.ChoiceField(
+        required=False, label=_TEXTS["labels"]["tokenizer"], help_text=_TEXTS["help"]["tokenizer"]
+    )
 
     class Meta:
         model = LanguageModel
@@ -91,8 +46,8 @@ class LanguageModelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  #
             *("timeout_seconds", "silence_seconds", "max_retries"),
             *("prompt_price", "completion_price", "fallback", "is_default", "is_enabled"),
         ]
-        labels: ClassVar = _LABELS
-        help_texts: ClassVar = _HELP
+        labels: ClassVar = _TEXTS["labels"]
+        help_texts: ClassVar = _TEXTS["help"]
 
     def __init__(
         self, data: Mapping[str, Any] | None = None, *, instance: LanguageModel, others: Sequence[LanguageModel]
@@ -108,7 +63,6 @@ class LanguageModelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  #
             names = dict.fromkeys([*tokenizers(), *([instance.tokenizer] if instance.tokenizer else [])])
             tokenizer.choices = [("", "The embedding model's tokenizer"), *((name, name) for name in names)]
         for name, field in self.fields.items():
-            field.widget.attrs.setdefault("class", "check" if isinstance(field, forms.BooleanField) else "input")
             field.disabled = instance.is_locked and name in LOCKED | {"api_key", "drop_key"}
 
     @property
@@ -128,15 +82,7 @@ class LanguageModelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  #
         current: str = self["model"].value() or ""
         if names:
             choices = [(it, it) for it in dict.fromkeys((*((current,) if current else ()), *names))]
-            self.fields["model"].widget = forms.Select(attrs={"class": "input"}, choices=choices)
-
-    def clean(self) -> dict[str, Any]:
-        """Fill in a missing slug."""
-        values = {**(super().clean() or {})}
-        values["slug"] = values.get("slug") or slugify(values.get("name", ""))[:50].strip("-_")
-        if not values["slug"] and "name" not in self.errors and "slug" not in self.errors:
-            self.add_error("name", "Use a letter (a-z) or digit in the name, or enter a slug.")
-        return values
+            self.fields["model"].widget = forms.Select(choices=choices)
 
     def _get_validation_exclusions(self) -> set[str]:
         """Skip the uniqueness of the default: saving moves it from the previous model."""
@@ -151,37 +97,23 @@ class LanguageModelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  #
             if field is None or field not in self.errors:
                 self.add_error(field, message)
 
-    def identity(self) -> list[BoundField]:
-        """Return the fields that identify the model."""
-        return [self["name"], self["slug"]]
-
     def service(self) -> list[BoundField]:
         """Return the fields of the service."""
         return [self[name] for name in ("api", "base_url", "model", "api_version")]
 
-    def groups(self) -> Iterator[dict[str, object]]:
-        """Yield the other settings in groups."""
-        for heading, note, names in _GROUPS:
-            yield {"heading": heading, "note": note, "fields": [self[name] for name in names]}
 
-
-class RuleForm(forms.Form):
+class RuleForm(ConsoleForm):
     """A routing rule for one user or one compartment."""
 
     _NO_MODEL: ClassVar = "none"
 
     compartment = forms.ModelChoiceField(
-        Compartment.objects.order_by("name"),
-        required=False,
-        empty_label="Select a compartment",
-        widget=forms.Select(attrs={"class": "input"}),
+        Compartment.objects.order_by("name"), required=False, empty_label="Select a compartment"
     )
     user = forms.CharField(
-        required=False,
-        max_length=150,
-        widget=forms.TextInput(attrs={"class": "input", "autocomplete": "off", "autocapitalize": "none"}),
+        required=False, max_length=150, widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none"})
     )
-    language_model = forms.ChoiceField(label="Language model", widget=forms.Select(attrs={"class": "input"}))
+    language_model = forms.ChoiceField(label="Language model")
 
     def __init__(self, data: Mapping[str, Any] | None = None, *, models: Sequence[LanguageModel]) -> None:
         super().__init__(data)

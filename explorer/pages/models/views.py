@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
+from explorer.components.forms import ConsoleForm
 from explorer.pages.health.panels import size
 from explorer.pages.models.panels import (
     IndexRow,
@@ -53,7 +54,7 @@ _SCANS: Final = (
 _NEXT: Final = "next"
 
 
-class _NewIndexForm(forms.Form):
+class _NewIndexForm(ConsoleForm):
     model = forms.ChoiceField()
     dimensions = forms.IntegerField(
         required=False,
@@ -85,8 +86,6 @@ class _NewIndexForm(forms.Form):
 
     def __init__(self, *args: Any, choices: Sequence[tuple[str, str]], **kwargs: Any) -> None:  # noqa: ANN401 -- Django's
         super().__init__(*args, **kwargs)
-        for field in self.fields.values():
-            field.widget.attrs["class"] = "input"
         model = self.fields["model"]
         if isinstance(model, forms.ChoiceField):
             model.choices = list(choices)

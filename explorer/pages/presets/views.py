@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
+from explorer.components.forms import TunablesForm
 from explorer.components.preset_numbers import (
     change_rows,
     field_sections,
@@ -17,7 +18,6 @@ from explorer.components.preset_numbers import (
     version_label,
     version_rows,
 )
-from explorer.components.tunables_form import TunablesForm
 from explorer.viewer import admin_action, admin_page, viewer_of
 from retrieval.admin import preset_versions
 from retrieval.errors import VersionConflictError

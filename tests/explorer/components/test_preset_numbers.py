@@ -4,8 +4,8 @@ from itertools import permutations
 import pytest
 
 from corecube.models import User
+from explorer.components.forms import TunablesForm
 from explorer.components.preset_numbers import change_rows, field_sections, preset_row, version_rows
-from explorer.components.tunables_form import TunablesForm
 from retrieval.models import PresetVersion
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.corecube.config import CorecubeConfig

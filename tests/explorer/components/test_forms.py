@@ -1,8 +1,10 @@
 """What a form was made from."""
 
 from django import forms
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils.datastructures import MultiValueDict
 
-from explorer.components.edit_form import EditForm
+from explorer.components.forms import EditForm, UploadForm
 
 
 class _Form(EditForm, forms.Form):
@@ -38,3 +40,18 @@ def test_one_that_does_not_say_is_taken_and_a_mistake_is_no_conflict():
     assert _Form(TYPED, initial=STORED).is_valid()
     assert _Form({}, initial=STORED).status == 422
     assert not _Form(initial=STORED).is_stale
+
+
+def uploads(*files):
+    return UploadForm({}, MultiValueDict({"uploads": [SimpleUploadedFile(name, content) for name, content in files]}))
+
+
+def test_several_files_are_taken():
+    form = uploads(("a.md", b"# A"), ("b.md", b"# B"))
+    assert form.is_valid()
+    assert [file.name for file in form.cleaned_data["uploads"]] == ["a.md", "b.md"]
+
+
+def test_no_file_and_an_empty_file_are_refused():
+    assert uploads().errors["uploads"] == ["This field is required."]
+    assert uploads(("a.md", b"# A"), ("b.md", b"")).errors["uploads"] == ["The submitted file is empty."]
