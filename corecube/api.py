@@ -26,17 +26,9 @@ from ninja.security.session import SessionAuth
 from ninja.utils import check_csrf
 from psycopg.errors import QueryCanceled
 
-from corecube import rate_limit
+from corecube import errors, rate_limit
 from corecube.access import Principal
 from corecube.database import is_unstorable
-from corecube.errors import (
-    CoreCubeError,
-    DatabaseUnavailableError,
-    NotAuthenticatedError,
-    NotPermittedError,
-    RefusedForNowError,
-    UnstorableValueError,
-)
 from corecube.http import Middleware, outage_response, request_id, wants_json
 from corecube.keys import USER_HEADER, forwarded_user
 from corecube.models import ApiKey, User
@@ -44,7 +36,7 @@ from corecube.models import ApiKey, User
 logger = logging.getLogger(__name__)
 
 _LAST_USED_INTERVAL: Final = timedelta(minutes=1)
-_OUTAGES: Final = (OperationalError, InterfaceError, DatabaseUnavailableError)
+_OUTAGES: Final = (OperationalError, InterfaceError, errors.DatabaseUnavailableError)
 _TEMPORARY: Final = frozenset({408, 409, 429})  #: Statuses of errors for which the same request may succeed later.
 _PRESERVED_HEADERS: Final = ("Allow", "Retry-After")
 _KEY_REQUIRED: Final = "An API key is required: send it as `Authorization: Bearer cc_...`."
@@ -55,7 +47,7 @@ _PLAIN_REFUSALS: Final = {
 }
 
 
-class CsrfError(NotPermittedError, code="csrf_failed"):
+class CsrfError(errors.NotPermittedError, code="csrf_failed"):
     """A request with a session cookie requires the CSRF token in the header X-CSRFToken."""
 
 
@@ -99,7 +91,7 @@ def principal_of_key(authorization: str, user_token: str | None) -> Principal:
     scheme, _, secret = authorization.partition(" ")
     key = ApiKey.objects.for_secret(secret.strip()) if scheme.lower() == "bearer" else None
     if key is None:
-        raise NotAuthenticatedError("The API key is unknown, expired or revoked.")
+        raise errors.NotAuthenticatedError("The API key is unknown, expired or revoked.")
     # To the minute, so that a busy key does not write on each request.
     due_before = timezone.now() - _LAST_USED_INTERVAL
     if key.last_used_at is None or key.last_used_at < due_before:
@@ -114,7 +106,7 @@ def principal_of(request: HttpRequest) -> Principal:
     """Return the principal of an authenticated request; raise NotAuthenticatedError."""
     principal = getattr(request, "auth", None)
     if not isinstance(principal, Principal):
-        raise NotAuthenticatedError
+        raise errors.NotAuthenticatedError
     return principal
 
 
@@ -135,7 +127,9 @@ def make_api(
     handlers: dict[type[Exception], Callable[..., HttpResponse]] = {
         Exception: partial(failure_response, parameters=parameters),
         ValidationError: _validation_error,
-        AuthenticationError: lambda *_: error_response(_KEY_REQUIRED, status=401, code=NotAuthenticatedError.code),
+        AuthenticationError: lambda *_: error_response(
+            _KEY_REQUIRED, status=401, code=errors.NotAuthenticatedError.code
+        ),
         # ninja raises it only for a body that is not JSON.
         HttpError: lambda _request, error: error_response(
             "The body is not valid JSON.", status=error.status_code, code="invalid_json"
@@ -190,13 +184,13 @@ def failure_response(
         return outage_response(request)
     if is_unstorable(error):
         logger.warning("request.unstorable id=%s cause=%s", request_id(request), type(error).__name__)
-        error = UnstorableValueError()
-    known = error if isinstance(error, CoreCubeError) else CoreCubeError()
+        error = errors.UnstorableValueError()
+    known = error if isinstance(error, errors.CoreCubeError) else errors.CoreCubeError()
     if known.status >= 500:  # noqa: PLR2004 -- HTTP
         logger.error("api.failed id=%s path=%s code=%s", request_id(request), request.path, known.code, exc_info=error)
     param = getattr(known, "param", None) or parameters.get(known.code)
     response = error_response(str(known), status=known.status, code=known.code, param=param)
-    if isinstance(known, RefusedForNowError):
+    if isinstance(known, errors.RefusedForNowError):
         response.headers["Retry-After"] = str(known.retry_after_seconds)
     return response
 
@@ -213,7 +207,7 @@ def _validation_error(request: HttpRequest, error: ValidationError) -> HttpRespo
 
 def _status_response(status: int) -> JsonResponse:
     if status >= 500:  # noqa: PLR2004 -- HTTP
-        message, code = str(CoreCubeError()), CoreCubeError.code
+        message, code = str(errors.CoreCubeError()), errors.CoreCubeError.code
     else:
         message, code = _PLAIN_REFUSALS.get(status, ("The request is not valid.", "bad_request"))
     return error_response(message, status=status, code=code)

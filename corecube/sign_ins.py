@@ -18,19 +18,9 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse_lazy
 
-from corecube import audit
+from corecube import audit, sign_in_limits
 from corecube.http import Middleware
 from corecube.models import User
-from corecube.sign_in_limits import (
-    Attempt,
-    SignInLimitError,
-    begins_refusing,
-    count,
-    may_note_provider_refusal,
-    name_digest,
-    reset_limits,
-    undo_attempt,
-)
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +33,7 @@ def record_sign_in(request: HttpRequest | None, user: User, **_: object) -> None
     """Record a sign-in, and remove the attempt from its limits."""
     attempt = _take_attempt(request)
     if request is not None and attempt:
-        undo_attempt(attempt)
+        sign_in_limits.undo_attempt(attempt)
         request.signed_in_with_password = attempt.username  # type: ignore[attr-defined]  # for `SignInMiddleware`
     if address := _address(request):
         through = {"via": "provider"} if getattr(user, "backend", "") == PROVIDER_BACKEND else {}
@@ -67,7 +57,7 @@ def record_refusal(credentials: Mapping[str, Any], request: HttpRequest | None =
 
 def note_provider_refusal(request: HttpRequest, code: str) -> None:
     """Record a refused sign-in through the provider with its reason, at a limited rate."""
-    if may_note_provider_refusal(_address(request)):
+    if sign_in_limits.may_note_provider_refusal(_address(request)):
         audit.record("session.refused", actor=None, address=_address(request), via="provider", reason=code)
 
 
@@ -82,8 +72,8 @@ def _record(action: str, username: str, **details: object) -> None:
     audit.record(action, actor=None, subject=name if known else "", known_user=known, **details)
 
 
-def _take_attempt(request: HttpRequest | None) -> Attempt | None:
-    attempt: Attempt | None = getattr(request, "sign_in_attempt", None)
+def _take_attempt(request: HttpRequest | None) -> sign_in_limits.Attempt | None:
+    attempt: sign_in_limits.Attempt | None = getattr(request, "sign_in_attempt", None)
     if request is not None and attempt is not None:
         del request.sign_in_attempt  # type: ignore[attr-defined]
     return attempt
@@ -110,12 +100,12 @@ class SignInGuard:
         if request is None or username is None or password is None:
             return
         _warn_of_proxy(request)
-        attempt = Attempt.of(username, address_of(request), _mark(request, username))
+        attempt = sign_in_limits.Attempt.of(username, address_of(request), _mark(request, username))
         try:
-            count(attempt)
-        except SignInLimitError as error:
+            sign_in_limits.count(attempt)
+        except sign_in_limits.SignInLimitError as error:
             request.sign_in_refusal = error  # type: ignore[attr-defined]  # Django's requests take attributes
-            if begins_refusing(error.limit):
+            if sign_in_limits.begins_refusing(error.limit):
                 label = error.limit.label
                 _record("session.limited", username, address=address_of(request), limit=label)
                 logger.warning("sign_in.limited by=%s address=%s", label.replace(" ", "_"), address_of(request))
@@ -129,7 +119,7 @@ class SignInMiddleware(Middleware):
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Answer the request."""
         response = self.get_response(request)
-        error: SignInLimitError | None = getattr(request, "sign_in_refusal", None)
+        error: sign_in_limits.SignInLimitError | None = getattr(request, "sign_in_refusal", None)
         if error is not None:
             response.status_code = error.status
             response.headers["Retry-After"] = str(error.retry_after_seconds)
@@ -140,7 +130,7 @@ class SignInMiddleware(Middleware):
             mark = _mark(request, username) or secrets.token_urlsafe(_MARK_BYTES)
             response.set_cookie(
                 KNOWN_BROWSER,
-                signing.dumps((name_digest(username), mark), salt=_SALT),
+                signing.dumps((sign_in_limits.name_digest(username), mark), salt=_SALT),
                 max_age=_KNOWN_SECONDS,
                 secure=settings.SESSION_COOKIE_SECURE,
                 httponly=True,
@@ -155,7 +145,7 @@ def _mark(request: HttpRequest, username: str) -> str:
         name, mark = signing.loads(request.COOKIES.get(KNOWN_BROWSER, ""), salt=_SALT, max_age=_KNOWN_SECONDS)
     except (signing.BadSignature, ValueError, TypeError):
         return ""
-    return str(mark) if name == name_digest(username) else ""
+    return str(mark) if name == sign_in_limits.name_digest(username) else ""
 
 
 _warned: Final[set[str]] = set()
@@ -182,7 +172,7 @@ class SetPasswordView(PasswordResetConfirmView):
         """Store the password, reset the limits of failed sign-ins, and record the event."""
         response = super().form_valid(form)
         if isinstance(self.user, User):
-            reset_limits(username=self.user.username)
+            sign_in_limits.reset_limits(username=self.user.username)
             audit.record("user.password_set", actor=self.user, subject=self.user.username)
         return response
 
@@ -192,13 +182,13 @@ class ChangePasswordForm(PasswordChangeForm):
 
     def clean_old_password(self) -> str:
         """Check the old password; reject it after too many failures."""
-        attempt = Attempt.of(self.user.get_username(), "", browser="password change")
+        attempt = sign_in_limits.Attempt.of(self.user.get_username(), "", browser="password change")
         try:
-            count(attempt)
-        except SignInLimitError as error:
+            sign_in_limits.count(attempt)
+        except sign_in_limits.SignInLimitError as error:
             raise ValidationError(str(error), code=error.code) from error
         old: str = super().clean_old_password()
-        undo_attempt(attempt)
+        sign_in_limits.undo_attempt(attempt)
         return old
 
 

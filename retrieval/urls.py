@@ -7,31 +7,16 @@ from ninja import NinjaAPI
 
 from corecube.api import BrowserAuth, KeyAuth, make_api
 from retrieval.agents.view import mcp
-from retrieval.api import (
-    access,
-    chat,
-    connection_changes,
-    context_pack,
-    documents,
-    evidence,
-    evidence_sets,
-    feedback,
-    indexes,
-    jobs,
-    judgments,
-    keys,
-    language_models,
-    lifeline,
-    memory,
-    presets,
-    quality,
-    queued,
-    search,
-)
 from retrieval.api.dify import dify_api
 from retrieval.operations.health import healthz, readyz
 from retrieval.operations.metrics import metrics
 
+#: The modules of CoreCube's own API, in the order of its documentation.
+_ROUTERS: Final = (
+    *("access", "search", "evidence", "evidence_sets", "context_pack", "queued", "lifeline", "documents"),
+    *("connection_changes", "quality", "presets", "jobs", "indexes", "feedback", "judgments", "language_models"),
+    *("memory", "keys"),
+)
 _PARAMETERS: Final = {
     "empty_query": "query",
     "query_too_long": "query",
@@ -60,12 +45,8 @@ def corecube_api() -> NinjaAPI:
         auth=[KeyAuth(), BrowserAuth()],
         parameters=_PARAMETERS,
     )
-    modules = (
-        *(access, search, evidence, evidence_sets, context_pack, queued, lifeline, documents, connection_changes),
-        *(quality, presets, jobs, indexes, feedback, judgments, language_models, memory, keys),
-    )
-    for module in modules:
-        api.add_router("/v1", module.router)
+    for name in _ROUTERS:
+        api.add_router("/v1", f"retrieval.api.{name}.router")
     return api
 
 
@@ -78,7 +59,7 @@ def openai_api() -> NinjaAPI:
         auth=[KeyAuth()],
         parameters=_CHAT_PARAMETERS,
     )
-    api.add_router("", chat.router)
+    api.add_router("", "retrieval.api.chat.router")
     return api
 
 

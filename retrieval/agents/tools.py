@@ -13,17 +13,8 @@ from corecube.access import Principal, scope_for
 from corecube.errors import InvalidRequestError, NotFoundError
 from corecube.scope import AccessScope
 from retrieval.agents.schemas import FetchToolIn, FetchToolOut, ResultOut, SearchToolIn, SearchToolOut, result_out
+from retrieval.api import memory
 from retrieval.api.evidence import gather_counted
-from retrieval.api.memory import (
-    RecallIn,
-    RecallOut,
-    RecallToolIn,
-    RememberIn,
-    RememberOut,
-    RememberToolIn,
-    recalled,
-    remembered,
-)
 from retrieval.api.schemas import StrictBody
 from retrieval.api.shape import Absolute, document_path
 from retrieval.models import Chunk, Document, SearchRecord
@@ -237,12 +228,14 @@ def _search(read: SearchToolIn, caller: Caller) -> SearchToolOut:
     )
 
 
-def _recall(read: RecallToolIn, caller: Caller) -> RecallOut:
-    return recalled(RecallIn(**read.model_dump()), caller.principal, caller.absolute, SearchRecord.Surface.AGENT)
+def _recall(read: memory.RecallToolIn, caller: Caller) -> memory.RecallOut:
+    return memory.recalled(
+        memory.RecallIn(**read.model_dump()), caller.principal, caller.absolute, SearchRecord.Surface.AGENT
+    )
 
 
-def _remember(read: RememberToolIn, caller: Caller) -> RememberOut:
-    return remembered(RememberIn(**read.model_dump()), caller.principal, caller.absolute)
+def _remember(read: memory.RememberToolIn, caller: Caller) -> memory.RememberOut:
+    return memory.remembered(memory.RememberIn(**read.model_dump()), caller.principal, caller.absolute)
 
 
 TOOLS: Final[Mapping[str, AgentTool]] = {
@@ -267,16 +260,16 @@ TOOLS: Final[Mapping[str, AgentTool]] = {
         "Recall",
         "Search the memory, then the documents, and return the results within a token budget. "
         "Each item has its origin: memory or documents.",
-        RecallToolIn,
-        RecallOut,
+        memory.RecallToolIn,
+        memory.RecallOut,
         _recall,
         _READS,
     ),
     "remember": AgentTool(
         "Remember",
         "Store a fact, an event, a procedure, a decision or a piece of code for later. Only you can recall it.",
-        RememberToolIn,
-        RememberOut,
+        memory.RememberToolIn,
+        memory.RememberOut,
         _remember,
         _ADDS,
     ),

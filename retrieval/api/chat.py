@@ -15,17 +15,7 @@ from corecube.database import release_connection
 from corecube.errors import CoreCubeError
 from retrieval.answers.answering import answer_events, answered, note, note_later, prepare
 from retrieval.answers.events import AnswerEvent, Cited, Done, Failed, Text
-from retrieval.api import completion
-from retrieval.api.chat_request import (
-    ChatIn,
-    ModelNotFoundError,
-    history_of,
-    ignored_parameters,
-    options_of,
-    search_request,
-    standalone,
-    usable_presets,
-)
+from retrieval.api import chat_request, completion
 from retrieval.api.completion import (
     STREAMED,
     Chat,
@@ -110,21 +100,21 @@ def _failure(error: Exception) -> bytes:
 @router.get("/models", response={200: ModelsOut, **REFUSALS}, summary="List models")
 def list_models(request: HttpRequest) -> completion.Json:
     """Return one model for each preset that the key may use."""
-    return completion.models(usable_presets(principal_of(request)))
+    return completion.models(chat_request.usable_presets(principal_of(request)))
 
 
 @router.get("/models/{name}", response={200: ModelOut, **REFUSALS}, summary="Read a model")
 def read_model(request: HttpRequest, name: str) -> completion.Json:
     """Return one model."""
-    if name not in usable_presets(principal_of(request)):
-        raise ModelNotFoundError
+    if name not in chat_request.usable_presets(principal_of(request)):
+        raise chat_request.ModelNotFoundError
     return completion.model(name)
 
 
 @router.post(
     "/chat/completions", response={200: CompletionOut, **REFUSALS}, openapi_extra=STREAMED, summary="Answer a question"
 )
-def create_chat_completion(request: HttpRequest, body: ChatIn) -> HttpResponseBase:
+def create_chat_completion(request: HttpRequest, body: chat_request.ChatIn) -> HttpResponseBase:
     """Answer the last user message from the documents that the key's user may see, with [N] citations.
 
     The earlier messages are the conversation: a follow-up question is rewritten to a standalone query.
@@ -139,15 +129,15 @@ def create_chat_completion(request: HttpRequest, body: ChatIn) -> HttpResponseBa
     with 400; a refusal is in `refusal` then, without content.
     """
     principal = principal_of(request)
-    history = history_of(body.messages)
-    options = options_of(body)
-    wanted = search_request(body, principal)
-    outcome = search(standalone(wanted, history, principal), principal=principal)
+    history = chat_request.history_of(body.messages)
+    options = chat_request.options_of(body)
+    wanted = chat_request.search_request(body, principal)
+    outcome = search(chat_request.standalone(wanted, history, principal), principal=principal)
     chat = completion.Chat(
         answering=prepare(
             outcome, principal, tuple(it for it in history if it.answer), question=wanted.text, options=options
         ),
-        ignored=ignored_parameters(body),
+        ignored=chat_request.ignored_parameters(body),
         absolute=request.build_absolute_uri,
         created=int(time.time()),
         explanation=explanation_for(principal, outcome) if body.corecube.explain else None,

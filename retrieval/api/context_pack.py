@@ -9,20 +9,8 @@ from pydantic import BaseModel, Field
 
 from corecube.api import principal_of
 from corecube.scope import AccessScope
-from retrieval.api import shape
+from retrieval.api import schemas, shape
 from retrieval.api.dify import FiltersIn, conditions_of
-from retrieval.api.schemas import (
-    REFUSALS,
-    AnswerabilityOut,
-    Overrides,
-    Pages,
-    Rows,
-    ScopeIn,
-    Source,
-    StrictBody,
-    Timings,
-    TopK,
-)
 from retrieval.api.search import scope_request
 from retrieval.models import SearchRecord
 from retrieval.presets.contextpack.pack import PackTrace, SelectedChunk
@@ -32,14 +20,16 @@ from retrieval.search.request import SearchRequest
 router = Router(tags=["search"])
 
 
-class ContextPackIn(StrictBody):
+class ContextPackIn(schemas.StrictBody):
     """A query to retrieve a context for."""
 
     query: str = Field(description="The query; the first 500 characters are read.")
     filters: FiltersIn | None = Field(default=None, description="Conditions that document metadata must meet.")
-    scope: ScopeIn = Field(default_factory=ScopeIn)
-    top_k: TopK | None = Field(default=None, description="Number of primary hits; default: the preset's number.")
-    overrides: Overrides = Field(default_factory=dict)
+    scope: schemas.ScopeIn = Field(default_factory=schemas.ScopeIn)
+    top_k: schemas.TopK | None = Field(
+        default=None, description="Number of primary hits; default: the preset's number."
+    )
+    overrides: schemas.Overrides = Field(default_factory=dict)
     draft: bool = Field(default=False, description="For admins: runs with the preset's draft.")
 
 
@@ -54,10 +44,10 @@ class SelectedChunkOut(BaseModel):
     heading_path: list[str]
     text: str
     url: str = Field(description="The chunk on its document's page.")
-    source: Source
+    source: schemas.Source
     source_type: str
-    pages: Pages | None
-    rows: Rows | None
+    pages: schemas.Pages | None
+    rows: schemas.Rows | None
     token_count: int
     relevance_score: float | None = Field(description="0 to 100; null for chunks around a primary hit.")
     citation: str
@@ -110,12 +100,12 @@ class ContextPackOut(BaseModel):
     context_pack: str
     trace_id: UUID
     preset_version: str = Field(description="Fingerprint of the stages and all settings.")
-    answerability: AnswerabilityOut | None = Field(description="None if the deadline passed first.")
+    answerability: schemas.AnswerabilityOut | None = Field(description="None if the deadline passed first.")
     degraded: list[str] = Field(description="Codes of fallbacks and early stops.")
-    timings: Timings
+    timings: schemas.Timings
 
 
-@router.post("/context-pack", response={200: ContextPackOut, **REFUSALS}, summary="Retrieve a context")
+@router.post("/context-pack", response={200: ContextPackOut, **schemas.REFUSALS}, summary="Retrieve a context")
 def retrieve_context(request: HttpRequest, body: ContextPackIn) -> ContextPackOut:
     """Find the chunks that answer a query, add surrounding chunks, and pack them into a token budget."""
     pack, outcome = retrieved(

@@ -12,15 +12,9 @@ from ninja import NinjaAPI, Router
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from corecube import errors
 from corecube.access import ScopeRequest
 from corecube.api import KeyAuth, is_outage, make_api, principal_of
-from corecube.errors import (
-    CoreCubeError,
-    DatabaseUnavailableError,
-    NotAuthenticatedError,
-    RefusedForNowError,
-    UnknownConnectionError,
-)
 from corecube.sanitise import storable
 from retrieval.answers.memory.recall import usable_preset
 from retrieval.api.schemas import RequestBody
@@ -152,7 +146,7 @@ def dify_api() -> NinjaAPI:
         parameters={},
     )
     handlers: dict[type[Exception], Callable[..., HttpResponse]] = {
-        CoreCubeError: _corecube_error,
+        errors.CoreCubeError: _corecube_error,
         ValidationError: _invalid,
         AuthenticationError: _no_header,
         HttpError: _not_json,
@@ -227,19 +221,19 @@ def _no_header(request: HttpRequest, error: HttpError) -> HttpResponse:  # noqa:
     return _answer(HTTPStatus.FORBIDDEN, _BAD_HEADER, message)
 
 
-def _corecube_error(request: HttpRequest, error: CoreCubeError) -> HttpResponse:
-    if isinstance(error, NotAuthenticatedError):
+def _corecube_error(request: HttpRequest, error: errors.CoreCubeError) -> HttpResponse:
+    if isinstance(error, errors.NotAuthenticatedError):
         if not request.headers.get("Authorization", "").lower().startswith("bearer "):
             return _no_header(request, HttpError(403, ""))
         return _answer(HTTPStatus.FORBIDDEN, _BAD_KEY, str(error))
-    if isinstance(error, UnknownConnectionError):
+    if isinstance(error, errors.UnknownConnectionError):
         return _answer(HTTPStatus.NOT_FOUND, _NO_KNOWLEDGE, "The knowledge does not exist.")
     if is_outage(error):
         return _unexpected(request, error)
     if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         logger.error("dify.failed code=%s", error.code, exc_info=error)
     response = _answer(error.status, error.status, str(error))
-    if isinstance(error, RefusedForNowError):
+    if isinstance(error, errors.RefusedForNowError):
         response.headers["Retry-After"] = str(error.retry_after_seconds)
     return response
 
@@ -257,5 +251,7 @@ def _not_json(request: HttpRequest, error: HttpError) -> HttpResponse:  # noqa: 
 def _unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
     logger.error("dify.failed path=%s", request.path, exc_info=error)
     if is_outage(error):
-        return _answer(HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.SERVICE_UNAVAILABLE, str(DatabaseUnavailableError()))
-    return _answer(HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.INTERNAL_SERVER_ERROR, str(CoreCubeError()))
+        return _answer(
+            HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.SERVICE_UNAVAILABLE, str(errors.DatabaseUnavailableError())
+        )
+    return _answer(HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.INTERNAL_SERVER_ERROR, str(errors.CoreCubeError()))

@@ -16,14 +16,7 @@ from retrieval.models import SearchRecord
 from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter, is_recovered
 from retrieval.presets.consolidated.evidence.scoring import Provider
 from retrieval.presets.consolidated.evidence.sections import SectionSet
-from retrieval.search.evidence_runs import (
-    Evidence,
-    EvidenceRequest,
-    SectionEvidence,
-    asked_sections,
-    gather,
-    require_preset,
-)
+from retrieval.search import evidence_runs
 from retrieval.search.outcome import SearchOutcome
 from retrieval.search.section_sets import fingerprint, is_edited, is_shipped, section_set_named
 
@@ -31,7 +24,7 @@ router = Router(tags=["evidence"])
 
 
 def _section(
-    found: SectionEvidence, subject: str, absolute: shape.Absolute, *, with_explanation: bool
+    found: evidence_runs.SectionEvidence, subject: str, absolute: shape.Absolute, *, with_explanation: bool
 ) -> schemas.SectionEvidenceOut:
     outcome = found.outcome
     out = schemas.SectionEvidenceOut(
@@ -90,7 +83,7 @@ def gather_evidence(request: HttpRequest, body: EvidenceIn) -> EvidenceOut:
 
     Each section is a separate search and counts as one of the key's requests per minute.
     """
-    wanted = EvidenceRequest(
+    wanted = evidence_runs.EvidenceRequest(
         section_set=body.section_set,
         section=body.section,
         subject=body.subject,
@@ -116,11 +109,11 @@ def gather_evidence(request: HttpRequest, body: EvidenceIn) -> EvidenceOut:
     )
 
 
-def gather_counted(request: EvidenceRequest, principal: Principal) -> Evidence:
+def gather_counted(request: evidence_runs.EvidenceRequest, principal: Principal) -> evidence_runs.Evidence:
     """Gather evidence; every section counts as a request of the principal's key. Raises as `gather` does."""
-    require_preset(principal)
+    evidence_runs.require_preset(principal)
     if principal.key is not None:
-        sections = asked_sections(section_set_named(request.section_set), request.section)
+        sections = evidence_runs.asked_sections(section_set_named(request.section_set), request.section)
         # Authentication has counted the request itself.
         rate_limit.charge(principal.key, len(sections) - 1)
-    return gather(request, principal=principal)
+    return evidence_runs.gather(request, principal=principal)

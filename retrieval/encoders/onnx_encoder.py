@@ -15,17 +15,8 @@ from tokenizers import Encoding
 
 from corecube.errors import ConfigError
 from corecube.process import cores
+from retrieval.encoders import pooling
 from retrieval.encoders.manifest import MODEL_FILE, TOKENIZER_FILE, Manifest, read_manifest
-from retrieval.encoders.pooling import (
-    POOLINGS,
-    Floats,
-    Ints,
-    length_sorted_batches,
-    shortened,
-    span_pooling,
-    unit_length,
-    windows,
-)
 from retrieval.encoders.protocol import Batching
 from retrieval.encoders.session import Session, input_names, open_session, run_in_parallel, run_texts
 from retrieval.encoders.tokenizer import ModelTokenizer
@@ -64,7 +55,7 @@ class OnnxEncoder:
     def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the unit vectors of texts, truncated to max_tokens, shape (len(texts), dim); raise EncoderError."""
         token_ids = self._tokenizer.encode([self.manifest.document_prefix + text for text in texts])
-        batches = length_sorted_batches([len(ids) for ids in token_ids], self.manifest.batch_tokens)
+        batches = pooling.length_sorted_batches([len(ids) for ids in token_ids], self.manifest.batch_tokens)
         vectors = np.zeros((len(texts), self.dim), np.float32)
         inputs = [[token_ids[position] for position in batch] for batch in batches]
         runs = run_in_parallel(self._run, inputs, threads=self.threads)
@@ -107,29 +98,31 @@ class OnnxEncoder:
         head = [*before, *head][: self.max_tokens // 4]
         room = self.max_tokens - len(head) - len(after)
         vectors = np.zeros((len(passages), self.dim), np.float32)
-        for window in windows([len(piece) for piece in pieces], room):
+        for window in pooling.windows([len(piece) for piece in pieces], room):
             progress()
             ids = [*head, *(token for place in window.places for token in pieces[place][:room]), *after]
             states, _ = self._states([ids])
             spans = [(len(head) + first, len(head) + end) for first, end in window.spans]
-            vectors[window.places] = shortened(unit_length(span_pooling(states[0], spans)), self.dim)
+            vectors[window.places] = pooling.shortened(
+                pooling.unit_length(pooling.span_pooling(states[0], spans)), self.dim
+            )
         return vectors
 
     def _token_vectors(self, text: Encoding) -> NDArray[np.float32]:
         states, _ = self._states([text.ids])
-        return unit_length(states[0][~np.array(text.special_tokens_mask, dtype=bool)])
+        return pooling.unit_length(states[0][~np.array(text.special_tokens_mask, dtype=bool)])
 
     def _run(self, token_ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         """Return the vectors of texts that share a run, shape (len(token_ids), dim)."""
         states, mask = self._states(token_ids)
-        vectors = POOLINGS[self.manifest.pooling](states, mask)
-        return shortened(unit_length(vectors) if self.manifest.normalise else vectors, self.dim)
+        vectors = pooling.POOLINGS[self.manifest.pooling](states, mask)
+        return pooling.shortened(pooling.unit_length(vectors) if self.manifest.normalise else vectors, self.dim)
 
-    def token_states(self, text: str) -> tuple[Floats, Ints]:
+    def token_states(self, text: str) -> tuple[pooling.Floats, pooling.Ints]:
         """Return the model's output for a query, shape (1, tokens, dim), and the mask of its tokens."""
         return self._states(self._tokenizer.encode([self.manifest.query_prefix + text]))
 
-    def _states(self, token_ids: Sequence[Sequence[int]]) -> tuple[Floats, Ints]:
+    def _states(self, token_ids: Sequence[Sequence[int]]) -> tuple[pooling.Floats, pooling.Ints]:
         """Return the token states of texts that share a run, shape (texts, longest, dim), and their mask."""
         return run_texts(self._session, token_ids, inputs=self._inputs, model=self.name)
 

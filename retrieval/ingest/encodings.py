@@ -12,14 +12,7 @@ from retrieval.encoders.embedders import key_of, sparse_encoder, token_encoder
 from retrieval.encoders.late_interaction import LateEncoder, TokenVectors
 from retrieval.encoders.sparse_encoder import SparseEncoder, SparseVector
 from retrieval.errors import EncoderError
-from retrieval.index.encodings import (
-    Encodings,
-    Unencoded,
-    drop_encodings,
-    require_sparse_index,
-    store_encodings,
-    unencoded,
-)
+from retrieval.index import encodings
 from retrieval.text.document import in_context
 
 logger = logging.getLogger(__name__)
@@ -38,10 +31,10 @@ def fill_encodings(connection_id: int, progress: Progress = lambda _: None) -> d
     """
     made: dict[str, int] = {}
     if sparse := sparse_encoder():
-        require_sparse_index(model_key=key_of(sparse), dim=sparse.dim)
-        made["sparse"] = _fill(Encodings.SPARSE, sparse, connection_id, progress)
+        encodings.require_sparse_index(model_key=key_of(sparse), dim=sparse.dim)
+        made["sparse"] = _fill(encodings.Encodings.SPARSE, sparse, connection_id, progress)
     if tokens := token_encoder():
-        made["tokens"] = _fill(Encodings.TOKENS, tokens, connection_id, progress)
+        made["tokens"] = _fill(encodings.Encodings.TOKENS, tokens, connection_id, progress)
     return made
 
 
@@ -56,16 +49,18 @@ def fill_encodings_or_log(connection_id: int, progress: Callable[[], None]) -> N
         logger.warning("ingest.encodings_skipped connection=%d code=%s", connection_id, error.code)
 
 
-def _fill(kind: Encodings, model: SparseEncoder | LateEncoder, connection_id: int, progress: Progress) -> int:
+def _fill(kind: encodings.Encodings, model: SparseEncoder | LateEncoder, connection_id: int, progress: Progress) -> int:
     key, stored = key_of(model), 0
-    drop_encodings(kind, connection_id, but=key)
-    for chunks in unencoded(kind, connection_id=connection_id, model_key=key, at_once=_BATCH_CHUNKS):
-        stored += store_encodings(kind, chunks, _encoded(model, chunks), model_key=key)
+    encodings.drop_encodings(kind, connection_id, but=key)
+    for chunks in encodings.unencoded(kind, connection_id=connection_id, model_key=key, at_once=_BATCH_CHUNKS):
+        stored += encodings.store_encodings(kind, chunks, _encoded(model, chunks), model_key=key)
         progress(len(chunks))
     return stored
 
 
-def _encoded(model: SparseEncoder | LateEncoder, chunks: Sequence[Unencoded]) -> Sequence[SparseVector | TokenVectors]:
+def _encoded(
+    model: SparseEncoder | LateEncoder, chunks: Sequence[encodings.Unencoded]
+) -> Sequence[SparseVector | TokenVectors]:
     texts = [in_context(it.title, it.heading_path, it.text) for it in chunks]
     with ingest_slot():
         if isinstance(model, SparseEncoder):

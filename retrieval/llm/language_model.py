@@ -14,18 +14,8 @@ from http import HTTPStatus
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
+from retrieval import errors
 from retrieval.encoders.breaker import CircuitBreaker
-from retrieval.errors import (
-    AnswerBreakerOpenError,
-    AnswerError,
-    AnswerFormatError,
-    AnswerGarbageError,
-    AnswerRateLimitedError,
-    AnswerRefusedError,
-    AnswerRejectedError,
-    AnswerTimeoutError,
-    AnswerUnavailableError,
-)
 from retrieval.llm.options import ignored
 from retrieval.llm.service import Api, Dialect, ModelService
 from retrieval.llm.streams import BackgroundLoop
@@ -53,36 +43,38 @@ _TEMPORARY: Final = frozenset({408, 409, 425})
 _PROMPT_ERRORS: Final = frozenset({400, 413, 422})
 _LOOP: Final = BackgroundLoop("language-models")
 #: Errors that do not count as failures of the service.
-_EXCUSED: Final = (AnswerRefusedError, AnswerRateLimitedError)
+_EXCUSED: Final = (errors.AnswerRefusedError, errors.AnswerRateLimitedError)
 
 
-def _answer_error(name: str, error: Exception) -> AnswerError:
+def _answer_error(name: str, error: Exception) -> errors.AnswerError:
     import openai  # noqa: PLC0415 -- loaded already
 
-    if isinstance(error, AnswerError):
+    if isinstance(error, errors.AnswerError):
         return error
     if isinstance(error, openai.APITimeoutError | TimeoutError):
-        return AnswerTimeoutError(f"{name} did not answer in time.")
+        return errors.AnswerTimeoutError(f"{name} did not answer in time.")
     if isinstance(error, openai.APIStatusError):
         return _status_error(name, error.status_code)
     if isinstance(error, openai.APIConnectionError):
         # Only the type of the cause.
         cause = type(error.__cause__).__name__ if error.__cause__ else "no connection"
-        return AnswerUnavailableError(f"{name} cannot be reached or closed the connection ({cause}).")
+        return errors.AnswerUnavailableError(f"{name} cannot be reached or closed the connection ({cause}).")
     if isinstance(error, openai.APIError) and not isinstance(error, openai.APIResponseValidationError):
-        return AnswerUnavailableError(f"{name} failed during its answer.")
-    return AnswerGarbageError(f"The response of {name} is invalid ({type(error).__name__}).")
+        return errors.AnswerUnavailableError(f"{name} failed during its answer.")
+    return errors.AnswerGarbageError(f"The response of {name} is invalid ({type(error).__name__}).")
 
 
-def _status_error(name: str, status: int) -> AnswerError:
+def _status_error(name: str, status: int) -> errors.AnswerError:
     if status == HTTPStatus.TOO_MANY_REQUESTS:
-        return AnswerRateLimitedError(f"{name} has reached its rate limit (status 429).")
+        return errors.AnswerRateLimitedError(f"{name} has reached its rate limit (status 429).")
     if status >= _FIRST_SERVER_FAULT or status in _TEMPORARY:
-        return AnswerUnavailableError(f"{name} failed (status {status}).")
+        return errors.AnswerUnavailableError(f"{name} failed (status {status}).")
     if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
-        return AnswerRefusedError(f"{name} redirects to another address, which is not allowed (status {status}).")
+        return errors.AnswerRefusedError(
+            f"{name} redirects to another address, which is not allowed (status {status})."
+        )
     reason = _REASONS.get(status, "It refused the request.")
-    kind = AnswerRejectedError if status in _PROMPT_ERRORS else AnswerRefusedError
+    kind = errors.AnswerRejectedError if status in _PROMPT_ERRORS else errors.AnswerRefusedError
     return kind(f"{name} cannot be used (status {status}). {reason}")
 
 
@@ -92,7 +84,7 @@ class ModelClient:
     def __init__(self, service: ModelService, *, breaker: CircuitBreaker | None = None) -> None:
         self.service = service
         paused = f"{service.name} failed several times in a row. It is paused for 30 s."
-        self._breaker = breaker or CircuitBreaker(refusal=partial(AnswerBreakerOpenError, paused))
+        self._breaker = breaker or CircuitBreaker(refusal=partial(errors.AnswerBreakerOpenError, paused))
         self._dialect = Dialect()
         self._client: openai.AsyncOpenAI | None = None
         # The loop owns both.
@@ -137,7 +129,7 @@ class ModelClient:
                 async with aclosing(self._limited(messages, options)) as pieces:
                     async for piece in pieces:
                         yield piece
-        except AnswerError as error:
+        except errors.AnswerError as error:
             values = (self.service.name, error.code, perf_counter() - started)
             logger.warning("language_model.request_failed model=%s code=%s seconds=%.1f", *values)
             raise
@@ -201,8 +193,8 @@ class ModelClient:
         if options.is_json and not dialect.takes_format(options.response_format or {}):
             raise self._format_error()
 
-    def _format_error(self) -> AnswerFormatError:
-        return AnswerFormatError(f"{self.service.name} does not support this response_format.")
+    def _format_error(self) -> errors.AnswerFormatError:
+        return errors.AnswerFormatError(f"{self.service.name} does not support this response_format.")
 
     async def _pieces(self, chunks: AsyncIterator[object]) -> AsyncGenerator[Piece, None]:
         reading = _Reading(self.service.name)
@@ -257,14 +249,14 @@ class _Reading:
 
     def require_complete(self) -> None:
         if self.cut is Cut.CONTENT_FILTER and not self.has_text:
-            raise AnswerRejectedError(f"{self.name}'s content filter blocked its answer.")
+            raise errors.AnswerRejectedError(f"{self.name}'s content filter blocked its answer.")
         if not self.has_text:
             raise self._garbage("it has no text")
         if not self.finish:
-            raise AnswerUnavailableError(f"{self.name} closed the connection before its answer was complete.")
+            raise errors.AnswerUnavailableError(f"{self.name} closed the connection before its answer was complete.")
 
-    def _garbage(self, why: str) -> AnswerGarbageError:
-        return AnswerGarbageError(f"The response of {self.name} is invalid: {why}.")
+    def _garbage(self, why: str) -> errors.AnswerGarbageError:
+        return errors.AnswerGarbageError(f"The response of {self.name} is invalid: {why}.")
 
 
 def _usage(given: object) -> TokenUsage | None:

@@ -20,13 +20,7 @@ from django.utils.timesince import timesince
 
 from corecube.database import release_connection
 from corecube.errors import ConfigError
-from retrieval.errors import (
-    AnswerBreakerOpenError,
-    AnswerError,
-    AnswerRateLimitedError,
-    AnswerRejectedError,
-    AnswerUnavailableError,
-)
+from retrieval import errors
 from retrieval.llm.clients import service_of, usable_client
 from retrieval.llm.environment import stored_models
 from retrieval.llm.model_provider import RecordResult
@@ -41,7 +35,7 @@ _MAX_SECONDS: Final = 15.0
 #: Minimum time between two updates for answers: in between nothing visible changes.
 _UPDATE_INTERVAL: Final = timedelta(seconds=60)
 #: Errors that do not mean that the model is unusable: a paused or busy model, a refused prompt.
-_EXCUSED: Final = (AnswerBreakerOpenError, AnswerRateLimitedError, AnswerRejectedError)
+_EXCUSED: Final = (errors.AnswerBreakerOpenError, errors.AnswerRateLimitedError, errors.AnswerRejectedError)
 _PAUSED: Final = "It failed several times in a row and is paused for 30 seconds."
 
 
@@ -105,7 +99,7 @@ def reset_status(model: LanguageModel) -> tuple[str, ...]:
     return ("answered_at", "failing_since", "checked_at", "failure")
 
 
-def note(pk: int, error: AnswerError | None) -> None:
+def note(pk: int, error: errors.AnswerError | None) -> None:
     """Store a model's answer or failure."""
     rows = LanguageModel.objects.filter(pk=pk)
     if error is None:
@@ -119,7 +113,7 @@ def note(pk: int, error: AnswerError | None) -> None:
 def result_recorder(model: LanguageModel) -> RecordResult:
     """Return a function that stores the results of a model's answers; database errors are only logged."""
 
-    def store(error: AnswerError | None) -> None:
+    def store(error: errors.AnswerError | None) -> None:
         try:
             with transaction.atomic():
                 note(model.pk, error)
@@ -163,7 +157,7 @@ def _checked(model: LanguageModel, before: datetime) -> bool:
     # A list of models is free, so an answer is only requested if the list is not enough.
     if error is None and state is ModelState.READY:
         return True
-    if isinstance(error, AnswerUnavailableError):
+    if isinstance(error, errors.AnswerUnavailableError):
         note(model.pk, error)
     else:
         try_saved(model)

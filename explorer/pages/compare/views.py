@@ -15,22 +15,12 @@ from corecube.scope import AccessScope
 from explorer import wording
 from explorer.charts.chart import Chart
 from explorer.charts.rank_flow import rank_flow
+from explorer.components import search_page
 from explorer.components.badges import Badge
 from explorer.components.drops import chunk_name
 from explorer.components.lanes import Facts, LanesPanel, Source, first_with_facts, lanes_panel
 from explorer.components.preset_numbers import ChangeRow, change_rows
 from explorer.components.scope import scope_chips
-from explorer.components.search_page import (
-    Choice,
-    ChoiceGroup,
-    excluded_slugs,
-    excluding,
-    failed,
-    filter_words,
-    modes_of,
-    people_for,
-    run_as_name,
-)
 from explorer.components.sections import has_sections, picker, section_asked
 from explorer.components.sides import Question, Run, Side, narrowing_of, opposite, read_side, run
 from explorer.pages.explorer.page import completed
@@ -118,21 +108,23 @@ def _shown(run: Run) -> Mapping[str, str]:
 
 def _side_choices(
     presets: Sequence[Preset], *, drafts: frozenset[str], chosen: Sequence[Side]
-) -> tuple[ChoiceGroup, ...]:
+) -> tuple[search_page.ChoiceGroup, ...]:
     """Return the options of a side: each preset in each mode, live and, if it is in `drafts`, as its draft."""
-    groups = [ChoiceGroup(preset.name, tuple(_choices(preset.name, drafts))) for preset in presets]
+    groups = [search_page.ChoiceGroup(preset.name, tuple(_choices(preset.name, drafts))) for preset in presets]
     known = {choice.value for group in groups for choice in group.choices}
     others = {side.value: side.label for side in chosen if side.value not in known}
     if others:
-        groups.append(ChoiceGroup("From the URL", tuple(Choice(*other) for other in others.items())))
+        groups.append(
+            search_page.ChoiceGroup("From the URL", tuple(search_page.Choice(*other) for other in others.items()))
+        )
     return tuple(groups)
 
 
-def _choices(preset: str, drafts: frozenset[str]) -> Iterator[Choice]:
+def _choices(preset: str, drafts: frozenset[str]) -> Iterator[search_page.Choice]:
     for draft in (False, True) if preset in drafts else (False,):
-        for mode in modes_of(preset):
+        for mode in search_page.modes_of(preset):
             side = Side(preset, draft, mode)
-            yield Choice(side.value, side.label)
+            yield search_page.Choice(side.value, side.label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +149,7 @@ class Compared:
             right=read_side(named, viewer) if (named := query.get("b")) else opposite(left),
             text=query.get("q"),
             run_as=query.get("as", ""),
-            without=excluded_slugs(query) if "without" in query else None,
+            without=search_page.excluded_slugs(query) if "without" in query else None,
             filter=query.get("filter"),
             view=query.get("view", ""),
             section=query.get("section", ""),
@@ -189,7 +181,7 @@ def compare(request: HtmxHttpRequest) -> HttpResponse:
             drafts=frozenset(draft.preset for draft in drafts),
             chosen=(asked.left, asked.right),
         ),
-        "people": people_for(viewer),
+        "people": search_page.people_for(viewer),
         "max_query_length": settings.CORECUBE_MAX_QUERY_CHARACTERS,
     }
     fragment = "explorer/compare/_compare_fragment.html"
@@ -203,7 +195,7 @@ def _page(viewer: User, asked: Compared) -> tuple[dict[str, Any], int]:
         context |= _around(principal, asked)
         return context | _results(principal, context["asked"], context["scope"]), 200
     except CoreCubeError as error:
-        return failed(error, "compare", context)
+        return search_page.failed(error, "compare", context)
 
 
 def _principal(viewer: User, asked: Compared) -> Principal:
@@ -231,11 +223,11 @@ def _around(principal: Principal, asked: Compared) -> dict[str, Any]:
     return {
         "asked": asked,
         "principal": principal,
-        "run_as": run_as_name(principal),
+        "run_as": search_page.run_as_name(principal),
         "scope": scope,
         "chips": scope_chips(scope, asked.without or ()),
         "picker": picker(asked.section) if asked.has_sections else None,
-        "filter_words": filter_words(read_filter(asked.filter or "")),
+        "filter_words": search_page.filter_words(read_filter(asked.filter or "")),
     }
 
 
@@ -253,7 +245,7 @@ def _compared(principal: Principal, asked: Compared, scope: AccessScope) -> _Com
         text=section.section.query(section.subject) if section else asked.text or "",
         section=section,
         top_k=asked.record.top_k if asked.record else _DEPTH,
-        narrowing=excluding(asked.without or (), scope),
+        narrowing=search_page.excluding(asked.without or (), scope),
         limits=read_filter(asked.filter or ""),
     )
     left, right = (run(side, question, principal) for side in (asked.left, asked.right))

@@ -17,22 +17,12 @@ from corecube.http import HtmxHttpRequest
 from corecube.models import User
 from corecube.scope import AccessScope
 from explorer import wording
+from explorer.components import search_page
 from explorer.components.answers import AnswerPanel, answer_panel
 from explorer.components.drops import chunk_labels
 from explorer.components.links import document_url
 from explorer.components.preset_numbers import ChangeRow, change_rows
 from explorer.components.scope import scope_chips, scope_rows, view_as
-from explorer.components.search_page import (
-    excluded_slugs,
-    excluding,
-    failed,
-    failure_of,
-    filter_words,
-    mode_in,
-    modes_of,
-    people_for,
-    run_as_name,
-)
 from explorer.components.sections import has_sections, picker, section_asked, section_strip
 from explorer.components.sides import Side
 from explorer.pages.evaluation.judge import judging_context
@@ -89,9 +79,9 @@ class Asked:
             text=query.get("q"),
             preset=preset,
             draft=query.get("draft") == "1",
-            mode=mode_in(preset, query.get("mode") or HYBRID),
+            mode=search_page.mode_in(preset, query.get("mode") or HYBRID),
             run_as=query.get("as", ""),
-            without=excluded_slugs(query),
+            without=search_page.excluded_slugs(query),
             filter=query.get("filter", ""),
             tab=tab if tab in _TABS else _TABS[0],
             hit=int(hit) if hit.isdecimal() and len(hit) <= _MAX_DIGITS else 1,
@@ -133,7 +123,7 @@ def search(request: HtmxHttpRequest) -> HttpResponse:
         "section": "explorer",
         # Only an admin can choose a user or the draft.
         "offers_draft": viewer.is_admin and (asked.draft or drafts.exists()),
-        "people": people_for(viewer),
+        "people": search_page.people_for(viewer),
         "presets": PRESETS.values(),
         "max_query_length": settings.CORECUBE_MAX_QUERY_CHARACTERS,
     }
@@ -150,7 +140,7 @@ def _page(viewer: User, asked: Asked, trace: str) -> tuple[dict[str, Any], int]:
         "run_as": "",
         "announcement": "",
         "picker": picker(asked.section) if has_sections(asked.preset) else None,
-        "modes": {mode: wording.mode_label(mode) for mode in modes_of(asked.preset)},
+        "modes": {mode: wording.mode_label(mode) for mode in search_page.modes_of(asked.preset)},
     }
     try:
         principal = principal_for(viewer, asked.run_as)
@@ -162,7 +152,7 @@ def _page(viewer: User, asked: Asked, trace: str) -> tuple[dict[str, Any], int]:
         is_empty = viewer.is_admin and not Document.objects.exists()
         return context | {"examples": examples, "pinned": pinned, "is_empty": is_empty}, 200
     except CoreCubeError as error:
-        return failed(error, "explorer", context)
+        return search_page.failed(error, "explorer", context)
 
 
 def _scope(viewer: User, principal: Principal, asked: Asked) -> dict[str, Any]:
@@ -171,7 +161,7 @@ def _scope(viewer: User, principal: Principal, asked: Asked) -> dict[str, Any]:
     chips = scope_chips(scope, asked.without)
     return {
         "principal": principal,
-        "run_as": run_as_name(principal),
+        "run_as": search_page.run_as_name(principal),
         "scope": scope,
         "chips": chips,
         "scope_rows": scope_rows(chips),
@@ -199,7 +189,7 @@ def _results(principal: Principal, asked: Asked, scope: AccessScope, trace: str)
         "draft_changes": draft_changes(outcome),
         "section_strip": section_strip(outcome),
         "offers_rephrasing": is_default and LanguageModel.objects.filter(is_enabled=True).exists(),
-        "filter_words": filter_words(limits),
+        "filter_words": search_page.filter_words(limits),
         **judging_context(outcome, principal.actor or principal.user),
     }
 
@@ -220,7 +210,7 @@ def _asking(principal: Principal, asked: Asked, scope: AccessScope, limits: Full
         preset=asked.preset,
         draft=asked.draft,
         mode=asked.mode,
-        narrowing=excluding(asked.without, scope),
+        narrowing=search_page.excluding(asked.without, scope),
         filter=limits.filter,
         conditions=limits.conditions,
         reveal_excluded=(principal.actor or principal.user).is_admin,
@@ -231,7 +221,9 @@ def _asking(principal: Principal, asked: Asked, scope: AccessScope, limits: Full
 
 def answered(outcome: SearchOutcome, principal: Principal) -> AnswerPanel:
     """Return the answer to a search, its markers linked to their passages. Raises CoreCubeError."""
-    return answer_panel(prepare(outcome, principal), address=partial(document_url, run_as=run_as_name(principal)))
+    return answer_panel(
+        prepare(outcome, principal), address=partial(document_url, run_as=search_page.run_as_name(principal))
+    )
 
 
 @user_page("GET")
@@ -246,7 +238,7 @@ def answer(request: HtmxHttpRequest, record_id: UUID) -> HttpResponse:
         outcome = reopened(record, principal, text=record.query or request.GET.get("q", ""))
         context["answer"] = answered(outcome, principal)
     except CoreCubeError as error:
-        context["failure"] = failure_of(error)
+        context["failure"] = search_page.failure_of(error)
         status = error.status
     return render(request, "explorer/explorer/_answer_fragment.html", context, status=status)
 
@@ -261,7 +253,7 @@ def ask(request: HtmxHttpRequest) -> HttpResponse:
             SearchRequest(
                 text=request.POST.get("q", ""),
                 preset=PRESET,
-                narrowing=excluding(request.POST.getlist("without"), scope_for(principal)),
+                narrowing=search_page.excluding(request.POST.getlist("without"), scope_for(principal)),
                 filter=limits.filter,
                 conditions=limits.conditions,
                 surface=SearchRecord.Surface.EXPLORER,

@@ -15,15 +15,7 @@ from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from explorer.components.forms import ConsoleForm
 from explorer.pages.health.panels import size
-from explorer.pages.models.panels import (
-    IndexRow,
-    ModelCard,
-    announcement,
-    encoder_card,
-    index_row,
-    listed_models,
-    reranker_card,
-)
+from explorer.pages.models import panels
 from explorer.viewer import admin_action, admin_page, viewer_of, wants_fragment
 from retrieval.encoders.manifest import local_models
 from retrieval.encoders.model_table import MODEL_TABLE
@@ -186,7 +178,7 @@ def _page(request: HtmxHttpRequest, form: _NewIndexForm, status: int) -> HttpRes
         "cards": _cards(),
         "form": form,
         "local": [(it, size(it.bytes) if it.bytes else "") for it in found],
-        "listed": list(listed_models(found)),
+        "listed": list(panels.listed_models(found)),
         "ingest_version": ingest_version(),
         "older": older_documents(),
         **_indexes(),
@@ -202,27 +194,27 @@ def _indexes() -> dict[str, Any]:
         "indexes": shown,
         "is_open": any(row.is_building for row in shown),
         "can_start": len(shown) == 1,
-        "announcement": announcement(shown),
+        "announcement": panels.announcement(shown),
     }
 
 
-def _row(row: EmbeddingIndex, size_of_hnsw: int) -> IndexRow:
-    return index_row(row, progress(row), hnsw_bytes=size_of_hnsw, now=timezone.now(), alive=alive_since())
+def _row(row: EmbeddingIndex, size_of_hnsw: int) -> panels.IndexRow:
+    return panels.index_row(row, progress(row), hnsw_bytes=size_of_hnsw, now=timezone.now(), alive=alive_since())
 
 
-def _cards() -> list[ModelCard]:
+def _cards() -> list[panels.ModelCard]:
     """Return the models in use; an unavailable one shows its error."""
     cards = []
     try:
-        cards.append(encoder_card(active.encoder()))
+        cards.append(panels.encoder_card(active.encoder()))
     except CoreCubeError as error:
-        cards.append(ModelCard("Embedding model", settings.CORECUBE_MODEL, (), str(error)))
+        cards.append(panels.ModelCard("Embedding model", settings.CORECUBE_MODEL, (), str(error)))
     try:
         config = configuration_of(preset_named(DEFAULT_PRESET)).config
         candidates = config.rerank.candidates if isinstance(config, CorecubeConfig) else 0
-        cards.append(reranker_card(runtime.reranker(), candidates=candidates))
+        cards.append(panels.reranker_card(runtime.reranker(), candidates=candidates))
     except CoreCubeError as error:
-        cards.append(ModelCard("Reranker", settings.CORECUBE_RERANKER, (), str(error)))
+        cards.append(panels.ModelCard("Reranker", settings.CORECUBE_RERANKER, (), str(error)))
     return cards
 
 

@@ -9,15 +9,8 @@ from django.utils import timezone
 
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
+from explorer.components import preset_numbers
 from explorer.components.forms import TunablesForm
-from explorer.components.preset_numbers import (
-    change_rows,
-    field_sections,
-    preset_row,
-    stored_config,
-    version_label,
-    version_rows,
-)
 from explorer.viewer import admin_action, admin_page, viewer_of
 from retrieval.admin import preset_versions
 from retrieval.errors import VersionConflictError
@@ -38,7 +31,7 @@ def presets(request: HtmxHttpRequest) -> HttpResponse:
     found = {(version.preset, version.status): version for version in current}
     now = timezone.now()
     rows = [
-        preset_row(it, live=found.get((it.name, _LIVE)), draft=found.get((it.name, _DRAFT)), now=now)
+        preset_numbers.preset_row(it, live=found.get((it.name, _LIVE)), draft=found.get((it.name, _DRAFT)), now=now)
         for it in PRESETS.values()
     ]
     return render(request, "explorer/presets/presets.html", {"section": "presets", "rows": rows})
@@ -93,12 +86,12 @@ def promote(request: HtmxHttpRequest, name: str, number: int) -> HttpResponse:
         "section": "presets",
         "preset": chosen,
         "number": number,
-        "label": version_label(number),
+        "label": preset_numbers.version_label(number),
         "live": live.number,
-        "live_label": version_label(live.number),
+        "live_label": preset_numbers.version_label(live.number),
         "fingerprint": version.fingerprint if version else "",
         "note": version.note if version else "",
-        "changes": change_rows(live.config, stored_config(chosen, version)),
+        "changes": preset_numbers.change_rows(live.config, preset_numbers.stored_config(chosen, version)),
     }
     return render(request, "explorer/presets/preset_promote.html", context)
 
@@ -114,7 +107,7 @@ def _promoted(request: HtmxHttpRequest, chosen: Preset, number: int) -> HttpResp
             live=int(live) if live.isdecimal() and len(live) <= _MAX_DIGITS else -1,
             fingerprint=request.POST.get("fingerprint", ""),
         )
-        messages.success(request, f"All searches now use {version_label(number)}.")
+        messages.success(request, f"All searches now use {preset_numbers.version_label(number)}.")
     except CoreCubeError as error:
         messages.error(request, str(error))
     return redirect("explorer:preset", name=chosen.name)
@@ -133,7 +126,7 @@ def _page(
     versions = list(PresetVersion.objects.filter(preset=chosen.name).select_related("created_by", "promoted_by"))
     draft = next((version for version in versions if version.status == _DRAFT), None)
     live = configuration_of(chosen)
-    edited = stored_config(chosen, draft) if draft else live.config
+    edited = preset_numbers.stored_config(chosen, draft) if draft else live.config
     form = form or TunablesForm(
         defaults=chosen.defaults, initial={**edited.values(), "note": draft.note if draft else ""}
     )
@@ -142,12 +135,12 @@ def _page(
         "section": "presets",
         "preset": chosen,
         "live": live,
-        "live_label": version_label(live.number),
+        "live_label": preset_numbers.version_label(live.number),
         "draft": draft,
-        "changes": change_rows(live.config, edited),
+        "changes": preset_numbers.change_rows(live.config, edited),
         "replaces": fingerprint if replaces is None else replaces,
         "form": form,
-        "sections": list(field_sections(form, live)),
-        "history": list(version_rows(versions, timezone.now())),
+        "sections": list(preset_numbers.field_sections(form, live)),
+        "history": list(preset_numbers.version_rows(versions, timezone.now())),
     }
     return render(request, "explorer/presets/preset.html", context, status=status)

@@ -13,18 +13,7 @@ from typing import Final
 from tree_sitter import Node
 
 from retrieval.errors import IngestError
-from retrieval.ingest.parse.code_languages import (
-    LEADS,
-    TRANSPARENT,
-    YAML,
-    Language,
-    definition,
-    is_function,
-    language_of,
-    last_row,
-    names_of,
-    parser_of,
-)
+from retrieval.ingest.parse import code_languages
 from retrieval.ingest.parse.decoding import charset_of, decode
 from retrieval.ingest.parse.finish import cleaned
 from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
@@ -54,11 +43,11 @@ def parse_code(raw: RawDocument) -> ParsedDocument:
         if len(line) > _MAX_LINE_CHARACTERS:
             lines[number] = line[:_MAX_LINE_CHARACTERS] + _CUT
             cut += 1
-    language = language_of(raw.name)
+    language = code_languages.language_of(raw.name)
     blocks = _blocks(lines, language)
     if not blocks:
         raise IngestError("empty", "There is no text in the file.")
-    name = language.name if isinstance(language, Language) else language
+    name = language.name if isinstance(language, code_languages.Language) else language
     facts = {"programming_language": name, "cut_lines": str(cut or "")}
     return ParsedDocument(
         title=_title(raw.name),
@@ -68,12 +57,12 @@ def parse_code(raw: RawDocument) -> ParsedDocument:
     )
 
 
-def _blocks(lines: list[str], language: Language | str) -> Sequence[Block]:
+def _blocks(lines: list[str], language: code_languages.Language | str) -> Sequence[Block]:
     blocks = _CodeBlocks(lines)
-    root = _tree("\n".join(lines), language) if isinstance(language, Language) else None
+    root = _tree("\n".join(lines), language) if isinstance(language, code_languages.Language) else None
     if root:
         _TreeReader(blocks).read_scope(_inner(root), 0, len(blocks.lines), _Scope(), 0)
-    elif language == YAML:
+    elif language == code_languages.YAML:
         _read(blocks, 0, 0, len(blocks.lines), _Scope(), 0)
     else:
         first = 0
@@ -85,12 +74,12 @@ def _blocks(lines: list[str], language: Language | str) -> Sequence[Block]:
     return blocks.found
 
 
-def _tree(text: str, language: Language) -> Node | None:
+def _tree(text: str, language: code_languages.Language) -> Node | None:
     """Return the syntax tree of a text, None if it is too large or not in that language."""
     if len(text) > _MAX_GRAMMAR_CHARACTERS:
         return None
     content = text.encode()
-    root = parser_of(language).parse(content).root_node
+    root = code_languages.parser_of(language).parse(content).root_node
     return root if _error_bytes(root) <= _MAX_ERRORS * len(content) else None
 
 
@@ -216,8 +205,8 @@ class _TreeReader:
     def read_scope(self, nodes: Sequence[Node], first: int, end: int, scope: _Scope, depth: int) -> None:
         run = first
         for segment in _segments(nodes, first, end):
-            found = definition(segment.node)
-            is_special = found or segment.node.type in TRANSPARENT or self._is_large(segment)
+            found = code_languages.definition(segment.node)
+            is_special = found or segment.node.type in code_languages.TRANSPARENT or self._is_large(segment)
             if is_special and depth < MAX_DEPTH:
                 self.blocks.add(run, segment.first, scope)
                 self._read_segment(segment, found, scope, depth + 1)
@@ -233,8 +222,8 @@ class _TreeReader:
             # The lines of the definition above its parts open the scope of these.
             first = found.start_point.row
             end = max(first + 1, inner[0].start_point.row) if inner else first + 1
-            scope = self.blocks.inside(scope, names_of(found), first, end)
-        has_members = not (found and is_function(found)) and any(map(definition, inner))
+            scope = self.blocks.inside(scope, code_languages.names_of(found), first, end)
+        has_members = not (found and code_languages.is_function(found)) and any(map(code_languages.definition, inner))
         if inner and (self._is_large(segment) or has_members):
             self.read_scope(inner, segment.first, segment.end, scope, depth)
         else:
@@ -252,11 +241,11 @@ def _segments(nodes: Sequence[Node], first: int, end: int) -> Iterator[_Segment]
     """
     spans: list[_Segment] = []
     for node in nodes:
-        start, stop = node.start_point.row, last_row(node) + 1
+        start, stop = node.start_point.row, code_languages.last_row(node) + 1
         before = spans[-1] if spans else None
         if before and start < before.end:
             spans[-1] = _Segment(before.node, before.first, max(before.end, stop))
-        elif before and start == before.end and before.node.type in LEADS:
+        elif before and start == before.end and before.node.type in code_languages.LEADS:
             spans[-1] = _Segment(node, before.first, stop)
         else:
             spans.append(_Segment(node, start, stop))
@@ -270,12 +259,12 @@ def _inner(node: Node) -> list[Node]:
     node = node.child_by_field_name("body") or node
     while True:
         parts = node.named_children
-        long_parts = [part for part in parts if last_row(part) > part.start_point.row]
+        long_parts = [part for part in parts if code_languages.last_row(part) > part.start_point.row]
         is_main = len(long_parts) == 1 and _lines_of(long_parts[0]) >= _MAIN_SHARE * _lines_of(node)
-        if not is_main or any(map(definition, parts)):
+        if not is_main or any(map(code_languages.definition, parts)):
             return parts
         node = long_parts[0]
 
 
 def _lines_of(node: Node) -> int:
-    return last_row(node) - node.start_point.row + 1
+    return code_languages.last_row(node) - node.start_point.row + 1

@@ -3,18 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from retrieval.ingest.parse import regions
 from retrieval.ingest.parse.finish import finished, one_line
 from retrieval.ingest.parse.grid import TEXT, Row, Sheet
-from retrieval.ingest.parse.regions import (
-    Header,
-    are_pairs,
-    columns_of,
-    continued,
-    header_of,
-    header_rows,
-    regions,
-    title_rows,
-)
 from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
 
 _SHEET_LEVEL: Final = 2  #: Level 1 would make the first sheet's name the document's title.
@@ -49,34 +40,34 @@ def workbook_document(raw: RawDocument, sheets: Sequence[Sheet], facts: Mapping[
 class _SheetReader:
     def __init__(self, sheet: Sheet) -> None:
         self._sheet = sheet
-        self._header: Header | None = None
+        self._header: regions.Header | None = None
 
     def blocks(self) -> Iterator[Block]:
-        found = list(regions(self._sheet.rows))
+        found = list(regions.regions(self._sheet.rows))
         for rows, following in zip(found, [*found[1:], []], strict=True):
             if len(rows) > 1 or len(rows[0].columns) > 1:
                 yield from self._region(rows)
             elif following:
                 # A single text is the heading of the next region.
-                yield from self._titles(rows, columns_of(following)[0])
+                yield from self._titles(rows, regions.columns_of(following)[0])
             else:
                 yield from _lines(rows)
 
     def _region(self, rows: Sequence[Row]) -> Iterator[Block]:
-        titles = title_rows(rows)
+        titles = regions.title_rows(rows)
         body = rows[titles:]
-        count = header_rows(self._sheet, body)
-        columns = columns_of(body)
+        count = regions.header_rows(self._sheet, body)
+        columns = regions.columns_of(body)
         yield from self._titles(rows[:titles], columns[0])
         if count:
-            self._header = header_of(self._sheet, body, count)
+            self._header = regions.header_of(self._sheet, body, count)
             yield from _table(self._header, body[count:])
-        elif self._header is not None and (shared := continued(self._header, body)):
+        elif self._header is not None and (shared := regions.continued(self._header, body)):
             yield from _table(shared, body)
-        elif len(columns) == 1 or are_pairs(body):
+        elif len(columns) == 1 or regions.are_pairs(body):
             yield from _lines(body)
         else:
-            yield from _table(Header(tuple(columns), ("",) * len(columns)), body)
+            yield from _table(regions.Header(tuple(columns), ("",) * len(columns)), body)
 
     def _titles(self, rows: Sequence[Row], first_column: int) -> Iterator[Block]:
         """Yield the texts above a region, the first as its heading unless it is further right."""
@@ -100,7 +91,7 @@ def _line(row: Row) -> str:
     return texts[0] if len(texts) == 1 else f"{texts[0].rstrip(' :')}: {texts[1]}"
 
 
-def _with_one_label(header: Header, rows: Sequence[Row]) -> tuple[Header, list[Row]]:
+def _with_one_label(header: regions.Header, rows: Sequence[Row]) -> tuple[regions.Header, list[Row]]:
     """Return the table with its first column and the unnamed ones after it, an outline, joined to one."""
     steps = 1
     while steps < len(header.columns) and not header.names[steps] and header.columns[steps] not in header.figures:
@@ -109,7 +100,9 @@ def _with_one_label(header: Header, rows: Sequence[Row]) -> tuple[Header, list[R
         return header, list(rows)
     first, last = header.columns[0], header.columns[steps - 1]
     names = (header.names[0], *header.names[steps:])
-    return Header((first, *header.columns[steps:]), names), [_with_joined_labels(row, first, last) for row in rows]
+    return regions.Header((first, *header.columns[steps:]), names), [
+        _with_joined_labels(row, first, last) for row in rows
+    ]
 
 
 def _with_joined_labels(row: Row, first: int, last: int) -> Row:
@@ -120,7 +113,7 @@ def _with_joined_labels(row: Row, first: int, last: int) -> Row:
     return rest
 
 
-def _table(header: Header, rows: Sequence[Row]) -> Iterator[Block]:
+def _table(header: regions.Header, rows: Sequence[Row]) -> Iterator[Block]:
     header, rows = _with_one_label(header, rows)
     groups = list(_groups(header))
     if any(len(name) > _MAX_NAME_LENGTH for name in header.names):
@@ -130,7 +123,7 @@ def _table(header: Header, rows: Sequence[Row]) -> Iterator[Block]:
         yield from (_table_block(group, part) for group in groups)
 
 
-def _groups(header: Header) -> Iterator[Header]:
+def _groups(header: regions.Header) -> Iterator[regions.Header]:
     """Yield the columns of a wide table in groups that start with its first column."""
     group: list[int] = []
     width = 0
@@ -144,15 +137,15 @@ def _groups(header: Header) -> Iterator[Header]:
     yield _group(header, group)
 
 
-def _group(header: Header, places: Sequence[int]) -> Header:
+def _group(header: regions.Header, places: Sequence[int]) -> regions.Header:
     names = (one_line(header.names[place]) for place in places)
-    return Header(
+    return regions.Header(
         tuple(header.columns[place] for place in places),
         tuple(it if len(it) <= _MAX_NAME_LENGTH else f"{it[: _MAX_NAME_LENGTH - 1].rstrip()}…" for it in names),
     )
 
 
-def _table_block(header: Header, rows: Sequence[Row]) -> Block:
+def _table_block(header: regions.Header, rows: Sequence[Row]) -> Block:
     names = _joined(header.names) if any(header.names) else ""
     lines = [_joined([one_line(row.text_at(column)) for column in header.columns]) for row in rows]
     return Block(BlockKind.TABLE, "\n".join([names, *lines] if names else lines), header=names, row=rows[0].number)

@@ -13,18 +13,8 @@ from io import BytesIO
 from typing import Final
 
 from retrieval.errors import IngestError
+from retrieval.ingest.parse import grid
 from retrieval.ingest.parse.containers import checked_names
-from retrieval.ingest.parse.grid import (
-    DATE,
-    NUMBER,
-    TEXT,
-    CellBudget,
-    Merge,
-    Sheet,
-    SheetBuilder,
-    column_number,
-    kind_of,
-)
 from retrieval.ingest.parse.number_format import Clock
 from retrieval.ingest.parse.sheets import workbook_document
 from retrieval.ingest.parse.xlsx_parts import PLAIN, Relations, SharedStrings, Style, Styles, Workbook
@@ -36,13 +26,15 @@ _MAX_COLUMNS: Final = 16_384
 _MAX_MERGES: Final = 100_000
 _EXACT_DIGITS: Final = 15
 
-_column = lru_cache(maxsize=_MAX_COLUMNS)(column_number)
+_column = lru_cache(maxsize=_MAX_COLUMNS)(grid.column_number)
 _ROOT: Final = "_rels/.rels"
 _BLOCK_BYTES: Final = 1024 * 1024
 
 
 class _SheetReader:
-    def __init__(self, builder: SheetBuilder, strings: SharedStrings, styles: Sequence[Style], clock: Clock) -> None:
+    def __init__(
+        self, builder: grid.SheetBuilder, strings: SharedStrings, styles: Sequence[Style], clock: Clock
+    ) -> None:
         self._builder = builder
         self._strings, self._styles, self._clock = strings, styles, clock
         self._row = 0
@@ -50,7 +42,7 @@ class _SheetReader:
         self._cell: Mapping[str, str] = {}
         self._parts: list[str] = []
         self._is_value = self._has_formula = False
-        self._merges: list[Merge] = []
+        self._merges: list[grid.Merge] = []
         #: Formulas without a stored result, because no spreadsheet program has opened the file.
         self.uncalculated = 0
 
@@ -85,7 +77,7 @@ class _SheetReader:
                 text, kind = self._shown(written, style)
                 self._builder.add(self._row, self._at, text, kind, is_bold=style.is_bold)
 
-    def sheet(self) -> Sheet:
+    def sheet(self) -> grid.Sheet:
         return self._builder.built(self._merges)
 
     def _style(self) -> Style:
@@ -98,32 +90,32 @@ class _SheetReader:
         if kind == "s":
             number = int(written)
             known = 0 <= number < len(self._strings.texts)
-            return (self._strings.texts[number], self._strings.kinds[number]) if known else ("", TEXT)
+            return (self._strings.texts[number], self._strings.kinds[number]) if known else ("", grid.TEXT)
         if kind in ("str", "inlineStr"):
-            return written, kind_of(written)
+            return written, grid.kind_of(written)
         if kind == "b":
-            return ("TRUE" if written.strip() == "1" else "FALSE"), TEXT
+            return ("TRUE" if written.strip() == "1" else "FALSE"), grid.TEXT
         if kind == "d":
-            return written.removesuffix("T00:00:00"), DATE
+            return written.removesuffix("T00:00:00"), grid.DATE
         if kind == "e":
-            return written, NUMBER
+            return written, grid.NUMBER
         return self._figure(written, style)
 
     def _figure(self, written: str, style: Style) -> tuple[str, str]:
         if style.format.is_plain and len(written) <= _EXACT_DIGITS and written.isdecimal():
-            return written, NUMBER
+            return written, grid.NUMBER
         value = float(written)
         if not math.isfinite(value):
-            return "", NUMBER
-        return style.format.shown(value, self._clock), DATE if style.format.is_date else NUMBER
+            return "", grid.NUMBER
+        return style.format.shown(value, self._clock), grid.DATE if style.format.is_date else grid.NUMBER
 
 
-def _merges(reference: str) -> list[Merge]:
+def _merges(reference: str) -> list[grid.Merge]:
     first, _, last = reference.partition(":")
     rows = [part.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ") for part in (first, last)]
     if not all(row.isdecimal() and len(row) <= len("1048576") for row in rows):
         return []
-    return [Merge(int(rows[0]), column_number(first), int(rows[1]), column_number(last))]
+    return [grid.Merge(int(rows[0]), grid.column_number(first), int(rows[1]), grid.column_number(last))]
 
 
 def parse_xlsx(raw: RawDocument) -> ParsedDocument:
@@ -146,7 +138,7 @@ class _Reader:
         self._root = self._relations(_ROOT, "")
         self._uncalculated = 0
 
-    def sheets(self) -> Iterator[Sheet]:
+    def sheets(self) -> Iterator[grid.Sheet]:
         part = self._root.by_kind.get("officeDocument", "")
         if part not in self._names:
             raise IngestError("corrupt", "The file is not an Excel workbook.")
@@ -161,10 +153,10 @@ class _Reader:
         self._read(relations.by_kind.get("styles", ""), Handlers(start=styles.start))
         known_styles = styles.styles()
         # Counting the values is much faster than reading them.
-        CellBudget().take(sum(map(self._values_in, relations.by_id.values())))
-        budget = CellBudget()
+        grid.CellBudget().take(sum(map(self._values_in, relations.by_id.values())))
+        budget = grid.CellBudget()
         for name, relation, is_hidden in workbook.sheets:
-            builder = SheetBuilder(name, budget, is_hidden=is_hidden)
+            builder = grid.SheetBuilder(name, budget, is_hidden=is_hidden)
             reader = _SheetReader(builder, strings, known_styles, workbook.clock)
             self._read(
                 relations.by_id.get(relation, ""), Handlers(start=reader.start, end=reader.end, text=reader.text)

@@ -17,15 +17,7 @@ from typing import IO, Any, Final, Self
 from corecube.errors import CoreCubeError
 from retrieval.errors import IngestError
 from retrieval.ingest.preparation import Preparation, PreparedText
-from retrieval.ingest.sandbox.frames import (
-    MAX_ANSWER_BYTES,
-    PREPARED,
-    REFUSAL,
-    TEXT,
-    allowed_seconds,
-    read_part,
-    write_request,
-)
+from retrieval.ingest.sandbox import frames
 from retrieval.text.document import RawDocument
 
 _ROOT: Final = Path(__file__).resolve().parents[3]
@@ -103,7 +95,7 @@ class LimitedParser:
         started; InterruptedPreparationError.
         """
         child = self._ready_child()
-        allowed = allowed_seconds(self._limits.seconds, len(raw.content)) if seconds is None else seconds
+        allowed = frames.allowed_seconds(self._limits.seconds, len(raw.content)) if seconds is None else seconds
         answer = child.answer(raw, how, allowed)
         if self.is_interrupted:
             self.close()
@@ -120,10 +112,10 @@ class LimitedParser:
         crashed = IngestError("corrupt", "The file crashes its parser.")
         if refusal:
             raise IngestError(str(refusal["reason"]), str(refusal.get("message", "")))
-        if answer is None or not answer.startswith(TEXT):
+        if answer is None or not answer.startswith(frames.TEXT):
             raise crashed
         try:
-            text = PREPARED.validate_json(answer[len(TEXT) :])
+            text = frames.PREPARED.validate_json(answer[len(frames.TEXT) :])
         except ValueError as error:
             raise crashed from error
         if [chunk.draft.ordinal for chunk in text.chunks] != list(range(len(text.chunks))):
@@ -190,8 +182,8 @@ class _Child:
         watchdog.start()
         try:
             if item:
-                write_request(self._input, *item)
-            return read_part(self._output, max_bytes=MAX_ANSWER_BYTES)
+                frames.write_request(self._input, *item)
+            return frames.read_part(self._output, max_bytes=frames.MAX_ANSWER_BYTES)
         except (OSError, EOFError, ValueError):
             return None
         finally:
@@ -209,10 +201,10 @@ def _opened(pipe: IO[bytes] | None) -> IO[bytes]:
 
 
 def _refusal(answer: bytes | None) -> Mapping[str, Any]:
-    if answer is None or not answer.startswith(REFUSAL):
+    if answer is None or not answer.startswith(frames.REFUSAL):
         return {}
     with suppress(ValueError):
-        refusal = json.loads(answer[len(REFUSAL) :])
+        refusal = json.loads(answer[len(frames.REFUSAL) :])
         if isinstance(refusal, dict) and "reason" in refusal:
             return refusal
     return {"reason": "corrupt", "message": "The file crashes its parser."}

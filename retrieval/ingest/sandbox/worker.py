@@ -17,15 +17,7 @@ from typing import IO, Final
 
 from retrieval.errors import IngestError
 from retrieval.ingest.preparation import Preparation, PreparedText
-from retrieval.ingest.sandbox.frames import (
-    MAX_ANSWER_BYTES,
-    PREPARED,
-    REFUSAL,
-    TEXT,
-    allowed_seconds,
-    read_request,
-    write_part,
-)
+from retrieval.ingest.sandbox import frames
 from retrieval.text.document import RawDocument
 
 #: Seconds after its time limit at which a process ends itself, in case its parent cannot kill it.
@@ -56,9 +48,9 @@ def main(function: str, seconds: float, max_bytes: int) -> None:
     _send(answers, b"{}")
     with suppress(EOFError, BrokenPipeError):
         while True:
-            raw, how = read_request(sys.stdin.buffer)
+            raw, how = frames.read_request(sys.stdin.buffer)
             # The default action of the alarm ends the process even while a C library hangs.
-            signal.setitimer(signal.ITIMER_REAL, allowed_seconds(seconds, len(raw.content)) + _GRACE_SECONDS)
+            signal.setitimer(signal.ITIMER_REAL, frames.allowed_seconds(seconds, len(raw.content)) + _GRACE_SECONDS)
             with _ending_with_input():
                 answer = _answer(prepare, raw, how)
             _send(answers, answer)
@@ -83,23 +75,23 @@ def _ending_with_input() -> Iterator[None]:
 
 def _answer(prepare: Prepare, raw: RawDocument, how: Preparation) -> bytes:
     try:
-        answer = TEXT + PREPARED.dump_json(prepare(raw, how))
+        answer = frames.TEXT + frames.PREPARED.dump_json(prepare(raw, how))
     except IngestError as error:
         return _refusal(error.reason, str(error), is_spent=isinstance(error.__cause__, MemoryError))
     except MemoryError:
         return _refusal("too_large", "The file needs more memory than the limit allows.", is_spent=True)
-    if len(answer) > MAX_ANSWER_BYTES:
+    if len(answer) > frames.MAX_ANSWER_BYTES:
         return _refusal("too_large", "The file holds more text than can be indexed at once.", is_spent=False)
     return answer
 
 
 def _refusal(reason: str, message: str, *, is_spent: bool) -> bytes:
     """Return a refusal; a process that is spent must not prepare another file."""
-    return REFUSAL + json.dumps({"reason": reason, "message": message, "is_spent": is_spent}).encode()
+    return frames.REFUSAL + json.dumps({"reason": reason, "message": message, "is_spent": is_spent}).encode()
 
 
 def _send(stream: IO[bytes], answer: bytes) -> None:
-    write_part(stream, answer)
+    frames.write_part(stream, answer)
     stream.flush()
 
 

@@ -10,29 +10,13 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
+from retrieval import errors
 from retrieval.encoders.breaker import CircuitBreaker
 from retrieval.engine.types import ChunkId, Ranking
-from retrieval.errors import (
-    AnswerBreakerOpenError,
-    AnswerError,
-    AnswerGarbageError,
-    AnswerRefusedError,
-    AnswerRejectedError,
-    JudgingError,
-    JudgingTimeoutError,
-)
 from retrieval.llm.model_provider import ModelProvider, generate_text
 from retrieval.llm.types import TokenUsage, Window
+from retrieval.presets.contextpack import prompt
 from retrieval.presets.contextpack.judge import Judged, Relevance, RelevanceCache, RelevanceConfig, Spent
-from retrieval.presets.contextpack.prompt import (
-    PROMPT_VERSION,
-    Shown,
-    fenced,
-    messages,
-    read_answer,
-    response_format,
-    shown,
-)
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +33,7 @@ _TELLING_SECONDS: Final = 5.0
 _MAX_RESULT_LENGTH: Final = 600
 _MAX_AROUND_LENGTH: Final = 1000
 _RANDOM: Final = random.SystemRandom()
-_FINAL: Final = (AnswerRefusedError, AnswerBreakerOpenError)  #: Errors that a retry would repeat.
+_FINAL: Final = (errors.AnswerRefusedError, errors.AnswerBreakerOpenError)  #: Errors that a retry would repeat.
 Places = Sequence[int]  #: Candidates by their indexes in the ranking.
 
 
@@ -86,7 +70,7 @@ class _Answers:
     found: dict[ChunkId, Relevance] = field(default_factory=dict)
     prompts: int = 0
     is_known: bool = False
-    failed: JudgingError | None = None
+    failed: errors.JudgingError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +94,10 @@ class Judging:
         is_telling = ends - asyncio.get_running_loop().time() >= _TELLING_SECONDS
         service = self.provider.client.service
         try:
-            with _breaker(self.provider.name, service.base_url, service.model).guarding(excused=(JudgingError,)):
+            with _breaker(self.provider.name, service.base_url, service.model).guarding(excused=(errors.JudgingError,)):
                 try:
                     return await self._judged(ends)
-                except JudgingTimeoutError:
+                except errors.JudgingTimeoutError:
                     if is_telling:
                         raise TimeoutError from None
                     raise
@@ -121,7 +105,7 @@ class Judging:
             raise self._too_late() from None
 
     async def _judged(self, ends: float) -> Judged:
-        candidates = [shown(hit, characters=self.config.characters) for hit in self.hits]
+        candidates = [prompt.shown(hit, characters=self.config.characters) for hit in self.hits]
         room = asyncio.Semaphore(_SIDE_BY_SIDE)
 
         async def one(run: Places) -> _Answers:
@@ -129,17 +113,17 @@ class Judging:
                 return await self._run(run, candidates, ends)
 
         texts = (
-            "\n".join(message["content"] for message in messages(self.question, (), fence="0" * 16)),
-            *(fenced(number, it) for number, it in enumerate(candidates, start=1)),
+            "\n".join(message["content"] for message in prompt.messages(self.question, (), fence="0" * 16)),
+            *(prompt.fenced(number, it) for number, it in enumerate(candidates, start=1)),
         )
         around, *sizes = await asyncio.to_thread(self.provider.count, texts)
         runs = batches(sizes, self.provider.window, around=around)
         if not runs:
-            raise JudgingError(f"{self.provider.name} can read no candidate: its context window is too small.")
+            raise errors.JudgingError(f"{self.provider.name} can read no candidate: its context window is too small.")
         answers = await asyncio.gather(*(one(run) for run in runs))
         by_chunk = {chunk_id: relevance for it in answers for chunk_id, relevance in it.found.items()}
         if not by_chunk:
-            raise next((it.failed for it in answers if it.failed), JudgingError())
+            raise next((it.failed for it in answers if it.failed), errors.JudgingError())
         spent = Spent(
             calls=len(self.took),
             prompt_tokens=sum(usage.prompt for usage in self.took),
@@ -149,7 +133,7 @@ class Judging:
         prompts, known = sum(it.prompts for it in answers), sum(it.is_known for it in answers)
         return Judged(self.provider.name, by_chunk, prompts=prompts, known=known, spent=spent)
 
-    async def _run(self, run: Places, candidates: Sequence[Shown], ends: float) -> _Answers:
+    async def _run(self, run: Places, candidates: Sequence[prompt.Shown], ends: float) -> _Answers:
         """Return the scores of the candidates of one prompt.
 
         A refused or unreadable prompt is split in halves, so that one problematic document costs only its own score.
@@ -161,7 +145,7 @@ class Judging:
         shown_as = hashlib.sha256(repr(chunks).encode()).digest()
         model = (self.provider.id, service.base_url, service.model)
         # Without any text.
-        key = (self.owner, model, PROMPT_VERSION, self.config.characters, question, shown_as)
+        key = (self.owner, model, prompt.PROMPT_VERSION, self.config.characters, question, shown_as)
         if (known := self.kept.get(key)) is not None:
             return _Answers(dict(known), is_known=True)
         answers, parts, attempts = _Answers(), deque([run]), self.config.attempts
@@ -172,17 +156,17 @@ class Judging:
                 parts += (unread[:half], unread[half:]) if half else ()
                 # An unreadable part is split, not retried.
                 attempts = 1
-        except JudgingError as error:
+        except errors.JudgingError as error:
             answers.failed = error
         if len(answers.found) == len(run):
             self.kept.put(key, dict(answers.found))
         return answers
 
     async def _part(
-        self, part: Places, candidates: Sequence[Shown], answers: _Answers, *, attempts: int, ends: float
+        self, part: Places, candidates: Sequence[prompt.Shown], answers: _Answers, *, attempts: int, ends: float
     ) -> Places:
         left = part
-        failed: AnswerError | None = AnswerGarbageError()
+        failed: errors.AnswerError | None = errors.AnswerGarbageError()
         for attempt in range(attempts):
             if attempt:
                 wait = _FIRST_WAIT_SECONDS * 2 ** (attempt - 1) * _RANDOM.uniform(0.5, 1.5)
@@ -191,7 +175,7 @@ class Judging:
                 await asyncio.sleep(wait)
             try:
                 await self._asked(left, candidates, answers, ends)
-            except AnswerError as error:
+            except errors.AnswerError as error:
                 failed = error
                 if isinstance(error, _FINAL):
                     break
@@ -202,12 +186,12 @@ class Judging:
                 break
         if failed is None:
             return ()
-        answers.failed = JudgingError(str(failed))
-        if not isinstance(failed, AnswerRejectedError | AnswerGarbageError):
+        answers.failed = errors.JudgingError(str(failed))
+        if not isinstance(failed, errors.AnswerRejectedError | errors.AnswerGarbageError):
             raise answers.failed
         return left
 
-    async def _asked(self, places: Places, candidates: Sequence[Shown], answers: _Answers, ends: float) -> None:
+    async def _asked(self, places: Places, candidates: Sequence[prompt.Shown], answers: _Answers, ends: float) -> None:
         seconds = ends - asyncio.get_running_loop().time()
         if seconds <= 0:
             raise self._too_late()
@@ -220,26 +204,26 @@ class Judging:
         try:
             text = await generate_text(
                 replace(self.provider, record_usage=record_usage),
-                messages(self.question, [candidates[place] for place in places]),
+                prompt.messages(self.question, [candidates[place] for place in places]),
                 seconds=seconds,
                 max_length=_MAX_AROUND_LENGTH + len(places) * _MAX_RESULT_LENGTH,
-                response_format=response_format() if self.config.strict_json else None,
+                response_format=prompt.response_format() if self.config.strict_json else None,
             )
         except TimeoutError:
             raise self._too_late() from None
-        reading = read_answer(text, candidates=len(places))
+        reading = prompt.read_answer(text, candidates=len(places))
         if not reading.is_whole or len(reading.judged) < len(places):
             numbers = (self.provider.name, reading.is_whole, len(reading.judged), len(places), reading.left_out)
             logger.info("relevance.incomplete model=%s whole=%s judged=%d of=%d left_out=%d", *numbers)
         if not reading.is_whole:
-            raise AnswerGarbageError(f"The answer of {self.provider.name} has no scores.")
+            raise errors.AnswerGarbageError(f"The answer of {self.provider.name} has no scores.")
         answers.found |= {self.hits[places[number - 1]].chunk_id: it for number, it in reading.judged.items()}
 
-    def _too_late(self) -> JudgingTimeoutError:
-        return JudgingTimeoutError(f"{self.provider.name} did not score the candidates in time.")
+    def _too_late(self) -> errors.JudgingTimeoutError:
+        return errors.JudgingTimeoutError(f"{self.provider.name} did not score the candidates in time.")
 
 
 @lru_cache(maxsize=64)
 def _breaker(name: str, base_url: str, model: str) -> CircuitBreaker:  # noqa: ARG001 -- they name the service
     text = f"{name} timed out several times in a row and is paused."
-    return CircuitBreaker(refusal=lambda: JudgingError(text))
+    return CircuitBreaker(refusal=lambda: errors.JudgingError(text))

@@ -13,15 +13,7 @@ from retrieval.engine.admission_ladder import Purpose
 from retrieval.engine.pipeline import Stage
 from retrieval.engine.state import DropReason, Note, SearchState
 from retrieval.engine.types import Ranking
-from retrieval.presets.consolidated.evidence.cascade import (
-    EXHAUSTED,
-    Cascade,
-    CascadeConfig,
-    CascadeWorld,
-    QualityGate,
-    Recovered,
-    Tier,
-)
+from retrieval.presets.consolidated.evidence import cascade
 from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.presets.consolidated.recovery_tiers import RecoveryTiers, filter_of, mark_beyond_filter
@@ -31,7 +23,7 @@ from retrieval.presets.consolidated.recovery_tiers import RecoveryTiers, filter_
 class Recover(BaseStage):
     """Search again tier by tier with fewer filters of the request; the scope never changes."""
 
-    config: CascadeConfig
+    config: cascade.CascadeConfig
     tiers: RecoveryTiers
     cut: Stage  #: Cuts the result to the section's depth.
     admission: Admission  #: Has separate slots for recovery, so that waiting searches do not delay it.
@@ -68,8 +60,8 @@ class Recover(BaseStage):
         if section is None or state.hits:
             return state
         if not state.terms.corpus_size:
-            note = Note(EXHAUSTED, "Nothing is in scope, so recovery had nothing to search.")
-            return replace(state, notes=(*state.notes, note), events=(*state.events, *Recovered().events))
+            note = Note(cascade.EXHAUSTED, "Nothing is in scope, so recovery had nothing to search.")
+            return replace(state, notes=(*state.notes, note), events=(*state.events, *cascade.Recovered().events))
         # A leg that timed out may be why the pool is empty.
         has_timed_out = any(code.endswith("_timeout") for code in state.degraded)
         if has_timed_out and self.admission.skips_recovery():
@@ -88,20 +80,20 @@ class Recover(BaseStage):
         found = replace(state, hits=hits, access_checked=True, notes=(*state.notes, note))
         return self.cut(replace(found, filter=filter_of(recovered.tier, section)))
 
-    def _cascade(self, state: SearchState, section: SectionState) -> Cascade:
+    def _cascade(self, state: SearchState, section: SectionState) -> cascade.Cascade:
         policy, deadline = section.ask.section, state.deadline
 
-        def search(tier: Tier) -> Ranking:
+        def search(tier: cascade.Tier) -> Ranking:
             with self.admission.query(Purpose.RECOVERY, budget_seconds=deadline.leg_seconds):
                 return self.tiers.found(tier, state, section)
 
-        return Cascade(
+        return cascade.Cascade(
             search=search,
-            gate=QualityGate.of(
+            gate=cascade.QualityGate.of(
                 quality_floor=policy.quality_floor, score_floor=policy.score_floor, config=self.config, scale=self.scale
             ),
             config=self.config,
-            world=CascadeWorld(
+            world=cascade.CascadeWorld(
                 clock=deadline.clock, sleep=self.wait, draw=self.draw, remaining_seconds=lambda: deadline.leg_seconds
             ),
             has_documents=bool(section.request_filter.documents),
@@ -109,9 +101,9 @@ class Recover(BaseStage):
         )
 
 
-def _nothing(recovered: Recovered) -> Note:
+def _nothing(recovered: cascade.Recovered) -> Note:
     tried = len(recovered.results)
     if recovered.is_cut_short:
         return Note("recovery_out_of_time", f"Recovery timed out after {tried} tiers.", degraded=True)
     failed = any(it.error for it in recovered.results)
-    return Note(EXHAUSTED, f"No evidence in scope: {tried} recovery tiers found none.", failed)
+    return Note(cascade.EXHAUSTED, f"No evidence in scope: {tried} recovery tiers found none.", failed)
