@@ -13,9 +13,8 @@ from retrieval.operations.metrics import metrics
 
 #: The modules of CoreCube's own API, in the order of its documentation.
 _ROUTERS: Final = (
-    *("access", "search", "evidence", "evidence_sets", "context_pack", "queued", "lifeline", "documents"),
-    *("connection_changes", "quality", "presets", "jobs", "indexes", "feedback", "judgments", "language_models"),
-    *("memory", "keys"),
+    *("access", "search", "evidence", "context_pack", "queued", "lifeline", "documents", "connections", "quality"),
+    *("presets", "jobs", "indexes", "judgments", "language_models", "memory", "keys"),
 )
 _PARAMETERS: Final = {
     "empty_query": "query",
