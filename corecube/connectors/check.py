@@ -1,7 +1,9 @@
 """Checks of a connection: of its source, with limits on time and concurrent checks, and of its config by field."""
 
 import logging
-from collections.abc import Callable, Mapping
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
 from threading import BoundedSemaphore, Event, Lock, Thread
 from typing import Any, Final
 
@@ -21,27 +23,10 @@ CHECK_SECONDS: Final = 20.0
 STEPS: Final = ("reach", "authenticate", "list", "read")
 _MAX_AT_ONCE: Final = 4
 _slots = BoundedSemaphore(_MAX_AT_ONCE)
-#: Messages by pydantic's type of error; other types use pydantic's message.
-_MESSAGES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
-    "missing": lambda _: "This field is required.",
-    "extra_forbidden": lambda _: "This field does not exist.",
-    "greater_than_equal": lambda limit: f"It must be at least {_figure(limit['ge'])}.",
-    "greater_than": lambda limit: f"It must be more than {_figure(limit['gt'])}.",
-    "less_than_equal": lambda limit: f"It must be at most {_figure(limit['le'])}.",
-    "less_than": lambda limit: f"It must be less than {_figure(limit['lt'])}.",
-    "string_too_short": lambda limit: f"It needs at least {limit['min_length']} characters.",
-    "string_too_long": lambda limit: f"It has more than {limit['max_length']} characters.",
-    "string_pattern_mismatch": lambda _: "It contains an invalid character.",
-    "too_short": lambda limit: f"It needs at least {limit['min_length']} line.",
-    "too_long": lambda limit: f"It has more than {limit['max_length']} lines.",
-    "literal_error": lambda limit: f"It must be {limit['expected']}.",
-    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), lambda _: "It must be a whole number."),
-    **dict.fromkeys(("float_type", "float_parsing"), lambda _: "It must be a number."),
-    **dict.fromkeys(("bool_type", "bool_parsing"), lambda _: "It must be true or false."),
-    "tuple_type": lambda _: "It must be a list.",
-    "string_type": lambda _: "It must be text.",
-    "ip_any_network": lambda _: "It is not a network. Write it as 10.20.0.0/16.",
-}
+_MESSAGES: Final[Mapping[str, str]] = tomllib.loads(
+    (files("corecube.connectors") / "config_errors.toml").read_text(encoding="utf-8")
+)
+_BOUNDS: Final = frozenset({"ge", "gt", "le", "lt"})
 
 
 def check_source(
@@ -119,8 +104,9 @@ def config_problems(connection: Connection, secrets: Mapping[str, str] | None = 
             place = detail["loc"]
             field = str(place[0]) if place else ""
             lines = [f"Line {part + 1}: " for part in place[1:2] if isinstance(part, int)]
+            limits = {name: _figure(it) if name in _BOUNDS else it for name, it in detail.get("ctx", {}).items()}
             message = _MESSAGES.get(detail["type"])
-            text = message(detail.get("ctx", {})) if message else f"{detail['msg']}."
+            text = message.format(**limits) if message else f"{detail['msg']}."
             found.setdefault(field, "".join(lines) + text)
         return found
     except FieldError as error:

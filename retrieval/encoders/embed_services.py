@@ -2,9 +2,10 @@
 
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
+from importlib.resources import files
 from typing import Any, Final
 
 import numpy as np
@@ -25,18 +26,8 @@ class EmbedKind:
     document_role: str = ""
 
 
-EMBED_KINDS: Final[Mapping[str, EmbedKind]] = MappingProxyType(
-    {
-        "openai": EmbedKind(address="https://api.openai.com/v1/embeddings", dim_field="dimensions"),
-        "voyage": EmbedKind(
-            address="https://api.voyageai.com/v1/embeddings",
-            dim_field="output_dimension",
-            role_field="input_type",
-            query_role="query",
-            document_role="document",
-        ),
-    }
-)
+SERVICES: Final = tomllib.loads((files("retrieval.encoders") / "services.toml").read_text(encoding="utf-8"))
+EMBED_KINDS: Final = {name: EmbedKind(**row) for name, row in SERVICES["embedding"].items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Final
 
 from corecube.errors import ConfigError
 from retrieval.encoders.bounded_http import BoundedClient, ServiceFaultError, ServiceTimeoutError, parsed
 from retrieval.encoders.breaker import CircuitBreaker
+from retrieval.encoders.embed_services import SERVICES
 from retrieval.encoders.reranker import MIN_FAILURE_SECONDS
 from retrieval.engine.types import ScoreType
 from retrieval.errors import RerankError, RerankTimeoutError
@@ -82,22 +82,7 @@ def invalid_response(detail: str) -> RerankError:
     return RerankError(f"The reranking service returned an invalid response: {detail}.")
 
 
-SERVICE_KINDS: Final[Mapping[str, ServiceKind]] = MappingProxyType(
-    {
-        "cohere": ServiceKind(address="https://api.cohere.com/v2/rerank"),
-        "jina": ServiceKind(address="https://api.jina.ai/v1/rerank", options={"return_documents": False}),
-        "tei": ServiceKind(
-            names_model=False,
-            texts_field="texts",
-            count_field="",
-            options={"raw_scores": False, "truncate": True},
-            rows_field="",
-            score_field="score",
-        ),
-        "vllm": ServiceKind(),
-        "voyage": ServiceKind(address="https://api.voyageai.com/v1/rerank", count_field="top_k", rows_field="data"),
-    }
-)
+SERVICE_KINDS: Final = {name: ServiceKind(**row) for name, row in SERVICES["reranking"].items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

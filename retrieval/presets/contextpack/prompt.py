@@ -25,32 +25,11 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "boolean": (bool,),
     "string": (str,),
 }
-_FIELDS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "id": {"type": "integer"},
-    "relevance_score": {"type": "number", "minimum": 0, "maximum": 100},
-    "answerability": {"type": "boolean"},
-    "key_evidence": {"type": "string"},
-}
-
-ANSWER_SCHEMA: Final[Mapping[str, Any]] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["results"],
-    "properties": {
-        "results": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": list(_FIELDS),
-                "properties": _FIELDS,
-            },
-        }
-    },
-}
 _FENCE_LENGTH: Final = 16
 _MAX_PLACE_LENGTH: Final = 300
 _PROMPT: Final = tomllib.loads((files("retrieval.presets.contextpack") / "prompt.toml").read_text(encoding="utf-8"))
+ANSWER_SCHEMA: Final[Mapping[str, Any]] = _PROMPT["answer_schema"]
+_FIELDS: Final = ANSWER_SCHEMA["properties"]["results"]["items"]["properties"]
 _SYSTEM: Final = _PROMPT["system"]
 _ASKED: Final = "Question:\n{question}\n\nPassages:\n\n{passages}"
 _FENCED: Final = "<<<{fence}\n### [{number}] {place}\n{text}\n{fence}>>>"
