@@ -1,6 +1,8 @@
 """The navigation of the console, in groups, for the signed-in user."""
 
+import tomllib
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Final
 
 from django.http import HttpRequest
@@ -12,20 +14,20 @@ class Entry:
     """A link of the navigation."""
 
     label: str
-    view: str
-    icon: str
     section: str
+    view: str = ""  #: The name of its page's URL, and of its icon; empty for the section's.
+    icon: str = ""
     admins_only: bool = True
 
     @property
     def address(self) -> str:
         """The URL of the page."""
-        return reverse(self.view)
+        return reverse(f"explorer:{self.view or self.section}")
 
     @property
     def icon_template(self) -> str:
         """The template of the icon."""
-        return f"icons/{self.icon}.svg"
+        return f"icons/{self.icon or self.section.replace('_', '-')}.svg"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,52 +38,8 @@ class Group:
     entries: tuple[Entry, ...]
 
 
-#: All entries of the navigation.
-GROUPS: Final = (
-    Group(
-        "",
-        (
-            Entry("Chat", "explorer:chat", "chat", "chat", admins_only=False),
-            Entry("Overview", "explorer:overview", "overview", "overview"),
-            Entry("Explorer", "explorer:search", "explorer", "explorer", admins_only=False),
-            Entry("Evidence", "explorer:evidence", "evidence", "evidence", admins_only=False),
-            Entry("Compare", "explorer:compare", "compare", "compare", admins_only=False),
-            Entry("Side by side", "explorer:side_by_side", "side-by-side", "side_by_side", admins_only=False),
-            Entry("Query log", "explorer:log", "log", "log", admins_only=False),
-            Entry("Judgments", "explorer:judgments", "judgments", "judgments"),
-        ),
-    ),
-    Group(
-        "Sources",
-        (
-            Entry("Connections", "explorer:connections", "connections", "connections"),
-            Entry("Documents", "explorer:documents", "documents", "documents", admins_only=False),
-            Entry("Jobs", "explorer:jobs", "jobs", "jobs"),
-        ),
-    ),
-    Group(
-        "Access",
-        (
-            Entry("Compartments", "explorer:compartments", "compartments", "compartments"),
-            Entry("Clearances", "explorer:clearances", "admin", "clearances"),
-            Entry("Users", "explorer:users", "users", "users"),
-            Entry("Groups", "explorer:groups", "groups", "groups"),
-            Entry("API keys", "explorer:keys", "keys", "keys"),
-            Entry("Audit log", "explorer:audit", "audit", "audit"),
-        ),
-    ),
-    Group(
-        "Engine",
-        (
-            Entry("Presets", "explorer:presets", "presets", "presets"),
-            Entry("Section sets", "explorer:section_sets", "section-sets", "section_sets"),
-            Entry("Routes", "explorer:routes", "routes", "routes"),
-            Entry("Models", "explorer:models", "models", "models"),
-            Entry("Language models", "explorer:language_models", "language-models", "language_models"),
-            Entry("Health", "explorer:health", "health", "health"),
-        ),
-    ),
-)
+_TABLES: Final = tomllib.loads((files("explorer") / "navigation.toml").read_text(encoding="utf-8"))
+GROUPS: Final = tuple(Group(it["heading"], tuple(Entry(**row) for row in it["entries"])) for it in _TABLES["group"])
 
 
 def navigation(request: HttpRequest) -> dict[str, object]:
