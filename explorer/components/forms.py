@@ -4,7 +4,7 @@ import hashlib
 import tomllib
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
@@ -23,7 +23,15 @@ _STYLED: Final = (forms.TextInput, forms.NumberInput, forms.PasswordInput, forms
 FORM_TEXTS: Final[Mapping[str, Any]] = tomllib.loads((files("explorer") / "forms.toml").read_text(encoding="utf-8"))
 
 
-class _StyledField(BoundField):
+class _ConsoleField(BoundField):
+    """A field with the texts of its form in `forms.toml`, and with the console's style."""
+
+    def __init__(self, form: forms.BaseForm, field: forms.Field, name: str) -> None:
+        super().__init__(form, field, name)
+        texts = FORM_TEXTS.get(type(form).__name__, {})
+        self.label = texts.get("labels", {}).get(name, self.label)
+        self.help_text = texts.get("help", {}).get(name, self.help_text)
+
     def build_widget_attrs(self, attrs: Any, widget: forms.Widget | None = None) -> dict[str, Any]:  # noqa: ANN401 -- Django's
         """Style text inputs and menus that have no style of their own."""
         found = super().build_widget_attrs(attrs, widget)
@@ -34,7 +42,7 @@ class _StyledField(BoundField):
 class ConsoleForm(forms.Form):
     """A form with the console's fields."""
 
-    bound_field_class = _StyledField
+    bound_field_class = _ConsoleField
 
 
 class EditForm(forms.BaseForm):
@@ -44,7 +52,7 @@ class EditForm(forms.BaseForm):
     `made_from`, so that it can be submitted again.
     """
 
-    bound_field_class = _StyledField
+    bound_field_class = _ConsoleField
 
     @property
     def made_from(self) -> str:
@@ -85,8 +93,6 @@ class EditForm(forms.BaseForm):
 class SluggedForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
     """A stored row with a name and a slug, whose settings are shown in groups."""
 
-    group_texts: ClassVar[tuple[Mapping[str, Any], ...]]  #: Heading, note and field names of each group.
-
     def clean(self) -> dict[str, Any]:
         """Fill in a missing slug."""
         values = {**(super().clean() or {})}
@@ -101,7 +107,7 @@ class SluggedForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # gener
 
     def groups(self) -> Iterator[dict[str, object]]:
         """Yield the other settings in groups."""
-        for group in self.group_texts:
+        for group in FORM_TEXTS[type(self).__name__]["groups"]:
             yield {**group, "fields": [self[name] for name in group["fields"]]}
 
 
@@ -149,20 +155,13 @@ class UploadForm(ConsoleForm):
 class QualityForm(ConsoleForm):
     """The threshold of the quality preview."""
 
-    minimum = forms.FloatField(
-        min_value=0.0, max_value=1.0, label="Minimum quality", widget=forms.NumberInput(attrs={"step": "0.05"})
-    )
+    minimum = forms.FloatField(min_value=0.0, max_value=1.0, widget=forms.NumberInput(attrs={"step": "0.05"}))
 
 
 class TunablesForm(ConsoleForm):
     """A preset's settings: a field for each tunable by its dotted name, with its bounds and help."""
 
-    note = forms.CharField(
-        required=False,
-        max_length=200,
-        label="Note",
-        help_text="What you changed and why. Shown in the version history.",
-    )
+    note = forms.CharField(required=False, max_length=200)
 
     def __init__(self, *args: Any, defaults: PresetConfig, **kwargs: Any) -> None:  # noqa: ANN401 -- Django's
         super().__init__(*args, **kwargs)

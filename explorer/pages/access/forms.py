@@ -19,48 +19,34 @@ from retrieval.presets.catalog import PRESETS
 _LIFETIMES: Final = (("7", "7 days"), ("30", "30 days"), ("90", "90 days"), ("365", "1 year"), ("", "Never expires"))
 
 
-def _text(label: str, *, length: int, help_text: str = "", required: bool = True) -> forms.CharField:
-    widget = forms.TextInput(attrs={"autocomplete": "off"})
-    return forms.CharField(label=label, max_length=length, help_text=help_text, required=required, widget=widget)
+def _text(*, length: int, required: bool = True) -> forms.CharField:
+    return forms.CharField(max_length=length, required=required, widget=forms.TextInput(attrs={"autocomplete": "off"}))
 
 
 class CompartmentForm(EditForm, ConsoleForm):
     """Name and description of a compartment."""
 
-    name = _text("Name", length=120)
-    description = forms.CharField(
-        label="Description",
-        required=False,
-        max_length=2000,
-        help_text="What the compartment contains, for admins who manage access.",
-        widget=forms.Textarea(attrs={"rows": 3}),
-    )
+    name = _text(length=120)
+    description = forms.CharField(required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 3}))
 
 
 class NamesForm(EditForm, ConsoleForm):
     """Names of a user."""
 
-    first_name = _text("First name", length=150, required=False)
-    last_name = _text("Last name", length=150, required=False)
+    first_name = _text(length=150, required=False)
+    last_name = _text(length=150, required=False)
 
 
 class NewUserForm(NamesForm):
     """A new user."""
 
     username = forms.CharField(
-        label="Username",
         max_length=150,
         validators=[UnicodeUsernameValidator()],
-        help_text="Used to sign in. It cannot be changed later.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none"}),
     )
     password = forms.CharField(
-        label="Password",
-        required=False,
-        strip=False,
-        max_length=4096,
-        help_text="Leave empty to create a link with which the user sets a password.",
-        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        required=False, strip=False, max_length=4096, widget=forms.PasswordInput(attrs={"autocomplete": "new-password"})
     )
     field_order = ("username", "first_name", "last_name", "password")
 
@@ -94,51 +80,29 @@ class GroupsForm(EditForm, ConsoleForm):
 class GroupForm(EditForm, ConsoleForm):
     """A group's name."""
 
-    name = _text("Name", length=150)
+    name = _text(length=150)
 
 
 class ClaimForm(ConsoleForm):
     """A value of the sign-in provider's groups claim."""
 
-    value = _text("Value of the groups claim", length=500)
+    value = _text(length=500)
 
 
 class KeyForm(ConsoleForm):
     """The settings of a new API key. Only admins select its user, push access and user forwarding."""
 
-    name = _text(
-        "Name",
-        length=120,
-        help_text="The application that uses the key, so that you know what stops when you revoke it.",
-    )
-    lifetime = forms.ChoiceField(label="Expiry", choices=_LIFETIMES, required=False, initial="90")
+    name = _text(length=120)
+    lifetime = forms.ChoiceField(choices=_LIFETIMES, required=False, initial="90")
     max_sensitivity = forms.TypedChoiceField(
-        label="Maximum sensitivity",
-        choices=[("", "Same as its user"), *SENSITIVITY_CHOICES],
-        coerce=int,
-        empty_value=None,
-        required=False,
+        choices=[("", "Same as its user"), *SENSITIVITY_CHOICES], coerce=int, empty_value=None, required=False
     )
-    requests_per_minute = forms.IntegerField(
-        label="Requests per minute",
-        required=False,
-        min_value=1,
-        max_value=MAX_REQUESTS_PER_MINUTE,
-        help_text="Leave empty for no limit.",
-    )
+    requests_per_minute = forms.IntegerField(required=False, min_value=1, max_value=MAX_REQUESTS_PER_MINUTE)
     compartments = forms.ModelMultipleChoiceField(
-        Compartment.objects.none(),
-        label="Compartments",
-        required=False,
-        help_text="Select none for all that its user can see.",
-        widget=forms.CheckboxSelectMultiple,
+        Compartment.objects.none(), required=False, widget=forms.CheckboxSelectMultiple
     )
     presets = forms.MultipleChoiceField(
-        label="Presets",
-        required=False,
-        choices=[(name, name) for name in PRESETS],
-        help_text="Select none for all presets.",
-        widget=forms.CheckboxSelectMultiple,
+        required=False, choices=[(name, name) for name in PRESETS], widget=forms.CheckboxSelectMultiple
     )
 
     def __init__(self, data: Mapping[str, Any] | None = None, *, actor: User, owner: User | None = None) -> None:
@@ -182,20 +146,9 @@ class KeyForm(ConsoleForm):
 
     def _add_admin_fields(self) -> None:
         self.fields["user"] = forms.ModelChoiceField(
-            User.objects.filter(is_active=True).order_by("username"),
-            label="Acts for",
-            to_field_name="username",
-            empty_label=None,
+            User.objects.filter(is_active=True).order_by("username"), to_field_name="username", empty_label=None
         )
-        self.fields["may_forward_users"] = forms.BooleanField(
-            label="Allow the key to act for users of a front end",
-            required=False,
-            help_text="Creates a second secret, with which the front end signs the name of the user.",
-        )
+        self.fields["may_forward_users"] = forms.BooleanField(required=False)
         self.fields["push_connections"] = forms.ModelMultipleChoiceField(
-            Connection.objects.filter(kind="push"),
-            label="Push connections",
-            required=False,
-            help_text="Select none for no push access. Keys of admins can always push.",
-            widget=forms.CheckboxSelectMultiple,
+            Connection.objects.filter(kind="push"), required=False, widget=forms.CheckboxSelectMultiple
         )

@@ -15,7 +15,7 @@ from explorer.wording import config_label
 
 _MEGABYTE: Final = 2**20
 _MAX_LENGTH: Final = 2000
-_TEXTS: Final = FORM_TEXTS["connection"]
+_TEXTS: Final = FORM_TEXTS["ConnectionForm"]
 Schema = Mapping[str, Any]
 _CONFIG: Final = "config_"
 _SECRET: Final = "secret_"  # noqa: S105 -- a prefix of field names
@@ -101,14 +101,9 @@ class ConnectionForm(SluggedForm):
     """A connection of one kind, new or stored. Entered secrets are never shown again."""
 
     slug = forms.SlugField(
-        required=False,
-        max_length=50,
-        help_text=_TEXTS["help"]["slug"],
-        error_messages={"unique": "Another connection has this slug."},
+        required=False, max_length=50, error_messages={"unique": "Another connection has this slug."}
     )
-    half_life_days = _FigureField(
-        min_value=0.01, label=_TEXTS["labels"]["half_life_days"], help_text=_TEXTS["help"]["half_life_days"]
-    )
+    half_life_days = _FigureField(min_value=0.01)
 
     class Meta:  # noqa: D106 -- Django's
         model = Connection
@@ -116,10 +111,6 @@ class ConnectionForm(SluggedForm):
             *("name", "slug", "compartment", "sensitivity", "trust", "source_type", "half_life_days"),
             *("freshness_basis", "language", "chunk_profile", "enrichment", "sync_every_minutes"),
         ]
-        labels: ClassVar = _TEXTS["labels"]
-        help_texts: ClassVar = _TEXTS["help"]
-
-    group_texts = tuple(_TEXTS["groups"])
 
     def __init__(self, data: Mapping[str, Any] | None = None, *, instance: Connection) -> None:
         super().__init__(data, instance=instance)
@@ -192,9 +183,7 @@ class ConnectionForm(SluggedForm):
 class DeleteConnectionForm(ConsoleForm):
     """Confirms a deletion by the slug."""
 
-    slug = forms.CharField(
-        max_length=50, label="Slug", widget=forms.TextInput(attrs={"class": "input mono", "autocomplete": "off"})
-    )
+    slug = forms.CharField(max_length=50, widget=forms.TextInput(attrs={"class": "input mono", "autocomplete": "off"}))
 
     def __init__(self, *args: Any, expected: str, **kwargs: Any) -> None:  # noqa: ANN401 -- Django's
         super().__init__(*args, **kwargs)

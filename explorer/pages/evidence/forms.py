@@ -20,24 +20,11 @@ class SectionForm(ConsoleForm):
     """A section: its query, its settings with their bounds, and the role of each source type."""
 
     name = forms.CharField(
-        max_length=60,
-        label="Name",
-        help_text="Lowercase letters, digits and _. The API uses this name; it cannot be changed later.",
-        widget=forms.TextInput(attrs={"autocapitalize": "none", "autocomplete": "off"}),
+        max_length=60, widget=forms.TextInput(attrs={"autocapitalize": "none", "autocomplete": "off"})
     )
-    title = forms.CharField(max_length=120, label="Title")
-    template = forms.CharField(
-        max_length=500,
-        label="Query",
-        help_text="{subject} is replaced with the subject of the report.",
-        widget=forms.Textarea(attrs={"rows": 3}),
-    )
-    hint = forms.ChoiceField(
-        required=False,
-        label="Content",
-        choices=[("", "any"), *((name, name) for name in sorted(HINTS))],
-        help_text="Only chunks with this kind of content. If there are too few, the search is repeated without it.",
-    )
+    title = forms.CharField(max_length=120)
+    template = forms.CharField(max_length=500, widget=forms.Textarea(attrs={"rows": 3}))
+    hint = forms.ChoiceField(required=False, choices=[("", "any"), *((name, name) for name in sorted(HINTS))])
 
     def __init__(
         self, data: Mapping[str, Any] | None = None, *, section_set: SectionSet, section: Section | None
@@ -127,19 +114,9 @@ class SectionForm(ConsoleForm):
 class SectionSetForm(ConsoleForm):
     """The shared settings of a set's sections: title, source types and defaults."""
 
-    title = forms.CharField(max_length=120, label="Title")
-    source_types = forms.CharField(
-        max_length=4000,
-        label="Source types",
-        help_text="One per line, highest precedence first. After a colon, types that count as the same: excel: csv",
-        widget=forms.Textarea(attrs={"rows": 10, "spellcheck": "false"}),
-    )
-    never_recovered = forms.CharField(
-        required=False,
-        max_length=1000,
-        label="Never recovered",
-        help_text="Source types that sections do not recover unless they set otherwise. Separate with commas.",
-    )
+    title = forms.CharField(max_length=120)
+    source_types = forms.CharField(max_length=4000, widget=forms.Textarea(attrs={"rows": 10, "spellcheck": "false"}))
+    never_recovered = forms.CharField(required=False, max_length=1000)
 
     def __init__(self, data: Mapping[str, Any] | None = None, *, section_set: SectionSet) -> None:
         defaults = section_set.defaults
@@ -179,12 +156,9 @@ class CopyForm(ConsoleForm):
         super().__init__(data, auto_id="copy_%s", **options)
 
     new_name = forms.CharField(
-        max_length=60,
-        label="Name",
-        help_text="Lowercase letters, digits and _.",
-        widget=forms.TextInput(attrs={"autocapitalize": "none", "autocomplete": "off"}),
+        max_length=60, widget=forms.TextInput(attrs={"autocapitalize": "none", "autocomplete": "off"})
     )
-    title = forms.CharField(max_length=120, label="Title")
+    title = forms.CharField(max_length=120)
 
 
 def add_problems(form: forms.Form, problems: Mapping[str, str], fields: Mapping[str, str]) -> None:

@@ -1,42 +1,33 @@
 """Forms of language models and routing rules."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from django import forms
 from django.forms import BoundField
 
 from corecube.models import Compartment, User
-from explorer.components.forms import FORM_TEXTS, ConsoleForm, SluggedForm
+from explorer.components.forms import ConsoleForm, SluggedForm
 from retrieval.admin.language_models import LOCKED, key_length, problems_of
 from retrieval.llm.token_counters import tokenizers
 from retrieval.models import LanguageModel
-
-_TEXTS: Final = FORM_TEXTS["language_model"]
 
 
 class LanguageModelForm(SluggedForm):
     """A language model, new or stored. An entered key is never shown again."""
 
     slug = forms.SlugField(
-        required=False,
-        max_length=50,
-        help_text=_TEXTS["help"]["slug"],
-        error_messages={"unique": "Another language model has this slug."},
+        required=False, max_length=50, error_messages={"unique": "Another language model has this slug."}
     )
-    group_texts = tuple(_TEXTS["groups"])
     # render_value stays off: entered keys are not sent back.
     api_key = forms.CharField(
         required=False,
         strip=True,
         max_length=4000,
-        label="API key",
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password", "spellcheck": "false"}),
     )
-    drop_key = forms.BooleanField(required=False, label="Remove key")
-    tokenizer = forms.ChoiceField(
-        required=False, label=_TEXTS["labels"]["tokenizer"], help_text=_TEXTS["help"]["tokenizer"]
-    )
+    drop_key = forms.BooleanField(required=False)
+    tokenizer = forms.ChoiceField(required=False)
 
     class Meta:
         model = LanguageModel
@@ -46,8 +37,6 @@ class LanguageModelForm(SluggedForm):
             *("timeout_seconds", "silence_seconds", "max_retries"),
             *("prompt_price", "completion_price", "fallback", "is_default", "is_enabled"),
         ]
-        labels: ClassVar = _TEXTS["labels"]
-        help_texts: ClassVar = _TEXTS["help"]
 
     def __init__(
         self, data: Mapping[str, Any] | None = None, *, instance: LanguageModel, others: Sequence[LanguageModel]
@@ -113,7 +102,7 @@ class RuleForm(ConsoleForm):
     user = forms.CharField(
         required=False, max_length=150, widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none"})
     )
-    language_model = forms.ChoiceField(label="Language model")
+    language_model = forms.ChoiceField()
 
     def __init__(self, data: Mapping[str, Any] | None = None, *, models: Sequence[LanguageModel]) -> None:
         super().__init__(data)

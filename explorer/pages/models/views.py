@@ -46,35 +46,15 @@ _SCANS: Final = (
 _NEXT: Final = "next"
 
 
-class _NewIndexForm(ConsoleForm):
+class NewIndexForm(ConsoleForm):
+    """A second embedding index."""
+
     model = forms.ChoiceField()
-    dimensions = forms.IntegerField(
-        required=False,
-        min_value=1,
-        max_value=_MAX_DIMENSIONS,
-        help_text="Leave empty for all. Fewer only if the model supports it.",
-    )
-    mode = forms.ChoiceField(required=False, choices=_MODES, label="Chunk embedding")
-    scan = forms.ChoiceField(
-        required=False,
-        choices=_SCANS,
-        label="Search precision",
-        help_text="Quantized and truncated vectors need less memory but are less exact.",
-    )
-    scan_dimensions = forms.IntegerField(
-        required=False,
-        min_value=1,
-        max_value=_MAX_DIMENSIONS,
-        label="Truncated dimensions",
-        help_text="Only for truncated vectors, if the model supports it.",
-    )
-    oversample = forms.FloatField(
-        required=False,
-        min_value=1,
-        max_value=MAX_OVERSAMPLE,
-        label="Candidates per hit",
-        help_text="Leave empty for the default.",
-    )
+    dimensions = forms.IntegerField(required=False, min_value=1, max_value=_MAX_DIMENSIONS)
+    mode = forms.ChoiceField(required=False, choices=_MODES)
+    scan = forms.ChoiceField(required=False, choices=_SCANS)
+    scan_dimensions = forms.IntegerField(required=False, min_value=1, max_value=_MAX_DIMENSIONS)
+    oversample = forms.FloatField(required=False, min_value=1, max_value=MAX_OVERSAMPLE)
 
     def __init__(self, *args: Any, choices: Sequence[tuple[str, str]], **kwargs: Any) -> None:  # noqa: ANN401 -- Django's
         super().__init__(*args, **kwargs)
@@ -95,13 +75,13 @@ def models(request: HtmxHttpRequest) -> HttpResponse:
     """Show the models and indexes; the page polls while an index is being built."""
     if wants_fragment(request):
         return render(request, "explorer/models/_indexes_fragment.html", _indexes())
-    return _page(request, _NewIndexForm(**_choices()), 200)
+    return _page(request, NewIndexForm(**_choices()), 200)
 
 
 @admin_action
 def start_index(request: HtmxHttpRequest) -> HttpResponse:
     """Create a second index, which a worker builds."""
-    form = _NewIndexForm(request.POST, **_choices())
+    form = NewIndexForm(request.POST, **_choices())
     if not form.is_valid():
         return _page(request, form, 422)
     values = form.cleaned_data
@@ -171,7 +151,7 @@ def _confirm(request: HtmxHttpRequest, row: EmbeddingIndex, *, action: str) -> H
     return render(request, "explorer/models/index_confirm.html", context)
 
 
-def _page(request: HtmxHttpRequest, form: _NewIndexForm, status: int) -> HttpResponse:
+def _page(request: HtmxHttpRequest, form: NewIndexForm, status: int) -> HttpResponse:
     found = list(local_models(settings.CORECUBE_MODELS_DIR))
     context = {
         "section": "models",
