@@ -1,10 +1,12 @@
 """The viewer of a page and its principal, for all views."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec
 from urllib.parse import urlsplit
 
+from django.contrib import messages
 from django.contrib.auth.views import redirect_to_login
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render, resolve_url
@@ -15,7 +17,7 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from corecube import audit
 from corecube.access import Principal, user_named
-from corecube.errors import ConflictError, NotFoundError, NotPermittedError
+from corecube.errors import ConflictError, CoreCubeError, NotFoundError, NotPermittedError
 from corecube.http import HtmxHttpRequest
 from corecube.models import User
 from retrieval.models import SearchRecord
@@ -113,6 +115,15 @@ def includes_results(request: HtmxHttpRequest, *, whole: bool, run_as: str) -> b
     A fragment does, a page requested as `whole`, and one viewed as another user, so that it is audited once.
     """
     return wants_fragment(request) or whole or run_as not in {"", viewer_of(request).username}
+
+
+@contextmanager
+def errors_shown(request: HttpRequest) -> Iterator[None]:
+    """End the block at a CoreCubeError, and show it as a message on the next page."""
+    try:
+        yield
+    except CoreCubeError as error:
+        messages.error(request, str(error))
 
 
 def viewer_of(request: HttpRequest) -> User:

@@ -3,6 +3,7 @@
 import hashlib
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.resources import files
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.forms import BoundField
 from django.utils.text import slugify
 
+from corecube.errors import CoreCubeError
 from retrieval.engine.tunables import TunableFacts
 from retrieval.presets.preset import PresetConfig
 
@@ -43,6 +45,14 @@ class ConsoleForm(forms.Form):
     """A form with the console's fields."""
 
     bound_field_class = _ConsoleField
+
+    @contextmanager
+    def errors_at(self, name: str | None) -> Iterator[None]:
+        """End the block at a CoreCubeError, and show it at this field, or above the form."""
+        try:
+            yield
+        except CoreCubeError as error:
+            self.add_error(name, str(error))
 
 
 class EditForm(forms.BaseForm):

@@ -90,11 +90,8 @@ def new_compartment(request: HtmxHttpRequest) -> HttpResponse:
     """Add a compartment."""
     form = CompartmentForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        try:
+        with form.errors_at("name"):
             made = create_compartment(**form.cleaned_data, actor=viewer_of(request))
-        except CoreCubeError as error:
-            form.add_error("name", str(error))
-        else:
             messages.success(request, f"{made.name} was added. Nobody can see it until you give a clearance.")
             return redirect("explorer:compartment", slug=made.slug)
     context = {"section": "compartments", "form": form}

@@ -15,7 +15,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 
 from corecube import audit, people
 from corecube.access import Principal, scope_for, user_named
-from corecube.errors import ConflictError, CoreCubeError
+from corecube.errors import CoreCubeError
 from corecube.grants import Holder
 from corecube.http import HtmxHttpRequest
 from corecube.models import Compartment, Grant, OidcGroup, User
@@ -26,7 +26,7 @@ from explorer.components.scope import scope_chips, scope_rows
 from explorer.pages.access.clearances import clearances_of, columns, last_change, row
 from explorer.pages.access.forms import ClaimForm, GroupForm, GroupsForm, NamesForm, NewUserForm
 from explorer.pages.access.keys import key_rows
-from explorer.viewer import admin_action, admin_page, viewer_of
+from explorer.viewer import admin_action, admin_page, errors_shown, viewer_of
 from explorer.wording import reach_summary
 
 MAX_USERS: Final = 200
@@ -59,11 +59,8 @@ def new_user(request: HtmxHttpRequest) -> HttpResponse:
     form = NewUserForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         values = {**form.cleaned_data, "password": form.cleaned_data["password"] or None}
-        try:
+        with form.errors_at("username"):
             made = people.create_user(**values, actor=viewer_of(request))
-        except ConflictError as error:
-            form.add_error("username", str(error))
-        else:
             if not made.has_usable_password():
                 return _link_page(request, made, is_new=True)
             messages.success(request, f"{made.username} was added. Add groups or clearances to give access.")
@@ -127,11 +124,9 @@ def new_link(request: HtmxHttpRequest, user_id: int) -> HttpResponse:
 
 def _changed(request: HtmxHttpRequest, user_id: int, result: str, do: Callable[[User, User], None]) -> HttpResponse:
     found = get_object_or_404(User, pk=user_id)
-    try:
+    with errors_shown(request):
         do(found, viewer_of(request))
         messages.success(request, f"{found.username} {result}.")
-    except CoreCubeError as error:
-        messages.error(request, str(error))
     return redirect("explorer:user", user_id=user_id)
 
 
@@ -186,11 +181,8 @@ def new_group(request: HtmxHttpRequest) -> HttpResponse:
     """Add a group."""
     form = GroupForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        try:
+        with form.errors_at("name"):
             made = people.create_group(**form.cleaned_data, actor=viewer_of(request))
-        except CoreCubeError as error:
-            form.add_error("name", str(error))
-        else:
             messages.success(request, f"{made.name} was added.")
             return redirect("explorer:group", group_id=made.pk)
     context = {"section": "groups", "form": form}
@@ -204,11 +196,8 @@ def group(request: HtmxHttpRequest, group_id: int) -> HttpResponse:
     name = found.name
     form = GroupForm(request.POST or None, initial={"name": name})
     if request.method == "POST" and form.is_valid():
-        try:
+        with form.errors_at("name"):
             people.rename_group(found, **form.cleaned_data, actor=viewer_of(request))
-        except CoreCubeError as error:
-            form.add_error("name", str(error))
-        else:
             messages.success(request, "The name was saved.")
             return redirect("explorer:group", group_id=group_id)
     context = {**_group_context(found), "name": name, "form": form, "change": last_change(request)}
@@ -221,13 +210,11 @@ def change_member(request: HtmxHttpRequest, group_id: int) -> HttpResponse:
     found = get_object_or_404(Group, pk=group_id)
     is_member = request.POST.get("member") == "yes"
     name = request.POST.get("username", "").replace("\0", "").strip()
-    try:
+    with errors_shown(request):
         person = user_named(name) if is_member else get_object_or_404(User, username=name)
         change = people.set_membership(found, person, is_member=is_member, actor=viewer_of(request))
         verb = "added" if is_member else "removed"
         messages.success(request, f"{person.username} was {verb}. {reach_summary(change)}")
-    except CoreCubeError as error:
-        messages.error(request, str(error))
     return redirect("explorer:group", group_id=group_id)
 
 
@@ -253,11 +240,9 @@ def add_claim(request: HtmxHttpRequest, group_id: int) -> HttpResponse:
     if not form.is_valid():
         messages.error(request, "Enter a value of the groups claim, at most 500 characters.")
         return redirect("explorer:group", group_id=group_id)
-    try:
+    with errors_shown(request):
         mapping = map_value(group, form.cleaned_data["value"], actor=viewer_of(request))
         messages.success(request, f"Users who sign in with {mapping.value} join {group.name}.")
-    except CoreCubeError as error:
-        messages.error(request, str(error))
     return redirect("explorer:group", group_id=group_id)
 
 

@@ -6,19 +6,17 @@ from typing import Final
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 
-from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from corecube.models import Connection
 from explorer import wording
 from explorer.components.bars import percent
 from explorer.components.search_page import with_chosen
-from explorer.viewer import admin_action, admin_page, render_page, viewer_of, wants_fragment
+from explorer.viewer import admin_action, admin_page, errors_shown, render_page, viewer_of, wants_fragment
 from explorer.wording import STAGE_LABELS, WORDS, duration, time_left
 from retrieval.ingest.jobs import JobState, Wait, job_states
 from retrieval.ingest.services import cancel_sync, retry_failed
@@ -237,10 +235,8 @@ def retry(request: HtmxHttpRequest, job_id: UUID) -> HttpResponse:
     """Queue a retry of the failed items of a sync, or of the given ones."""
     sync = _sync(job_id)
     items = request.POST.getlist("item") or None
-    try:
+    with errors_shown(request):
         retry_failed(sync, actor=viewer_of(request), external_ids=items)
-    except CoreCubeError as error:
-        messages.error(request, str(error))
     return redirect("explorer:connection", slug=sync.connection.slug)
 
 

@@ -16,7 +16,7 @@ from corecube.errors import CoreCubeError, InvalidRequestError
 from corecube.http import HtmxHttpRequest
 from corecube.scope import AccessScope
 from explorer.pages.evaluation.judge import MeasureCell, measure_cells
-from explorer.viewer import admin_action, admin_page, viewer_of, wants_fragment
+from explorer.viewer import admin_action, admin_page, errors_shown, viewer_of, wants_fragment
 from retrieval.evaluation.qrels import MAX_CHARACTERS, csv_of, import_lines, qrels_of, read_lines
 from retrieval.evaluation.question_sets import (
     SetResult,
@@ -113,10 +113,8 @@ def question_set(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     found = get_object_or_404(QuestionSet, slug=slug)
     if request.method == "POST":
         is_answerable = request.POST.get("answerable", "yes") == "yes"
-        try:
+        with errors_shown(request):
             save_case(found, request.POST.get("query", ""), actor=viewer_of(request), is_answerable=is_answerable)
-        except CoreCubeError as error:
-            messages.error(request, str(error))
         return redirect("explorer:question_set", slug=slug)
     return render(request, "explorer/evaluation/question_set.html", _page(request, found))
 

@@ -3,15 +3,13 @@
 from dataclasses import dataclass
 from typing import Final
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
-from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from corecube.sanitise import storable
 from explorer.components.bars import percent
-from explorer.viewer import admin_action, admin_page, viewer_of
+from explorer.viewer import admin_action, admin_page, errors_shown, viewer_of
 from retrieval.errors import EncoderError, ModelMissingError
 from retrieval.models import RouteExample
 from retrieval.presets.catalog import preset_named
@@ -96,10 +94,8 @@ def _trial_panel(question: str) -> _TrialPanel:
 def routes(request: HtmxHttpRequest) -> HttpResponse:
     """List the routes with their examples, and test the question in `q`; a POST adds an example."""
     if request.method == "POST":
-        try:
+        with errors_shown(request):
             add_example(request.POST.get("route", ""), request.POST.get("text", ""), actor=viewer_of(request))
-        except CoreCubeError as error:
-            messages.error(request, str(error))
         return redirect("explorer:routes")
     question = storable(request.GET.get("q", "")).strip()[:MAX_CHARACTERS]
     context = {

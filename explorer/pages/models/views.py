@@ -16,7 +16,7 @@ from corecube.http import HtmxHttpRequest
 from explorer.components.forms import ConsoleForm
 from explorer.pages.health.panels import size
 from explorer.pages.models import panels
-from explorer.viewer import admin_action, admin_page, viewer_of, wants_fragment
+from explorer.viewer import admin_action, admin_page, errors_shown, viewer_of, wants_fragment
 from retrieval.encoders.manifest import local_models
 from retrieval.encoders.model_table import MODEL_TABLE
 from retrieval.index import active
@@ -129,11 +129,9 @@ def drop_index(request: HtmxHttpRequest, number: int) -> HttpResponse:
 
 def _done(request: HtmxHttpRequest, action: Callable[[], object], *, message: str) -> HttpResponse:
     """Run an action, show its message or error, and redirect to the models."""
-    try:
+    with errors_shown(request):
         action()
         messages.success(request, message)
-    except CoreCubeError as error:
-        messages.error(request, str(error))
     return redirect("explorer:models")
 
 

@@ -7,11 +7,10 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
-from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from explorer.components import preset_numbers
 from explorer.components.forms import TunablesForm
-from explorer.viewer import admin_action, admin_page, viewer_of
+from explorer.viewer import admin_action, admin_page, errors_shown, viewer_of
 from retrieval.admin import preset_versions
 from retrieval.errors import VersionConflictError
 from retrieval.models import PresetVersion
@@ -64,11 +63,9 @@ def preset(request: HtmxHttpRequest, name: str) -> HttpResponse:
 @admin_action
 def discard_draft(request: HtmxHttpRequest, name: str) -> HttpResponse:
     """Delete the draft."""
-    try:
+    with errors_shown(request):
         preset_versions.discard_draft(preset=_preset(name), actor=viewer_of(request))
         messages.success(request, "The draft was discarded.")
-    except CoreCubeError as error:
-        messages.error(request, str(error))
     return redirect("explorer:preset", name=name)
 
 
@@ -98,7 +95,7 @@ def promote(request: HtmxHttpRequest, name: str, number: int) -> HttpResponse:
 
 def _promoted(request: HtmxHttpRequest, chosen: Preset, number: int) -> HttpResponse:
     live = request.POST.get("live", "")
-    try:
+    with errors_shown(request):
         preset_versions.promote(
             preset=chosen,
             number=number,
@@ -108,8 +105,6 @@ def _promoted(request: HtmxHttpRequest, chosen: Preset, number: int) -> HttpResp
             fingerprint=request.POST.get("fingerprint", ""),
         )
         messages.success(request, f"All searches now use {preset_numbers.version_label(number)}.")
-    except CoreCubeError as error:
-        messages.error(request, str(error))
     return redirect("explorer:preset", name=chosen.name)
 
 
