@@ -16,7 +16,7 @@ from explorer.pages.evidence import views as evidence
 from explorer.pages.explorer import views as search
 from explorer.pages.health import views as health
 from explorer.pages.log import views as log
-from explorer.pages.models import language_models, local_servers, routes, usage
+from explorer.pages.models import language_models, routes, usage
 from explorer.pages.models import views as models
 from explorer.pages.presets import views as presets
 from explorer.pages.side_by_side import views as side_by_side
@@ -108,7 +108,7 @@ urlpatterns = [
     path("models/indexes/<int:number>/drop/", models.drop_index, name="drop_index"),
     path("language-models/", language_models.language_models, name="language_models"),
     path("language-models/new/", language_models.new_language_model, name="new_language_model"),
-    path("language-models/local/", local_servers.local_models, name="local_models"),
+    path("language-models/local/", language_models.local_models, name="local_models"),
     path("language-models/usage/", usage.usage, name="usage"),
     path("language-models/routing/", language_models.set_rule, name="set_rule"),
     path("language-models/routing/<int:number>/remove/", language_models.remove_rule, name="remove_rule"),

@@ -13,7 +13,7 @@ from retrieval.operations.metrics import metrics
 
 #: The modules of CoreCube's own API, in the order of its documentation.
 _ROUTERS: Final = (
-    *("access", "search", "evidence", "context_pack", "queued", "lifeline", "documents", "connections", "quality"),
+    *("access", "search", "evidence", "context_pack", "lifeline", "documents", "connections", "quality"),
     *("presets", "jobs", "indexes", "judgments", "language_models", "memory", "keys"),
 )
 _PARAMETERS: Final = {

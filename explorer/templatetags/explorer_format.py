@@ -1,10 +1,11 @@
 """Template tags for the pages: formatted numbers, addresses of passages, and repeated fragments of HTML."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
 from django import template
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -13,9 +14,14 @@ from explorer import wording
 from explorer.components.bars import BarPart
 from explorer.components.drops import DropRow
 from explorer.components.lanes import Card, Place
+from explorer.components.ledger_rows import LedgerRow
 from explorer.components.links import document_url
 from explorer.components.snippets import Segment
+from explorer.pages.evaluation.judge import JudgeStrip
+from explorer.pages.side_by_side.preset_cost import cost_words, model_words
+from explorer.wording import FIELD_NAMES
 from retrieval.ingest import problems
+from retrieval.records.judgments import GRADES
 
 register = template.Library()
 register.simple_tag(document_url)
@@ -137,3 +143,82 @@ def table_rows(rows: Iterable[Sequence[str]]) -> SafeString:
     return format_html_join(
         "", "{}", ((format_html(f"{head}{'<td>{}</td>' * (len(row) - 1)}</tr>", *row),) for row in rows)
     )
+
+
+_CLEAR: Final = """\
+<button class="judge-grade judge-clear" type="submit" form="judge" name="grade" value="{passage}=" \
+id="judge-{rank}-x" data-grade="x" title="Clear grade" aria-label="Clear grade" \
+hx-post="{address}"{state}>&times;</button>"""
+_BUTTON: Final = """\
+<button class="judge-grade" type="submit" form="judge" name="grade" value="{passage}={grade}" \
+id="judge-{rank}-{grade}" data-grade="{grade}" title="{grade}: {meaning}" aria-label="{grade}, {meaning}" \
+aria-pressed="{pressed}" hx-post="{address}">{grade}</button>"""
+
+
+@register.filter
+def at_rank(strips: Mapping[int, JudgeStrip] | None, rank: int) -> JudgeStrip | None:
+    """Return the grades of the hit at a rank."""
+    return strips.get(rank) if strips else None
+
+
+@register.filter
+def grade_buttons(strip: JudgeStrip) -> SafeString:
+    """Return the button that clears a hit's grade, and one for each grade."""
+    address = reverse("explorer:judge")
+    clear = format_html(
+        _CLEAR, rank=strip.rank, passage=strip.passage, address=address, state=" disabled" if strip.own is None else ""
+    )
+    buttons = (
+        {
+            "rank": strip.rank,
+            "passage": strip.passage,
+            "grade": grade,
+            "meaning": meaning,
+            "pressed": "true" if grade == strip.own else "false",
+            "address": address,
+        }
+        for grade, meaning in GRADES.items()
+    )
+    return clear + format_html_join("", _BUTTON, buttons)
+
+
+_ROW: Final = """\
+<div class="ledger-row"><dt class="ledger-label">{}{}</dt><dd class="ledger-value{}">{}</dd>\
+<dd class="ledger-facts">{}</dd>{}{}</div>"""
+_SWATCH: Final = '<span class="swatch is-{}{}" aria-hidden="true"></span>'
+_AMOUNT: Final = '<data value="{}">{}</data>'
+_FORMULA: Final = '<dd class="ledger-formula">{}{}</dd>'
+_KEY: Final = '<span class="ledger-key">{}</span>'
+_TERMS: Final = """\
+<dd class="ledger-terms"><table class="terms"><thead class="visually-hidden">\
+<tr><th>Lexeme</th><th>Field</th><th>idf</th><th>Share</th></tr></thead><tbody>{}</tbody></table></dd>"""
+_TERM: Final = """\
+<tr><th scope="row"><mark>{}</mark></th><td>{}</td><td class="number">idf {}</td><td class="number">{}</td></tr>"""
+
+
+@register.filter
+def part_rows(rows: Iterable[LedgerRow]) -> SafeString:
+    """Return the parts of a score as entries of a description list, each with its colour in the bar."""
+    return format_html_join(
+        "", _ROW, (_parts(row, format_html(_SWATCH, row.signal, " is-absent" if row.absent else "")) for row in rows)
+    )
+
+
+@register.filter
+def decision_rows(rows: Iterable[LedgerRow]) -> SafeString:
+    """Return what else decided a rank as entries of a description list."""
+    return format_html_join("", _ROW, (_parts(row, "") for row in rows))
+
+
+def _parts(row: LedgerRow, swatch: str) -> tuple[str, ...]:
+    good = " is-good" if row.signal == "access" else ""
+    value = row.value if row.amount is None else format_html(_AMOUNT, repr(row.amount), row.value)
+    key = format_html(_KEY, row.config_key) if row.config_key else ""
+    formula = format_html(_FORMULA, row.formula, key) if row.formula or key else ""
+    terms = [(it.lexeme, FIELD_NAMES[it.weight], f"{it.idf:.2f}", f"{it.share:.3f}") for it in row.terms]
+    table = format_html(_TERMS, format_html_join("", _TERM, terms)) if terms else ""
+    return swatch, row.label, good, value, " · ".join(row.facts), table, formula
+
+
+register.filter(model_words)
+register.filter(cost_words)

@@ -1,20 +1,66 @@
-"""POST /api/v1/search."""
+"""Searches: at once, or queued in the tier "async"."""
+
+from datetime import datetime
+from uuid import UUID
 
 from django.http import HttpRequest
 from ninja import Router, Status
+from pydantic import BaseModel, Field
 
 from corecube.access import Principal, ScopeRequest
 from corecube.api import principal_of
 from retrieval.api import shape
 from retrieval.api.managed import managed_connections
-from retrieval.api.queued import QueuedOut, queued
-from retrieval.api.schemas import CHANGE_REFUSALS, Explanation, ScopeIn, SearchIn, SearchOut
-from retrieval.models import SearchRecord
+from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, Explanation, ScopeIn, SearchIn, SearchOut
+from retrieval.models import QueuedSearch, SearchRecord
+from retrieval.records.stored_outcome import recent_outcome
 from retrieval.search.outcome import SearchOutcome
+from retrieval.search.queued_searches import queue_search, queued_of
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
+from retrieval.tasks.queued_searches import wake_worker_on_commit
 
 router = Router(tags=["search"])
+
+
+class QueuedOut(BaseModel):
+    """The state and the result of a queued search."""
+
+    id: UUID
+    status: str = Field(description="queued, running, done or failed.")
+    url: str = Field(description="URL that returns the current state.")
+    created_at: datetime
+    finished_at: datetime | None
+    variants: list[str] = Field(description="Query variants that were searched too.")
+    code: str = Field(description="Error code; empty unless the search failed.")
+    message: str
+    result: SearchOut | None = Field(default=None, description="Once it is done, within your current access.")
+
+
+@router.get("/searches/{uuid:search_id}", response={200: QueuedOut, **REFUSALS}, summary="Fetch a search")
+def read_search(request: HttpRequest, search_id: UUID) -> QueuedOut:
+    """Return the state of one of your queued searches, and its hits once it is done, within your current access."""
+    principal = principal_of(request)
+    job = queued_of(search_id, principal)
+    out = _out(request, job)
+    record = SearchRecord.objects.filter(pk=job.record_id).first() if job.record_id else None
+    if record is not None:
+        outcome = recent_outcome(record, principal)
+        out.result = shape.search_out(outcome, request.build_absolute_uri, None)
+    return out
+
+
+def queued(request: HttpRequest, principal: Principal, wanted: SearchRequest) -> QueuedOut:
+    """Queue a search and return where to fetch its result; raise as `queue_search` does."""
+    job = queue_search(wanted, principal=principal)
+    wake_worker_on_commit()
+    return _out(request, job)
+
+
+def _out(request: HttpRequest, job: QueuedSearch) -> QueuedOut:
+    same = ("id", "status", "finished_at", "variants", "code", "message")
+    url = request.build_absolute_uri(f"/api/v1/searches/{job.pk}")
+    return QueuedOut(url=url, created_at=job.at, **{name: getattr(job, name) for name in same})
 
 
 @router.post(

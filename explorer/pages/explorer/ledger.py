@@ -7,8 +7,7 @@ from typing import Any, Final
 from corecube.scope import FreshnessBasis
 from explorer import wording
 from explorer.components.ledger_rows import LedgerRow, cosine_fact, rerank_facts
-from explorer.pages.explorer import ledger_evidence
-from explorer.pages.explorer.ledger_signals import signal_rows
+from explorer.pages.explorer import ledger_rows
 from retrieval.engine.state import DropReason, SearchState
 from retrieval.engine.types import ChunkId, Hit
 from retrieval.presets.consolidated.config import ConsolidatedConfig
@@ -75,10 +74,10 @@ def ledger(hit: Hit, source: LedgerSource) -> Ledger:
 def _parts(hit: Hit, source: LedgerSource) -> Iterator[LedgerRow]:
     """Yield the rows whose values sum to the score, then those that a reranker's own score replaced."""
     if source.outcome.state.part(SectionState) is not None:
-        yield from ledger_evidence.part_rows(hit, source.outcome)
+        yield from ledger_rows.part_rows(hit, source.outcome)
         return
     if source.outcome.state.part(RankedAs) is not None:
-        yield from signal_rows(hit, source.outcome)
+        yield from ledger_rows.signal_rows(hit, source.outcome)
         if "rerank" in hit.contributions:
             yield _rerank(hit)
         return
@@ -203,7 +202,7 @@ def _decisions(hit: Hit, source: LedgerSource) -> Iterator[LedgerRow]:
     """Yield what decided besides the score: fusion, trust, duplicates, quality, access."""
     inclusion = source.outcome.state.scope.inclusion(hit.chunk.connection_id)
     yield _fusion(hit, source)
-    yield from ledger_evidence.decision_rows(hit, source.outcome)
+    yield from ledger_rows.decision_rows(hit, source.outcome)
     if tolerance := source.config.tie_tolerance:
         facts = (f"breaks ties between scores within {tolerance:g}",)
         trust = wording.level(inclusion.connection.trust)

@@ -22,8 +22,7 @@ from retrieval.ingest.parse.markdown import parse_markdown
 from retrieval.ingest.parse.odp import parse_odp
 from retrieval.ingest.parse.ods import parse_ods
 from retrieval.ingest.parse.odt import parse_odt
-from retrieval.ingest.parse.rtf import parse_rtf
-from retrieval.ingest.parse.text import parse_text
+from retrieval.ingest.parse.text import parse_rtf, parse_text
 from retrieval.ingest.parse.xlsx import parse_xlsx
 from retrieval.ingest.parse.xml_document import parse_xml
 from retrieval.text.document import ParsedDocument, Parser, RawDocument

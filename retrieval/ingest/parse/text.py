@@ -1,9 +1,12 @@
-"""Plain text: paragraphs between blank lines, with their line breaks."""
+"""Plain text and RTF."""
 
 import re
 from typing import Final
 
-from retrieval.ingest.parse.decoding import charset_of, decode
+from striprtf.striprtf import rtf_to_text
+
+from retrieval.errors import IngestError
+from retrieval.ingest.parse.decoding import charset_of, decode, in_utf8
 from retrieval.ingest.parse.finish import finished, tidy
 from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
 
@@ -15,3 +18,25 @@ def parse_text(raw: RawDocument) -> ParsedDocument:
     text = tidy(decode(raw.content, charset_of(raw.media_type)))
     blocks = (Block(BlockKind.PARAGRAPH, paragraph) for paragraph in _BLANK_LINES.split(text))
     return finished(raw, source_type="text", blocks=blocks)
+
+
+_START: Final = b"{\\rtf"
+_CODE_PAGE: Final = re.compile(rb"\\ansicpg(\d{3,5})\b")
+_SNIFFED_BYTES: Final = 1024
+
+
+def parse_rtf(raw: RawDocument) -> ParsedDocument:
+    """Return the paragraphs of a rich text file, without objects. Raises IngestError: `corrupt`, `empty`."""
+    content = in_utf8(raw.content).lstrip(b"\xef\xbb\xbf \t\r\n")
+    if not content.startswith(_START):
+        raise IngestError("corrupt", "The file is not rich text (RTF).")
+    found = _CODE_PAGE.search(content[:_SNIFFED_BYTES])
+    encoding = f"cp{int(found[1])}" if found else "cp1252"
+    try:
+        b"".decode(encoding)
+    except LookupError:
+        encoding = "cp1252"
+    text = rtf_to_text(content.decode("latin-1"), encoding, "replace")  # type: ignore[no-untyped-call] # bare library
+    paragraphs = tidy(text).split("\n")
+    blocks = (Block(BlockKind.PARAGRAPH, paragraph) for paragraph in paragraphs)
+    return finished(raw, source_type="rtf", blocks=blocks)

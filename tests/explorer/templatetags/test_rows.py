@@ -7,9 +7,15 @@ from explorer.components.lanes import Card, Place
 from explorer.components.ledger_rows import LedgerRow
 from explorer.components.snippets import Segment
 from explorer.pages.evaluation.judge import judge_strip
-from explorer.templatetags.explorer_format import drop_rows, lane_card, table_rows, trail
-from explorer.templatetags.judging import grade_buttons
-from explorer.templatetags.ledgers import decision_rows, part_rows
+from explorer.templatetags.explorer_format import (
+    decision_rows,
+    drop_rows,
+    grade_buttons,
+    lane_card,
+    part_rows,
+    table_rows,
+    trail,
+)
 from retrieval.engine.types import TermMatch
 from retrieval.records.judgments import Graded, PassageId
 from tests.explorer.conftest import chunk_id

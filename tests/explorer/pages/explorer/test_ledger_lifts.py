@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from explorer.pages.explorer.ledger_signals import lift_facts
+from explorer.pages.explorer.ledger_rows import lift_facts
 from retrieval.engine.types import ChunkId, Hit, Lift, ScoreType
 
 SEED, OTHER = (Hit(ChunkId(UUID(int=number), 0), 1.0, ScoreType.SIGNALS) for number in (1, 2))

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.ingest.chunk.parents import with_parents
+from retrieval.ingest.chunk import with_parents
 from retrieval.text.document import ChunkDraft
 
 
