@@ -184,15 +184,16 @@ class ProblemOut(BaseModel):
         )
 
 
-class SyncOut(BaseModel):
-    """A sync of a connection."""
+class SyncFigures(BaseModel):
+    """What every response about a sync has."""
 
     model_config = ConfigDict(from_attributes=True)
 
     id: UUID
-    status: str
     label: str = Field(description='The status in words: "done with 4 problems".')
-    kind: str = Field(description="full, changes, retry or dry_run.")
+    kind: str = Field(
+        description="full, changes (only what changed), retry (only what failed) or dry_run (stores nothing)."
+    )
     queued_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
@@ -200,10 +201,16 @@ class SyncOut(BaseModel):
     added: int
     changed: int
     unchanged: int
-    failed: int
+    failed: int = Field(description="Items that could not be indexed.")
     deleted: int
     chunks: int
     message: str
+
+
+class SyncOut(SyncFigures):
+    """A sync of a connection."""
+
+    status: str
 
 
 class SyncStateOut(BaseModel):

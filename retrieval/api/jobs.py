@@ -1,6 +1,5 @@
 """/api/v1/jobs: list, read, cancel and retry syncs, for admins."""
 
-from datetime import datetime
 from typing import Annotated, Final, Self
 from uuid import UUID
 
@@ -13,7 +12,7 @@ from pydantic import BaseModel, Field
 from corecube.access import Principal
 from corecube.api import principal_of
 from corecube.errors import NotFoundError
-from retrieval.api.connection_schemas import ProblemOut
+from retrieval.api.connection_schemas import ProblemOut, SyncFigures
 from retrieval.api.managed import managed_connection, managed_connections, require_admin
 from retrieval.api.schemas import REFUSALS, RequestBody
 from retrieval.ingest.jobs import JobState, job_states
@@ -24,57 +23,38 @@ router = Router(tags=["jobs"])
 _MAX_ERRORS: Final = 100
 
 
-class JobOut(BaseModel):
+class JobOut(SyncFigures):
     """A sync and its progress."""
 
-    id: UUID
     connection: str = Field(description="The connection's slug.")
-    kind: str = Field(
-        description="full, changes (only what changed), retry (only what failed) or dry_run (stores nothing)."
-    )
     state: str = Field(description="queued, running, stalled, done, failed, stopped, cancelling or cancelled.")
-    label: str = Field(description='The state in words: "done with 4 problems".')
     stage: str = Field(description="While it runs: listing, working or settling.")
     items: dict[str, int] = Field(description="While it runs: items by queued, parsing, embedding, storing, failed.")
     chunks_in_hand: int = Field(description="While it runs: chunks of the items that are being embedded or stored.")
     chunks_embedded: int = Field(description="How many of these have vectors.")
     seconds_left: float | None = Field(description="Estimate from the speed of the last minutes; null if unknown.")
-    queued_at: datetime
-    started_at: datetime | None
-    finished_at: datetime | None
-    seen: int
-    added: int
-    changed: int
-    unchanged: int
-    failed: int = Field(description="Items that could not be indexed.")
-    deleted: int
-    chunks: int
     documents_per_second: float
     chunks_per_second: float
     retryable: int = Field(description="Failed items that a retry can fix.")
     waits_for: str = Field(
         description="While it is queued: same_connection, worker, no_worker (none was active lately) or disabled."
     )
-    message: str
 
     @classmethod
     def of(cls, job: JobState) -> Self:
         """Return the response for a job."""
         sync = job.sync
-        same = ("id", "kind", "stage", "queued_at", "started_at", "finished_at", "message", "chunks")
-        counts = ("seen", "added", "changed", "unchanged", "failed", "deleted")
+        same = ("state", "label", "chunks_in_hand", "chunks_embedded", "retryable")
         return cls(
+            **SyncFigures.model_validate(sync).model_dump(exclude={"label"}),
+            **{name: getattr(job, name) for name in same},
             connection=sync.connection.slug,
+            stage=sync.stage,
             items=dict(job.items),
             seconds_left=None if job.seconds_left is None else round(job.seconds_left, 1),
             documents_per_second=round(job.documents_per_second, 2),
             chunks_per_second=round(job.chunks_per_second, 2),
             waits_for=job.wait.reason.value if job.wait else "",
-            **{
-                name: getattr(job, name)
-                for name in ("state", "label", "chunks_in_hand", "chunks_embedded", "retryable")
-            },
-            **{name: getattr(sync, name) for name in (*same, *counts)},
         )
 
 

@@ -17,6 +17,7 @@ from corecube.process import cores
 from retrieval.encoders.manifest import MODEL_FILE, TOKENIZER_FILE, LateInteractionManifest, Manifest, read_any_manifest
 from retrieval.encoders.onnx_encoder import OnnxEncoder, load_encoder
 from retrieval.encoders.pooling import unit_length
+from retrieval.encoders.protocol import VectorModel
 from retrieval.encoders.reranker import TimeBox
 from retrieval.encoders.session import Session, input_names, open_session, run_in_parallel, run_texts
 from retrieval.encoders.tokenizer import ModelTokenizer
@@ -102,20 +103,8 @@ def max_sim(query: NDArray[np.float32], text: NDArray[np.float32]) -> float:
     return float((query @ text.T).max(axis=1).mean())
 
 
-class LateEncoder(Protocol):
+class LateEncoder(VectorModel, Protocol):
     """Encodes the tokens of queries and documents; thread-safe."""
-
-    @property
-    def name(self) -> str:
-        """The model's name, as `manage.py models list` shows it."""
-
-    @property
-    def weights(self) -> str:
-        """Identifies the weights among models of the same name."""
-
-    @property
-    def dim(self) -> int:
-        """The number of components of a token's vector."""
 
     @property
     def threads(self) -> int:

@@ -16,8 +16,8 @@ class Batching:
     calls: int = 2
 
 
-class Encoder(Protocol):
-    """Encodes texts as unit vectors and counts their tokens; thread-safe."""
+class VectorModel(Protocol):
+    """What every model of vectors has."""
 
     @property
     def name(self) -> str:
@@ -30,6 +30,10 @@ class Encoder(Protocol):
     @property
     def dim(self) -> int:
         """The number of components of a vector."""
+
+
+class Encoder(VectorModel, Protocol):
+    """Encodes texts as unit vectors and counts their tokens; thread-safe."""
 
     @property
     def max_tokens(self) -> int:

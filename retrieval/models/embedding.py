@@ -68,30 +68,35 @@ class EmbeddingIndex(models.Model):
         return f"{self.model} ({self.dim}, {self.status})"
 
 
-class Embedding(models.Model):
-    """A chunk's unit vector in one index. The HNSW index over it is partial, one per embedding index."""
+class ChunkRow(models.Model):
+    """A row about a chunk."""
 
-    pk = models.CompositePrimaryKey("document_id", "ordinal", "index_id")
     document_id = models.UUIDField()
     ordinal = models.IntegerField()
-    index_id = models.BigIntegerField()
     connection_id = models.BigIntegerField()
-    vector = HalfVectorField()
 
     class Meta:
-        indexes: ClassVar = [models.Index(fields=["index_id", "connection_id"], name="embedding_by_connection")]
+        abstract = True
 
     def __str__(self) -> str:
         return f"{self.document_id}:{self.ordinal}"
 
 
-class SparseEmbedding(models.Model):
+class Embedding(ChunkRow):
+    """A chunk's unit vector in one index. The HNSW index over it is partial, one per embedding index."""
+
+    pk = models.CompositePrimaryKey("document_id", "ordinal", "index_id")
+    index_id = models.BigIntegerField()
+    vector = HalfVectorField()
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["index_id", "connection_id"], name="embedding_by_connection")]
+
+
+class SparseEmbedding(ChunkRow):
     """A chunk's sparse vector (weights of words). The HNSW index over it is partial, one per model."""
 
     pk = models.CompositePrimaryKey("document_id", "ordinal")
-    document_id = models.UUIDField()
-    ordinal = models.IntegerField()
-    connection_id = models.BigIntegerField()
     #: Identifies the model and its weights (`retrieval.encoders.embedders.key_of`).
     model_key = models.BigIntegerField()
     vector = SparseVectorField()
@@ -99,23 +104,14 @@ class SparseEmbedding(models.Model):
     class Meta:
         indexes: ClassVar = [models.Index(fields=["connection_id", "model_key"], name="sparse_by_connection")]
 
-    def __str__(self) -> str:
-        return f"{self.document_id}:{self.ordinal}"
 
-
-class TokenEmbedding(models.Model):
+class TokenEmbedding(ChunkRow):
     """The quantised token vectors of a chunk, from the late-interaction model."""
 
     pk = models.CompositePrimaryKey("document_id", "ordinal")
-    document_id = models.UUIDField()
-    ordinal = models.IntegerField()
-    connection_id = models.BigIntegerField()
     model_key = models.BigIntegerField()
     steps = models.BinaryField()  #: As `retrieval.encoders.late_interaction.TokenVectors.to_bytes` writes them.
     scales = models.BinaryField()
 
     class Meta:
         indexes: ClassVar = [models.Index(fields=["connection_id", "model_key"], name="tokens_by_connection")]
-
-    def __str__(self) -> str:
-        return f"{self.document_id}:{self.ordinal}"

@@ -7,6 +7,7 @@ from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 
 from corecube.models import Connection
+from retrieval.models.embedding import ChunkRow
 
 
 class DocumentName(models.Model):
@@ -27,7 +28,7 @@ class DocumentName(models.Model):
         return f"{self.name} ({self.kind})"
 
 
-class ChunkMentions(models.Model):
+class ChunkMentions(ChunkRow):
     """Possible mentions in a chunk's text, as keys of the same form as names: a common key is a link.
 
     A chunk's row depends only on its text, a document's names only on that document. So links need no update when other
@@ -35,9 +36,6 @@ class ChunkMentions(models.Model):
     """
 
     pk = models.CompositePrimaryKey("document_id", "ordinal")
-    document_id = models.UUIDField()
-    ordinal = models.IntegerField()
-    connection_id = models.BigIntegerField()
     #: `retrieval.graph.mentions.Mentions`: first the longest phrases (their number is `phrases`), then parts of them.
     keys = ArrayField(models.BigIntegerField(), default=list)
     phrases = models.SmallIntegerField()
@@ -76,16 +74,13 @@ class MentionCount(models.Model):
         return f"{self.changed} of {self.chunks} chunks"
 
 
-class ChunkLink(models.Model):
+class ChunkLink(ChunkRow):
     """An explicit link of a chunk: set by its author, or extracted by a language model.
 
     Its targets are the documents with the key among their names; they are not stored.
     """
 
     pk = models.CompositePrimaryKey("document_id", "ordinal", "kind", "key")
-    document_id = models.UUIDField()
-    ordinal = models.IntegerField()
-    connection_id = models.BigIntegerField()
     kind = models.CharField(max_length=12)  #: `retrieval.graph.links.StatedKind`.
     key = models.BigIntegerField()  #: Of the target's URL or name.
     name = models.TextField()  #: Its visible text.
