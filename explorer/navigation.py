@@ -1,12 +1,12 @@
 """The navigation of the console, in groups, for the signed-in user."""
 
-import tomllib
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Final
 
 from django.http import HttpRequest
 from django.urls import reverse
+
+from corecube.data import read_toml
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Group:
     entries: tuple[Entry, ...]
 
 
-_TABLES: Final = tomllib.loads((files("explorer") / "navigation.toml").read_text(encoding="utf-8"))
+_TABLES: Final = read_toml("explorer", "navigation.toml")
 GROUPS: Final = tuple(Group(it["heading"], tuple(Entry(**row) for row in it["entries"])) for it in _TABLES["group"])
 
 

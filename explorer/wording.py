@@ -1,11 +1,10 @@
 """Labels of the engine's codes and levels, of connectors and jobs. Pure: no Django, no request."""
 
-import tomllib
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from importlib.resources import files
 from typing import Final
 
+from corecube.data import read_toml
 from corecube.reach import ReachChange
 from corecube.scope import ExcludedConnection, Exclusion, Inclusion, Sensitivity, TrustLevel
 from retrieval.engine.about import About
@@ -16,9 +15,7 @@ from retrieval.search.configuration import CONFIGURE, CONFIGURE_SPAN
 from retrieval.text.document import row_unit
 
 #: The words by code.
-WORDS: Final[Mapping[str, Mapping[str, str]]] = tomllib.loads(
-    (files("explorer") / "wording.toml").read_text(encoding="utf-8")
-)
+WORDS: Final[Mapping[str, Mapping[str, str]]] = read_toml("explorer", "wording.toml")
 STAGE_LABELS: Final = WORDS["item_stages"]  #: The stages of an item of a sync, in order.
 ROLE_LABELS: Final = WORDS["roles"]
 MODE_LABELS: Final = WORDS["modes"]

@@ -1,9 +1,7 @@
 """Checks of a connection: of its source, with limits on time and concurrent checks, and of its config by field."""
 
 import logging
-import tomllib
 from collections.abc import Mapping
-from importlib.resources import files
 from threading import BoundedSemaphore, Event, Lock, Thread
 from typing import Any, Final
 
@@ -13,6 +11,7 @@ from corecube.connectors import connector_for
 from corecube.connectors.kinds import kind_named
 from corecube.connectors.setup import FieldError
 from corecube.connectors.types import Capability, Connector
+from corecube.data import read_toml
 from corecube.errors import ConfigError, CoreCubeError
 from corecube.models import Connection
 
@@ -23,9 +22,7 @@ CHECK_SECONDS: Final = 20.0
 STEPS: Final = ("reach", "authenticate", "list", "read")
 _MAX_AT_ONCE: Final = 4
 _slots = BoundedSemaphore(_MAX_AT_ONCE)
-_MESSAGES: Final[Mapping[str, str]] = tomllib.loads(
-    (files("corecube.connectors") / "config_errors.toml").read_text(encoding="utf-8")
-)
+_MESSAGES: Final[Mapping[str, str]] = read_toml("corecube.connectors", "config_errors.toml")
 _BOUNDS: Final = frozenset({"ge", "gt", "le", "lt"})
 
 

@@ -1,15 +1,14 @@
 """The kinds of connections: label, purpose, connector, config and secrets of each."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Final
 from urllib.parse import urlsplit
 
 from django.utils.module_loading import import_string
 
 from corecube.connectors.setup import SourceConfig
+from corecube.data import read_toml
 from corecube.errors import ConfigError
 
 
@@ -54,7 +53,7 @@ class Kind:
         return f"{parts.scheme}://{parts.netloc}".lower() if self.address_field else ""
 
 
-_TABLES: Final = tomllib.loads((files("corecube.connectors") / "kinds.toml").read_text(encoding="utf-8"))
+_TABLES: Final = read_toml("corecube.connectors", "kinds.toml")
 KINDS: Final[Mapping[str, Kind]] = {
     row["name"]: Kind(**{**row, "secrets": tuple(Secret(**it) for it in row.get("secrets", ()))})
     for row in _TABLES["kind"]

@@ -1,10 +1,8 @@
 """Forms that several pages use, the style of their fields, and a check that two people do not overwrite each other."""
 
 import hashlib
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.resources import files
 from typing import Any, Final
 
 from django import forms
@@ -12,6 +10,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.forms import BoundField
 from django.utils.text import slugify
 
+from corecube.data import read_toml
 from corecube.errors import CoreCubeError
 from retrieval.engine.tunables import TunableFacts
 from retrieval.presets.preset import PresetConfig
@@ -22,7 +21,7 @@ _CONFLICT: Final = 409
 _INVALID: Final = 422
 _STYLED: Final = (forms.TextInput, forms.NumberInput, forms.PasswordInput, forms.Textarea, forms.Select)
 #: By form, the labels and help of its fields and the groups in which they are shown.
-FORM_TEXTS: Final[Mapping[str, Any]] = tomllib.loads((files("explorer") / "forms.toml").read_text(encoding="utf-8"))
+FORM_TEXTS: Final[Mapping[str, Any]] = read_toml("explorer", "forms.toml")
 
 
 class _ConsoleField(BoundField):

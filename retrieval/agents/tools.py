@@ -1,9 +1,7 @@
 """The five tools: names, arguments and functions."""
 
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any, Final
 from uuid import UUID
 
@@ -12,6 +10,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from corecube import audit
 from corecube.access import Principal, scope_for
+from corecube.data import read_toml
 from corecube.errors import InvalidRequestError, NotFoundError
 from corecube.scope import AccessScope
 from retrieval.agents.schemas import FetchToolIn, FetchToolOut, ResultOut, SearchToolIn, SearchToolOut, result_out
@@ -248,7 +247,7 @@ def _evidence(read: EvidenceToolIn, caller: Caller) -> EvidenceToolOut:
     return gathered(read, caller.principal, caller.absolute)
 
 
-_TEXTS: Final = tomllib.loads((files("retrieval.agents") / "tools.toml").read_text(encoding="utf-8"))
+_TEXTS: Final = read_toml("retrieval.agents", "tools.toml")
 TOOLS: Final[Mapping[str, AgentTool]] = {
     "search": AgentTool(SearchToolIn, SearchToolOut, _search, _READS, **_TEXTS["search"]),
     "fetch": AgentTool(FetchToolIn, FetchToolOut, _fetch, _READS, **_TEXTS["fetch"]),

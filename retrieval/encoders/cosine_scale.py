@@ -5,15 +5,14 @@ on a scale on which unrelated texts have 0.
 """
 
 import logging
-import tomllib
 from dataclasses import dataclass, field
-from importlib.resources import files
 from threading import Lock, Thread
 from time import monotonic
 from typing import Final
 
 import numpy as np
 
+from corecube.data import read_toml
 from retrieval.encoders.protocol import Encoder
 from retrieval.engine.types import Hit
 from retrieval.errors import EncoderError
@@ -25,7 +24,7 @@ NOISE: Final = "cosine_noise"
 
 _MAX_NOISE: Final = 0.95  #: Limit for models that give all texts nearly the same vector.
 _TRY_SECONDS: Final = 60.0
-_SUBJECTS: Final = tomllib.loads((files("retrieval.encoders") / "cosine_subjects.toml").read_text(encoding="utf-8"))
+_SUBJECTS: Final = read_toml("retrieval.encoders", "cosine_subjects.toml")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,13 @@
 
 import base64
 import binascii
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from typing import Any, Final
 
 import numpy as np
 
+from corecube.data import read_toml
 from corecube.errors import ConfigError
 from retrieval.encoders.pooling import Floats, unit_length
 from retrieval.errors import EncoderError
@@ -26,7 +25,7 @@ class EmbedKind:
     document_role: str = ""
 
 
-SERVICES: Final = tomllib.loads((files("retrieval.encoders") / "services.toml").read_text(encoding="utf-8"))
+SERVICES: Final = read_toml("retrieval.encoders", "services.toml")
 EMBED_KINDS: Final = {name: EmbedKind(**row) for name, row in SERVICES["embedding"].items()}
 
 

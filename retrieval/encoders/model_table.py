@@ -4,14 +4,13 @@ Models of `catalog.KNOWN_MODELS` can be fetched. For the others users provide th
 their manifest.
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
+from corecube.data import read_toml
 from retrieval.encoders.catalog import KNOWN_MODELS
 from retrieval.encoders.manifest import MODEL_FILE, TOKENIZER_FILE, Manifest, file_sha256
 from retrieval.errors import EncoderError, ModelMissingError
@@ -89,7 +88,7 @@ def require_fetchable(name: str, directory: Path) -> None:
     )
 
 
-_ROWS: Final = tomllib.loads((files("retrieval.encoders") / "model_table.toml").read_text(encoding="utf-8"))["model"]
+_ROWS: Final = read_toml("retrieval.encoders", "model_table.toml")["model"]
 MODEL_TABLE: Final[Mapping[str, TableModel]] = {
     row["name"]: TableModel(**{**row, "tier": Tier(row["tier"]), "lengths": tuple(row.get("lengths", ()))})
     for row in _ROWS

@@ -4,22 +4,19 @@ An item that fails is counted by its sync and listed here in one transaction, so
 parsers and workers give each failure a stable reason, which decides what helps.
 """
 
-import tomllib
 from collections.abc import Iterable, Mapping
-from importlib.resources import files
 from typing import Final
 
 from django.db.models import QuerySet
 
 from corecube.connectors.types import ItemError
+from corecube.data import read_toml
 from retrieval.errors import EncoderError, IngestError
 from retrieval.ingest.sandbox.process import ParserStartError
 from retrieval.models import Sync, SyncItem, SyncProblem
 
 #: What helps, by whether another try can help while the source stays unchanged, and by reason.
-_ADVICE: Final[Mapping[str, Mapping[str, str]]] = tomllib.loads(
-    (files("retrieval.ingest") / "problems.toml").read_text(encoding="utf-8")
-)
+_ADVICE: Final[Mapping[str, Mapping[str, str]]] = read_toml("retrieval.ingest", "problems.toml")
 #: Reasons that may disappear without a change: the network, a server that is down or busy.
 TRANSIENT: Final = frozenset(_ADVICE["automatic"])
 PERMANENT: Final = frozenset(_ADVICE["never"])  #: Reasons that only a change in the source removes.

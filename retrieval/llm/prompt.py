@@ -5,12 +5,11 @@ each request, and a passage can contain neither it nor anything similar.
 """
 
 import secrets
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from typing import Final
 
+from corecube.data import read_toml
 from corecube.errors import InvalidRequestError
 from retrieval.engine.types import CountTokens, Passage
 from retrieval.llm.citations import without_markers
@@ -26,7 +25,7 @@ _MESSAGE_TOKENS: Final = 8
 #: Unused share of a window: a model's tokenizer may count up to this much more than the local one.
 _SLACK: Final = 0.15
 
-_PARTS: Final = tomllib.loads((files("retrieval.llm") / "prompt.toml").read_text(encoding="utf-8"))
+_PARTS: Final = read_toml("retrieval.llm", "prompt.toml")
 
 
 class PromptTooLongError(InvalidRequestError, code="prompt_too_long"):

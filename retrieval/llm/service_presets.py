@@ -1,10 +1,9 @@
 """The known services of language models, with the settings that each needs."""
 
-import tomllib
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any, Final
 
+from corecube.data import read_toml
 from retrieval.llm.service import Api
 
 
@@ -31,7 +30,7 @@ class ServicePreset:
         }
 
 
-_TABLES: Final = tomllib.loads((files("retrieval.llm") / "service_presets.toml").read_text(encoding="utf-8"))
+_TABLES: Final = read_toml("retrieval.llm", "service_presets.toml")
 PRESETS: Final = {
     slug: ServicePreset(slug=slug, **{**row, "api": Api(row.get("api", Api.OPENAI))}) for slug, row in _TABLES.items()
 }

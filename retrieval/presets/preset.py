@@ -2,12 +2,11 @@
 
 import hashlib
 import math
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib.resources import files
 from typing import Any, ClassVar, Final
 
+from corecube.data import read_toml
 from corecube.errors import ConfigError
 from retrieval.engine.pipeline import Pipeline
 from retrieval.engine.tunables import Tunables, costly, tunable
@@ -20,7 +19,7 @@ from retrieval.stages.fuse import FusionConfig
 from retrieval.stages.quality import QualityConfig
 from retrieval.stages.resources import Resources
 
-_FORMER_NAMES: Final = tomllib.loads((files("retrieval.presets") / "former_names.toml").read_text(encoding="utf-8"))
+_FORMER_NAMES: Final = read_toml("retrieval.presets", "former_names.toml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

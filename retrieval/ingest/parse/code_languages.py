@@ -1,21 +1,19 @@
 """The programming languages with a grammar, and the node types of their syntax trees."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
-from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import Any, Final
 
 from tree_sitter import Language as Grammar
 from tree_sitter import Node, Parser
 
+from corecube.data import read_toml
+
 YAML: Final = "yaml"
-_TABLES: Final[Mapping[str, Any]] = tomllib.loads(
-    (files("retrieval.ingest.parse") / "code_languages.toml").read_text(encoding="utf-8")
-)
+_TABLES: Final[Mapping[str, Any]] = read_toml("retrieval.ingest.parse", "code_languages.toml")
 _BY_NAME: Final[Mapping[str, str]] = _TABLES["names"]
 CODE_NAMES: Final = frozenset(_BY_NAME)
 #: Languages without a grammar, by suffix.

@@ -5,12 +5,11 @@ The system message contains no document text, and no document can end its fence.
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any, Final
 
+from corecube.data import read_toml
 from retrieval.engine.types import Hit
 from retrieval.llm.neutral import neutral, plain
 from retrieval.llm.prompt import new_fence
@@ -27,7 +26,7 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 }
 _FENCE_LENGTH: Final = 16
 _MAX_PLACE_LENGTH: Final = 300
-_PROMPT: Final = tomllib.loads((files("retrieval.presets.contextpack") / "prompt.toml").read_text(encoding="utf-8"))
+_PROMPT: Final = read_toml("retrieval.presets.contextpack", "prompt.toml")
 ANSWER_SCHEMA: Final[Mapping[str, Any]] = _PROMPT["answer_schema"]
 _FIELDS: Final = ANSWER_SCHEMA["properties"]["results"]["items"]["properties"]
 _SYSTEM: Final = _PROMPT["system"]

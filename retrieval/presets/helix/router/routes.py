@@ -5,16 +5,15 @@ The mean of all examples is subtracted first: otherwise all short English senten
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from corecube.data import read_toml
 from retrieval.encoders.pooling import unit_length
 from retrieval.engine.types import MemoryType, Vector
 
@@ -31,7 +30,7 @@ Examples = Mapping[str, Sequence[str]]  #: Sentences by route.
 @cache
 def shipped_examples() -> Examples:
     """Return the shipped sentences."""
-    tables = tomllib.loads((files("retrieval.presets.helix.router") / "examples.toml").read_text(encoding="utf-8"))
+    tables = read_toml("retrieval.presets.helix.router", "examples.toml")
     return {route: tuple(texts) for table in tables.values() for route, texts in table.items()}
 
 
