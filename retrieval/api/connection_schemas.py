@@ -11,7 +11,7 @@ from corecube.connectors.types import Capability
 from corecube.errors import ConfigError
 from corecube.models import Connection
 from corecube.scope import Sensitivity, TrustLevel
-from retrieval.api.schemas import Source, StrictBody
+from retrieval.api.schemas import Source, StrictBody, filled
 from retrieval.ingest.problems import PERMANENT, advice
 from retrieval.models import SyncItem, SyncProblem
 
@@ -132,21 +132,18 @@ class ConnectionDetail(BaseModel):
     @classmethod
     def of(cls, connection: Connection) -> Self:
         """Return the response for a connection; without secrets if they can no longer be decrypted."""
-        same = (
-            *("name", "kind", "config", "source_type", "half_life_days", "freshness_basis", "language"),
-            *("chunk_profile", "enrichment", "sync_every_minutes", "enabled", "last_synced_at", "next_sync_at"),
-        )
         try:
             lengths = {name: len(value) for name, value in secrets_with(connection, {}).items()}
         except ConfigError:
             lengths = {}
-        return cls(
+        return filled(
+            cls,
+            connection,
             connection=connection.slug,
             secrets=lengths,
             compartment=connection.compartment.slug,
             sensitivity=Sensitivity(connection.sensitivity).name.lower(),
             trust=TrustLevel(connection.trust).name.lower(),
-            **{name: getattr(connection, name) for name in same},
         )
 
 
@@ -175,10 +172,10 @@ class ProblemOut(BaseModel):
     @classmethod
     def of(cls, problem: SyncItem | SyncProblem) -> Self:
         """Return the response for a problem."""
-        return cls(
+        return filled(
+            cls,
+            problem,
             item=problem.external_id,
-            reason=problem.reason,
-            message=problem.message,
             advice=advice(problem.reason),
             retryable=problem.reason not in PERMANENT,
         )

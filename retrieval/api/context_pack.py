@@ -120,12 +120,11 @@ def retrieve_context(request: HttpRequest, body: ContextPackIn) -> ContextPackOu
         principal=principal_of(request),
         top_k=body.top_k,
     )
-    return ContextPackOut(
-        query=pack.query,
+    return schemas.filled(
+        ContextPackOut,
+        pack,
         selected_chunks=[_selected(it, outcome.state.scope, request.build_absolute_uri) for it in pack.selected_chunks],
-        citations=list(pack.citations),
         trace=_trace(pack.trace),
-        context_pack=pack.context_pack,
         trace_id=outcome.id,
         preset_version=outcome.preset_version,
         answerability=shape.answerability(outcome, with_signals=False),
@@ -136,11 +135,11 @@ def retrieve_context(request: HttpRequest, body: ContextPackIn) -> ContextPackOu
 
 def _selected(it: SelectedChunk, scope: AccessScope, absolute: shape.Absolute) -> SelectedChunkOut:
     chunk = it.facts
-    return SelectedChunkOut(
-        number=it.number,
+    return schemas.filled(
+        SelectedChunkOut,
+        it,
         chunk_id=str(it.chunk_id),
         document_id=it.chunk_id.document_id,
-        role=it.role,
         title=chunk.title,
         heading_path=list(chunk.heading_path),
         text=chunk.text,
@@ -150,30 +149,18 @@ def _selected(it: SelectedChunk, scope: AccessScope, absolute: shape.Absolute) -
         source_type=chunk.source_type,
         pages=shape.pages(chunk.page_start, chunk.page_end),
         rows=shape.rows(chunk.row_start, chunk.row_end, chunk.source_type),
-        token_count=it.token_count,
         relevance_score=it.score,
-        citation=it.citation,
     )
 
 
 def _trace(trace: PackTrace) -> PackTraceOut:
-    return PackTraceOut(
-        candidates=[
-            CandidateOut(chunk_id=str(it.chunk_id), rank=it.rank, score=it.score, ranks=dict(it.ranks))
-            for it in trace.candidates
-        ],
+    return schemas.filled(
+        PackTraceOut,
+        trace,
+        candidates=[schemas.filled(CandidateOut, it, chunk_id=str(it.chunk_id)) for it in trace.candidates],
         rerank_results=[
-            RerankResultOut(
-                chunk_id=str(it.chunk_id),
-                relevance_score=it.relevance_score,
-                answerability=it.answerability,
-                key_evidence=it.key_evidence,
-                judged=it.is_judged,
-            )
+            schemas.filled(RerankResultOut, it, chunk_id=str(it.chunk_id), judged=it.is_judged)
             for it in trace.rerank_results
         ],
-        final_token_count=trace.final_token_count,
-        budget_tokens=trace.budget_tokens,
-        tokenizer=trace.tokenizer,
         expansion_stats={role: ExpansionOut.model_validate(dict(counts)) for role, counts in trace.expansion.items()},
     )

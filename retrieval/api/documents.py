@@ -21,7 +21,7 @@ from corecube.sanitise import storable
 from retrieval.api import shape
 from retrieval.api.idempotency import Answer, IdempotencyKey, once
 from retrieval.api.managed import pushable_connection
-from retrieval.api.schemas import REFUSALS, Pages, Rows, Source, StrictBody
+from retrieval.api.schemas import REFUSALS, Pages, Rows, Source, StrictBody, filled
 from retrieval.ingest.push import PushState, delete_pushed, name_for, push_document
 from retrieval.models import Chunk, Document
 from retrieval.models.document import document_id as id_of
@@ -167,8 +167,9 @@ def read_document(
     note_accesses([document.pk])
     absolute = request.build_absolute_uri
     chunks = document.chunks.filter(connection_id__in=scope.connection_ids)
-    same = ("id", "title", "uri", "source_type", "raw_type", "byte_size", "modified_at", "synced_at")
-    return DocumentOut(
+    return filled(
+        DocumentOut,
+        document,
         url=absolute(shape.document_path(document.pk)),
         source=shape.source(scope.inclusion(document.connection_id).connection),
         metadata={name: str(value) for name, value in document.metadata.items()},
@@ -177,7 +178,6 @@ def read_document(
             _chunk(chunk, document.source_type, absolute)
             for chunk in chunks.order_by("ordinal")[offset : offset + limit]
         ],
-        **{name: getattr(document, name) for name in same},
     )
 
 
@@ -245,21 +245,11 @@ def delete_push(
 
 
 def _chunk(chunk: Chunk, source_type: str, absolute: shape.Absolute) -> ChunkOut:
-    same = (
-        "ordinal",
-        "heading_path",
-        "text",
-        "token_count",
-        "language",
-        "hints",
-        "salience",
-        "context_line",
-        "questions",
-    )
-    return ChunkOut(
+    return filled(
+        ChunkOut,
+        chunk,
         section=SectionOut(start=chunk.section_start, end=chunk.section_end),
         pages=shape.pages(chunk.page_start, chunk.page_end),
         rows=shape.rows(chunk.row_start, chunk.row_end, source_type),
         url=absolute(shape.document_path(chunk.document_id, chunk.ordinal)),
-        **{name: getattr(chunk, name) for name in same},
     )

@@ -11,7 +11,7 @@ from retrieval.api import shape
 from retrieval.api.evidence_schemas import EvidenceIn, EvidenceOut, SectionSetIn, SectionSetOut, SectionSetsOut
 from retrieval.api.managed import managed_preset, may_manage_presets
 from retrieval.api.presets import TunableOut
-from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS
+from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, filled
 from retrieval.api.search import scope_request
 from retrieval.engine.types import Hit
 from retrieval.models import SearchRecord
@@ -30,20 +30,17 @@ def _section(
     found: evidence_runs.SectionEvidence, subject: str, absolute: shape.Absolute, *, with_explanation: bool
 ) -> schemas.SectionEvidenceOut:
     outcome = found.outcome
-    out = schemas.SectionEvidenceOut(
+    out = filled(
+        schemas.SectionEvidenceOut,
+        found,
         section=found.section.name,
         title=found.section.title,
         trace_id=outcome.id if outcome else None,
         query=found.section.query(subject),
-        code=found.code,
-        problem=found.problem,
         hits=[_hit(*it, outcome, absolute, with_ledger=with_explanation) for it in enumerate(outcome.hits, start=1)]
         if outcome
         else [],
-        cells={
-            name: schemas.CellOut(presence=cell.presence.value, count=cell.count, recovered=cell.recovered)
-            for name, cell in found.cells.items()
-        },
+        cells={name: filled(schemas.CellOut, cell) for name, cell in found.cells.items()},
         degraded=list(outcome.state.degraded) if outcome else [],
         timings=shape.timings(outcome) if outcome else None,
     )
@@ -67,9 +64,9 @@ def _hit(
 
 def section_set_out(section_set: SectionSet, *, in_full: bool) -> schemas.SectionSetOut:
     """Return the response for a section set, with its content if `in_full`."""
-    out = schemas.SectionSetOut(
-        name=section_set.name,
-        title=section_set.title,
+    out = filled(
+        schemas.SectionSetOut,
+        section_set,
         shipped=is_shipped(section_set.name),
         edited=is_edited(section_set),
         source_types=list(section_set.precedence),
@@ -99,11 +96,10 @@ def gather_evidence(request: HttpRequest, body: EvidenceIn) -> EvidenceOut:
         surface=SearchRecord.Surface.API,
     )
     evidence = gather_counted(wanted, principal_of(request))
-    return schemas.EvidenceOut(
-        id=evidence.id,
+    return filled(
+        schemas.EvidenceOut,
+        evidence,
         section_set=evidence.section_set.name,
-        subject=evidence.subject,
-        source_types=list(evidence.source_types),
         sections=[
             _section(found, evidence.subject, request.build_absolute_uri, with_explanation=body.explain)
             for found in evidence.sections

@@ -11,7 +11,7 @@ from corecube.api import principal_of
 from corecube.errors import ConfigError, InvalidRequestError, NotFoundError
 from corecube.models import User
 from retrieval.api.managed import installation_admin
-from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, RequestBody
+from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, RequestBody, filled
 from retrieval.errors import ModelMissingError
 from retrieval.index.embedding_index import all_indexes, progress
 from retrieval.index.scans import ScanChoice
@@ -124,14 +124,13 @@ def _existing(number: int) -> EmbeddingIndex:
 
 def _shown(row: EmbeddingIndex) -> IndexOut:
     built = progress(row)
-    same = ("status", "model", "source", "mode", "scan", "oversample", "problem", "created_at", "switched_at")
-    return IndexOut(
-        id=row.pk,
+    return filled(
+        IndexOut,
+        row,
         dimensions=row.dim,
         scan_dimensions=row.scan_dim,
         chunks=built.chunks,
         done=built.done,
         chunks_per_second=round(built.rate, 1),
         seconds_left=built.seconds_left,
-        **{name: getattr(row, name) for name in same},
     )

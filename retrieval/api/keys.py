@@ -1,7 +1,7 @@
 """GET, POST and DELETE /api/v1/keys."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Final, Literal, TypeVar
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -18,7 +18,7 @@ from corecube.models import ApiKey, Compartment, Connection, User
 from corecube.models.access import MAX_REQUESTS_PER_MINUTE
 from corecube.sanitise import storable
 from corecube.scope import Sensitivity
-from retrieval.api.schemas import REFUSALS, StrictBody
+from retrieval.api.schemas import REFUSALS, StrictBody, filled
 from retrieval.presets.catalog import PRESETS
 
 Level = Literal["public", "internal", "confidential", "restricted"]
@@ -73,6 +73,9 @@ class IssuedKeyOut(KeyOut):
     secret: str
 
 
+_Key = TypeVar("_Key", bound=KeyOut)
+
+
 class KeysOut(BaseModel):
     """Keys, the newest first."""
 
@@ -92,7 +95,7 @@ def list_keys(
     """
     keys = _known_keys(principal_of(request))
     page = keys.select_related("user").prefetch_related("compartments", "push_connections")[offset : offset + limit]
-    return KeysOut(keys=[KeyOut(**_facts(key)) for key in page], total=keys.count())
+    return KeysOut(keys=[_shown(KeyOut, key) for key in page], total=keys.count())
 
 
 @router.post("/keys", response={201: IssuedKeyOut, **REFUSALS}, summary="Issue an API key")
@@ -107,7 +110,7 @@ def add_key(request: HttpRequest, response: HttpResponse, body: KeyIn) -> Status
         raise NotPermittedError("A key with limits cannot issue other keys.")
     key, secret = issue_key(user=_owner(principal, body), terms=_terms(principal, body), actor=principal.user)
     response.headers["Cache-Control"] = "no-store"
-    return Status(201, IssuedKeyOut(**_facts(key), secret=secret))
+    return Status(201, _shown(IssuedKeyOut, key, secret=secret))
 
 
 @router.delete("/keys/{uuid:key_id}", response={200: KeyOut, **REFUSALS}, summary="Revoke an API key")
@@ -119,7 +122,7 @@ def remove_key(request: HttpRequest, key_id: UUID) -> KeyOut:
         raise NotFoundError("You cannot see an API key with that id.")
     revoke_key(key, actor=principal.user)
     key.refresh_from_db(fields=["revoked_at"])
-    return KeyOut(**_facts(key))
+    return _shown(KeyOut, key)
 
 
 def _known_keys(principal: Principal) -> QuerySet[ApiKey]:
@@ -178,14 +181,15 @@ def _found(known: dict[str, _T], wanted: list[str], what: str) -> list[_T]:
     return [known[name] for name in dict.fromkeys(wanted)]
 
 
-def _facts(key: ApiKey) -> dict[str, Any]:
-    same = ("id", "name", "prefix", "created_at", "expires_at", "revoked_at", "last_used_at", "requests_per_minute")
-    return {
-        **{name: getattr(key, name) for name in same},
-        "user": key.user.username,
-        "state": key_state(key, timezone.now()).value,
-        "max_sensitivity": None if key.max_sensitivity is None else Sensitivity(key.max_sensitivity).name.lower(),
-        "compartments": sorted(it.slug for it in key.compartments.all()),
-        "presets": key.presets if isinstance(key.presets, list) else [],
-        "push_connections": sorted(it.slug for it in key.push_connections.all()),
-    }
+def _shown(schema: type[_Key], key: ApiKey, **given: str) -> _Key:
+    return filled(
+        schema,
+        key,
+        user=key.user.username,
+        state=key_state(key, timezone.now()).value,
+        max_sensitivity=None if key.max_sensitivity is None else Sensitivity(key.max_sensitivity).name.lower(),
+        compartments=sorted(it.slug for it in key.compartments.all()),
+        presets=key.presets if isinstance(key.presets, list) else [],
+        push_connections=sorted(it.slug for it in key.push_connections.all()),
+        **given,
+    )

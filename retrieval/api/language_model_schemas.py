@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from retrieval.admin.language_models import key_length
-from retrieval.api.schemas import StrictBody
+from retrieval.api.schemas import StrictBody, filled
 from retrieval.llm.reachability import ModelState, status_of
 from retrieval.llm.trial import Trial
 from retrieval.models import LanguageModel, RoutingRule
@@ -99,20 +99,16 @@ class LanguageModelOut(BaseModel):
     @classmethod
     def of(cls, model: LanguageModel, default: LanguageModel | None) -> Self:
         """Return the response for a model; `default` is the model that answers if no rule selects another."""
-        same = (
-            *("name", "api", "base_url", "api_version", "model", "timeout_seconds", "silence_seconds", "max_retries"),
-            *("context_tokens", "max_answer_tokens", "tokenizer", "temperature", "prompt_price", "completion_price"),
-            *("allows_system_prompt", "min_temperature", "max_temperature"),
-        )
         status = status_of(model)
-        return cls(
+        return filled(
+            cls,
+            model,
             language_model=model.slug,
             api_key=key_length(model),
             fallback=model.fallback.slug if model.fallback else None,
             enabled=model.is_enabled,
             default=default is not None and default.pk == model.pk,
             locked=model.is_locked,
-            **{name: getattr(model, name) for name in same},
             **{name: getattr(status, name) for name in ("state", "since", "checked_at", "problem")},
         )
 
@@ -130,8 +126,7 @@ class TrialOut(BaseModel):
     @classmethod
     def of(cls, trial: Trial) -> Self:
         """Return the response for a test."""
-        same = ("ok", "problem", "first_token_seconds", "seconds")
-        return cls(said=trial.answer, models=list(trial.models), **{name: getattr(trial, name) for name in same})
+        return filled(cls, trial, said=trial.answer)
 
 
 class RuleIn(StrictBody):
@@ -172,8 +167,7 @@ class UsageLine(BaseModel):
     @classmethod
     def of(cls, name: str, sums: Sums) -> Self:
         """Return the response for sums."""
-        fields = ("answers", "prompt_tokens", "completion_tokens", "cost", "estimated")
-        return cls(name=name, **{field: getattr(sums, field) for field in fields})
+        return filled(cls, sums, name=name)
 
 
 class UsageOut(BaseModel):

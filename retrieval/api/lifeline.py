@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from corecube.access import ScopeRequest, scope_for
 from corecube.api import principal_of
 from corecube.errors import NotFoundError
-from retrieval.api.schemas import REFUSALS, TopK
+from retrieval.api.schemas import REFUSALS, TopK, filled
 from retrieval.engine.pipeline import HYBRID
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import DEFAULT_PRESET
@@ -86,16 +86,13 @@ def lifeline(request: HttpRequest, wanted: Query[LifelineIn]) -> LifelineOut:
     line = follow(wanted.document, outcome, Reader(scope, frozenset(scope.connection_ids)))
     if line is None:
         raise NotFoundError("No document with that id is visible to you.")
-    return LifelineOut(
+    return filled(
+        LifelineOut,
+        line,
         trace_id=outcome.id,
-        document_id=line.document_id,
-        title=line.title,
         connection=line.source,
         lost_at=line.lost_at.name if line.lost_at else None,
-        citation=line.citation,
         chunk_id=str(line.followed.chunk_id) if line.followed else None,
-        steps=[
-            StepOut(step=step.name, state=step.state.value, fact=step.fact, remedy=step.remedy) for step in line.steps
-        ],
-        chunks=[WayOut(ended_at=way.ended_at, packed=way.is_packed, chunks=way.chunks) for way in line.ways],
+        steps=[filled(StepOut, step, step=step.name) for step in line.steps],
+        chunks=[filled(WayOut, way, packed=way.is_packed) for way in line.ways],
     )

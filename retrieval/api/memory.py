@@ -14,7 +14,7 @@ from corecube.sanitise import storable
 from retrieval.answers.memory.items import MAX_CHARACTERS, Item, remember
 from retrieval.answers.memory.recall import Question, RecalledItem, recall
 from retrieval.api import shape
-from retrieval.api.schemas import REFUSALS, Source, StrictBody
+from retrieval.api.schemas import REFUSALS, Source, StrictBody, filled
 from retrieval.engine.types import MemoryType
 from retrieval.models import SearchRecord
 
@@ -138,12 +138,11 @@ def recalled(
         surface=surface,
     )
     found = recall(question, principal=principal)
-    return RecallOut(
+    return filled(
+        RecallOut,
+        found,
         items=[_item_out(item, absolute) for item in found.items],
-        token_count=found.token_count,
         budget_tokens=body.budget_tokens,
-        trace_ids=list(found.trace_ids),
-        degraded=list(found.degraded),
         skipped=found.skipped,
     )
 
@@ -154,28 +153,26 @@ def remembered(body: RememberIn, principal: Principal, absolute: shape.Absolute)
         text=body.text, title=body.title, kind=body.kind, project=body.project, at=body.at, is_confirmed=body.confirmed
     )
     done = remember(item, principal=principal)
-    return RememberOut(
+    return filled(
+        RememberOut,
+        done,
         id=done.document_id,
-        state=done.state.value,
-        title=done.title,
         kind=body.kind,
         project=storable(body.project).strip(),
-        at=done.at,
         url=absolute(shape.document_path(done.document_id)),
     )
 
 
 def _item_out(item: RecalledItem, absolute: shape.Absolute) -> RecalledOut:
     hit, chunk = item.hit, item.hit.chunk
-    return RecalledOut(
+    return filled(
+        RecalledOut,
+        chunk,
         number=item.passage.number,
         id=str(hit.chunk_id),
         document_id=hit.chunk_id.document_id,
         origin="memory" if item.from_memory else "documents",
         source=shape.source(item.connection),
-        title=chunk.title,
-        heading_path=list(chunk.heading_path),
-        text=chunk.text,
         url=absolute(shape.document_path(*hit.chunk_id)),
         kind=_KINDS.get(item.kind),
         project=item.project,

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from corecube.api import principal_of
 from retrieval.admin import preset_versions
 from retrieval.api.managed import managed_preset, may_manage_presets
-from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, Numbers, StrictBody
+from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, Numbers, StrictBody, filled
 from retrieval.engine.tunables import TunableFacts
 from retrieval.models import PresetVersion
 from retrieval.presets.catalog import PRESETS
@@ -35,8 +35,7 @@ class TunableOut(BaseModel):
     @classmethod
     def of(cls, facts: TunableFacts, value: float) -> Self:
         """Return the response for a setting."""
-        names = ("name", "default", "low", "high", "unit", "help", "costs")
-        return cls(value=value, **{name: getattr(facts, name) for name in names})
+        return filled(cls, facts, value=value)
 
 
 class PresetOut(BaseModel):
@@ -148,7 +147,7 @@ def promote(request: HttpRequest, name: str, body: PromotionIn) -> PromotedOut:
 
 
 def _preset_out(preset: Preset, *, in_full: bool) -> PresetOut:
-    out = PresetOut(name=preset.name, description=preset.description)
+    out = filled(PresetOut, preset)
     if in_full:
         live = configuration_of(preset)
         values = live.config.values()
@@ -159,11 +158,11 @@ def _preset_out(preset: Preset, *, in_full: bool) -> PresetOut:
 
 def _version(preset: Preset, version: PresetVersion) -> VersionOut:
     _, unfit = fitted(preset, version.number, version.values)
-    same = ("number", "status", "note", "fingerprint", "created_at", "promoted_at")
-    return VersionOut(
+    return filled(
+        VersionOut,
+        version,
         values={name: value for name, value in version.values.items() if name not in unfit},
         unfit=dict(unfit),
         created_by=version.created_by.username if version.created_by else None,
         promoted_by=version.promoted_by.username if version.promoted_by else None,
-        **{name: getattr(version, name) for name in same},
     )

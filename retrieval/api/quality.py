@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from corecube.access import scope_for
 from corecube.api import principal_of
 from retrieval.api.managed import managed_connection
-from retrieval.api.schemas import REFUSALS
+from retrieval.api.schemas import REFUSALS, filled
 from retrieval.api.shape import document_path
 from retrieval.engine.types import ChunkId
 from retrieval.operations.quality_preview import live_minimum, preview
@@ -55,19 +55,16 @@ def low_quality(request: HttpRequest, slug: str, asked: Query[QualityIn]) -> Qua
     wanted = asked.least if asked.minimum is None else asked.minimum
     minimum = live_minimum() if wanted is None else wanted
     found = preview(connection, minimum=minimum, limit=asked.limit if is_readable else 0)
-    return QualityOut(
+    return filled(
+        QualityOut,
+        found,
         connection=found.slug,
-        minimum=found.minimum,
-        dropped=found.dropped,
-        chunks=found.chunks,
         lowest=[
-            LowChunkOut(
+            filled(
+                LowChunkOut,
+                chunk,
                 chunk_id=str(ChunkId(chunk.document_id, chunk.ordinal)),
-                title=chunk.title,
                 url=request.build_absolute_uri(document_path(chunk.document_id, chunk.ordinal)),
-                quality=chunk.quality,
-                parts=dict(chunk.parts),
-                beginning=chunk.beginning,
             )
             for chunk in found.lowest
         ]

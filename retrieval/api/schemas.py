@@ -3,13 +3,22 @@
 from collections.abc import Mapping
 from datetime import datetime
 from types import NoneType
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from retrieval.engine.pipeline import HYBRID
 from retrieval.presets.catalog import DEFAULT_PRESET
+
+_Schema = TypeVar("_Schema", bound=BaseModel)
+
+
+def filled(schema: type[_Schema], source: object, /, **given: Any) -> _Schema:  # noqa: ANN401 -- fields of the schema
+    """Return a response with the given fields, and the source's values in its other fields without a default."""
+    others = (name for name, field in schema.model_fields.items() if field.is_required() and name not in given)
+    return schema(**{name: getattr(source, name) for name in others}, **given)
+
 
 #: Numbers by dotted name; the tunables' own declarations check them.
 Numbers = Annotated[

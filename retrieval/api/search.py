@@ -11,7 +11,7 @@ from corecube.access import Principal, ScopeRequest
 from corecube.api import principal_of
 from retrieval.api import shape
 from retrieval.api.managed import managed_connections
-from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, Explanation, ScopeIn, SearchIn, SearchOut
+from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, Explanation, ScopeIn, SearchIn, SearchOut, filled
 from retrieval.models import QueuedSearch, SearchRecord
 from retrieval.records.stored_outcome import recent_outcome
 from retrieval.search.outcome import SearchOutcome
@@ -58,9 +58,8 @@ def queued(request: HttpRequest, principal: Principal, wanted: SearchRequest) ->
 
 
 def _out(request: HttpRequest, job: QueuedSearch) -> QueuedOut:
-    same = ("id", "status", "finished_at", "variants", "code", "message")
     url = request.build_absolute_uri(f"/api/v1/searches/{job.pk}")
-    return QueuedOut(url=url, created_at=job.at, **{name: getattr(job, name) for name in same})
+    return filled(QueuedOut, job, url=url, created_at=job.at)
 
 
 @router.post(

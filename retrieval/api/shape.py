@@ -21,10 +21,10 @@ def document_path(document_id: UUID, ordinal: int | None = None) -> str:
 
 def source(connection: ConnectionFacts) -> schemas.Source:
     """Return the connection of a chunk or document."""
-    return schemas.Source(
+    return schemas.filled(
+        schemas.Source,
+        connection,
         connection=connection.slug,
-        name=connection.name,
-        compartment=connection.compartment,
         sensitivity=connection.sensitivity.name.lower(),
         trust=connection.trust.name.lower(),
     )
@@ -56,12 +56,7 @@ def search_out(outcome: SearchOutcome, absolute: Absolute, explain: schemas.Expl
         mode=outcome.configuration.mode,
         hits=hits,
         passages=[
-            schemas.PassageOut(
-                number=passage.number,
-                chunk_id=str(passage.hit.chunk_id),
-                header=passage.header,
-                token_count=passage.token_count,
-            )
+            schemas.filled(schemas.PassageOut, passage, chunk_id=str(passage.hit.chunk_id))
             for passage in outcome.passages
         ],
         answerability=answerability(outcome, with_signals=explain is not None),
@@ -77,21 +72,17 @@ def search_out(outcome: SearchOutcome, absolute: Absolute, explain: schemas.Expl
 def hit_out(rank: int, hit: Hit, outcome: SearchOutcome, absolute: Absolute, *, with_ledger: bool) -> schemas.HitOut:
     """Return a hit; raise KeyError for one outside the scope."""
     chunk: ChunkFacts = hit.chunk
-    out = schemas.HitOut(
+    out = schemas.filled(
+        schemas.HitOut,
+        chunk,
         rank=rank,
         chunk_id=str(hit.chunk_id),
         document_id=hit.chunk_id.document_id,
-        title=chunk.title,
-        heading_path=list(chunk.heading_path),
-        text=chunk.text,
         url=absolute(document_path(*hit.chunk_id)),
         # Raises for a connection outside the scope, so that such a chunk fails the request and is not shown.
         source=source(outcome.state.scope.inclusion(chunk.connection_id).connection),
-        source_type=chunk.source_type,
         pages=pages(chunk.page_start, chunk.page_end),
         rows=rows(chunk.row_start, chunk.row_end, chunk.source_type),
-        modified_at=chunk.modified_at,
-        synced_at=chunk.synced_at,
         score=hit.score,
         score_type=hit.score_type.value,
     )
@@ -107,19 +98,12 @@ def hit_out(rank: int, hit: Hit, outcome: SearchOutcome, absolute: Absolute, *, 
 
 def ledger(hit: Hit) -> schemas.HitLedger:
     """Return all signals and contributions of a hit's score."""
-    return schemas.HitLedger(
-        signals=dict(hit.signals),
-        ranks=dict(hit.ranks),
-        contributions=dict(hit.contributions),
+    return schemas.filled(
+        schemas.HitLedger,
+        hit,
         matches=[schemas.MatchOut.model_validate(match, from_attributes=True) for match in hit.matches],
         lifts=[
-            schemas.LiftOut(
-                kind=lift.kind,
-                amount=lift.amount,
-                name=lift.name,
-                source_chunk=None if lift.source is None else str(lift.source),
-                sentence=lift.sentence,
-            )
+            schemas.filled(schemas.LiftOut, lift, source_chunk=None if lift.source is None else str(lift.source))
             for lift in hit.lifts
         ],
     )
@@ -130,13 +114,7 @@ def answerability(outcome: SearchOutcome, *, with_signals: bool) -> schemas.Answ
     judged = outcome.state.answerability
     if judged is None:
         return None
-    out = schemas.AnswerabilityOut(
-        verdict=judged.verdict.value,
-        confidence=judged.confidence,
-        calibrated=judged.is_calibrated,
-        reason=judged.reason,
-        explanation=judged.explanation,
-    )
+    out = schemas.filled(schemas.AnswerabilityOut, judged, calibrated=judged.is_calibrated)
     if with_signals:
         out.signals, out.contributions = dict(judged.signals), dict(judged.contributions)
     return out
@@ -163,12 +141,10 @@ def excluded_out(excluded: ExcludedConnection) -> schemas.ExcludedOut:
 
 
 def _span(span: Span) -> schemas.SpanOut:
-    return schemas.SpanOut(
-        stage=span.stage,
-        parent=span.parent,
+    return schemas.filled(
+        schemas.SpanOut,
+        span,
         ms=_milliseconds(span.seconds),
-        hits_in=span.hits_in,
-        hits_out=span.hits_out,
         # Chunks that access removed, or that may be outside the scope, are not named.
         drops=[
             schemas.DropOut(chunk_id=str(drop.chunk_id), reason=drop.reason.value)
