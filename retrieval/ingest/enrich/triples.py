@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from retrieval.errors import EnrichError
 from retrieval.graph.spans import key_of
-from retrieval.ingest.enrich.prompts import DATA, Place, plain
+from retrieval.ingest.enrich.prompts import Place, plain, task
 from retrieval.text.json_text import unfenced
 
 Triple: TypeAlias = tuple[str, str, str]
@@ -20,12 +20,7 @@ MAX_ANSWER_TOKENS: Final = 600  #: Maximum number of tokens of an answer, and th
 TYPICAL_ANSWER_TOKENS: Final = 180
 _MAX_CHARACTERS: Final = 120
 _PARTS: Final = 3
-TASK: Final = (
-    f"You read chunks of documents for a graph of names. {DATA} List who or what relates to whom in `chunk`: at most "
-    f"{MAX_TRIPLES} facts between named people, organisations, places, products, works or pages. Write names in full, "
-    "as the chunk, its title or headings spell them, never a pronoun. Answer with this JSON object alone: "
-    '{"triples": [["subject", "relation", "object"], ...]}, with an empty list where there is none.'
-)
+TASK: Final = task("triples", count=MAX_TRIPLES)
 
 
 def triples_in(answer: str, place: Place) -> tuple[Triple, ...]:
