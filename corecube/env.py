@@ -84,12 +84,12 @@ def _shown(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def env_str(name: str, default: str = "") -> str:
+def text(name: str, default: str = "") -> str:
     """Return the variable, or the content of the file named by `NAME_FILE`."""
     return _recorded(name, _read(name, default))
 
 
-def env_secret(name: str) -> str:
+def secret(name: str) -> str:
     """Return a secret variable, or the content of its file; empty if unset."""
     return _recorded(name, _read(name), secret=True)
 
@@ -104,7 +104,7 @@ def _read(name: str, default: str = "") -> str:
     return os.environ.get(name, default).strip()
 
 
-def env_bool(name: str, *, default: bool) -> bool:
+def flag(name: str, *, default: bool) -> bool:
     """Return a yes/no variable: 1/0, true/false, yes/no or on/off."""
     value = _read(name).lower()
     if not value:
@@ -114,12 +114,12 @@ def env_bool(name: str, *, default: bool) -> bool:
     raise ImproperlyConfigured(f"{name} must be yes or no, not {value!r}.")
 
 
-def env_int(name: str, default: int, *, low: int, high: int) -> int:
+def integer(name: str, default: int, *, low: int, high: int) -> int:
     """Return an integer from `low` to `high`."""
     return _number(name, default, low, high, int, "a whole number")
 
 
-def env_float(name: str, default: float, *, low: float, high: float) -> float:
+def number(name: str, default: float, *, low: float, high: float) -> float:
     """Return a number from `low` to `high`."""
     return _number(name, default, low, high, float, "a number")
 
@@ -135,7 +135,7 @@ def _number(name: str, default: _N, low: _N, high: _N, convert: Callable[[str], 
     raise ImproperlyConfigured(f"{name} must be between {_shown(low)} and {_shown(high)}, not {_shown(number)}.")
 
 
-def env_choice(name: str, default: str, choices: Sequence[str]) -> str:
+def choice(name: str, default: str, choices: Sequence[str]) -> str:
     """Return one of the choices, compared without case."""
     value = _read(name)
     if not value:
@@ -146,7 +146,7 @@ def env_choice(name: str, default: str, choices: Sequence[str]) -> str:
     raise ImproperlyConfigured(f"{name} must be one of {', '.join(choices)}, not {value!r}.")
 
 
-def env_identifier(name: str, default: str) -> str:
+def identifier(name: str, default: str) -> str:
     """Return an SQL identifier, optionally with a schema."""
     value = _read(name) or default
     if _IDENTIFIER.fullmatch(value):
@@ -154,7 +154,7 @@ def env_identifier(name: str, default: str) -> str:
     raise ImproperlyConfigured(f"{name} must be a name of letters, digits and underscores, not {value!r}.")
 
 
-def env_folder_name(name: str) -> str:
+def folder_name(name: str) -> str:
     """Return the name of a folder without a path, or empty."""
     value = _read(name)
     if not value or _FOLDER_NAME.fullmatch(value):
@@ -162,7 +162,7 @@ def env_folder_name(name: str) -> str:
     raise ImproperlyConfigured(f"{name} must be a name of letters, digits, dots and hyphens, not {value!r}.")
 
 
-def env_url(name: str) -> str:
+def url(name: str) -> str:
     """Return the URL of an HTTP service without credentials, or empty."""
     value = _read(name)
     try:
@@ -182,7 +182,7 @@ def env_url(name: str) -> str:
     return value
 
 
-def env_token(name: str) -> str:
+def token(name: str) -> str:
     """Return a secret for an HTTP header: visible ASCII characters, or empty."""
     value = _read(name)
     if not value or (value.isascii() and value.isprintable() and " " not in value):
@@ -190,14 +190,14 @@ def env_token(name: str) -> str:
     raise ImproperlyConfigured(f"{name} must consist of visible ASCII characters without spaces.")
 
 
-def env_list(name: str, default: str = "") -> list[str]:
+def texts(name: str, default: str = "") -> list[str]:
     """Return the comma-separated values of a variable."""
     return _recorded(name, [part.strip() for part in _read(name, default).split(",") if part.strip()])
 
 
-def env_networks(name: str) -> list[str]:
+def networks(name: str) -> list[str]:
     """Return the comma-separated addresses and networks of a variable; "*" alone means any."""
-    values = env_list(name)
+    values = texts(name)
     for value in values:
         try:
             ip_network(value)
@@ -208,13 +208,13 @@ def env_networks(name: str) -> list[str]:
     return values
 
 
-def env_path(name: str, default: Path) -> Path:
+def path(name: str, default: Path) -> Path:
     """Return an absolute path."""
     value = _read(name)
     return _recorded(name, Path(value).expanduser().resolve() if value else default)
 
 
-def env_folders(name: str, default: Iterable[Path]) -> list[Path]:
+def folders(name: str, default: Iterable[Path]) -> list[Path]:
     """Return the comma-separated folders of a variable, which must be absolute or start with a home folder."""
     if not (named := [part.strip() for part in _read(name).split(",") if part.strip()]):
         return _recorded(name, list(default))

@@ -7,26 +7,7 @@ from typing import Any, Final
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
-from corecube.env import (
-    env_bool,
-    env_choice,
-    env_float,
-    env_folder_name,
-    env_folders,
-    env_identifier,
-    env_int,
-    env_list,
-    env_networks,
-    env_path,
-    env_secret,
-    env_str,
-    env_token,
-    env_url,
-    file_queue,
-    folder_roots,
-    secret_key,
-    usable_folder,
-)
+from corecube import env
 from corecube.process import cores, make_private, write_privately
 
 # onnxruntime collects telemetry in the home folder unless it is disabled before the import.
@@ -34,23 +15,23 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 write_privately()
 BASE_DIR: Final = Path(__file__).resolve().parent.parent
-CORECUBE_VAR_DIR: Final = usable_folder(env_path("CORECUBE_VAR_DIR", BASE_DIR / "var"))
+CORECUBE_VAR_DIR: Final = env.usable_folder(env.path("CORECUBE_VAR_DIR", BASE_DIR / "var"))
 # This also protects the content, which an earlier release may have left readable.
 make_private(CORECUBE_VAR_DIR)
 CORECUBE_POSTGRES_DIR: Final = CORECUBE_VAR_DIR / "postgres"
 CORECUBE_MODELS_DIR: Final = CORECUBE_VAR_DIR / "models"
 #: Scripts that were downloaded: `manage.py fetch_charts`.
-CORECUBE_SCRIPTS_DIR: Final = usable_folder(CORECUBE_VAR_DIR / "static")
+CORECUBE_SCRIPTS_DIR: Final = env.usable_folder(CORECUBE_VAR_DIR / "static")
 CORECUBE_UPLOADS_DIR: Final = CORECUBE_VAR_DIR / "uploads"
 CORECUBE_BM25_DIR: Final = CORECUBE_VAR_DIR / "bm25"  #: The BM25 index, which can be rebuilt at any time.
 #: State of connectors between syncs, a folder per connection.
 CORECUBE_SOURCES_DIR: Final = CORECUBE_VAR_DIR / "sources"
 CORECUBE_SAMPLES_DIR: Final = BASE_DIR / "corecube" / "samples"
 #: Folders below which connections may read local files, in addition to the samples.
-CORECUBE_FOLDER_ROOTS = env_folders("CORECUBE_FOLDER_ROOTS", folder_roots())
+CORECUBE_FOLDER_ROOTS = env.folders("CORECUBE_FOLDER_ROOTS", env.folder_roots())
 #: Limit of database connections per process, and of searches among them; ingestion has 16.
-CORECUBE_POOL_CONNECTIONS: Final = env_int("CORECUBE_POOL_CONNECTIONS", 96, low=32, high=10_000)
-CORECUBE_RETRIEVAL_SLOTS = env_int("CORECUBE_RETRIEVAL_SLOTS", 16, low=16, high=CORECUBE_POOL_CONNECTIONS - 16)
+CORECUBE_POOL_CONNECTIONS: Final = env.integer("CORECUBE_POOL_CONNECTIONS", 96, low=32, high=10_000)
+CORECUBE_RETRIEVAL_SLOTS = env.integer("CORECUBE_RETRIEVAL_SLOTS", 16, low=16, high=CORECUBE_POOL_CONNECTIONS - 16)
 #: Defaults for detecting a lost server: timeout of connecting in seconds, idle seconds until a keepalive, and the
 #: timeout of its response in milliseconds.
 _NETWORK_OPTIONS: Final = {"connect_timeout": 5, "keepalives_idle": 30, "tcp_user_timeout": 10_000}
@@ -58,7 +39,7 @@ _LOG_LEVELS: Final = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
 
 
 def _database() -> dict[str, Any]:
-    url = env_secret("DATABASE_URL")
+    url = env.secret("DATABASE_URL")
     settings = _database_at(url) if url else {"ENGINE": "corecube.embedded", "NAME": "corecube"}
     options = {
         **_NETWORK_OPTIONS,
@@ -79,15 +60,15 @@ def _database_at(url: str) -> dict[str, Any]:
     return {**settings, "ENGINE": "corecube.postgresql"}
 
 
-DEBUG = env_bool("CORECUBE_DEBUG", default=False)
-SECRET_KEY = env_secret("SECRET_KEY") or secret_key(CORECUBE_VAR_DIR / "secret_key")
-ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
-CSRF_TRUSTED_ORIGINS = env_list("CSRF_TRUSTED_ORIGINS")
+DEBUG = env.flag("CORECUBE_DEBUG", default=False)
+SECRET_KEY = env.secret("SECRET_KEY") or env.secret_key(CORECUBE_VAR_DIR / "secret_key")
+ALLOWED_HOSTS = env.texts("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
+CSRF_TRUSTED_ORIGINS = env.texts("CSRF_TRUSTED_ORIGINS")
 #: Addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted; "*" for any.
-CORECUBE_TRUSTED_PROXIES = env_networks("CORECUBE_TRUSTED_PROXIES")
+CORECUBE_TRUSTED_PROXIES = env.networks("CORECUBE_TRUSTED_PROXIES")
 #: Address and port of `manage.py start`; port 0 uses the first free port from 8000.
-CORECUBE_HOST = env_str("CORECUBE_HOST", "127.0.0.1")
-CORECUBE_PORT = env_int("CORECUBE_PORT", 0, low=0, high=65_535)
+CORECUBE_HOST = env.text("CORECUBE_HOST", "127.0.0.1")
+CORECUBE_PORT = env.integer("CORECUBE_PORT", 0, low=0, high=65_535)
 
 INSTALLED_APPS = [
     *(f"django.contrib.{it}" for it in ("admin", "auth", "contenttypes", "sessions", "messages", "staticfiles")),
@@ -137,30 +118,30 @@ AUTH_PASSWORD_VALIDATORS = [
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
 ]
 #: The sign-in provider (OpenID Connect); without an issuer users sign in only with passwords.
-CORECUBE_OIDC_ISSUER = env_url("CORECUBE_OIDC_ISSUER")
-CORECUBE_OIDC_CLIENT_ID = env_str("CORECUBE_OIDC_CLIENT_ID")
-CORECUBE_OIDC_CLIENT_SECRET = env_secret("CORECUBE_OIDC_CLIENT_SECRET")
+CORECUBE_OIDC_ISSUER = env.url("CORECUBE_OIDC_ISSUER")
+CORECUBE_OIDC_CLIENT_ID = env.text("CORECUBE_OIDC_CLIENT_ID")
+CORECUBE_OIDC_CLIENT_SECRET = env.secret("CORECUBE_OIDC_CLIENT_SECRET")
 #: Endpoints of a provider without a discovery document.
-CORECUBE_OIDC_AUTHORIZATION_URL = env_url("CORECUBE_OIDC_AUTHORIZATION_URL")
-CORECUBE_OIDC_TOKEN_URL = env_url("CORECUBE_OIDC_TOKEN_URL")
-CORECUBE_OIDC_JWKS_URL = env_url("CORECUBE_OIDC_JWKS_URL")
-CORECUBE_OIDC_USERINFO_URL = env_url("CORECUBE_OIDC_USERINFO_URL")
-CORECUBE_OIDC_SIGN_OUT_URL = env_url("CORECUBE_OIDC_SIGN_OUT_URL")
+CORECUBE_OIDC_AUTHORIZATION_URL = env.url("CORECUBE_OIDC_AUTHORIZATION_URL")
+CORECUBE_OIDC_TOKEN_URL = env.url("CORECUBE_OIDC_TOKEN_URL")
+CORECUBE_OIDC_JWKS_URL = env.url("CORECUBE_OIDC_JWKS_URL")
+CORECUBE_OIDC_USERINFO_URL = env.url("CORECUBE_OIDC_USERINFO_URL")
+CORECUBE_OIDC_SIGN_OUT_URL = env.url("CORECUBE_OIDC_SIGN_OUT_URL")
 #: The callback URL; empty for the URL of the request.
-CORECUBE_OIDC_CALLBACK_URL = env_url("CORECUBE_OIDC_CALLBACK_URL")
-CORECUBE_OIDC_SCOPES = env_str("CORECUBE_OIDC_SCOPES", "openid profile email")
-CORECUBE_OIDC_GROUPS_CLAIM = env_str("CORECUBE_OIDC_GROUPS_CLAIM", "groups")
+CORECUBE_OIDC_CALLBACK_URL = env.url("CORECUBE_OIDC_CALLBACK_URL")
+CORECUBE_OIDC_SCOPES = env.text("CORECUBE_OIDC_SCOPES", "openid profile email")
+CORECUBE_OIDC_GROUPS_CLAIM = env.text("CORECUBE_OIDC_GROUPS_CLAIM", "groups")
 #: Value of the groups claim that gives admin rights; empty for none.
-CORECUBE_OIDC_ADMIN_GROUP = env_str("CORECUBE_OIDC_ADMIN_GROUP")
+CORECUBE_OIDC_ADMIN_GROUP = env.text("CORECUBE_OIDC_ADMIN_GROUP")
 #: Whether to create unknown users, without access to documents.
-CORECUBE_OIDC_CREATE_USERS = env_bool("CORECUBE_OIDC_CREATE_USERS", default=True)
+CORECUBE_OIDC_CREATE_USERS = env.flag("CORECUBE_OIDC_CREATE_USERS", default=True)
 #: Whether a first sign-in is linked to the user with the same verified email address.
-CORECUBE_OIDC_LINK_BY_MAIL = env_bool("CORECUBE_OIDC_LINK_BY_MAIL", default=False)
+CORECUBE_OIDC_LINK_BY_MAIL = env.flag("CORECUBE_OIDC_LINK_BY_MAIL", default=False)
 #: The name of the provider on the sign-in page.
-CORECUBE_OIDC_LABEL = env_str("CORECUBE_OIDC_LABEL", "single sign-on")
-CORECUBE_OIDC_ONLY = env_bool("CORECUBE_OIDC_ONLY", default=False)  #: Whether to disable sign-in with passwords.
+CORECUBE_OIDC_LABEL = env.text("CORECUBE_OIDC_LABEL", "single sign-on")
+CORECUBE_OIDC_ONLY = env.flag("CORECUBE_OIDC_ONLY", default=False)  #: Whether to disable sign-in with passwords.
 #: Hours until users of the provider must sign in again, which updates their groups.
-CORECUBE_OIDC_SESSION_HOURS = env_int("CORECUBE_OIDC_SESSION_HOURS", 12, low=1, high=8760)
+CORECUBE_OIDC_SESSION_HOURS = env.integer("CORECUBE_OIDC_SESSION_HOURS", 12, low=1, high=8760)
 if CORECUBE_OIDC_ISSUER and not CORECUBE_OIDC_CLIENT_ID:
     raise ImproperlyConfigured("CORECUBE_OIDC_ISSUER requires CORECUBE_OIDC_CLIENT_ID.")
 if CORECUBE_OIDC_ONLY and not CORECUBE_OIDC_ISSUER:
@@ -170,9 +151,9 @@ if "openid" not in CORECUBE_OIDC_SCOPES.split():
 if CORECUBE_OIDC_AUTHORIZATION_URL and not (CORECUBE_OIDC_TOKEN_URL and CORECUBE_OIDC_JWKS_URL):
     raise ImproperlyConfigured("CORECUBE_OIDC_AUTHORIZATION_URL requires CORECUBE_OIDC_TOKEN_URL and _JWKS_URL.")
 #: Limits of failed sign-ins with a password in 15 minutes: by name and address, by name, and by address.
-CORECUBE_SIGN_IN_FAILURES = env_int("CORECUBE_SIGN_IN_FAILURES", 5, low=1, high=1000)
-CORECUBE_SIGN_IN_FAILURES_PER_NAME = env_int("CORECUBE_SIGN_IN_FAILURES_PER_NAME", 20, low=1, high=100_000)
-CORECUBE_SIGN_IN_FAILURES_PER_ADDRESS = env_int("CORECUBE_SIGN_IN_FAILURES_PER_ADDRESS", 30, low=1, high=100_000)
+CORECUBE_SIGN_IN_FAILURES = env.integer("CORECUBE_SIGN_IN_FAILURES", 5, low=1, high=1000)
+CORECUBE_SIGN_IN_FAILURES_PER_NAME = env.integer("CORECUBE_SIGN_IN_FAILURES_PER_NAME", 20, low=1, high=100_000)
+CORECUBE_SIGN_IN_FAILURES_PER_ADDRESS = env.integer("CORECUBE_SIGN_IN_FAILURES_PER_ADDRESS", 30, low=1, high=100_000)
 AUTHENTICATION_BACKENDS = [
     "corecube.sign_ins.SignInGuard",
     *([] if CORECUBE_OIDC_ONLY else ["django.contrib.auth.backends.ModelBackend"]),
@@ -181,7 +162,7 @@ AUTHENTICATION_BACKENDS = [
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "explorer:search"
 LOGOUT_REDIRECT_URL = "login"
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env_bool("CORECUBE_SECURE_COOKIES", default=False)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env.flag("CORECUBE_SECURE_COOKIES", default=False)
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 
@@ -198,10 +179,10 @@ WHITENOISE_USE_FINDERS = True
 WHITENOISE_IMMUTABLE_FILE_TEST = r"/vendor/plotly-[0-9.]+\.min\.js$"
 WHITENOISE_AUTOREFRESH = DEBUG
 
-REDIS_URL: Final = env_secret("REDIS_URL")
+REDIS_URL: Final = env.secret("REDIS_URL")
 CELERY_BROKER_URL = REDIS_URL or "filesystem://"
 CELERY_BROKER_TRANSPORT_OPTIONS = (
-    {"visibility_timeout": 6 * 3600} if REDIS_URL else file_queue(CORECUBE_VAR_DIR / "queue")
+    {"visibility_timeout": 6 * 3600} if REDIS_URL else env.file_queue(CORECUBE_VAR_DIR / "queue")
 )
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_IGNORE_RESULT = True
@@ -224,113 +205,113 @@ LOGGING = {
         # Its warnings repeat errors that callers log.
         "psycopg.pool": {"level": "ERROR"},
     },
-    "root": {"handlers": ["console"], "level": env_choice("CORECUBE_LOG_LEVEL", "WARNING", _LOG_LEVELS)},
+    "root": {"handlers": ["console"], "level": env.choice("CORECUBE_LOG_LEVEL", "WARNING", _LOG_LEVELS)},
 }
 
 
 def _embed_service(name: str) -> dict[str, Any] | None:
     """Return the embedding service in the variables with this prefix; None for local models."""
-    kind = env_choice(name, "local", ("local", "openai", "voyage"))
+    kind = env.choice(name, "local", ("local", "openai", "voyage"))
     if kind == "local":
         return None
     return {
         "kind": kind,
-        "url": env_url(f"{name}_URL"),
-        "model": env_str(f"{name}_MODEL"),
-        "query_model": env_str(f"{name}_QUERY_MODEL"),
-        "api_key": env_token(f"{name}_API_KEY"),
-        "dim": env_int(f"{name}_DIMENSIONS", 0, low=0, high=4000),
-        "shorten": env_choice(f"{name}_SHORTEN", "", ("service", "here")),
-        "base64": env_choice(f"{name}_ENCODING", "base64", ("base64", "float")) == "base64",
-        "max_tokens": env_int(f"{name}_MAX_TOKENS", 8000, low=64, high=10**6),
-        "batch_texts": env_int(f"{name}_BATCH", 64, low=1, high=2048),
-        "batch_tokens": env_int(f"{name}_BATCH_TOKENS", 60_000, low=64, high=10**7),
-        "requests_per_minute": env_int(f"{name}_REQUESTS_PER_MINUTE", 0, low=0, high=10**6),
-        "tokens_per_minute": env_int(f"{name}_TOKENS_PER_MINUTE", 0, low=0, high=10**9),
-        "attempts": env_int(f"{name}_ATTEMPTS", 6, low=1, high=20),
-        "timeout_seconds": env_int(f"{name}_TIMEOUT", 60, low=1, high=600),
-        "query_timeout_seconds": env_int(f"{name}_QUERY_TIMEOUT_MS", 1000, low=50, high=60_000) / 1000,
+        "url": env.url(f"{name}_URL"),
+        "model": env.text(f"{name}_MODEL"),
+        "query_model": env.text(f"{name}_QUERY_MODEL"),
+        "api_key": env.token(f"{name}_API_KEY"),
+        "dim": env.integer(f"{name}_DIMENSIONS", 0, low=0, high=4000),
+        "shorten": env.choice(f"{name}_SHORTEN", "", ("service", "here")),
+        "base64": env.choice(f"{name}_ENCODING", "base64", ("base64", "float")) == "base64",
+        "max_tokens": env.integer(f"{name}_MAX_TOKENS", 8000, low=64, high=10**6),
+        "batch_texts": env.integer(f"{name}_BATCH", 64, low=1, high=2048),
+        "batch_tokens": env.integer(f"{name}_BATCH_TOKENS", 60_000, low=64, high=10**7),
+        "requests_per_minute": env.integer(f"{name}_REQUESTS_PER_MINUTE", 0, low=0, high=10**6),
+        "tokens_per_minute": env.integer(f"{name}_TOKENS_PER_MINUTE", 0, low=0, high=10**9),
+        "attempts": env.integer(f"{name}_ATTEMPTS", 6, low=1, high=20),
+        "timeout_seconds": env.integer(f"{name}_TIMEOUT", 60, low=1, high=600),
+        "query_timeout_seconds": env.integer(f"{name}_QUERY_TIMEOUT_MS", 1000, low=50, high=60_000) / 1000,
     }
 
 
 #: The local embedding model, a folder in the models directory; its tokenizer also counts tokens for services.
-CORECUBE_MODEL = env_str("CORECUBE_MODEL", "bge-small-en-v1.5")
+CORECUBE_MODEL = env.text("CORECUBE_MODEL", "bge-small-en-v1.5")
 #: Dimensions of shortened vectors of the local model, if it supports that; 0 for all.
-CORECUBE_MODEL_DIMENSIONS = env_int("CORECUBE_MODEL_DIMENSIONS", 0, low=0, high=4000)
+CORECUBE_MODEL_DIMENSIONS = env.integer("CORECUBE_MODEL_DIMENSIONS", 0, low=0, high=4000)
 #: The embedding service in place of the local model, and the next one during a change.
 CORECUBE_EMBEDDER = _embed_service("CORECUBE_EMBEDDER")
 CORECUBE_NEXT_EMBEDDER = _embed_service("CORECUBE_NEXT_EMBEDDER")
 #: Embedding of chunks in a new index: each chunk separately, or late chunking over the document.
-CORECUBE_EMBED_MODE = env_choice("CORECUBE_EMBED_MODE", "chunk_first", ("chunk_first", "late"))
+CORECUBE_EMBED_MODE = env.choice("CORECUBE_EMBED_MODE", "chunk_first", ("chunk_first", "late"))
 #: Limit of parallel embedding calls of a sync.
-CORECUBE_EMBED_CONCURRENCY = env_int("CORECUBE_EMBED_CONCURRENCY", 8, low=2, high=16)
+CORECUBE_EMBED_CONCURRENCY = env.integer("CORECUBE_EMBED_CONCURRENCY", 8, low=2, high=16)
 #: The reranker: none, a folder in the models directory, "late-interaction", or a service ("http").
-CORECUBE_RERANKER = env_folder_name("CORECUBE_RERANKER")
-CORECUBE_RERANKER_KIND = env_choice("CORECUBE_RERANKER_KIND", "", ("cohere", "jina", "tei", "vllm", "voyage"))
-CORECUBE_RERANKER_URL = env_url("CORECUBE_RERANKER_URL")
-CORECUBE_RERANKER_MODEL = env_str("CORECUBE_RERANKER_MODEL")
-CORECUBE_RERANKER_API_KEY = env_token("CORECUBE_RERANKER_API_KEY")
+CORECUBE_RERANKER = env.folder_name("CORECUBE_RERANKER")
+CORECUBE_RERANKER_KIND = env.choice("CORECUBE_RERANKER_KIND", "", ("cohere", "jina", "tei", "vllm", "voyage"))
+CORECUBE_RERANKER_URL = env.url("CORECUBE_RERANKER_URL")
+CORECUBE_RERANKER_MODEL = env.text("CORECUBE_RERANKER_MODEL")
+CORECUBE_RERANKER_API_KEY = env.token("CORECUBE_RERANKER_API_KEY")
 #: Folders in the models directory of the sparse model and of the token model; empty for none.
-CORECUBE_SPARSE_MODEL = env_folder_name("CORECUBE_SPARSE_MODEL")
-CORECUBE_TOKEN_MODEL = env_folder_name("CORECUBE_TOKEN_MODEL")
+CORECUBE_SPARSE_MODEL = env.folder_name("CORECUBE_SPARSE_MODEL")
+CORECUBE_TOKEN_MODEL = env.folder_name("CORECUBE_TOKEN_MODEL")
 #: The language model that enriches chunks of connections with enrichment; none by default.
-CORECUBE_ENRICH_URL = env_url("CORECUBE_ENRICH_URL")
-CORECUBE_ENRICH_MODEL = env_str("CORECUBE_ENRICH_MODEL")
-CORECUBE_ENRICH_API_KEY = env_token("CORECUBE_ENRICH_API_KEY")
+CORECUBE_ENRICH_URL = env.url("CORECUBE_ENRICH_URL")
+CORECUBE_ENRICH_MODEL = env.text("CORECUBE_ENRICH_MODEL")
+CORECUBE_ENRICH_API_KEY = env.token("CORECUBE_ENRICH_API_KEY")
 #: A folder in the models directory of a local model that writes questions instead of the language model.
-CORECUBE_ENRICH_QUESTIONS_MODEL = env_folder_name("CORECUBE_ENRICH_QUESTIONS_MODEL")
+CORECUBE_ENRICH_QUESTIONS_MODEL = env.folder_name("CORECUBE_ENRICH_QUESTIONS_MODEL")
 #: Whether new connections use questions by default, if a model is available.
-CORECUBE_ENRICH_BY_DEFAULT = env_bool("CORECUBE_ENRICH_BY_DEFAULT", default=True)
+CORECUBE_ENRICH_BY_DEFAULT = env.flag("CORECUBE_ENRICH_BY_DEFAULT", default=True)
 #: Limits of chunks per pass and of parallel requests of the enrichment.
-CORECUBE_ENRICH_CHUNKS = env_int("CORECUBE_ENRICH_CHUNKS", 300, low=0, high=1_000_000)
-CORECUBE_ENRICH_CONCURRENCY = env_int("CORECUBE_ENRICH_CONCURRENCY", 30, low=1, high=200)
+CORECUBE_ENRICH_CHUNKS = env.integer("CORECUBE_ENRICH_CHUNKS", 300, low=0, high=1_000_000)
+CORECUBE_ENRICH_CONCURRENCY = env.integer("CORECUBE_ENRICH_CONCURRENCY", 30, low=1, high=200)
 #: Price per million tokens, for estimates; 0 for none.
-CORECUBE_ENRICH_PRICE_SENT = env_float("CORECUBE_ENRICH_PRICE_SENT", 0.0, low=0.0, high=100_000.0)
-CORECUBE_ENRICH_PRICE_ANSWERED = env_float("CORECUBE_ENRICH_PRICE_ANSWERED", 0.0, low=0.0, high=100_000.0)
+CORECUBE_ENRICH_PRICE_SENT = env.number("CORECUBE_ENRICH_PRICE_SENT", 0.0, low=0.0, high=100_000.0)
+CORECUBE_ENRICH_PRICE_ANSWERED = env.number("CORECUBE_ENRICH_PRICE_ANSWERED", 0.0, low=0.0, high=100_000.0)
 #: The default language model with an OpenAI-compatible API, whose URL includes /v1; none by default.
-CORECUBE_LLM_URL = env_url("CORECUBE_LLM_URL")
-CORECUBE_LLM_MODEL = env_str("CORECUBE_LLM_MODEL")
-CORECUBE_LLM_API_KEY = env_token("CORECUBE_LLM_API_KEY")
+CORECUBE_LLM_URL = env.url("CORECUBE_LLM_URL")
+CORECUBE_LLM_MODEL = env.text("CORECUBE_LLM_MODEL")
+CORECUBE_LLM_API_KEY = env.token("CORECUBE_LLM_API_KEY")
 if bool(CORECUBE_LLM_URL) != bool(CORECUBE_LLM_MODEL):
     raise ImproperlyConfigured("CORECUBE_LLM_URL and CORECUBE_LLM_MODEL must be set together.")
 #: Interval in seconds of checks whether an unused language model is reachable; 0 for none.
-CORECUBE_LLM_CHECK_SECONDS = env_int("CORECUBE_LLM_CHECK_SECONDS", 300, low=0, high=86_400)
+CORECUBE_LLM_CHECK_SECONDS = env.integer("CORECUBE_LLM_CHECK_SECONDS", 300, low=0, high=86_400)
 #: PostgreSQL text search configuration of documents and queries.
-CORECUBE_TEXT_SEARCH_CONFIG = env_identifier("CORECUBE_TEXT_SEARCH_CONFIG", "english")
-CORECUBE_MAX_FILE_BYTES = env_int("CORECUBE_MAX_FILE_BYTES", 50 * 2**20, low=1, high=2**31)
+CORECUBE_TEXT_SEARCH_CONFIG = env.identifier("CORECUBE_TEXT_SEARCH_CONFIG", "english")
+CORECUBE_MAX_FILE_BYTES = env.integer("CORECUBE_MAX_FILE_BYTES", 50 * 2**20, low=1, high=2**31)
 #: Maximum query length of the APIs in characters; presets use the first 500.
-CORECUBE_MAX_QUERY_CHARACTERS = env_int("CORECUBE_MAX_QUERY_CHARACTERS", 32_000, low=500, high=10**6)
-CORECUBE_KEEP_QUERY_TEXT = env_bool("CORECUBE_KEEP_QUERY_TEXT", default=True)
+CORECUBE_MAX_QUERY_CHARACTERS = env.integer("CORECUBE_MAX_QUERY_CHARACTERS", 32_000, low=500, high=10**6)
+CORECUBE_KEEP_QUERY_TEXT = env.flag("CORECUBE_KEEP_QUERY_TEXT", default=True)
 #: Days until the record of a search is deleted; 0 for never.
-CORECUBE_KEEP_SEARCHES_DAYS = env_int("CORECUBE_KEEP_SEARCHES_DAYS", 90, low=0, high=36_500)
+CORECUBE_KEEP_SEARCHES_DAYS = env.integer("CORECUBE_KEEP_SEARCHES_DAYS", 90, low=0, high=36_500)
 #: Days from its last question until a conversation is deleted; 0 for never.
-CORECUBE_KEEP_CONVERSATIONS_DAYS = env_int("CORECUBE_KEEP_CONVERSATIONS_DAYS", 365, low=0, high=36_500)
+CORECUBE_KEEP_CONVERSATIONS_DAYS = env.integer("CORECUBE_KEEP_CONVERSATIONS_DAYS", 365, low=0, high=36_500)
 #: Share of documents in percent above which a sync stops for confirmation before deleting.
-CORECUBE_DELETE_GUARD_PERCENT = env_int("CORECUBE_DELETE_GUARD_PERCENT", 50, low=0, high=100)
+CORECUBE_DELETE_GUARD_PERCENT = env.integer("CORECUBE_DELETE_GUARD_PERCENT", 50, low=0, high=100)
 #: Hours between full scans by scheduled syncs of sources that report changes; 0 for every sync.
-CORECUBE_FULL_SYNC_HOURS = env_int("CORECUBE_FULL_SYNC_HOURS", 24, low=0, high=8_760)
+CORECUBE_FULL_SYNC_HOURS = env.integer("CORECUBE_FULL_SYNC_HOURS", 24, low=0, high=8_760)
 #: Limits of parsing a file: seconds, plus one per 64 KiB; MiB of address space (0: unlimited).
-CORECUBE_PARSE_SECONDS = env_int("CORECUBE_PARSE_SECONDS", 120, low=1, high=3600)
-CORECUBE_PARSE_MEBIBYTES = env_int("CORECUBE_PARSE_MEBIBYTES", 2048, low=0, high=2**20)
+CORECUBE_PARSE_SECONDS = env.integer("CORECUBE_PARSE_SECONDS", 120, low=1, high=3600)
+CORECUBE_PARSE_MEBIBYTES = env.integer("CORECUBE_PARSE_MEBIBYTES", 2048, low=0, high=2**20)
 #: Seconds without progress in a step (reading an item, a model call, storing) after which a worker is ended and the
 #: item fails.
-CORECUBE_STEP_SECONDS = env_int("CORECUBE_STEP_SECONDS", 900, low=1, high=86_400)
+CORECUBE_STEP_SECONDS = env.integer("CORECUBE_STEP_SECONDS", 900, low=1, high=86_400)
 #: Seconds for which a dry run opens files; the rest is only counted.
-CORECUBE_DRY_RUN_SECONDS = env_int("CORECUBE_DRY_RUN_SECONDS", 300, low=0, high=86_400)
+CORECUBE_DRY_RUN_SECONDS = env.integer("CORECUBE_DRY_RUN_SECONDS", 300, low=0, high=86_400)
 #: Seconds without a heartbeat after which a worker counts as lost, and others take over its items.
-CORECUBE_LOST_SECONDS = env_int("CORECUBE_LOST_SECONDS", 30, low=2, high=3600)
+CORECUBE_LOST_SECONDS = env.integer("CORECUBE_LOST_SECONDS", 30, low=2, high=3600)
 #: Query vectors cached per process; 0 for none.
-CORECUBE_QUERY_CACHE = env_int("CORECUBE_QUERY_CACHE", 2000, low=0, high=1_000_000)
+CORECUBE_QUERY_CACHE = env.integer("CORECUBE_QUERY_CACHE", 2000, low=0, high=1_000_000)
 #: Sentence vectors cached per process; 0 for none.
-CORECUBE_SENTENCE_CACHE = env_int("CORECUBE_SENTENCE_CACHE", 10_000, low=0, high=1_000_000)
+CORECUBE_SENTENCE_CACHE = env.integer("CORECUBE_SENTENCE_CACHE", 10_000, low=0, high=1_000_000)
 #: Whether a starting process warms up models and indexes in the background.
-CORECUBE_WARM_UP = env_bool("CORECUBE_WARM_UP", default=True)
+CORECUBE_WARM_UP = env.flag("CORECUBE_WARM_UP", default=True)
 #: Interval in seconds for storing when documents were last read; 0 for never.
-CORECUBE_ACCESS_SECONDS = env_int("CORECUBE_ACCESS_SECONDS", 5, low=0, high=3600)
+CORECUBE_ACCESS_SECONDS = env.integer("CORECUBE_ACCESS_SECONDS", 5, low=0, high=3600)
 #: Additional threads for search legs; 0 runs the legs in sequence. More threads than cores would only use more database
 #: sessions with cold caches.
-CORECUBE_LEG_THREADS = env_int("CORECUBE_LEG_THREADS", min(4, cores()), low=0, high=64)
+CORECUBE_LEG_THREADS = env.integer("CORECUBE_LEG_THREADS", min(4, cores()), low=0, high=64)
 #: Whether this machine has a BM25 index; without one, presets use their other legs.
-CORECUBE_BM25 = env_bool("CORECUBE_BM25", default=True)
+CORECUBE_BM25 = env.flag("CORECUBE_BM25", default=True)
 #: Threads for quoting and checking answers.
-CORECUBE_ANSWER_THREADS = env_int("CORECUBE_ANSWER_THREADS", 2, low=1, high=64)
+CORECUBE_ANSWER_THREADS = env.integer("CORECUBE_ANSWER_THREADS", 2, low=1, high=64)

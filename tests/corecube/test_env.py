@@ -3,45 +3,29 @@ import os
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from corecube.env import (
-    Origin,
-    env_bool,
-    env_choice,
-    env_folder_name,
-    env_identifier,
-    env_int,
-    env_list,
-    env_networks,
-    env_path,
-    env_secret,
-    env_str,
-    env_token,
-    env_url,
-    readings,
-    usable_folder,
-)
+from corecube import env
 
 
 def test_a_missing_variable_gives_the_default(monkeypatch):
     monkeypatch.delenv("CUBE", raising=False)
-    assert env_str("CUBE", "fallback") == "fallback"
+    assert env.text("CUBE", "fallback") == "fallback"
 
 
 def test_spaces_around_a_value_do_not_count(monkeypatch):
     monkeypatch.setenv("CUBE", "  blue ")
-    assert env_str("CUBE") == "blue"
+    assert env.text("CUBE") == "blue"
 
 
 def test_a_secret_is_read_from_the_file_that_is_named(monkeypatch, tmp_path):
     (tmp_path / "secret").write_text("hush\n")
     monkeypatch.setenv("CUBE_FILE", str(tmp_path / "secret"))
-    assert env_str("CUBE", "fallback") == "hush"
+    assert env.text("CUBE", "fallback") == "hush"
 
 
 def test_a_secret_file_that_is_missing_is_refused(monkeypatch, tmp_path):
     monkeypatch.setenv("CUBE_FILE", str(tmp_path / "nothing"))
     with pytest.raises(ImproperlyConfigured, match="CUBE_FILE"):
-        env_str("CUBE")
+        env.text("CUBE")
 
 
 @pytest.mark.parametrize(
@@ -49,87 +33,87 @@ def test_a_secret_file_that_is_missing_is_refused(monkeypatch, tmp_path):
 )
 def test_yes_and_no_are_read_in_their_usual_forms(monkeypatch, value, expected):
     monkeypatch.setenv("CUBE", value)
-    assert env_bool("CUBE", default=not expected) is expected
+    assert env.flag("CUBE", default=not expected) is expected
 
 
 def test_an_empty_value_gives_the_default(monkeypatch):
     monkeypatch.setenv("CUBE", "")
-    assert env_bool("CUBE", default=True) is True
-    assert env_int("CUBE", 7, low=0, high=9) == 7
+    assert env.flag("CUBE", default=True) is True
+    assert env.integer("CUBE", 7, low=0, high=9) == 7
 
 
 def test_junk_for_yes_or_no_is_refused(monkeypatch):
     monkeypatch.setenv("CUBE", "maybe")
     with pytest.raises(ImproperlyConfigured, match="CUBE must be yes or no"):
-        env_bool("CUBE", default=True)
+        env.flag("CUBE", default=True)
 
 
 @pytest.mark.parametrize("value", ["0", "10", "-1", "many", "1.5"])
 def test_a_number_out_of_range_or_no_number_is_refused(monkeypatch, value):
     monkeypatch.setenv("CUBE", value)
     with pytest.raises(ImproperlyConfigured, match="CUBE must"):
-        env_int("CUBE", 5, low=1, high=9)
+        env.integer("CUBE", 5, low=1, high=9)
 
 
 @pytest.mark.parametrize("value", ["1", "9"])
 def test_both_ends_of_a_range_are_allowed(monkeypatch, value):
     monkeypatch.setenv("CUBE", value)
-    assert env_int("CUBE", 5, low=1, high=9) == int(value)
+    assert env.integer("CUBE", 5, low=1, high=9) == int(value)
 
 
 def test_a_list_loses_its_blanks(monkeypatch):
     monkeypatch.setenv("CUBE", " a, ,b,")
-    assert env_list("CUBE") == ["a", "b"]
+    assert env.texts("CUBE") == ["a", "b"]
 
 
 def test_a_path_is_made_absolute(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CUBE", "data")
-    assert env_path("CUBE", tmp_path) == tmp_path / "data"
+    assert env.path("CUBE", tmp_path) == tmp_path / "data"
     monkeypatch.setenv("CUBE", "~/data")
-    assert str(env_path("CUBE", tmp_path)) == os.path.expanduser("~/data")  # noqa: PTH111 -- another way to the same
+    assert str(env.path("CUBE", tmp_path)) == os.path.expanduser("~/data")  # noqa: PTH111 -- another way to the same
 
 
 def test_a_folder_for_data_is_made(tmp_path):
-    assert usable_folder(tmp_path / "a" / "b").is_dir()
+    assert env.usable_folder(tmp_path / "a" / "b").is_dir()
 
 
 def test_a_place_where_no_folder_can_be_is_refused(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(ImproperlyConfigured, match="CORECUBE_VAR_DIR"):
-        usable_folder(tmp_path / "file" / "var")
+        env.usable_folder(tmp_path / "file" / "var")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
 def test_a_folder_that_this_user_cannot_write_to_is_refused(tmp_path):
     (tmp_path / "var").mkdir(mode=0o500)
     with pytest.raises(ImproperlyConfigured, match="CORECUBE_VAR_DIR"):
-        usable_folder(tmp_path / "var")
+        env.usable_folder(tmp_path / "var")
 
 
 def test_a_choice_is_read_in_any_case_and_has_a_default(monkeypatch):
     monkeypatch.setenv("CUBE", "blue")
-    assert env_choice("CUBE", "RED", ["RED", "BLUE"]) == "BLUE"
+    assert env.choice("CUBE", "RED", ["RED", "BLUE"]) == "BLUE"
     monkeypatch.setenv("CUBE", "")
-    assert env_choice("CUBE", "RED", ["RED", "BLUE"]) == "RED"
+    assert env.choice("CUBE", "RED", ["RED", "BLUE"]) == "RED"
 
 
 def test_a_choice_in_small_letters_stays_as_it_is_offered(monkeypatch):
     monkeypatch.setenv("CUBE", "Blue")
-    assert env_choice("CUBE", "", ["red", "blue"]) == "blue"
+    assert env.choice("CUBE", "", ["red", "blue"]) == "blue"
 
 
 @pytest.mark.parametrize("value", ["", "small-bert_reranker.v2", "A1"])
 def test_a_folder_name_is_taken_as_it_is(monkeypatch, value):
     monkeypatch.setenv("CUBE", value)
-    assert env_folder_name("CUBE") == value
+    assert env.folder_name("CUBE") == value
 
 
 @pytest.mark.parametrize("value", ["..", ".hidden", "a/b", "/etc", "a b", "modèle", "a\\b"])
 def test_what_leads_out_of_a_folder_is_no_name(monkeypatch, value):
     monkeypatch.setenv("CUBE", value)
     with pytest.raises(ImproperlyConfigured, match="CUBE must be a name"):
-        env_folder_name("CUBE")
+        env.folder_name("CUBE")
 
 
 @pytest.mark.parametrize(
@@ -137,7 +121,7 @@ def test_what_leads_out_of_a_folder_is_no_name(monkeypatch, value):
 )
 def test_an_address_is_taken_as_it_is(monkeypatch, value):
     monkeypatch.setenv("CUBE", value)
-    assert env_url("CUBE") == value
+    assert env.url("CUBE") == value
 
 
 @pytest.mark.parametrize(
@@ -156,7 +140,7 @@ def test_an_address_is_taken_as_it_is(monkeypatch, value):
 def test_what_is_no_address_is_refused_without_being_repeated(monkeypatch, value):
     monkeypatch.setenv("CUBE", value)
     with pytest.raises(ImproperlyConfigured, match="CUBE must be a URL") as caught:
-        env_url("CUBE")
+        env.url("CUBE")
     assert "hush" not in str(caught.value)
 
 
@@ -164,96 +148,96 @@ def test_what_is_no_address_is_refused_without_being_repeated(monkeypatch, value
 def test_an_address_with_a_password_is_refused_without_being_repeated(monkeypatch, value):
     monkeypatch.setenv("CUBE", value)
     with pytest.raises(ImproperlyConfigured, match="must not contain a user or password") as caught:
-        env_url("CUBE")
+        env.url("CUBE")
     assert "hush" not in str(caught.value)
 
 
 def test_a_token_is_taken_as_it_is(monkeypatch):
     monkeypatch.setenv("CUBE", "sk-Hush_123/+=")
-    assert env_token("CUBE") == "sk-Hush_123/+="
+    assert env.token("CUBE") == "sk-Hush_123/+="
 
 
 @pytest.mark.parametrize("value", ["hush hush", "hush\nX-Other: 1", "hüsh", "hush\x7f"])
 def test_a_token_that_no_header_can_hold_is_refused_without_being_repeated(monkeypatch, value):
     monkeypatch.setenv("CUBE", value)
     with pytest.raises(ImproperlyConfigured, match="CUBE must consist of visible ASCII characters") as caught:
-        env_token("CUBE")
+        env.token("CUBE")
     assert "hush" not in str(caught.value)
 
 
 def test_what_is_no_choice_is_refused(monkeypatch):
     monkeypatch.setenv("CUBE", "green")
     with pytest.raises(ImproperlyConfigured, match="CUBE must be one of RED, BLUE, not 'green'"):
-        env_choice("CUBE", "RED", ["RED", "BLUE"])
+        env.choice("CUBE", "RED", ["RED", "BLUE"])
 
 
 @pytest.mark.parametrize("value", ["english", "My_dict2", "public.german"])
 def test_a_plain_name_may_have_a_schema(monkeypatch, value):
     monkeypatch.setenv("CUBE", value)
-    assert env_identifier("CUBE", "simple") == value
+    assert env.identifier("CUBE", "simple") == value
 
 
 @pytest.mark.parametrize("value", ["a b", "english'; --", "a.b.c", ".a", "2nd", "größe", 'x"'])
 def test_what_is_no_plain_name_is_refused(monkeypatch, value):
     monkeypatch.setenv("CUBE", value)
     with pytest.raises(ImproperlyConfigured, match="CUBE must be a name"):
-        env_identifier("CUBE", "simple")
+        env.identifier("CUBE", "simple")
 
 
 def reading(name):
-    return next(it for it in readings() if it.name == name)
+    return next(it for it in env.readings() if it.name == name)
 
 
 def test_what_was_read_is_told_with_its_origin(monkeypatch, tmp_path):
     monkeypatch.delenv("CUBE_SIDE", raising=False)
-    env_int("CUBE_SIDE", 7, low=0, high=10)
-    assert (reading("CUBE_SIDE").value, reading("CUBE_SIDE").origin) == ("7", Origin.DEFAULT)
+    env.integer("CUBE_SIDE", 7, low=0, high=10)
+    assert (reading("CUBE_SIDE").value, reading("CUBE_SIDE").origin) == ("7", env.Origin.DEFAULT)
     assert not reading("CUBE_SIDE").is_locked
     monkeypatch.setenv("CUBE_SIDE", "9")
-    env_int("CUBE_SIDE", 7, low=0, high=10)
-    assert (reading("CUBE_SIDE").value, reading("CUBE_SIDE").origin) == ("9", Origin.ENVIRONMENT)
+    env.integer("CUBE_SIDE", 7, low=0, high=10)
+    assert (reading("CUBE_SIDE").value, reading("CUBE_SIDE").origin) == ("9", env.Origin.ENVIRONMENT)
     assert reading("CUBE_SIDE").is_locked
     (tmp_path / "colour").write_text("blue")
     monkeypatch.setenv("CUBE_COLOUR_FILE", str(tmp_path / "colour"))
-    env_str("CUBE_COLOUR", "red")
-    assert (reading("CUBE_COLOUR").value, reading("CUBE_COLOUR").origin) == ("blue", Origin.FILE)
+    env.text("CUBE_COLOUR", "red")
+    assert (reading("CUBE_COLOUR").value, reading("CUBE_COLOUR").origin) == ("blue", env.Origin.FILE)
 
 
 def test_of_a_secret_only_its_presence_is_told(monkeypatch):
     monkeypatch.setenv("CUBE_TOKEN", "sesame")
     monkeypatch.setenv("CUBE_DATABASE", "postgres://ali:sesame@host/baba")
     monkeypatch.setenv("CUBE_URL", "https://host/path?key=sesame")
-    assert (env_token("CUBE_TOKEN"), env_secret("CUBE_DATABASE")) == ("sesame", "postgres://ali:sesame@host/baba")
-    assert env_url("CUBE_URL") == "https://host/path?key=sesame"
+    assert (env.token("CUBE_TOKEN"), env.secret("CUBE_DATABASE")) == ("sesame", "postgres://ali:sesame@host/baba")
+    assert env.url("CUBE_URL") == "https://host/path?key=sesame"
     assert reading("CUBE_TOKEN").value == reading("CUBE_DATABASE").value == "set"
     assert reading("CUBE_URL").value == "https://host/path"
     monkeypatch.delenv("CUBE_TOKEN")
-    env_token("CUBE_TOKEN")
+    env.token("CUBE_TOKEN")
     assert reading("CUBE_TOKEN").value == "not set"
-    assert "sesame" not in str(readings())
+    assert "sesame" not in str(env.readings())
 
 
 @pytest.mark.parametrize(("value", "shown"), [("yes", "yes"), ("0", "no")])
 def test_a_switch_is_told_in_words(monkeypatch, value, shown):
     monkeypatch.setenv("CUBE_SPINS", value)
-    env_bool("CUBE_SPINS", default=False)
+    env.flag("CUBE_SPINS", default=False)
     assert reading("CUBE_SPINS").value == shown
 
 
 def test_a_list_is_told_with_commas(monkeypatch):
     monkeypatch.setenv("CUBE_FACES", "a,b")
-    assert env_list("CUBE_FACES") == ["a", "b"]
+    assert env.texts("CUBE_FACES") == ["a", "b"]
     assert reading("CUBE_FACES").value == "a, b"
 
 
 @pytest.mark.parametrize("value", ["", "*", "127.0.0.1", "10.0.0.0/8, 2001:db8::/32"])
 def test_networks_are_read(monkeypatch, value):
     monkeypatch.setenv("CUBE", value)
-    assert ", ".join(env_networks("CUBE")) == value
+    assert ", ".join(env.networks("CUBE")) == value
 
 
 @pytest.mark.parametrize("value", ["proxy.example.org", "10.0.0.1/8", "*, 10.0.0.1", "10.0.0.300"])
 def test_what_is_no_network_is_refused(monkeypatch, value):
     monkeypatch.setenv("CUBE", value)
     with pytest.raises(ImproperlyConfigured, match="CUBE must contain addresses"):
-        env_networks("CUBE")
+        env.networks("CUBE")

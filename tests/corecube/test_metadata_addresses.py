@@ -11,13 +11,13 @@ from threading import Thread
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
+from corecube import env
 from corecube.connectors.git.clients import GuardedGitClient, Meter
 from corecube.connectors.http import HttpClient, HttpLimits
 from corecube.connectors.network import AddressGuard, checked_url
 from corecube.connectors.s3 import S3Connector
 from corecube.connectors.setup import SourceSetup
 from corecube.connectors.types import ItemError
-from corecube.env import env_url
 from corecube.metadata_addresses import is_refused, names_refused
 from corecube.oidc.provider import get_json, post_form
 from retrieval.admin.language_models import InvalidModelError, require_right
@@ -225,7 +225,7 @@ def test_no_address_of_a_connector_names_one():
 def test_a_setting_that_names_one_stops_the_start(monkeypatch):
     monkeypatch.setenv("CORECUBE_LLM_URL", "http://169.254.169.254/v1")
     with pytest.raises(ImproperlyConfigured, match="CORECUBE_LLM_URL is not allowed"):
-        env_url("CORECUBE_LLM_URL")
+        env.url("CORECUBE_LLM_URL")
 
 
 def test_a_language_model_that_is_at_one_is_not_stored(db):

@@ -14,7 +14,7 @@ from corecube import env
 from corecube.connectors import connector_for
 from corecube.connectors.local_files import command_files
 from corecube.connectors.types import ItemError, SourceItem
-from corecube.env import env_folders, folder_roots
+from corecube.env import folder_roots, folders
 from corecube.errors import ConfigError
 from corecube.models import Connection
 
@@ -153,7 +153,7 @@ def test_a_file_that_holds_a_secret_of_the_settings_is_not_read(home, monkeypatc
     (home / "notes" / "key.txt").write_text("zanzibar")
     monkeypatch.setenv("CORECUBE_LLM_API_KEY_FILE", str(home / "notes" / "key.txt"))
     monkeypatch.setattr(env, "_files", set())
-    assert env.env_secret("CORECUBE_LLM_API_KEY") == "zanzibar"
+    assert env.secret("CORECUBE_LLM_API_KEY") == "zanzibar"
     assert texts(home / "notes") == {"key.txt": "not_allowed"}
 
 
@@ -231,11 +231,11 @@ def test_a_home_at_the_root_opens_nothing(monkeypatch, home):
 
 def test_folders_of_the_setting_are_absolute(monkeypatch):
     monkeypatch.setenv("CORECUBE_FOLDER_ROOTS", "/srv/a, /srv/b ,")
-    assert env_folders("CORECUBE_FOLDER_ROOTS", ()) == [Path("/srv/a"), Path("/srv/b")]
+    assert folders("CORECUBE_FOLDER_ROOTS", ()) == [Path("/srv/a"), Path("/srv/b")]
     for wrong in ("documents", "~nosuchuser/documents"):
         monkeypatch.setenv("CORECUBE_FOLDER_ROOTS", wrong)
         with pytest.raises(ImproperlyConfigured, match="CORECUBE_FOLDER_ROOTS"):
-            env_folders("CORECUBE_FOLDER_ROOTS", ())
+            folders("CORECUBE_FOLDER_ROOTS", ())
 
 
 _MOUNTED = """
