@@ -1,8 +1,8 @@
 """The time of a search by stage: a bar per stage from its start to its end, and the deadline."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from explorer import wording
 from explorer.charts.chart import Chart
@@ -28,57 +28,37 @@ class _TimedStage:
         return self.begins + self.takes
 
 
-@dataclass(frozen=True, slots=True)
-class _Timing:
-    stage: str
-    parent: str
-    milliseconds: float
-    is_degraded: bool
-
-    @classmethod
-    def of(cls, span: Span | Mapping[str, Any]) -> Self:
-        if isinstance(span, Span):
-            return cls(span.stage, span.parent, span.seconds * 1000, any(note.degraded for note in span.notes))
-        notes = span.get("notes", ())
-        return cls(span["stage"], span.get("parent", ""), span["ms"], any(note["degraded"] for note in notes))
-
-
-def timed_stages(spans: Iterable[Span | Mapping[str, Any]]) -> tuple[_TimedStage, ...]:
-    """Return the stages in order with their times.
-
-    Stages run one after another. Those that ran inside another replace it and start with it. Takes the spans of an
-    outcome (`outcome.trace`) or of a stored trace (`record.trace["spans"]`).
-    """
-    return tuple(_timed([_Timing.of(span) for span in spans]))
-
-
-def _timed(timings: Sequence[_Timing]) -> Iterator[_TimedStage]:
+def timed(spans: Sequence[Span]) -> Iterator[tuple[Span, float]]:
+    """Yield every span with its start in seconds: stages run one after another, children start with their parent."""
     clock = 0.0
-    for timing in timings:
-        if timing.parent:
-            continue
-        inside = [child for child in timings if child.parent == timing.stage] or [timing]
-        yield from (_TimedStage(it.stage, clock, it.milliseconds, it.is_degraded) for it in inside)
-        clock += timing.milliseconds
+    for span in spans:
+        if not span.parent:
+            yield from ((it, clock) for it in (span, *(child for child in spans if child.parent == span.stage)))
+            clock += span.seconds
+
+
+def timed_stages(spans: Sequence[Span]) -> tuple[_TimedStage, ...]:
+    """Return the stages in order with their times; those that ran inside another replace it."""
+    parents = {span.parent for span in spans}
+    return tuple(
+        _TimedStage(it.stage, 1000 * begins, 1000 * it.seconds, any(note.degraded for note in it.notes))
+        for it, begins in timed(spans)
+        if it.stage not in parents
+    )
 
 
 def waterfall(
-    spans: Iterable[Span | Mapping[str, Any]],
-    *,
-    deadline_ms: int | None,
-    soft_share: float = SOFT_SHARE,
-    name: str = "waterfall",
+    spans: Sequence[Span], *, deadline_ms: int | None, soft_share: float = SOFT_SHARE, name: str = "waterfall"
 ) -> Chart | None:
     """Return the stages as bars over time; None for a trace without spans.
 
     `deadline_ms` is None if it is unknown; past `soft_share` of it optional stages are skipped. `name` distinguishes
     charts on one page.
     """
-    spans = list(spans)
     stages = timed_stages(spans)
     if not stages:
         return None
-    total = sum(timing.milliseconds for timing in map(_Timing.of, spans) if not timing.parent)
+    total = 1000 * sum(span.seconds for span in spans if not span.parent)
     return Chart(
         id=name,
         title="Time by stage",

@@ -1,11 +1,12 @@
 """The stages of a search: a funnel with what each returned, dropped and cost, and a timeline of all spans."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Final
 
 from corecube.scope import AccessScope
 from explorer import wording
+from explorer.charts.waterfall import timed
 from explorer.components.bars import BarPart, percent, stacked
 from explorer.components.drops import ChunkLabels, DropList, drop_list
 from explorer.components.events import EventLine, event_lines
@@ -154,14 +155,5 @@ def span_rows(spans: Sequence[Span], scope: AccessScope) -> tuple[TraceRow, ...]
             width=round(percent(span.seconds, total), 2),
             events=event_lines(span.events, scope),
         )
-        for span, started in _timed(spans)
+        for span, started in timed(spans)
     )
-
-
-def _timed(spans: Sequence[Span]) -> Iterator[tuple[Span, float]]:
-    """Yield every span with its start in seconds: stages run one after another, children start with their parent."""
-    clock = 0.0
-    for span in spans:
-        if not span.parent:
-            yield from ((it, clock) for it in (span, *(child for child in spans if child.parent == span.stage)))
-            clock += span.seconds

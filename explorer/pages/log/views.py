@@ -135,9 +135,7 @@ def _record_panels(record: SearchRecord, found: Found, config: PresetConfig) -> 
         principal=f"{username} via key {record.key.prefix}…" if record.key else username,
         funnel=stored_funnel(spans, config, found.labels, found.scope),
         trace=span_rows(spans, found.scope),
-        waterfall=waterfall(
-            record.trace.get("spans", ()), deadline_ms=config.deadline_ms, soft_share=config.soft_share
-        ),
+        waterfall=waterfall(spans, deadline_ms=config.deadline_ms, soft_share=config.soft_share),
         hits=listed,
         hidden=len(hits) - len(listed),
         signals=tuple((signal_label(name), f"{value:.2f}") for name, value in signals.items()),

@@ -4,6 +4,7 @@ import pytest
 
 from explorer.charts.waterfall import timed_stages, waterfall
 from retrieval.engine.state import Note, Span
+from retrieval.records.stored_trace import spans_of
 from retrieval.search.record import trace_json
 
 
@@ -18,7 +19,7 @@ def test_stages_follow_each_other_and_legs_begin_together(finished):
 
 
 def test_a_stored_trace_draws_the_same(finished):
-    stored = trace_json(finished.state, keep_words=False)["spans"]
+    stored = spans_of(trace_json(finished.state, keep_words=False))
     live = waterfall(finished.trace, deadline_ms=2000)
     assert waterfall(stored, deadline_ms=2000) == live
     assert live.id == "waterfall"
