@@ -16,7 +16,6 @@ class RetrievalConfig(AppConfig):
         """Register the system checks, connect the receivers, and refuse settings that do not fit together."""
         from retrieval import receivers  # noqa: F401, PLC0415 -- models must be loaded first
         from retrieval.index.reranking import configured_service  # noqa: PLC0415 -- reads the settings
-        from retrieval.operations import checks  # noqa: F401, PLC0415 -- models must be loaded first
 
         try:
             configured_service()

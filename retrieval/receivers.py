@@ -1,13 +1,17 @@
-"""A connection's documents go with it, and a user's memory with them, whoever deletes them."""
+"""Documents go with their connection, and memories with their user, whoever deletes them; models are checked."""
 
 from typing import Any
 
+from django.core.checks import CheckMessage, Warning, register  # noqa: A004 -- Django's name
 from django.db.models import QuerySet
 from django.db.models.signals import post_delete, pre_delete
 from django.dispatch import receiver
 
 from corecube.health import serving
 from corecube.models import Connection, User
+from retrieval.encoders.manifest import CrossEncoderManifest, read_manifest
+from retrieval.errors import EncoderError
+from retrieval.index.reranking import model_directory
 from retrieval.index.writer import delete_all_documents
 from retrieval.models import Memory
 
@@ -38,3 +42,16 @@ def delete_memory_with_user(instance: Memory, origin: object, **_: Any) -> None:
     connection.delete()
     if not compartment.connections.exists():
         compartment.delete()
+
+
+@register("corecube")
+def check_reranker(**_: Any) -> list[CheckMessage]:  # noqa: ANN401 -- Django's signature
+    """Warn about a configured reranking model that is missing; searches work without it."""
+    directory = model_directory()
+    if directory is None:
+        return []
+    try:
+        read_manifest(directory, CrossEncoderManifest)
+    except EncoderError as error:
+        return [Warning(f"Searches are not reranked: {error}", id="retrieval.W001")]
+    return []

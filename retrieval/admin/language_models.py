@@ -14,8 +14,7 @@ from corecube.errors import ConfigError, ConflictError, InvalidFieldsError, NotF
 from corecube.metadata_addresses import REFUSAL, names_refused
 from corecube.models import Compartment, User
 from corecube.secrets import Purpose, seal
-from retrieval.llm.clients import KEY, key_of
-from retrieval.llm.environment import is_configured
+from retrieval.llm.clients import KEY, is_configured, key_of
 from retrieval.llm.reachability import reset_status
 from retrieval.llm.token_counters import tokenizer_problem
 from retrieval.models import LanguageModel, RoutingRule

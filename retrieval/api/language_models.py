@@ -27,8 +27,7 @@ from retrieval.api.language_model_schemas import (
 )
 from retrieval.api.managed import installation_admin
 from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS
-from retrieval.llm.clients import service_of
-from retrieval.llm.environment import default_of, stored_models
+from retrieval.llm.clients import default_of, service_of, stored_models
 from retrieval.llm.reachability import try_saved
 from retrieval.llm.trial import try_model
 from retrieval.models import LanguageModel, RoutingRule

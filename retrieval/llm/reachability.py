@@ -21,8 +21,7 @@ from django.utils.timesince import timesince
 from corecube.database import release_connection
 from corecube.errors import ConfigError
 from retrieval import errors
-from retrieval.llm.clients import service_of, usable_client
-from retrieval.llm.environment import stored_models
+from retrieval.llm.clients import service_of, stored_models, usable_client
 from retrieval.llm.model_provider import RecordResult
 from retrieval.llm.service import ModelService
 from retrieval.llm.trial import Trial, probe, try_model

@@ -16,8 +16,7 @@ from corecube.access import Principal
 from corecube.database import release_connection
 from corecube.models import Connection, Grant, User
 from retrieval.index import active
-from retrieval.llm.clients import close_others, usable_client
-from retrieval.llm.environment import default_of, stored_models
+from retrieval.llm.clients import close_others, default_of, stored_models, usable_client
 from retrieval.llm.model_provider import ModelProvider, RecordUsage
 from retrieval.llm.options import Limits
 from retrieval.llm.reachability import result_recorder

@@ -18,7 +18,7 @@ from retrieval.index import active
 from retrieval.index.bm25.follower import Bm25Status, bm25_status
 from retrieval.index.embedding_index import active_row
 from retrieval.ingest.workers import messages_waiting
-from retrieval.llm.environment import stored_models
+from retrieval.llm.clients import stored_models
 from retrieval.llm.reachability import status_of, status_words
 from retrieval.models import EmbeddingIndex, Worker
 from retrieval.operations.health import Part, State, checked_parts

@@ -25,8 +25,7 @@ from explorer.wording import WORDS
 from retrieval.admin import language_models as services
 from retrieval.admin.language_models import key_length
 from retrieval.errors import AnswerError
-from retrieval.llm.clients import service_of
-from retrieval.llm.environment import default_of, is_configured, stored_models
+from retrieval.llm.clients import default_of, is_configured, service_of, stored_models
 from retrieval.llm.local_servers import LocalServer, local_servers
 from retrieval.llm.reachability import ModelState, status_of, try_saved
 from retrieval.llm.service_presets import PRESETS, ServicePreset

@@ -8,7 +8,7 @@ from django.utils import timezone
 from corecube.secrets import Purpose, seal
 from retrieval.errors import AnswerRateLimitedError, AnswerUnavailableError
 from retrieval.llm import clients
-from retrieval.llm.environment import stored_models
+from retrieval.llm.clients import stored_models
 from retrieval.llm.reachability import ModelState, check_due, note, status_of, status_words, try_saved
 from retrieval.models import LanguageModel
 from retrieval.operations.health import _language_models
