@@ -11,12 +11,8 @@ def _entries(name: str) -> frozenset[str]:
     return frozenset(line for line in text.splitlines() if line and not line.startswith("#"))
 
 
-_PATTERNS: Final = tomllib.loads((files("retrieval.text.boilerplate") / "patterns.toml").read_text(encoding="utf-8"))
-
-
-def _pattern(name: str) -> re.Pattern[str]:
-    return re.compile("|".join(_PATTERNS[name]), re.IGNORECASE)
-
+_TABLES: Final = tomllib.loads((files("retrieval.text.boilerplate") / "patterns.toml").read_text(encoding="utf-8"))
+_PATTERNS: Final = {name: re.compile("|".join(parts), re.IGNORECASE) for name, parts in _TABLES.items()}
 
 #: Usual names of menu entries. Several of them in a row make a menu, one does not.
 MENU_WORDS: Final = _entries("menu_words")
@@ -34,18 +30,18 @@ CONTENTS_END: Final = re.compile(
 MAX_CONTENTS_CHARACTERS: Final = 200
 
 #: A line with only a page number, and its maximum length.
-PAGE_LINE: Final = _pattern("page_line")
+PAGE_LINE: Final = _PATTERNS["page_line"]
 MAX_PAGE_CHARACTERS: Final = 40
 
 MAX_COPYRIGHT_WORDS: Final = 25  #: Maximum words of a copyright line; a longer one is prose about copyright.
-COPYRIGHT: Final = _pattern("copyright")
-RIGHTS_RESERVED: Final = _pattern("rights_reserved")
-MADE_WITH: Final = _pattern("made_with")
+COPYRIGHT: Final = _PATTERNS["copyright"]
+RIGHTS_RESERVED: Final = _PATTERNS["rights_reserved"]
+MADE_WITH: Final = _PATTERNS["made_with"]
 MAX_MADE_WITH_CHARACTERS: Final = 80
 
 #: A cookie banner states that cookies are used, and requests consent. A page about cookies does only the first.
-COOKIES_USED: Final = _pattern("cookies_used")
-COOKIES_ASKED: Final = _pattern("cookies_asked")
+COOKIES_USED: Final = _PATTERNS["cookies_used"]
+COOKIES_ASKED: Final = _PATTERNS["cookies_asked"]
 
 MIN_DISCLAIMER_CHARACTERS: Final = 60
 #: Every match of MAIL_SELF contains one of these; searching for them first is many times faster.
@@ -53,5 +49,5 @@ MAIL_HINTS: Final = (
     "mail", "message", "communication", "transmission", "nachricht", "courriel", "courrier", "mensaje", "correo",
 )  # fmt: skip
 #: Phrases for the e-mail in such a disclaimer, and for its recipients.
-MAIL_SELF: Final = _pattern("mail_self")
-MAIL_DISCLAIMED: Final = _pattern("mail_disclaimed")
+MAIL_SELF: Final = _PATTERNS["mail_self"]
+MAIL_DISCLAIMED: Final = _PATTERNS["mail_disclaimed"]
