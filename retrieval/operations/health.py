@@ -2,19 +2,16 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import StrEnum
-from threading import Lock, Thread
-from time import monotonic
-from typing import Final, Generic, TypeVar
+from typing import Final
 
-from django.db import connections
 from django.http import HttpRequest, JsonResponse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from corecube.bounded import BoundedCheck
 from corecube.health import require_database
 from retrieval.encoders.breaker import BreakerState
 from retrieval.index import active
@@ -28,45 +25,6 @@ logger = logging.getLogger(__name__)
 _PART_SECONDS: Final = 0.7  #: Timeout of each part, so that a response takes less than a second.
 _HEALTHY: Final = frozenset({ModelState.READY, ModelState.OFF})  #: States of language models that need no attention.
 _REQUIRED: Final = frozenset({"database", "model"})  #: Parts that every search needs.
-_Result = TypeVar("_Result")
-
-
-class BoundedCheck(Generic[_Result]):
-    """A check that runs in a thread, at most once at a time: if it hangs, it blocks one thread, as callers share it."""
-
-    def __init__(self, check: Callable[[], _Result]) -> None:
-        self._check = check
-        self._lock = Lock()
-        self._result: Future[_Result] = Future()
-        self._started_at: float | None = None
-
-    def start(self) -> None:
-        """Start the check unless it is running."""
-        with self._lock:
-            if self._started_at is None or self._result.done():
-                self._result, self._started_at = Future(), monotonic()
-                Thread(target=self._run, args=(self._result,), name="check", daemon=True).start()
-
-    def result(self, *, seconds: float) -> _Result:
-        """Return or raise the result of the last check; raise TimeoutError if it has been running for `seconds`."""
-        with self._lock:
-            result, left = self._result, (self._started_at or 0.0) + seconds - monotonic()
-        return result.result(timeout=max(0.0, left))
-
-    def _run(self, result: "Future[_Result]") -> None:
-        try:
-            value = self._check()
-        except Exception as error:  # noqa: BLE001 -- raised by `result`
-            _close_connections()
-            result.set_exception(error)
-        else:
-            _close_connections()
-            result.set_result(value)
-
-
-def _close_connections() -> None:
-    for connection in connections.all(initialized_only=True):
-        connection.close()
 
 
 class State(StrEnum):
