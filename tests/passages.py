@@ -3,7 +3,7 @@
 import uuid
 from datetime import UTC, datetime
 
-from retrieval.engine.types import ChunkFacts, ChunkId, Hit, Passage, ScoreType
+from retrieval.engine.types import Answerability, ChunkFacts, ChunkId, Hit, Passage, ScoreType, Verdict
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
@@ -13,3 +13,8 @@ def made(number, text, title="Leave and absence", headings=()):
     facts = ChunkFacts(1, title, "", "markdown", headings, text, 10, "", None, None, NOW, None)
     hit = Hit(ChunkId(uuid.UUID(int=number), 0), 1 / number, ScoreType.BLEND, facts=facts)
     return Passage(number, hit, f"### [{number}] {' '.join(title.split())}", 12)
+
+
+def judged(verdict=Verdict.ANSWERABLE, confidence=0.9, explanation=""):
+    """Return the verdict of a search."""
+    return Answerability(verdict=verdict, confidence=confidence, is_calibrated=False, explanation=explanation)

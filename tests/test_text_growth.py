@@ -10,10 +10,11 @@ from uuid import UUID
 import pytest
 
 from explorer.components import answers, snippets
-from retrieval.answers import claims, extractive, rewrite
+from retrieval.answers import claims, rewrite
 from retrieval.answers.faithfulness import Checker
+from retrieval.answers.quoting import choose
 from retrieval.engine import query
-from retrieval.engine.types import ChunkFacts, ChunkId, Hit, Passage, ScoreType, Term, TermMatch
+from retrieval.engine.types import ChunkFacts, ChunkId, Hit, Passage, QueryTerms, ScoreType, Term, TermMatch
 from retrieval.engine.words import TermFinder
 from retrieval.graph import links, mentions, spans
 from retrieval.graph.addresses import Place
@@ -25,6 +26,9 @@ from retrieval.llm import citations
 from retrieval.presets.helix.router import question
 from retrieval.ranking.answerability import signals as asked
 from retrieval.ranking.near_duplicates import Words
+from retrieval.ranking.quotes.candidates import candidates
+from retrieval.ranking.quotes.quantities import quantities
+from retrieval.ranking.quotes.ranker import Asking, shipped
 from retrieval.testing import HashEncoder
 from retrieval.text import identifiers, traits
 from retrieval.text.document import Block, BlockKind, ChunkDraft, ChunkLimits, ParsedDocument, RawDocument
@@ -61,9 +65,9 @@ def read_as(name):
 
 
 def quoted(text):
-    found = extractive.candidates([passage(text)], _FINDER)
-    chosen = extractive.choose(found)
-    return [extractive.render(quote) for quote in extractive.quotes_of(chosen, found)]
+    found = candidates([passage(text)], quantities("1 a"))
+    asking = Asking.of("a 1 a.a", QueryTerms(_TERMS), "english")
+    return [quote.text for quote in choose(shipped().best_first(found, asking), max_characters=700)]
 
 
 def judged(text):

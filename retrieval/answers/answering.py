@@ -56,6 +56,7 @@ class Answering:
             vector=self.outcome.state.vector,
             history=self.history,
             skipped=self.outcome.skipped,
+            answerability=self.outcome.state.answerability,
             options=self.options,
         )
 
@@ -199,11 +200,12 @@ async def answer_events(answering: Answering, *, is_streamed: bool = True) -> As
 
 
 def _doubt(answering: Answering, done: Done) -> Notice | None:
-    judged = answering.outcome.state.answerability
-    verdict = judged.verdict if judged else None
+    verdict = answering.task.verdict
+    if done.extractive:  # Quotes follow the verdict.
+        return None
     if verdict is Verdict.NOT_ANSWERABLE and not done.refused:
         return Notice(DOUBTFUL, "Your documents may not answer this question. Check the cited passages.")
-    if verdict is Verdict.ANSWERABLE and done.refused and not done.extractive:
+    if verdict is Verdict.ANSWERABLE and done.refused:
         return Notice(
             OVERLOOKED, "The language model found no answer, but the passages probably contain one. Check the sources."
         )

@@ -12,7 +12,6 @@ from retrieval.answers.extractive import ExtractiveProvider
 from retrieval.answers.threads import AnswerThreads, EndingThreads
 from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.engine.types import Passage
-from retrieval.engine.words import stemmer
 from retrieval.llm.routes import models_over
 from retrieval.llm.types import Route
 from retrieval.search import runtime
@@ -32,8 +31,8 @@ def route_for(
     """
     connections = {passage.hit.chunk.connection_id for passage in passages}
     models = models_over(principal, connections, record=record)
-    stem = stemmer(settings.CORECUBE_TEXT_SEARCH_CONFIG)
-    return Route((*models.providers, ExtractiveProvider(stem, sentences, answer_threads())), models.notices)
+    quotes = ExtractiveProvider(settings.CORECUBE_TEXT_SEARCH_CONFIG, sentences, answer_threads())
+    return Route((*models.providers, quotes), models.notices)
 
 
 def answer_threads() -> AnswerThreads:

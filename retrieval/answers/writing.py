@@ -21,6 +21,7 @@ from retrieval.answers.json_answers import JsonDraft, prose_of, strings_of
 from retrieval.answers.providers import answer_threads, ending_threads
 from retrieval.encoders import Encoder
 from retrieval.encoders.vector_cache import SentenceEncoder
+from retrieval.engine.types import Verdict
 from retrieval.engine.words import stemmer
 from retrieval.errors import EncoderError
 from retrieval.llm.citations import Draft
@@ -197,7 +198,8 @@ class Writing:
     def _outcome(self, *, refused: bool) -> Outcome:
         if refused:
             return Outcome.REFUSED
-        return Outcome.HEDGED if self._is_uncited else Outcome.ASSERTED
+        is_sure = not self._provider.is_extractive or self._task.verdict is Verdict.ANSWERABLE
+        return Outcome.ASSERTED if is_sure and not self._is_uncited else Outcome.HEDGED
 
     def _check(self, *, is_refusal: bool) -> tuple[Unsupported, ...]:
         text = prose_of(self._answer.text) if self._is_json else self._answer.text

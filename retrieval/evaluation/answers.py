@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from time import perf_counter
 from typing import Any, Final
 
@@ -166,9 +167,14 @@ def is_right(answer: str, requirements: Requirements) -> bool:
 
     Compared without case, markers, quotation signs, separators of thousands and differences of white space.
     """
-    text = _normalised(_QUOTED_LINE.sub("", _MARKER.sub("", answer[:MAX_CHARACTERS])).replace("\\[", "["))
-    met = (any(_normalised(it) in text for it in alternatives) for alternatives in requirements)
-    return bool(requirements) and all(met)
+    text = _QUOTED_LINE.sub("", _MARKER.sub("", answer[:MAX_CHARACTERS])).replace("\\[", "[")
+    return bool(requirements) and share_met(text, requirements) == 1
+
+
+def share_met(text: str, requirements: Requirements) -> float:
+    """Return the share of the requirements that a text meets, 0 to 1; expects one at least."""
+    normalised = _normalised(text)
+    return fmean(any(_normalised(it) in normalised for it in alternatives) for alternatives in requirements)
 
 
 def _normalised(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.engine.types import Passage, QueryTerms, TokenCounter, Vector
+from retrieval.engine.types import Answerability, Passage, QueryTerms, TokenCounter, Vector, Verdict
 
 Message = Mapping[str, str]
 #: Returns the unit vectors of texts, shape (len(texts), dim), in input order.
@@ -104,7 +104,13 @@ class Task:
     vector: Vector | None = None
     history: tuple[Turn, ...] = ()
     skipped: str = ""  #: Why there was no search; empty after a search.
+    answerability: Answerability | None = None  #: The search's verdict; None if it was not judged.
     options: Options = NO_OPTIONS
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Whether the passages answer the question; None if it was not judged."""
+        return self.answerability.verdict if self.answerability else None
 
 
 @dataclass(frozen=True, slots=True)

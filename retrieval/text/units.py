@@ -1,7 +1,7 @@
 """Splitting a chunk's text into units that can be quoted: sentences, list items, table rows, code. Pure."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -21,10 +21,17 @@ _ABBREVIATION: Final = re.compile(
 _CACHED_TEXTS: Final = 1_000  #: Several searches and several parts of a search split the same passages.
 _SHORT_LINE: Final = 40
 _MAX_HEADING_LENGTH: Final = 120
+_MAX_ITEM_LENGTH: Final = 400  #: A longer list item or table row is split into its sentences.
+_MAX_CODE_LENGTH: Final = 400  #: A longer block of code is split before its comments.
+_MAX_FIGURES_LENGTH: Final = 200
+_MIN_FIGURES: Final = 2
 _LOOK_BACK_CHARACTERS: Final = 16  #: Maximum length of an abbreviation with the character before it.
 _FLAG: Final = re.compile(r"\s--?[A-Za-z]")
+_COMMENTS: Final = ("#", "//", "--", "/*", "<!--")
 _SIGNS: Final = frozenset("{}[]()<>=;$\\|/_&*#@~^\"'`")
 _CODE_SIGN_SHARE: Final = 0.08
+_FIGURE_SIGNS: Final = "()$€£¥%+-−–—*,."  # noqa: RUF001 -- the minus sign and dashes of printed tables
+_YEAR: Final = re.compile(r"(?:19|20)\d\d")
 
 
 class UnitKind(StrEnum):
@@ -34,6 +41,7 @@ class UnitKind(StrEnum):
     BULLET = "bullet"
     STEP = "step"
     ROW = "row"
+    FIGURES = "figures"  #: A line of a table without cells, as PDF files have them: "Advertising 3,958 4,004".
     CODE = "code"
 
 
@@ -44,7 +52,8 @@ class Unit:
     kind: UnitKind
     text: str  #: Verbatim, except that line breaks are spaces outside code.
     block: int  #: Index of its block in the chunk, from 0; a table, a list, a paragraph are blocks.
-    header: str = ""  #: The header row of a table row; empty otherwise.
+    header: str = ""  #: The header of a table row, or the line with the years above figures; empty otherwise.
+    label: str = ""  #: What names it: the line without cells above the rows of a table, the first cell of a long row.
     heading: str = ""  #: The heading above it in the chunk's text; empty before the first one.
 
     @property
@@ -52,52 +61,103 @@ class Unit:
         """Whether it is complete: a sentence with its full stop, or another kind of unit."""
         return self.kind is not UnitKind.SENTENCE or self.text.rstrip(_CLOSING).endswith(_FULL_STOPS)
 
+    @property
+    def is_item(self) -> bool:
+        """Whether it is a list item or a step."""
+        return self.kind in {UnitKind.BULLET, UnitKind.STEP}
+
 
 @lru_cache(maxsize=_CACHED_TEXTS)
 def split_units(text: str) -> tuple[Unit, ...]:
     """Return the units of a chunk's text in reading order; a heading is no unit but belongs to the units below it."""
     blocks = [block.strip("\n") for block in _BLANK_LINE.split(text) if block.strip()]
     units: list[Unit] = []
-    heading = ""
+    heading = header = ""
     for number, (block, following) in enumerate(pairwise((*blocks, ""))):
         if _could_be_heading(block) and following and not _could_be_heading(following):
             heading = " ".join(block.split())
+        elif _is_row(block) and _is_header(block) and following and all(map(_is_row, following.split("\n"))):
+            header = block.strip()
         else:
-            units += [replace(unit, heading=heading) for unit in _units_of_block(block, number)]
+            units += [replace(unit, heading=heading) for unit in _units_of_block(block, number, header)]
+            header = ""
     return tuple(units)
+
+
+def _is_row(line: str) -> bool:
+    return _CELL_BAR in line and not _is_command(line)
+
+
+def _is_header(line: str) -> bool:
+    """Return whether a row can be a header: one line without a number, other than a year, as a cell."""
+    _, *others = line.split(_CELL_BAR)
+    return "\n" not in line and not any(_is_figure(cell) and not _YEAR.fullmatch(cell) for cell in others)
 
 
 def _could_be_heading(block: str) -> bool:
     """Return whether a block is one short line that does not end as a sentence and is no item, row or code."""
     short = "\n" not in block and len(block) <= _MAX_HEADING_LENGTH and not block.rstrip(_CLOSING).endswith(_FULL_STOPS)
-    return short and not (_CELL_BAR in block or _item_kind(block) or _is_code([block]))
+    return short and not (_CELL_BAR in block or _item_kind(block) or _is_figures(block) or _is_code([block]))
 
 
-def _units_of_block(block: str, number: int) -> Iterator[Unit]:
+def _units_of_block(block: str, number: int, header: str) -> Iterator[Unit]:
+    """Yield the units of a block; `header` is that of a table whose first row is none."""
     lines = [line for line in block.split("\n") if line.strip()]
     if _is_code(lines):
-        yield Unit(UnitKind.CODE, block, number)
-    elif all(_CELL_BAR in line for line in lines):
-        # The first line of several is the header, which chunks repeat when a table is split.
-        header = lines.pop(0).strip() if len(lines) > 1 else ""
-        yield from (Unit(UnitKind.ROW, line.strip(), number, header=header) for line in lines)
-    else:
-        for kind, text in _joined(lines):
-            texts = split_sentences(text) if kind is UnitKind.SENTENCE else [text]
-            yield from (Unit(kind, part, number) for part in texts)
+        yield from (Unit(UnitKind.CODE, part, number) for part in _code_parts(block))
+        return
+    label, start = "", 0
+    while start < len(lines):
+        is_table = _is_row(lines[start])
+        end = next((at for at in range(start, len(lines)) if _is_row(lines[at]) != is_table), len(lines))
+        if is_table:
+            yield from _rows(lines[start:end], number, label, header)
+        else:
+            yield from _text(lines[start:end], number)
+            label = " ".join(lines[end - 1].split())
+        start = end
 
 
-def _joined(lines: list[str]) -> Iterator[tuple[UnitKind, str]]:
-    """Yield each list item with its continuation lines, and each run of other lines, as one line of text."""
+def _rows(lines: Sequence[str], number: int, label: str, header: str) -> Iterator[Unit]:
+    # The first line of several is the header, which chunks repeat when a table is split.
+    if not header and len(lines) > 1 and _is_header(lines[0]):
+        header, lines = lines[0].strip(), lines[1:]
+    for line in lines:
+        if len(line) <= _MAX_ITEM_LENGTH:
+            yield Unit(UnitKind.ROW, line.strip(), number, header=header, label=label)
+        else:
+            name, *cells = line.strip().split(_CELL_BAR)
+            sentences = (sentence for cell in cells for sentence in split_sentences(cell))
+            yield from (Unit(UnitKind.SENTENCE, sentence, number, label=name) for sentence in sentences)
+
+
+def _text(lines: Sequence[str], number: int) -> Iterator[Unit]:
+    years = ""
+    for kind, text in _joined(lines):
+        if kind is UnitKind.FIGURES:
+            yield Unit(kind, text, number, header=years)
+        elif kind is UnitKind.SENTENCE or len(text) > _MAX_ITEM_LENGTH:
+            first, *others = split_sentences(text)
+            yield Unit(kind, first, number)
+            yield from (Unit(UnitKind.SENTENCE, part, number) for part in others)
+        else:
+            yield Unit(kind, text, number)
+        if len(_YEAR.findall(text)) >= _MIN_FIGURES and len(text) <= _MAX_HEADING_LENGTH:
+            years = text
+
+
+def _joined(lines: Sequence[str]) -> Iterator[tuple[UnitKind, str]]:
+    """Yield each list item with its continuation lines, each line of figures, each run of other lines, as one line."""
     kind, run = UnitKind.SENTENCE, list[str]()
     for line in lines:
-        starts = _item_kind(line)
-        if run and (starts or _ends_line(run[-1], line)):
+        starts = _item_kind(line) or (UnitKind.FIGURES if _is_figures(line) else None)
+        if run and (starts or kind is UnitKind.FIGURES or _ends_line(run[-1], line)):
             yield kind, " ".join(run)
             kind, run = UnitKind.SENTENCE, []
         kind = starts or kind
         run.append(" ".join(line.split()))
-    yield kind, " ".join(run)
+    if run:
+        yield kind, " ".join(run)
 
 
 def _ends_line(line: str, following: str) -> bool:
@@ -109,6 +169,19 @@ def _item_kind(line: str) -> UnitKind | None:
     if _NUMBERED.match(line):
         return UnitKind.STEP
     return UnitKind.BULLET if _BULLET.match(line) else None
+
+
+def _is_figures(line: str) -> bool:
+    """Return whether a line begins with a name and ends with at least two figures."""
+    if len(line) > _MAX_FIGURES_LENGTH:
+        return False
+    words = line.split()
+    last = next((at for at in range(len(words), 0, -1) if not _is_figure(words[at - 1])), 0)
+    return last > 0 and sum(any(map(str.isdigit, word)) for word in words[last:]) >= _MIN_FIGURES
+
+
+def _is_figure(word: str) -> bool:
+    return all(sign.isdigit() or sign in _FIGURE_SIGNS for sign in word)
 
 
 def split_sentences(text: str) -> list[str]:
@@ -129,11 +202,29 @@ def continues(before: str, after: str) -> bool:
     return bool(_ABBREVIATION.search(before)) or after[:1].islower()
 
 
-def _is_code(lines: list[str]) -> bool:
+def _is_code(lines: Sequence[str]) -> bool:
     """Return whether a block is code: commands with flags, or much punctuation, and no line that ends as a sentence."""
     prose_ends = (".", "!", "?") if len(lines) > 1 else (".", "!", "?", ":")
-    if any(line.rstrip().endswith(prose_ends) or _item_kind(line) or _CELL_BAR in line for line in lines):
+    if any(line.rstrip().endswith(prose_ends) or _item_kind(line) or _is_row(line) for line in lines):
         return False
     joined = "".join("".join(line.split()) for line in lines)
     share = sum(char in _SIGNS for char in joined) / len(joined)
-    return share >= _CODE_SIGN_SHARE or any(_FLAG.search(line) or line.startswith("$ ") for line in lines)
+    return share >= _CODE_SIGN_SHARE or any(map(_is_command, lines))
+
+
+def _is_command(line: str) -> bool:
+    """Return whether a line is a command: it begins with a prompt, or its first part, before a bar, has flags."""
+    return line.startswith("$ ") or _FLAG.search(line.split(_CELL_BAR, maxsplit=1)[0]) is not None
+
+
+def _code_parts(block: str) -> Iterator[str]:
+    """Yield a block of code, a long one in parts of about 400 characters that begin at comments where it has them."""
+    part: list[str] = []
+    for line in block.split("\n"):
+        length = sum(map(len, part))
+        starts = line.lstrip().startswith(_COMMENTS) and not (part and part[-1].lstrip().startswith(_COMMENTS))
+        if part and len(block) > _MAX_CODE_LENGTH and (length + len(line) > _MAX_CODE_LENGTH or starts):
+            yield "\n".join(part)
+            part = []
+        part.append(line)
+    yield "\n".join(part)

@@ -14,7 +14,6 @@ from retrieval.answers.extractive import extract_answer
 from retrieval.answers.rewrite import Rewriting, Said, stand_alone
 from retrieval.encoders import load_encoder
 from retrieval.encoders.vector_cache import SentenceEncoder
-from retrieval.engine.words import stemmer
 from retrieval.index import active
 from retrieval.ingest.samples import Company, add_samples
 from retrieval.llm.types import Task
@@ -93,9 +92,9 @@ def _follow_up(conversation, encoder):
 
 def _said(question, outcome, encoder):
     """Return a turn as the chat remembers it: with the titles of what its answer cites."""
-    stem, terms = stemmer(settings.CORECUBE_TEXT_SEARCH_CONFIG), outcome.state.terms
-    task = Task(question=question, passages=outcome.passages, terms=terms)
-    answer = extract_answer(task, stem=stem, encoder=SentenceEncoder(encoder))
+    state, language = outcome.state, settings.CORECUBE_TEXT_SEARCH_CONFIG
+    task = Task(question=question, passages=outcome.passages, terms=state.terms, answerability=state.answerability)
+    answer = extract_answer(task, language=language, encoder=SentenceEncoder(encoder))
     titles = [outcome.passages[citation.number - 1].hit.chunk.title for citation in answer.citations]
     return Said(question, tuple(dict.fromkeys(titles)))
 

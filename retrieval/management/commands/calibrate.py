@@ -9,12 +9,19 @@ from django.core.management.base import CommandError
 
 from corecube.access import Principal, user_named
 from corecube.commands import DatabaseCommand
+from retrieval.encoders.vector_cache import SentenceEncoder, VectorCache
 from retrieval.evaluation import answerability_report as report
-from retrieval.evaluation.answerability import Survey
+from retrieval.evaluation import shipped_fit
+from retrieval.evaluation.answerability import Survey, survey
+from retrieval.evaluation.answers import load_questions
 from retrieval.evaluation.calibration_fit import calibrated, observe, read_questions
+from retrieval.evaluation.corpus import ingested_folder
+from retrieval.evaluation.datasets import load_dataset
 from retrieval.index import active
 from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
 from retrieval.search import calibrations
+
+_CACHED_VECTORS = 100_000
 
 
 class Command(DatabaseCommand):
@@ -34,8 +41,17 @@ class Command(DatabaseCommand):
         only.add_argument("--dry-run", action="store_true", help="fit and print, but store nothing")
         only.add_argument("--show", action="store_true", help="print the calibration in use")
         only.add_argument("--reset", action="store_true", help="return to the shipped model")
-        only.add_argument("--measure", type=Path, metavar="DIR", help="measure on a judged collection instead")
-        measuring = parser.add_argument_group("with --measure")
+        only.add_argument(
+            "--shipped",
+            type=Path,
+            nargs="+",
+            metavar="FILE",
+            help="fit the models that come with CoreCube on questions with known answers, as evaluate --answers reads "
+            "them, and on --measure, and print them; stores nothing",
+        )
+        parser.add_argument("--corpora", type=Path, metavar="DIR", help="with --shipped: the folder of the collections")
+        measuring = parser.add_argument_group("measuring")
+        measuring.add_argument("--measure", type=Path, metavar="DIR", help="measure on a judged collection instead")
         measuring.add_argument("--other", type=Path, nargs="*", default=[], metavar="DIR", help="foreign questions")
         measuring.add_argument("--unseen", type=Path, metavar="DIR", help="a collection to test on, not used to fit")
         measuring.add_argument("--questions-each", type=int, default=700, metavar="N", help="maximum of each kind")
@@ -47,6 +63,8 @@ class Command(DatabaseCommand):
             self._show(options)
         elif options["reset"]:
             self._reset(options)
+        elif options["shipped"]:
+            self._fit_shipped(options)
         elif options["measure"]:
             self._measure(options)
         else:
@@ -102,6 +120,20 @@ class Command(DatabaseCommand):
                 options["measure"], options["other"], options["unseen"], how=how, keep=options["keep"]
             )
         self._print(result, report.table(result), options)
+
+    def _fit_shipped(self, options: dict[str, Any]) -> None:
+        if not (options["measure"] and options["corpora"]):
+            raise CommandError("--shipped needs --corpora and --measure.")
+        questions = [it for path in options["shipped"] for it in load_questions(path)]
+        names = sorted({it.collection for it in questions} - {""})
+        connections = {name: ingested_folder(options["corpora"] / name, lambda _: None) for name in names}
+        with self.bar("questions") as bar:
+            searches = shipped_fit.ask_all(questions, connections, preset=options["preset"], progress=bar.update)
+            how = Survey(preset=options["preset"], max_questions=options["questions_each"], progress=bar.update)
+            others = [load_dataset(path) for path in options["other"]]
+            judged = survey(load_dataset(options["measure"]), others, how).measured
+        facts = shipped_fit.report(searches, judged, SentenceEncoder(active.encoder(), VectorCache(_CACHED_VECTORS)))
+        self.stdout.write(json.dumps(facts, indent=1))
 
     def _print(self, facts: object, text: str, options: dict[str, Any]) -> None:
         self.stdout.write(json.dumps(facts) if options["json"] else text)

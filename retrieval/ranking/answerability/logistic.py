@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,13 @@ class LogisticModel:
     weights: Mapping[str, float]
     means: Mapping[str, float]
     scales: Mapping[str, float]
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Return a stored model; raises KeyError or TypeError for an incomplete one."""
+        weights = {name: float(weight) for name, weight in dict(data["weights"]).items()}
+        means = {name: float(data["means"][name]) for name in weights}
+        return cls(float(data["intercept"]), weights, means, {name: float(data["scales"][name]) for name in weights})
 
     def contributions(self, signals: Signals) -> dict[str, float]:
         """Return what each present signal adds to the log-odds, in the order of the weights."""

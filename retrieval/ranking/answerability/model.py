@@ -11,7 +11,8 @@ from retrieval.ranking.answerability.logistic import LogisticModel, Sample, Sign
 
 SENTENCE_COSINE: Final = "sentence_cosine"  #: Signals that take the encoder's time.
 RERANK: Final = "rerank_"  #: Signals of a reranker, one for each type of its scores.
-#: What both fits read. Other signals are shown; they were found to add nothing.
+#: What a fit may read; the shipped one reads those that point in the right direction for everyday questions. Other
+#: signals are shown; they were found to add nothing.
 _SHARED: Final = (
     "coverage_sentence",
     "sentence_lead",
@@ -20,7 +21,9 @@ _SHARED: Final = (
     "number_coverage",
     "leg_agreement",
     "denial_unmatched",
+    "unknown_share",
 )
+DOUBTS: Final = frozenset({"denial_unmatched", "unknown_share"})  #: Signals that lower the confidence.
 WITH_SENTENCES: Final = (*_SHARED, SENTENCE_COSINE)  #: The best sentences' cosine takes the place of the passages'.
 WITHOUT_SENTENCES: Final = (*_SHARED, "cosine_best")
 
@@ -57,7 +60,10 @@ class AnswerabilityModel:
     def from_json(cls, data: Mapping[str, Any], *, is_calibrated: bool) -> Self:
         """Return a stored model. Raises KeyError or TypeError for an incomplete one."""
         return cls(
-            _model(data["with_sentences"]), _model(data["without_sentences"]), is_calibrated, data.get("score_type", "")
+            LogisticModel.from_json(data["with_sentences"]),
+            LogisticModel.from_json(data["without_sentences"]),
+            is_calibrated,
+            data.get("score_type", ""),
         )
 
 
@@ -99,14 +105,4 @@ def _with_rerank(prior: LogisticModel, samples: Sequence[Sample]) -> LogisticMod
         {**prior.weights, **added.weights},
         {**prior.means, **added.means},
         {**prior.scales, **added.scales},
-    )
-
-
-def _model(data: Mapping[str, Any]) -> LogisticModel:
-    weights = {name: float(weight) for name, weight in dict(data["weights"]).items()}
-    return LogisticModel(
-        float(data["intercept"]),
-        weights,
-        {name: float(data["means"][name]) for name in weights},
-        {name: float(data["scales"][name]) for name in weights},
     )

@@ -7,13 +7,14 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from statistics import fmean, pstdev
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.engine.types import Passage, QueryTerms, Ranking, ScoreType, Vector
+from retrieval.engine.types import Passage, QueryTerms, Ranking, ScoreType, Term, Vector
 from retrieval.engine.words import TermFinder, stemmer
 from retrieval.ranking.answerability.model import RERANK, SENTENCE_COSINE
 from retrieval.text.units import split_units
@@ -33,6 +34,14 @@ _DENIALS: Final[Mapping[str, frozenset[str]]] = {
     "german": frozenset({"nicht", "nie", "niemals", "kein", "keine", "keinen", "keiner", "ohne"}),
     "french": frozenset({"ne", "n", "pas", "jamais", "aucun", "aucune", "sans"}),
     "spanish": frozenset({"no", "nunca", "jamás", "ningún", "ninguna", "sin"}),
+}
+
+#: Words that questions are made with, whatever they are about: that no document has them tells nothing.
+_ASKING: Final[Mapping[str, str]] = {
+    "english": "many much long often mean means happen need get give tell find know want please anybody anyone",
+    "german": "viele viel lange oft bedeutet bedeuten heißt geschieht brauche bekomme finde weiß bitte jemand",
+    "french": "combien longtemps souvent signifie veut dire arrive besoin obtenir trouver savoir veux quelqu",
+    "spanish": "cuántos cuánto tiempo menudo significa pasa necesito obtener encontrar saber quiero favor alguien",
 }
 
 Entity = frozenset[str]  #: The lexemes of one name, all of them terms of the query.
@@ -68,6 +77,16 @@ def denials(text_search_config: str) -> frozenset[str]:
 def denial(text: str, words: frozenset[str]) -> bool:
     """Return whether a text holds one of the words that deny."""
     return bool(words) and any(word.lower() in words for word in _WORD.findall(text))
+
+
+def unknown_terms(terms: QueryTerms) -> tuple[Term, ...]:
+    """Return the terms that no document in scope contains, without the words that questions are made with."""
+    return tuple(it for it in terms.terms if not it.document_frequency and it.lexeme not in _asking_lexemes())
+
+
+@cache
+def _asking_lexemes() -> frozenset[str]:
+    return frozenset(stemmer(language)(word) for language, words in _ASKING.items() for word in words.split())
 
 
 def numbers(lexemes: frozenset[str]) -> frozenset[str]:
@@ -190,7 +209,7 @@ def _coverage(evidence: Evidence) -> dict[str, float]:
         "coverage_passage": max(map(evidence.share, held)),
         "coverage_context": evidence.share(frozenset[str]().union(*held)),
         "fulltext_share": best_fulltext / evidence.total,
-        "unknown_share": evidence.share(it.lexeme for it in evidence.terms.terms if not it.document_frequency),
+        "unknown_share": evidence.share(it.lexeme for it in unknown_terms(evidence.terms)),
     }
 
 

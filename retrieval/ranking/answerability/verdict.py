@@ -1,5 +1,6 @@
 """From signals to a verdict with its reason. Pure."""
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,21 +8,23 @@ from typing import Final
 
 from retrieval.engine.state import DropReason, SearchState
 from retrieval.engine.tunables import Tunables, costly, fraction
-from retrieval.engine.types import Answerability, Verdict
+from retrieval.engine.types import Answerability, Term, Verdict
 from retrieval.ranking.answerability.logistic import Signals
 from retrieval.ranking.answerability.model import AnswerabilityModel
+from retrieval.ranking.answerability.signals import unknown_terms
 
 _MUCH_UNKNOWN: Final = 0.2  #: Share of the question's weight that unknown terms must have to be the reason.
 _MAX_NAMED: Final = 5
+_WORD: Final = re.compile(r"\w[\w-]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerabilityConfig(Tunables):
     """When the passages are sufficient to answer a question."""
 
-    answerable_from: float = fraction(0.6, help="Minimum confidence of an answerable question.")
+    answerable_from: float = fraction(0.75, help="Minimum confidence of an answerable question.")
     partial_from: float = fraction(
-        0.3, help="Minimum confidence of a partly answerable question.", at_most="answerable_from"
+        0.25, help="Minimum confidence of a partly answerable question.", at_most="answerable_from"
     )
     sentences: int = costly(
         2,
@@ -96,9 +99,9 @@ def _absence(state: SearchState) -> tuple[Reason, str]:
 
 
 def _weakness(state: SearchState, signals: Signals) -> tuple[Reason, str]:
-    unknown = [term for term in state.terms.terms if not term.document_frequency]
+    unknown = [_as_written(term, state.query.text) for term in unknown_terms(state.terms)]
     if unknown and signals.get("unknown_share", 0.0) >= _MUCH_UNKNOWN:
-        named = ", ".join(f"“{term.lexeme}”" for term in unknown[:_MAX_NAMED])
+        named = ", ".join(f"“{word}”" for word in unknown[:_MAX_NAMED])
         more = f" and {len(unknown) - _MAX_NAMED} more" if len(unknown) > _MAX_NAMED else ""
         return Reason.UNKNOWN_TERMS, f"No document contains {named}{more}."
     cosine = f"the best cosine is {signals.get('cosine_best', 0.0):.2f}."
@@ -107,3 +110,9 @@ def _weakness(state: SearchState, signals: Signals) -> tuple[Reason, str]:
     passage, sentence = signals["coverage_passage"], signals.get("coverage_sentence", 0.0)
     best = f"Best passage covers {passage:.0%} of query terms, best sentence {sentence:.0%}"
     return Reason.WEAK_MATCH, f"{best.replace('%', ' %')} (IDF-weighted); {cosine}"
+
+
+def _as_written(term: Term, question: str) -> str:
+    """Return the word of the question that a term was made of, by its beginning: the lexeme of "many" is "mani"."""
+    beginning = term.lexeme[:-1] or term.lexeme
+    return next((word for word in _WORD.findall(question) if word.lower().startswith(beginning)), term.lexeme)

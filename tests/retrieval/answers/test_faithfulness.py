@@ -13,7 +13,7 @@ from retrieval.engine.types import QueryTerms, Term
 from retrieval.engine.words import stemmer
 from retrieval.llm.citations import find_citations
 from retrieval.llm.types import Task
-from tests.passages import made
+from tests.passages import judged, made
 
 STEM = stemmer("english")
 PASSAGES = (
@@ -218,7 +218,8 @@ def test_without_passages_everything_is_open():
 
 def test_quotations_of_the_extractive_answerer_always_stand():
     terms = QueryTerms((Term("rollback", 1, 4.0), Term("cost", 1, 2.0)))
-    answer = extract_answer(Task(question="What did the rollback cost?", passages=PASSAGES, terms=terms), stem=STEM)
+    task = Task(question="What did the rollback cost?", passages=PASSAGES, terms=terms, answerability=judged())
+    answer = extract_answer(task, language="english")
     opening, _, quotes = answer.text.partition("\n\n")
     assert opening == "Quoted from your documents:"
     assert quotes

@@ -88,7 +88,7 @@ def test_filters_hold_together_and_are_counted(browse, logged):
     both = logged("alice", changes={"is_refused": True, "feedback": -1, **slow})
     logged("alice", changes={"degraded": ["rerank_failed"], "hit_count": 0, "verdict": "partial"})
     logged("alice", changes={"verdict": "answerable", "feedback": 1})
-    SearchRecord.objects.filter(verdict="not_answerable").update(verdict="answerable")
+    SearchRecord.objects.exclude(hit_count=0).update(verdict="answerable")
     client = browse("alice")
     assert counts(client.get("/log/")) == {
         "refused": "2", "unsure": "1", "disliked": "1", "degraded": "1", "empty": "1", "slow": "2",

@@ -1,0 +1,116 @@
+"""From ranked candidates to quotes in Markdown: as many as fit, best first, with their markers. No Django."""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from retrieval.llm.citations import escape_markers
+from retrieval.ranking.quotes.candidates import Candidate
+from retrieval.ranking.quotes.ranker import Scored
+from retrieval.text.units import Unit, UnitKind
+
+_MAX_QUOTED: Final = 8
+_FAR_BEHIND: Final = 6.0  #: Candidates worth so much less than the best one are not quoted.
+_MIN_LENGTH: Final = 40  #: A shorter candidate is worth no more for its brevity.
+_BACKTICKS: Final = re.compile("`+")
+_MIN_FENCE: Final = 3
+_INLINE: Final = frozenset({UnitKind.SENTENCE, UnitKind.BULLET, UnitKind.STEP, UnitKind.FIGURES})
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """Consecutive units of one passage, and the passages that contain the same text."""
+
+    units: tuple[Unit, ...]
+    numbers: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        """The quote as Markdown, with its markers at the end."""
+        markers = "".join(f"[{number}]" for number in self.numbers)
+        groups = groupby(self.units, key=lambda unit: (unit.kind, unit.header))
+        parts = [_part(kind, header, list(units)) for (kind, header), units in groups]
+        # A marker needs a separate line after a fence or a table, or it would become part of it.
+        return "\n\n".join(parts) + (" " if self.units[-1].kind in _INLINE else "\n\n") + markers
+
+
+def choose(ranked: Sequence[Scored], *, max_characters: int) -> tuple[Quote, ...]:
+    """Return the quotes of the best candidates that fit into some characters together, best first; at least one.
+
+    A candidate is worth its score less the logarithm of its length: the odds that it answers, by character. One that
+    contains another, such as the list of an item, takes its place.
+    """
+    ordered = sorted(ranked, key=lambda scored: -_worth(scored))
+    chosen: list[Candidate] = []
+    quotes: tuple[Quote, ...] = ()
+    for scored in ordered:
+        candidate = scored.candidate
+        if _worth(scored) < _worth(ordered[0]) - _FAR_BEHIND or len(chosen) == _MAX_QUOTED:
+            break
+        if any(_repeats(candidate, other) for other in chosen):
+            continue
+        wanted = [*(other for other in chosen if not _repeats(other, candidate)), candidate]
+        if len(wanted) <= len(chosen):  # It keeps the best place among those that it replaces.
+            first = next(at for at, other in enumerate(chosen) if _repeats(other, candidate))
+            wanted = [*wanted[:first], candidate, *wanted[first:-1]]
+        longer = _quotes(wanted, ranked)
+        if not quotes or len("\n\n".join(quote.text for quote in longer)) <= max_characters:
+            chosen, quotes = wanted, longer
+    return quotes
+
+
+def _worth(scored: Scored) -> float:
+    return scored.score - math.log(max(len(scored.candidate.text), _MIN_LENGTH))
+
+
+def _repeats(candidate: Candidate, other: Candidate) -> bool:
+    """Return whether everything that a candidate quotes is quoted by another."""
+    if candidate.passage.number == other.passage.number:
+        return other.run.start <= candidate.run.start and candidate.run.stop <= other.run.stop
+    return {unit.text for unit in candidate.quoted} <= {unit.text for unit in other.quoted}
+
+
+def _quotes(chosen: Sequence[Candidate], ranked: Sequence[Scored]) -> tuple[Quote, ...]:
+    """Return the quotes of candidates: passages by their best one, in reading order inside each."""
+    texts: dict[int, set[str]] = {}
+    for scored in ranked:
+        texts.setdefault(scored.candidate.passage.number, set()).update(it.text for it in scored.candidate.quoted)
+    quotes: list[Quote] = []
+    for number in dict.fromkeys(candidate.passage.number for candidate in chosen):
+        for units in _joined([candidate for candidate in chosen if candidate.passage.number == number]):
+            quoted = {unit.text for unit in units}
+            others = (other for other in sorted(texts) if other != number and quoted <= texts[other])
+            quotes.append(Quote(units, (number, *others)))
+    return tuple(quotes)
+
+
+def _joined(chosen: Sequence[Candidate]) -> Iterator[tuple[Unit, ...]]:
+    """Yield the quoted units of one passage in reading order; those that touch inside a block or a run become one."""
+    units = chosen[0].units
+    together = {index for candidate in chosen for index in candidate.run[1:]}
+    wanted = sorted({index for candidate in chosen for index in candidate.run})
+    start = 0
+    for at, index in enumerate(wanted):
+        before = wanted[at - 1] if at else index - 1
+        joins = index in together or units[before].block == units[index].block or units[before].text.endswith(":")
+        if at and (before != index - 1 or not joins):
+            yield tuple(units[it] for it in wanted[start:at])
+            start = at
+    yield tuple(units[it] for it in wanted[start:])
+
+
+def _part(kind: UnitKind, header: str, units: Sequence[Unit]) -> str:
+    if kind is UnitKind.CODE:
+        longest = (max(map(len, _BACKTICKS.findall(unit.text)), default=0) for unit in units)
+        fences = ["`" * max(_MIN_FENCE, length + 1) for length in longest]
+        return "\n\n".join(f"{fence}\n{it.text}\n{fence}" for fence, it in zip(fences, units, strict=True))
+    if kind is UnitKind.ROW:
+        header = header or " | ".join("" for _ in units[0].text.split(" | "))
+        rule = " | ".join("---" for _ in header.split(" | "))
+        return "\n".join(f"> | {escape_markers(line)} |" for line in (header, rule, *(unit.text for unit in units)))
+    texts = [header, *(unit.text for unit in units)] if header else [unit.text for unit in units]
+    separator = " " if kind is UnitKind.SENTENCE else "\n"
+    return "> " + separator.join(map(escape_markers, texts)).replace("\n", "\n> ")

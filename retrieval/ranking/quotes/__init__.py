@@ -1,0 +1,1 @@
+"""Which parts of passages to quote as the answer to a question: candidates, their signals, a learned order."""

@@ -1,0 +1,153 @@
+"""What can be quoted of passages: units with what they need to be understood, and whole lists and tables. Pure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import accumulate, groupby
+from typing import Final
+
+from retrieval.engine.types import Passage
+from retrieval.ranking.quotes.quantities import Quantity, picked
+from retrieval.text.units import Unit, UnitKind, split_units
+
+MAX_CHARACTERS: Final = 650  #: Maximum length of a run of several units.
+_MAX_LEAD_IN: Final = 300
+#: Lists and tables up to this length are quoted whole or not at all.
+_WHOLE: Final = {UnitKind.BULLET: 300, UnitKind.STEP: 600, UnitKind.ROW: 300}
+_CACHED_TEXTS: Final = 1_000
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A run of units of one passage that can be quoted together."""
+
+    passage: Passage
+    units: tuple[Unit, ...]  #: All units of the passage.
+    run: range  #: Indices of those to quote.
+
+    @cached_property
+    def quoted(self) -> tuple[Unit, ...]:
+        """The units to quote."""
+        return self.units[self.run.start : self.run.stop]
+
+    @cached_property
+    def text(self) -> str:
+        """What is quoted, with the header of rows."""
+        texts = []
+        for header, units in groupby(self.quoted, key=lambda unit: unit.header):
+            texts += [header] if header else []
+            texts += [unit.text for unit in units]
+        return "\n".join(texts)
+
+    @property
+    def place(self) -> str:
+        """The headings above it: title, heading path, the heading in the chunk's text, the line above a table."""
+        chunk, unit = self.passage.hit.chunk, self.units[self.run.start]
+        return " > ".join(filter(None, (chunk.title, *chunk.heading_path, unit.heading, unit.label)))
+
+    @property
+    def kinds(self) -> frozenset[UnitKind]:
+        """The kinds of its units."""
+        return frozenset(unit.kind for unit in self.quoted)
+
+    @property
+    def is_group(self) -> bool:
+        """Whether it has several items or rows."""
+        return sum(unit.kind in _WHOLE for unit in self.quoted) > 1
+
+
+def candidates(passages: Sequence[Passage], asked: Sequence[Quantity]) -> tuple[Candidate, ...]:
+    """Return what can be quoted of the passages, in reading order.
+
+    Of a table with a row that the numbers of the question pick, only this row.
+    """
+    found: list[Candidate] = []
+    for passage in passages:
+        units = split_units(passage.hit.chunk.text)
+        picked_rows = dict(_picked_rows(units, asked)) if asked else {}
+        decided = frozenset(row for table in picked_rows.values() for row in table)
+        kept = (run for run in runs(passage.hit.chunk.text) if decided.isdisjoint(run))
+        found += (Candidate(passage, units, run) for run in (*kept, *(range(row, row + 1) for row in picked_rows)))
+    return tuple(found)
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def runs(text: str) -> tuple[range, ...]:
+    """Return the runs of a text's units that can be quoted, in reading order: each unit, each short list and table."""
+    units = split_units(text)
+    found: list[range] = []
+    first = 0
+    while first < len(units):
+        stop = _end_of_group(units, first)
+        found += (run for run in _runs_of_group(units, first, stop) if _is_quotable(units, run))
+        first = stop
+    return tuple(dict.fromkeys(found))
+
+
+def _runs_of_group(units: Sequence[Unit], first: int, stop: int) -> Iterator[range]:
+    """Yield the runs of a list or table, or of another unit alone."""
+    start = _with_lead_in(units, first)
+    length = _length(units[first:stop])
+    if stop - first == 1 or length <= MAX_CHARACTERS:
+        yield range(start, stop)
+    elif start < first:
+        yield range(start, _fitting(units, start, stop))
+    if stop - first > 1 and length > _WHOLE[units[first].kind]:
+        for index in range(first, stop):
+            is_explained = index + 1 < stop and units[index].is_item and units[index + 1].kind is UnitKind.CODE
+            yield range(start if index == first else index, index + 1 + is_explained)
+
+
+def _end_of_group(units: Sequence[Unit], first: int) -> int:
+    """Return the end of the list or table that begins with a unit; of another unit, its own."""
+    stop = first + 1
+    if units[first].kind in _WHOLE:
+        while stop < len(units) and _is_grouped(units[stop], units[first]):
+            stop += 1
+    return stop
+
+
+def _with_lead_in(units: Sequence[Unit], first: int) -> int:
+    """Return the index of the sentence that announces a unit, or the unit's own."""
+    before = units[first - 1] if first else None
+    if before is None or before.kind is UnitKind.ROW or len(before.text) > _MAX_LEAD_IN:
+        return first
+    return first - 1 if before.text.endswith(":") or units[first].kind is UnitKind.CODE else first
+
+
+def _fitting(units: Sequence[Unit], start: int, stop: int) -> int:
+    """Return the end of a lead-in and as much of its list or table as is short, at least its first item."""
+    ends = accumulate((len(unit.text) + 1 for unit in units[start:stop]), initial=0)
+    fitting = sum(1 for length in ends if length <= MAX_CHARACTERS) - 1
+    return start + max(fitting, 2)
+
+
+def _is_grouped(unit: Unit, other: Unit) -> bool:
+    """Return whether a unit belongs to the list or table of another: code belongs to the list that it is in."""
+    if other.kind is UnitKind.ROW:
+        return unit.kind is UnitKind.ROW and (unit.block, unit.header) == (other.block, other.header)
+    return unit.is_item or unit.kind is UnitKind.CODE
+
+
+def _length(units: Sequence[Unit]) -> int:
+    return sum(len(unit.text) + 1 for unit in units)
+
+
+def _is_quotable(units: Sequence[Unit], run: range) -> bool:
+    """Return whether a run is complete: no question, no lead-in alone, not cut off at the start of the chunk."""
+    unit = units[run.start]
+    if unit.kind is not UnitKind.SENTENCE or len(run) > 1:
+        return True
+    if unit.text.endswith(":") and run.stop < len(units) and len(unit.text) <= _MAX_LEAD_IN:
+        return False
+    return not (run.start == 0 and unit.text[:1].islower()) and not unit.text.endswith("?")
+
+
+def _picked_rows(units: Sequence[Unit], asked: Sequence[Quantity]) -> Iterator[tuple[int, Sequence[int]]]:
+    """Yield each row that the numbers of a question pick, with all rows of its table."""
+    for (_, header), group in groupby(range(len(units)), key=lambda at: (units[at].block, units[at].header)):
+        table = list(group)
+        if header and units[table[0]].kind is UnitKind.ROW:
+            row = picked([units[at].text.split(" | ") for at in table], header.split(" | "), asked)
+            if row is not None:
+                yield table[row], table

@@ -1,0 +1,157 @@
+"""Which row of a table a number in a question picks: "20,000 euros" lies in the row "up to 50,000". Pure."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from retrieval.ranking.quotes.asked import any_of, cues
+
+#: With its sign, but not within a word or a code ("RIME-4107"); a hyphen between two numbers is no sign ("1-3").
+_NUMBER: Final = re.compile(
+    r"(?:(?<![\w.,])[-\u2212+]|(?<![\w.,\-])|(?<=\d-))(?:\d{1,3}(?:[,\u00a0\u202f'\u2019]\d{3}){1,4}(?!\w)|\d{1,12}(?!\d))(?:\.\d+)?"
+)
+_DATE: Final = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}")
+_SEPARATORS: Final = re.compile(r"[,\u00a0\u202f'\u2019]")
+_WORD: Final = re.compile(r"[^\W\d_]+|[°$€£%]+[^\W\d_]?")
+_MAX_UNIT_WORDS: Final = 3  #: Words behind a number of a question that may name its unit: "4 cluster manager nodes".
+_FIRST_YEAR: Final = 1900
+_LAST_YEAR: Final = 2100
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number of a question with the words that may be its unit."""
+
+    value: float
+    units: frozenset[str]
+
+    @property
+    def is_year(self) -> bool:
+        """Whether it is a year: then only an equal number fits."""
+        return not self.units & _names_of_units() and self.value.is_integer() and _is_year(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """The numbers that a cell stands for, both ends included."""
+
+    low: float
+    high: float
+    units: frozenset[str]
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+
+def quantities(question: str) -> tuple[Quantity, ...]:
+    """Return the numbers of a question, except those within codes."""
+    return tuple(
+        Quantity(_value(found), _units_around(question, found, _MAX_UNIT_WORDS)) for found in _NUMBER.finditer(question)
+    )
+
+
+def interval(cell: str, header: str = "") -> Interval | None:
+    """Return the numbers that a table's cell stands for, None without a number and for a date.
+
+    A bound may be in the cell ("over 5 years", "-25 °C and colder", "1 to 3") or in the header ("Orders up to").
+    """
+    numbers = list(_NUMBER.finditer(cell))
+    if not numbers or _DATE.search(cell):
+        return None
+    first, value = numbers[0], _value(numbers[0])
+    units = frozenset[str]().union(*(_units_around(cell, it, 1) for it in numbers[:2])) or _units_of(header)
+    if len(numbers) > 1 and _is(cell[first.end() : numbers[1].start()], "between"):
+        second = _value(numbers[1])
+        return Interval(min(value, second), max(value, second), units)
+    around = f"{cell[: first.start()]} | {cell[first.end() :]}"
+    for text in (around, header):
+        if _is(text, "high"):
+            return Interval(-math.inf, value, units)
+        if _is(text, "low"):
+            return Interval(value, math.inf, units)
+    return Interval(value, value, units)
+
+
+def picked(rows: Sequence[Sequence[str]], header: Sequence[str], asked: Sequence[Quantity]) -> int | None:
+    """Return the row that the numbers of a question pick, None if they pick none or all.
+
+    A row fits if one of its cells has the number's unit and stands for an interval with the number in it; the narrowest
+    interval wins. Only a column that gives at least two different intervals can pick.
+    """
+    for quantity in asked:
+        for column in range(len(header)):
+            cells = [interval(row[column], header[column]) if column < len(row) else None for row in rows]
+            fitting = [(at, it) for at, it in enumerate(cells) if it and _fits(quantity, it, header[column])]
+            if fitting and len(set(filter(None, cells))) > 1:
+                return min(fitting, key=lambda found: (found[1].high - found[1].low, found[1].high, -found[1].low))[0]
+    return None
+
+
+def _fits(quantity: Quantity, cell: Interval, header: str) -> bool:
+    if quantity.value not in cell:
+        return False
+    if quantity.is_year:
+        return cell.low == cell.high
+    known = quantity.units & _names_of_units()
+    if known:
+        return bool(known & (cell.units | _units_of(header)))
+    # A number without a known unit: its words must be those of the column, or the cell is a limit.
+    return bool(quantity.units & (cell.units | _words(header))) or math.inf in {-cell.low, cell.high}
+
+
+def _value(found: re.Match[str]) -> float:
+    return float(_SEPARATORS.sub("", found[0]).replace("−", "-"))  # noqa: RUF001 -- the minus sign
+
+
+def _units_around(text: str, number: re.Match[str], count: int) -> frozenset[str]:
+    """Return the names of units directly before a number ("€ 20") and in the words behind it."""
+    before = _WORD.findall(text[max(0, number.start() - 4) : number.start()])
+    behind = _WORD.findall(text[number.end() : number.end() + 40])[:count]
+    signs = [word for word in before[-1:] if not word[0].isalpha()]
+    return frozenset(_unit(word) for word in (*signs, *behind))
+
+
+def _units_of(text: str) -> frozenset[str]:
+    return _words(text) & _names_of_units()
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(map(_unit, _WORD.findall(text)))
+
+
+def _unit(word: str) -> str:
+    lowered = word.lower()
+    return _spellings().get(lowered, lowered.removesuffix("s"))
+
+
+def _is(text: str, bound: str) -> bool:
+    if bound == "between":
+        return text.strip(" °C$€£%").lower() in _bounds()[bound]
+    return _pattern(bound).search(text.lower()) is not None
+
+
+def _is_year(value: float) -> bool:
+    return _FIRST_YEAR <= value <= _LAST_YEAR
+
+
+@cache
+def _pattern(bound: str) -> re.Pattern[str]:
+    return any_of(_bounds()[bound])
+
+
+@cache
+def _bounds() -> Mapping[str, frozenset[str]]:
+    return {bound: frozenset(words) for bound, words in cues()["bounds"].items()}
+
+
+@cache
+def _spellings() -> Mapping[str, str]:
+    return {spelling: unit for unit, spellings in cues()["units"].items() for spelling in spellings}
+
+
+@cache
+def _names_of_units() -> frozenset[str]:
+    return frozenset(cues()["units"])
