@@ -28,8 +28,8 @@ from retrieval.models import PresetVersion
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.helix import route_examples
 from retrieval.search import calibrations, runtime
-from retrieval.testing import HashEncoder
 from tests import marks, profiles, purity
+from tests.fakes import HashEncoder
 from tests.kept_rows import KeptRows, Stand, empty_tables
 from tests.unhurried import without_deadlines
 

@@ -29,9 +29,9 @@ from retrieval.ranking.near_duplicates import Words
 from retrieval.ranking.quotes.candidates import candidates
 from retrieval.ranking.quotes.quantities import quantities
 from retrieval.ranking.quotes.ranker import Asking, shipped
-from retrieval.testing import HashEncoder
 from retrieval.text import identifiers, traits
 from retrieval.text.document import Block, BlockKind, ChunkDraft, ChunkLimits, ParsedDocument, RawDocument
+from tests.fakes import HashEncoder
 from tests.growth import MAX_GROWTH_OF_OBJECTS, MIXTURES, SIGNS, Text, TooSlowError, fault, fault_between, faults
 from tests.profiles import turn
 from tests.test_patterns import modules

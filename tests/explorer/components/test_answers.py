@@ -16,7 +16,7 @@ from explorer.components.answers import Citable, Doubt, answer_html, answer_pane
 from retrieval.answers.answering import Answering
 from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.llm.types import Route
-from retrieval.testing import HashEncoder, ScriptedProvider
+from tests.fakes import HashEncoder, ScriptedProvider
 
 INJECTIONS = tomllib.loads((Path(__file__).parents[2] / "retrieval/answers/injections.toml").read_text())["injection"]
 PASSAGES = {

@@ -26,7 +26,7 @@ from retrieval.presets.preset import Preset
 from retrieval.search.outcome import SearchOutcome
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
-from retrieval.testing import HashEncoder, ScriptedProvider
+from tests.fakes import HashEncoder, ScriptedProvider
 from tests.passages import made
 
 QUEUE = made(1, "Draining the queue takes four minutes. A stuck worker raises Q-4711.", "Queues")

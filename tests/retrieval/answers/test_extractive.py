@@ -13,7 +13,7 @@ from retrieval.answers.threads import AnswerThreads
 from retrieval.encoders.vector_cache import SentenceEncoder, VectorCache
 from retrieval.engine.types import QueryTerms, Term, Verdict
 from retrieval.llm.types import Task
-from retrieval.testing import HashEncoder
+from tests.fakes import HashEncoder
 from tests.passages import judged, made
 
 

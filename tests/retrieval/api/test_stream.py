@@ -16,7 +16,7 @@ from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.llm.types import Route, TokenUsage
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
-from retrieval.testing import HashEncoder, ScriptedProvider
+from tests.fakes import HashEncoder, ScriptedProvider
 
 
 def chat_of(world, provider):

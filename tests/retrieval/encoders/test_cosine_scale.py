@@ -13,7 +13,7 @@ from retrieval.encoders.onnx_encoder import load_encoder
 from retrieval.errors import EncoderError
 from retrieval.presets.consolidated.evidence.cascade import CascadeConfig, QualityGate
 from retrieval.presets.consolidated.evidence.density import TightenHint, above_score_floor, tighten
-from retrieval.testing import HashEncoder
+from tests.fakes import HashEncoder
 from tests.retrieval.presets.consolidated.evidence.conftest import numbers, type_of, typed
 
 #: Half of the scale is noise: a cosine of 0.6 is a nearness of 0.2.

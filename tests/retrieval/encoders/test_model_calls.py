@@ -22,7 +22,7 @@ from retrieval.errors import (
     RerankError,
     RerankTimeoutError,
 )
-from retrieval.testing import HashEncoder
+from tests.fakes import HashEncoder
 from tests.retrieval.presets.consolidated.stages.sectioned import CrossEncoder
 
 #: Less than a fair time, and long enough for a call that begins at once.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from retrieval.encoders.vector_cache import QueryCache, VectorCache
-from retrieval.testing import HashEncoder
+from tests.fakes import HashEncoder
 
 
 class Counting:

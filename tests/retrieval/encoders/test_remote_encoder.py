@@ -14,7 +14,7 @@ from retrieval.encoders.embed_services import EmbedService
 from retrieval.encoders.remote_encoder import RemoteEncoder, delay_seconds, requests
 from retrieval.encoders.tokenizer import ModelTokenizer
 from retrieval.errors import EncoderError, EncoderUnavailableError
-from retrieval.testing import HashEncoder
+from tests.fakes import HashEncoder
 
 SERVICE = EmbedService(kind="openai", model="m-large", dim=4, timeout_seconds=2.0, query_timeout_seconds=0.3)
 HASH = HashEncoder(dim=4)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.encoders.vector_cache import SentenceEncoder, VectorCache
-from retrieval.testing import HashEncoder
+from tests.fakes import HashEncoder
 
 TEXTS = st.lists(st.sampled_from("abcdefg"), max_size=6)
 

@@ -10,7 +10,7 @@ from corecube.errors import ConfigError
 from retrieval.encoders import load_encoder
 from retrieval.index import store
 from retrieval.index.scans import MAX_OVERSAMPLE, ScanChoice, dense_statement
-from retrieval.testing import HashEncoder
+from tests.fakes import HashEncoder
 from tests.retrieval.index.conftest import rebuild
 
 QUANTISED = ("int8", "binary", "prefix")

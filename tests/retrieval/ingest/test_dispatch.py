@@ -26,7 +26,7 @@ from retrieval.ingest.services import cancel_sync, queue_sync, retry_failed
 from retrieval.ingest.sync import sync_connection
 from retrieval.ingest.watchdog import new_steps, release_overdue
 from retrieval.models import Document, Sync, SyncItem
-from retrieval.testing import HashEncoder
+from tests.fakes import HashEncoder
 
 
 @pytest.fixture(autouse=True)

@@ -7,9 +7,9 @@ from retrieval.index import active
 from retrieval.ingest import prepared_document
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Embedding
-from retrieval.testing import HashEncoder
 from retrieval.text.fingerprints import simhash
 from retrieval.text.quality import quality_of
+from tests.fakes import HashEncoder
 
 
 class Counting(HashEncoder):

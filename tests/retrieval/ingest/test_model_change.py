@@ -20,7 +20,7 @@ from retrieval.models import Chunk, Document, Embedding, EmbeddingIndex
 from retrieval.search import runtime
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
-from retrieval.testing import HashEncoder
+from tests.fakes import HashEncoder
 
 
 class Named(HashEncoder):

@@ -18,7 +18,7 @@ from retrieval.ingest.run import Source
 from retrieval.ingest.services import queue_sync
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Sync, SyncItem
-from retrieval.testing import HashEncoder
+from tests.fakes import HashEncoder
 
 SECONDS_A_CALL = 10.0
 START = datetime(2026, 6, 1, tzinfo=UTC).timestamp()

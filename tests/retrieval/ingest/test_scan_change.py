@@ -16,7 +16,7 @@ from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Embedding
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
-from retrieval.testing import HashEncoder
+from tests.fakes import HashEncoder
 
 DEFINITION = "SELECT indexdef FROM pg_indexes WHERE indexname = %s"
 

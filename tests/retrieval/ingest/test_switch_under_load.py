@@ -11,7 +11,7 @@ from retrieval.ingest import indexes, reindex
 from retrieval.ingest.sync import sync_connection
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
-from retrieval.testing import HashEncoder
+from tests.fakes import HashEncoder
 from tests.retrieval.ingest.test_model_change import Fixed, Named
 
 _PAGES = 60

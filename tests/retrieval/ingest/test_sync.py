@@ -18,7 +18,7 @@ from retrieval.ingest.dispatch import startable
 from retrieval.ingest.run import Source
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document, Embedding, OutboxEntry, Sync, TermFrequency
-from retrieval.testing import HashEncoder
+from tests.fakes import HashEncoder
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from retrieval.presets.catalog import PRESETS
 from retrieval.search import runtime
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
-from retrieval.testing import HashEncoder
+from tests.fakes import HashEncoder
 
 pytestmark = pytest.mark.usefixtures("unhurried")
 

@@ -14,7 +14,7 @@ from retrieval.ranking.answerability.model import AnswerabilityModel
 from retrieval.search import calibrations, runtime
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
-from retrieval.testing import HashEncoder
+from tests.fakes import HashEncoder
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("unhurried")]
 

@@ -18,8 +18,8 @@ from retrieval.search.evidence_runs import EvidenceRequest, gather
 from retrieval.search.request import SearchRequest
 from retrieval.search.section_sets import save_section_set
 from retrieval.search.service import search
-from retrieval.testing import HashEncoder
 from tests.fake_llm import FakeLLM, Fault
+from tests.fakes import HashEncoder
 
 pytestmark = pytest.mark.django_db
 

@@ -17,7 +17,7 @@ from retrieval.presets.helix.pipeline import local_router
 from retrieval.presets.helix.route_examples import Routers
 from retrieval.presets.helix.router.routes import RouterSource
 from retrieval.search import runtime, warm_up
-from retrieval.testing import HashEncoder
+from tests.fakes import HashEncoder
 
 
 def outcomes(**options):

@@ -12,7 +12,7 @@ from retrieval.ranking.answerability.logistic import LogisticModel
 from retrieval.ranking.answerability.model import AnswerabilityModel, shipped
 from retrieval.ranking.answerability.verdict import AnswerabilityConfig
 from retrieval.stages.answerability import EstimateAnswerability
-from retrieval.testing import HashEncoder
+from tests.fakes import HashEncoder
 from tests.retrieval.conftest import connection, hit, scope
 
 OWN = LogisticModel(9.0, {}, {}, {})

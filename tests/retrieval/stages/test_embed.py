@@ -12,7 +12,7 @@ from retrieval.search import runtime
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 from retrieval.stages.embed import Embed
-from retrieval.testing import HashEncoder
+from tests.fakes import HashEncoder
 
 
 def notes(world, name, text="rollback"):

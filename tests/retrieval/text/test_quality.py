@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from retrieval.errors import IngestError
 from retrieval.ingest.chunk import chunk
 from retrieval.ingest.parse import parse
-from retrieval.testing import HashEncoder
 from retrieval.text.document import ChunkLimits, RawDocument
 from retrieval.text.quality import (
     is_legal,
@@ -19,6 +18,7 @@ from retrieval.text.quality import (
     noise,
     quality_of,
 )
+from tests.fakes import HashEncoder
 
 #: Where the shipped preset drops.
 LEAST = 0.3

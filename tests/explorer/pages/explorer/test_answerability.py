@@ -4,7 +4,7 @@ import pytest
 
 from retrieval.ranking.answerability.model import shipped
 from retrieval.search import calibrations
-from retrieval.testing import HashEncoder
+from tests.fakes import HashEncoder
 
 
 def page(client, query):

@@ -8,7 +8,7 @@ from explorer.pages.models.panels import announcement, encoder_card, index_row, 
 from retrieval.encoders.reranker import UnavailableReranker
 from retrieval.index.embedding_index import Progress
 from retrieval.models import EmbeddingIndex
-from retrieval.testing import HashEncoder
+from tests.fakes import HashEncoder
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 

@@ -6,7 +6,7 @@ from corecube.models import AuditEvent
 from retrieval.index import active, embedding_index
 from retrieval.ingest import index_tasks, indexes, reindex
 from retrieval.models import Chunk, Document, Embedding, EmbeddingIndex
-from retrieval.testing import HashEncoder
+from tests.fakes import HashEncoder
 
 
 class Other(HashEncoder):

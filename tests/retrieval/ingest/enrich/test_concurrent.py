@@ -15,8 +15,8 @@ from retrieval.ingest.enrich import services
 from retrieval.ingest.enrich.services import enrich, remove_enrichment
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document, Embedding, TermFrequency
-from retrieval.testing import HashEncoder
 from retrieval.text.document import in_context
+from tests.fakes import HashEncoder
 from tests.retrieval.ingest.test_model_change import Fixed, Named
 
 CONTEXT = "The chunk speaks of the works in hall seven."

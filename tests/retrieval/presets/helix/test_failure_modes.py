@@ -31,7 +31,7 @@ from retrieval.presets.helix.stages.signals import RankedAs
 from retrieval.search import runtime, warm_up
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
-from retrieval.testing import HashEncoder
+from tests.fakes import HashEncoder
 from tests.retrieval.index.conftest import rebuild as rebuild_hnsw
 
 HELIX = PRESETS["helix"]

@@ -21,7 +21,7 @@ from retrieval.presets.helix.stages.names import LinkEntities, QuestionNames
 from retrieval.presets.helix.stages.route import Route, RouteConfig
 from retrieval.search import runtime
 from retrieval.stages.analyze import Analyze
-from retrieval.testing import HashEncoder
+from tests.fakes import HashEncoder
 
 
 class SlowAnalyze(Analyze):

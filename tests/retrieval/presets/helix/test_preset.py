@@ -22,7 +22,7 @@ from retrieval.presets.helix.router.routes import RouterSource
 from retrieval.search import runtime
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
-from retrieval.testing import HashEncoder
+from tests.fakes import HashEncoder
 from tests.word_models import write_late_model
 
 pytestmark = pytest.mark.usefixtures("unhurried")

@@ -17,7 +17,7 @@ from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.presets.consolidated.recovery_tiers import OtherIndexes
 from retrieval.search import runtime
-from retrieval.testing import HashEncoder
+from tests.fakes import HashEncoder
 from tests.retrieval.presets.consolidated.stages.recovering import LENIENT, ask_for, stage_named, state_of
 
 NOWHERE = RequestFilter(documents=frozenset({uuid.UUID(int=1)}))

@@ -12,7 +12,7 @@ from retrieval.engine.query import read_query
 from retrieval.engine.state import RequestFilter, SearchState
 from retrieval.models import Document
 from retrieval.presets.consolidated.stages.validate import ValidateScope
-from retrieval.testing import HashEncoder
+from tests.fakes import HashEncoder
 
 
 @pytest.fixture

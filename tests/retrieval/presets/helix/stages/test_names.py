@@ -21,7 +21,7 @@ from retrieval.search import runtime
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 from retrieval.stages.analyze import Analyze
-from retrieval.testing import HashEncoder
+from tests.fakes import HashEncoder
 
 _QUESTION = "When did Guy of Tuscany leave?"
 
