@@ -15,6 +15,6 @@ def made(number, text, title="Leave and absence", headings=()):
     return Passage(number, hit, f"### [{number}] {' '.join(title.split())}", 12)
 
 
-def judged(verdict=Verdict.ANSWERABLE, confidence=0.9, explanation=""):
+def judged(verdict=Verdict.ANSWERABLE, **more):
     """Return the verdict of a search."""
-    return Answerability(verdict=verdict, confidence=confidence, is_calibrated=False, explanation=explanation)
+    return Answerability(verdict=verdict, confidence=0.9, is_calibrated=False, **more)

@@ -14,6 +14,7 @@ from retrieval.errors import EncoderError
 from retrieval.llm.citations import escape_markers, find_citations
 from retrieval.llm.prompt import REFUSAL
 from retrieval.llm.types import Answer, Notice, Piece, Task
+from retrieval.ranking.answerability.verdict import Reason
 from retrieval.ranking.packing import by_number
 from retrieval.ranking.quotes.candidates import candidates
 from retrieval.ranking.quotes.quantities import quantities
@@ -75,7 +76,9 @@ def _refusal(task: Task, passages: Sequence[Passage]) -> str:
         nearest.setdefault(escape_markers(" ".join(passage.hit.chunk.title.split())), passage.number)
     if not nearest:
         return f"{REFUSAL} No document is close to this question."
-    why = escape_markers(task.answerability.explanation) if task.answerability else ""
+    judged = task.answerability
+    # Other explanations are about scores, which the Explorer shows.
+    why = escape_markers(judged.explanation) if judged and judged.reason == Reason.UNKNOWN_TERMS else ""
     named = ", ".join(f"“{title}” [{number}]" for title, number in list(nearest.items())[:_MAX_NEAR_MISSES])
     return " ".join(filter(None, (REFUSAL, why, f"Closest documents: {named}.")))
 

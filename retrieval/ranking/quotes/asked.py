@@ -35,7 +35,12 @@ FORMS: Final = frozenset({Asked.NUMBER, Asked.DATE, Asked.DURATION, Asked.PERSON
 def asked(question: str, language: str) -> frozenset[Asked]:
     """Return what a question asks for, by its words; nothing for a language without cues."""
     text = question.lower()
-    return frozenset(kind for kind, cues in _patterns(language, "asked").items() if cues.search(text))
+    # "May I?" is answered by yes or no, "How many may I?" is not.
+    return frozenset(
+        kind
+        for kind, words in _patterns(language, "asked").items()
+        if (words.match(text) if kind is Asked.PERMISSION else words.search(text))
+    )
 
 
 def holds(kind: Asked, text: str, language: str) -> bool:

@@ -46,6 +46,13 @@ class Candidate:
         return " > ".join(filter(None, (chunk.title, *chunk.heading_path, unit.heading, unit.label)))
 
     @property
+    def before(self) -> str:
+        """The unit before it in its block, to which its pronouns may refer; empty at the start of a block."""
+        first = self.run.start
+        has_before = first > 0 and self.units[first - 1].block == self.units[first].block
+        return self.units[first - 1].text if has_before else ""
+
+    @property
     def kinds(self) -> frozenset[UnitKind]:
         """The kinds of its units."""
         return frozenset(unit.kind for unit in self.quoted)

@@ -22,6 +22,7 @@ MAX_ENCODED: Final = 24
 WORD_SIGNALS: Final = (
     "coverage",
     "coverage_place",
+    "coverage_before",
     "rank",
     "cosine_passage",
     "form",
@@ -80,6 +81,7 @@ def word_signals(found: Sequence[Candidate], asking: Asking) -> list[dict[str, f
         return {
             "coverage": finder.weight(own) / total,
             "coverage_place": finder.weight(places[it.place] - own) / total,
+            "coverage_before": finder.weight(finder.found(it.before) - places[it.place] - own) / total,
             "rank": -math.log(it.passage.number),
             "cosine_passage": it.passage.hit.signals.get("cosine", best) - best,
             "form": float(any(held)),

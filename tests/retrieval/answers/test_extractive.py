@@ -66,7 +66,8 @@ def test_citations_span_the_markers(leave, terms):
 
 
 def test_it_refuses_what_the_verdict_calls_not_answerable_and_says_why_and_what_is_nearest(leave, terms):
-    verdict = judged(Verdict.NOT_ANSWERABLE, explanation="No document contains “pension”.")
+    why = "No document contains “pension”."
+    verdict = judged(Verdict.NOT_ANSWERABLE, reason="unknown_terms", explanation=why)
     task = replace(task_of("Which pension fund?", leave, terms(pension=5.0, fund=4.0)), answerability=verdict)
     answer = extract_answer(task, language="english")
     assert answer.refused

@@ -85,3 +85,48 @@ def test_code_stays_as_it_stands(code):
 )
 def test_prose_with_signs_is_not_code(prose):
     assert {unit.kind for unit in split_units(prose)} == {UnitKind.SENTENCE}
+
+
+def test_lines_of_figures_are_units_under_the_line_with_the_years():
+    text = "Consolidated statements\nFiscal Year 2020 2019\nAdvertising expenses 3,958 4,004\nNet loss (12.5) — $ 7"
+    assert [(unit.kind, unit.text, unit.header) for unit in split_units(text)][-2:] == [
+        (UnitKind.FIGURES, "Advertising expenses 3,958 4,004", "Fiscal Year 2020 2019"),
+        (UnitKind.FIGURES, "Net loss (12.5) — $ 7", "Fiscal Year 2020 2019"),
+    ]
+
+
+def test_a_first_row_with_numbers_is_no_header_and_the_header_before_it_stays():
+    units = split_units("Goodwill | 2024 | 2023\n\nEurope | 1,087 | 1,153\nAsia | 198 | 209")
+    assert [(unit.text, unit.header) for unit in units] == [
+        ("Europe | 1,087 | 1,153", "Goodwill | 2024 | 2023"),
+        ("Asia | 198 | 209", "Goodwill | 2024 | 2023"),
+    ]
+
+
+def test_the_line_above_the_rows_of_a_table_is_their_label():
+    *_, last = split_units("Prices are in euros.\nEurope\nItem | Price\nTea | 3")
+    assert (last.text, last.header, last.label) == ("Tea | 3", "Item | Price", "Europe")
+
+
+def test_a_long_row_becomes_the_sentences_of_its_cells_under_its_first_cell():
+    text = f"Setting | Description\nblock_expiry | Blocks a login for a time. {'It is a number of seconds. ' * 20}"
+    first, *others = split_units(text)
+    assert (first.kind, first.text, first.label) == (UnitKind.SENTENCE, "Blocks a login for a time.", "block_expiry")
+    assert len(others) == 20
+
+
+def test_a_long_item_becomes_its_sentences():
+    units = split_units(f"- First sentence. {'Another one of some length. ' * 20}\n- second")
+    assert [unit.kind for unit in units] == [UnitKind.BULLET, *[UnitKind.SENTENCE] * 20, UnitKind.BULLET]
+
+
+def test_a_command_with_a_pipe_is_code_and_no_row():
+    (unit,) = split_units("curl -sSL https://get.example.com | bash -s stable")
+    assert unit.kind is UnitKind.CODE
+
+
+def test_long_code_is_split_before_its_comments():
+    lines = [line for number in range(6) for line in (f"# Step {number}", f"run --step {number} {'x' * 80}")]
+    units = split_units("\n".join(lines))
+    assert {unit.kind for unit in units} == {UnitKind.CODE}
+    assert [unit.text.split("\n")[0] for unit in units] == [f"# Step {number}" for number in range(6)]

@@ -6,7 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.engine.types import QueryTerms, Term
-from retrieval.ranking.answerability.signals import Evidence, best_sentences, read_signals, sentence_cosine
+from retrieval.ranking.answerability.signals import (
+    Evidence,
+    best_sentences,
+    read_signals,
+    sentence_cosine,
+    unknown_terms,
+)
 
 
 def signals(evidence):
@@ -155,3 +161,8 @@ def test_shares_stay_within_bounds_and_most_do_not_depend_on_the_passages_order(
     assert all(-1e-9 <= value <= 1 + 1e-9 for name, value in found.items() if name != "cosine_best")
     kept = ("coverage_passage", "coverage_context", "unknown_share", "number_coverage", "cosine_best")
     assert {name: found.get(name) for name in kept} == pytest.approx({name: shuffled.get(name) for name in kept})
+
+
+def test_words_that_questions_are_made_with_are_never_unknown():
+    terms = QueryTerms((Term("mani", 0, 3.0), Term("zebra", 0, 3.0), Term("queue", 2, 1.0)))
+    assert [term.lexeme for term in unknown_terms(terms)] == ["zebra"]

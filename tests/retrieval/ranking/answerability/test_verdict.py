@@ -63,6 +63,12 @@ def test_unknown_words_are_named_when_they_weigh_enough(state):
     assert judged(asked, cosine_best=0.4, unknown_share=0.1).reason == "weak_match"
 
 
+def test_unknown_words_are_named_as_they_were_typed(state):
+    asked = replace(state, query=replace(state.query, text="Grandparents and Ponies?"))
+    asked = replace(asked, terms=QueryTerms((Term("grandpar", 0, 5.0), Term("poni", 0, 2.0)), 9))
+    assert judged(asked, unknown_share=1.0).explanation == "No document contains “Grandparents”, “Ponies”."
+
+
 def test_many_unknown_words_are_counted(state):
     terms = QueryTerms(tuple(Term(f"word{n}", 0, 1.0) for n in range(7)), 9)
     found = judged(replace(state, terms=terms), unknown_share=1.0)

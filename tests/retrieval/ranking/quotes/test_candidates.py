@@ -1,0 +1,84 @@
+"""What can be quoted of passages."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrieval.ranking.quotes.candidates import MAX_CHARACTERS, candidates, runs
+from retrieval.ranking.quotes.quantities import quantities
+from retrieval.text.units import split_units
+from tests.passages import made
+
+
+def texts(text, question=""):
+    return [it.text for it in candidates([made(1, text)], quantities(question))]
+
+
+def test_each_sentence_can_be_quoted_and_neither_a_question_nor_what_is_cut_off():
+    assert texts("goes on. Is it free? It is free. It is near.") == ["It is free.", "It is near."]
+
+
+def test_a_short_list_is_quoted_whole_with_the_sentence_that_announces_it():
+    assert texts("Bring these:\n\n- a coat\n- boots") == ["Bring these:\n- a coat\n- boots"]
+
+
+def test_of_a_longer_list_each_item_can_be_quoted_too_and_the_first_with_its_lead_in():
+    items = [f"- item {number} {'x' * 90}" for number in range(4)]
+    found = texts("\n".join(("Bring these:", "", *items)))
+    whole = "\n".join(("Bring these:", *items))
+    assert found == [whole, f"Bring these:\n{items[0]}", *items[1:]]
+
+
+def test_of_a_list_that_is_too_long_the_beginning_can_be_quoted():
+    items = [f"- item {number} {'x' * 90}" for number in range(9)]
+    first, *others = texts("\n".join(("Bring these:", "", *items)))
+    assert first == "\n".join(("Bring these:", *items[:6]))
+    assert len(first) <= MAX_CHARACTERS
+    assert others == [f"Bring these:\n{items[0]}", *items[1:]]
+
+
+def test_steps_with_their_commands_stay_together():
+    text = "1. Stop it:\n\n$ stop --now\n\n2. Start it:\n\n$ start --now"
+    assert texts(text) == ["1. Stop it:\n$ stop --now\n2. Start it:\n$ start --now"]
+
+
+def test_code_is_quoted_with_the_sentence_before_it():
+    assert texts("First do this. Then run it.\n\n$ run --all") == [
+        "First do this.",
+        "Then run it.",
+        "Then run it.\n$ run --all",
+    ]
+
+
+def test_a_small_table_is_quoted_whole_under_its_header():
+    assert texts("Name | Age\nAnn | 30\nBen | 40") == ["Name | Age\nAnn | 30\nBen | 40"]
+
+
+def test_of_a_larger_table_each_row_can_be_quoted_under_its_header():
+    rows = [f"row {number} {'x' * 90} | {number}" for number in range(4)]
+    assert texts("\n".join(("Name | No", *rows)))[1:] == [f"Name | No\n{row}" for row in rows]
+
+
+def test_of_a_table_with_the_row_of_a_number_only_this_row_can_be_quoted():
+    text = "Role | Orders up to\nLead | 1,000 euros\nDirector | 50,000 euros\n\nAsk the board."
+    assert texts(text, "Who signs 20,000 euros?") == ["Ask the board.", "Role | Orders up to\nDirector | 50,000 euros"]
+
+
+def test_a_candidate_knows_the_headings_above_it():
+    passage = made(1, "Rooms\n\nPrices in euros\nSize | Price\nsmall | 5\nlarge | 9", headings=("Fees",))
+    assert candidates([passage], ())[-1].place == "Leave and absence > Fees > Rooms > Prices in euros"
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_candidates_are_groups_with_several_items(count):
+    (found,) = candidates([made(1, "\n".join(["- item"] * count))], ())
+    assert found.is_group == (count > 1)
+
+
+@given(st.text(alphabet="ab1.:|- \n", max_size=300))
+def test_every_unit_is_in_a_run_or_is_left_out_for_a_reason(text):
+    units = split_units(text)
+    quoted = {index for run in runs(text) for index in run}
+    left = [units[index] for index in range(len(units)) if index not in quoted]
+    assert all(unit.text.endswith(("?", ":")) or unit.text[:1].islower() for unit in left)
+    assert all(0 <= run.start < run.stop <= len(units) for run in runs(text))

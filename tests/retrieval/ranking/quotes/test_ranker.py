@@ -1,0 +1,98 @@
+"""The order of candidates."""
+
+import json
+import math
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+
+from retrieval.engine.types import QueryTerms, Term
+from retrieval.ranking.quotes.candidates import candidates
+from retrieval.ranking.quotes.ranker import (
+    VECTOR_SIGNALS,
+    WORD_SIGNALS,
+    Asking,
+    QuoteRanker,
+    embedded_text,
+    shipped,
+    word_signals,
+)
+from tests.passages import made
+
+TERMS = QueryTerms((Term("hotel", 1, 3.0), Term("night", 1, 1.0)))
+PASSAGES = (
+    made(1, "A hotel is booked by the office. A night costs at most 145 euros.", headings=("Hotel",)),
+    made(2, "Lunch costs 12 euros. The office opens at nine."),
+)
+
+
+def found(passages=PASSAGES):
+    return candidates(passages, ())
+
+
+def asking(question="How much may a hotel night cost?"):
+    return Asking.of(question, TERMS, "english")
+
+
+def test_signals_by_hand():
+    booked, costs, lunch, _ = word_signals(found(), asking())
+    assert booked["coverage"] == pytest.approx(0.75)
+    assert booked["coverage_place"] == 0.0
+    assert costs["coverage"] == pytest.approx(0.25)
+    assert costs["coverage_place"] == pytest.approx(0.75)
+    assert (booked["form"], booked["form_missing"]) == (0.0, 1.0)
+    assert (costs["form"], costs["form_missing"]) == (1.0, 0.0)
+    assert (booked["rank"], lunch["rank"]) == (0.0, pytest.approx(-math.log(2)))
+    assert costs["length"] == pytest.approx(math.log(len("A night costs at most 145 euros.") / 100))
+    assert booked.keys() == set(WORD_SIGNALS)
+
+
+@pytest.mark.parametrize(
+    ("text", "fragment"),
+    [
+        ("Overview", 1.0),
+        ("Do it at once.", 0.0),
+        ("Total 12 34", 0.0),
+        ("This is all that can be said", 1.0),
+        ("Yes.", 1.0),
+    ],
+)
+def test_an_unfinished_line_is_a_fragment_unless_it_has_figures(text, fragment):
+    assert word_signals(found([made(1, text)]), asking())[0]["fragment"] == fragment
+
+
+@pytest.mark.parametrize(("question", "group"), [("Which rooms are there?", 1.0), ("Who is it?", -1.0)])
+def test_a_whole_list_counts_for_a_question_for_several_things(question, group):
+    assert word_signals(found([made(1, "- one\n- two")]), asking(question))[0]["group"] == group
+
+
+def test_the_sentence_with_the_price_comes_first():
+    assert shipped().best_first(found(), asking())[0].candidate.text == "A night costs at most 145 euros."
+
+
+def test_a_higher_cosine_never_lowers_a_candidate():
+    ranked = shipped().best_first(found(), asking())
+    for last in range(len(ranked)):
+        vectors = np.zeros((len(ranked), 2), np.float32)
+        vectors[:, 1] = 1.0
+        vectors[last] = (1.0, 0.0)
+        again = shipped().again(ranked, vectors, np.array([1.0, 0.0], np.float32))
+        before, after = ([it.candidate for it in order].index(ranked[last].candidate) for order in (ranked, again))
+        assert after <= before
+
+
+def test_what_is_embedded_begins_with_its_place():
+    assert embedded_text(found()[0]) == "Leave and absence > Hotel\nA hotel is booked by the office."
+
+
+def test_a_question_without_terms_has_an_order_too():
+    assert len(shipped().best_first(found(), Asking.of("and or", QueryTerms(), "english"))) == 4
+
+
+def test_the_shipped_ranker_reads_every_signal_and_survives_being_stored():
+    ranker = shipped()
+    assert (tuple(ranker.by_words.weights), tuple(ranker.by_vectors.weights)) == (WORD_SIGNALS, VECTOR_SIGNALS)
+    assert QuoteRanker.from_json(json.loads(json.dumps(asdict(ranker)))) == ranker
+    for model in (ranker.by_words, ranker.by_vectors):
+        assert min(model.weights[name] for name in ("coverage", "coverage_place", "rank", "form")) > 0
