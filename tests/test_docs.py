@@ -22,7 +22,7 @@ def test_the_tunables_tables_are_current(name):
 
 
 def test_every_environment_variable_is_documented():
-    read = re.findall(r'env_\w+\(\s*"([A-Z_]+)"', (ROOT / "corecube" / "settings.py").read_text())
+    read = re.findall(r'\benv\.\w+\(\s*"([A-Z_]+)"', (ROOT / "corecube" / "settings.py").read_text())
     documented = (DOCS / "configuration.md").read_text()
     assert read
     assert [name for name in read if f"`{name}`" not in documented] == []
@@ -52,7 +52,7 @@ def settings_defaults():
     """Return the defaults that `corecube/settings.py` writes as plain values, by the variable's name or its end."""
     found = {}
     for node in ast.walk(ast.parse((ROOT / "corecube" / "settings.py").read_text())):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith("env_"):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("env."):
             name = {"name": "CORECUBE_EMBEDDER"}.get(it := ast.unparse(node.args[0]), it)
             name = name.strip("'f\"").replace("{name}", "…")
             given = [it.value for it in node.keywords if it.arg == "default"] or node.args[1:2]
