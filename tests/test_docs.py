@@ -52,7 +52,9 @@ def settings_defaults():
     """Return the defaults that `corecube/settings.py` writes as plain values, by the variable's name or its end."""
     found = {}
     for node in ast.walk(ast.parse((ROOT / "corecube" / "settings.py").read_text())):
-        if isinstance(node, ast.Call) and node.args and ast.unparse(node.func).startswith("env."):
+        if isinstance(node, ast.Call) and re.match(
+            r"env\.(?!usable_folder|secret_key|file_queue|folder_roots)", ast.unparse(node.func)
+        ):
             name = {"name": "CORECUBE_EMBEDDER"}.get(it := ast.unparse(node.args[0]), it)
             name = name.strip("'f\"").replace("{name}", "…")
             given = [it.value for it in node.keywords if it.arg == "default"] or node.args[1:2]
