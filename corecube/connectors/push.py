@@ -98,7 +98,16 @@ def item_of(row: PushedItem) -> SourceItem:
 
 def store_pushed(connection: Connection, pushed: Pushed) -> PushedItem:
     """Store a pushed document, replacing an earlier one with the same id, and return the row."""
-    row = PushedItem(
+    row = row_of(connection, pushed)
+    PushedItem.objects.bulk_create(
+        [row], update_conflicts=True, unique_fields=["connection", "external_id"], update_fields=_REPLACED
+    )
+    return row
+
+
+def row_of(connection: Connection, pushed: Pushed) -> PushedItem:
+    """Return the row of a pushed document, not stored."""
+    return PushedItem(
         connection=connection,
         external_id=pushed.external_id,
         name=pushed.name,
@@ -109,7 +118,3 @@ def store_pushed(connection: Connection, pushed: Pushed) -> PushedItem:
         modified_at=pushed.modified_at,
         version=pushed.version,
     )
-    PushedItem.objects.bulk_create(
-        [row], update_conflicts=True, unique_fields=["connection", "external_id"], update_fields=_REPLACED
-    )
-    return row

@@ -40,10 +40,18 @@ _ADDS: Final = ToolAnnotations(
 )
 
 
-def fetch(wanted: str, *, principal: Principal, absolute: Absolute) -> FetchToolOut:
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The principal of a request, and the URLs of this server in it."""
+
+    principal: Principal
+    absolute: Absolute
+
+
+def _fetch(read: FetchToolIn, caller: Caller) -> FetchToolOut:
     """Return the text of a document or of the chunk with that id; raise NotFoundError outside the scope."""
-    document_id, ordinal = _parts(wanted)
-    scope = scope_for(principal)
+    document_id, ordinal = _parts(read.id)
+    scope = scope_for(caller.principal)
     document = Document.objects.in_scope(scope).filter(pk=document_id).first()
     if document is None:
         raise NotFoundError("No document with that id is visible to you.")
@@ -54,12 +62,13 @@ def fetch(wanted: str, *, principal: Principal, absolute: Absolute) -> FetchTool
     if not text:
         raise NotFoundError("No passage with that id is visible to you.")
     note_accesses([document.pk])
-    audit.record("document.read", actor=principal.user, subject=str(document.pk), key=str(principal.key or ""))
+    actor, key = caller.principal.user, str(caller.principal.key or "")
+    audit.record("document.read", actor=actor, subject=str(document.pk), key=key)
     return FetchToolOut(
-        id=wanted,
+        id=read.id,
         title=document.title,
         text=text,
-        url=absolute(document_path(document.pk, ordinal)),
+        url=caller.absolute(document_path(document.pk, ordinal)),
         metadata=_metadata(document, scope),
         truncated=truncated,
     )
@@ -135,7 +144,7 @@ class EvidenceToolOut(BaseModel):
     sections: list[SectionToolOut]
 
 
-def gathered(read: EvidenceToolIn, principal: Principal, absolute: Absolute) -> EvidenceToolOut:
+def _evidence(read: EvidenceToolIn, caller: Caller) -> EvidenceToolOut:
     """Gather evidence for an agent; raise as `gather` does."""
     request = EvidenceRequest(
         section_set=read.section_set,
@@ -145,9 +154,9 @@ def gathered(read: EvidenceToolIn, principal: Principal, absolute: Absolute) -> 
         budget_seconds=_BUDGET_SECONDS,
         surface=SearchRecord.Surface.AGENT,
     )
-    evidence = gather_counted(request, principal)
+    evidence = gather_counted(request, caller.principal)
     limit = None if read.section else _MAX_PASSAGES
-    return EvidenceToolOut(sections=[_section(found, absolute, limit) for found in evidence.sections])
+    return EvidenceToolOut(sections=[_section(found, caller.absolute, limit) for found in evidence.sections])
 
 
 def _section(found: SectionEvidence, absolute: Absolute, limit: int | None) -> SectionToolOut:
@@ -166,14 +175,6 @@ def _section(found: SectionEvidence, absolute: Absolute, limit: int | None) -> S
 
 def _types(found: SectionEvidence, presence: Presence) -> list[str]:
     return [name for name, cell in found.cells.items() if cell.presence is presence]
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """The principal of a request, and the URLs of this server in it."""
-
-    principal: Principal
-    absolute: Absolute
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,14 +238,6 @@ def _recall(read: memory.RecallToolIn, caller: Caller) -> memory.RecallOut:
 
 def _remember(read: memory.RememberToolIn, caller: Caller) -> memory.RememberOut:
     return memory.remembered(memory.RememberIn(**read.model_dump()), caller.principal, caller.absolute)
-
-
-def _fetch(read: FetchToolIn, caller: Caller) -> FetchToolOut:
-    return fetch(read.id, principal=caller.principal, absolute=caller.absolute)
-
-
-def _evidence(read: EvidenceToolIn, caller: Caller) -> EvidenceToolOut:
-    return gathered(read, caller.principal, caller.absolute)
 
 
 _TEXTS: Final = read_toml("retrieval.agents", "tools.toml")

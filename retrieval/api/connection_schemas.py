@@ -67,16 +67,6 @@ class ConnectionIn(ConnectionChange):
     compartment: str = Field(min_length=1, max_length=50, description="The compartment's slug.")
 
 
-class CheckIn(StrictBody):
-    """A source to check. Nothing is stored."""
-
-    model_config = ConfigDict(hide_input_in_errors=True)
-
-    kind: str = Field(max_length=20)
-    config: dict[str, Any] = Field(default_factory=dict)
-    secrets: Secrets = Field(default_factory=dict)
-
-
 class StoredCheckIn(StrictBody):
     """Unsaved changes to include in the check of a stored connection."""
 
@@ -84,6 +74,12 @@ class StoredCheckIn(StrictBody):
 
     config: dict[str, Any] = Field(default_factory=dict)
     secrets: Secrets = Field(default_factory=dict)
+
+
+class CheckIn(StoredCheckIn):
+    """A source to check. Nothing is stored."""
+
+    kind: str = Field(max_length=20)
 
 
 class CapabilityOut(BaseModel):

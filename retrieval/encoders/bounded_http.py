@@ -8,11 +8,13 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from threading import Thread
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import httpx2
 
 from corecube.errors import CoreCubeError
+
+_Read = TypeVar("_Read")
 
 _CONNECT_SECONDS: Final = 2.0
 _MAX_ANSWER_BYTES: Final = 4 * 2**20
@@ -125,6 +127,28 @@ def parsed(content: bytes, *, invalid: Callable[[str], CoreCubeError]) -> Any:  
     except (ValueError, RecursionError):
         # The message of the cause contains the response.
         raise invalid("it is not JSON") from None
+
+
+def in_order(
+    rows: object,
+    read: Callable[[Mapping[str, Any]], _Read],
+    noun: str,
+    *,
+    count: int,
+    invalid: Callable[[str], CoreCubeError],
+) -> list[_Read]:
+    """Return what each text's row has, in the texts' order; raise what `invalid` returns unless each has one row."""
+    if not isinstance(rows, list):
+        raise invalid(f"it has no list of {noun}s")
+    found: dict[int, _Read] = {}
+    for row in rows:
+        index = row.get("index") if isinstance(row, dict) else None
+        if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < count or index in found:
+            raise invalid(f"a {noun} belongs to none of the {count} texts, or is its second")
+        found[index] = read(row)
+    if len(found) != count:
+        raise invalid(f"{len(found)} {noun}s for {count} texts")
+    return [found[index] for index in range(count)]
 
 
 def retry_after(header: str, *, now: datetime) -> float | None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from corecube.data import read_toml
 from corecube.errors import ConfigError
+from retrieval.encoders.bounded_http import in_order
 from retrieval.encoders.pooling import Floats, unit_length
 from retrieval.errors import EncoderError
 
@@ -89,7 +90,8 @@ class EmbedService:
         Raises EncoderError unless the response has exactly one vector for each text, of the right length and of finite
         numbers that are not all 0.
         """
-        rows = _rows(answer, count=count)
+        data = answer.get("data") if isinstance(answer, dict) else None
+        rows = in_order(data, lambda it: _numbers(it.get("embedding")), "vector", count=count, invalid=invalid_response)
         max_length = max(map(len, rows))
         if any(len(row) != max_length for row in rows):
             raise invalid_response("its vectors differ in length")
@@ -104,21 +106,6 @@ class EmbedService:
 def invalid_response(detail: str) -> EncoderError:
     """Return the error for an invalid response; it contains nothing of the response."""
     return EncoderError(f"The embedding service returned an invalid response: {detail}.")
-
-
-def _rows(answer: object, *, count: int) -> list[Floats]:
-    data = answer.get("data") if isinstance(answer, dict) else None
-    if not isinstance(data, list):
-        raise invalid_response("it has no list of vectors")
-    found: dict[int, Floats] = {}
-    for row in data:
-        index = row.get("index") if isinstance(row, dict) else None
-        if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < count or index in found:
-            raise invalid_response(f"a vector belongs to none of the {count} texts")
-        found[index] = _numbers(row.get("embedding"))
-    if len(found) != count or not found:
-        raise invalid_response(f"{len(found)} vectors for {count} texts")
-    return [found[index] for index in range(count)]
 
 
 def _numbers(value: object) -> Floats:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from corecube.errors import ConfigError
-from retrieval.encoders.bounded_http import BoundedClient, ServiceFaultError, ServiceTimeoutError, parsed
+from retrieval.encoders.bounded_http import BoundedClient, ServiceFaultError, ServiceTimeoutError, in_order, parsed
 from retrieval.encoders.breaker import CircuitBreaker
 from retrieval.encoders.embed_services import SERVICES
 from retrieval.encoders.reranker import MIN_FAILURE_SECONDS
@@ -51,30 +51,16 @@ class ServiceKind:
         rows = answer
         if self.rows_field:
             rows = answer.get(self.rows_field) if isinstance(answer, dict) else None
-        if not isinstance(rows, list):
-            raise invalid_response("it has no list of scores")
-        found: dict[int, float] = {}
-        for row in rows:
-            index, score = self._row(row, count=count)
-            if index in found:
-                raise invalid_response(f"text {index} has two scores")
-            found[index] = score
-        if len(found) != count:
-            raise invalid_response(f"{len(found)} scores for {count} texts")
-        return [found[index] for index in range(count)]
+        return in_order(rows, self._score, "score", count=count, invalid=invalid_response)
 
-    def _row(self, row: object, *, count: int) -> tuple[int, float]:
-        if not isinstance(row, dict):
-            raise invalid_response("a row is not an object")
-        index, score = row.get("index"), row.get(self.score_field)
-        if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < count:
-            raise invalid_response(f"a row belongs to none of the {count} texts")
+    def _score(self, row: Mapping[str, Any]) -> float:
+        score = row.get(self.score_field)
         if not isinstance(score, int | float) or isinstance(score, bool):
             raise invalid_response("a score is not a number")
         # No comparison holds for NaN.
         if not _MIN_SCORE <= score <= _MAX_SCORE:
             raise invalid_response("a score is not between -1 and 1")
-        return index, float(score)
+        return float(score)
 
 
 def invalid_response(detail: str) -> RerankError:

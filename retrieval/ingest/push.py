@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from corecube.connectors import setup_of
-from corecube.connectors.push import PushConnector, Pushed, item_of, store_pushed
+from corecube.connectors.push import PushConnector, Pushed, item_of, row_of, store_pushed
 from corecube.connectors.types import ItemError
 from corecube.errors import InvalidRequestError
 from corecube.models import Connection, PushedItem, User
@@ -153,17 +153,7 @@ def _index(connection: Connection, connector: PushConnector, pushed: Pushed, act
 
 
 def _prepared(job: Job, pushed: Pushed) -> PreparedDocument:
-    item = item_of(
-        PushedItem(
-            external_id=pushed.external_id,
-            name=pushed.name,
-            media_type=pushed.media_type,
-            uri=pushed.uri,
-            facts=dict(pushed.facts),
-            modified_at=pushed.modified_at,
-            version=pushed.version,
-        )
-    )
+    item = item_of(row_of(job.target.connection, pushed))
     recipe = job.recipe(item)
     return PreparedDocument(
         item,

@@ -14,6 +14,7 @@ from http import HTTPStatus
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
+from corecube.data import read_toml
 from retrieval import errors
 from retrieval.encoders.breaker import CircuitBreaker
 from retrieval.llm.options import ignored
@@ -28,16 +29,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _FIRST_SERVER_FAULT: Final = 500
-_REASONS: Final = {
-    400: "It refused the request; the prompt may be too long.",
-    401: "It refused the API key.",
-    402: "Its account has no credit left.",
-    403: "It refused the API key.",
-    404: "The model does not exist there, or the address is wrong.",
-    405: "There is no such service at this address.",
-    413: "The prompt is too long.",
-    422: "It refused the request.",
-}
+_REASONS: Final = read_toml("retrieval.llm", "messages.toml")["statuses"]
 _TEMPORARY: Final = frozenset({408, 409, 425})
 #: Statuses for a filtered or too long prompt; another prompt may succeed.
 _PROMPT_ERRORS: Final = frozenset({400, 413, 422})
@@ -73,7 +65,7 @@ def _status_error(name: str, status: int) -> errors.AnswerError:
         return errors.AnswerRefusedError(
             f"{name} redirects to another address, which is not allowed (status {status})."
         )
-    reason = _REASONS.get(status, "It refused the request.")
+    reason = _REASONS.get(str(status), "It refused the request.")
     kind = errors.AnswerRejectedError if status in _PROMPT_ERRORS else errors.AnswerRefusedError
     return kind(f"{name} cannot be used (status {status}). {reason}")
 

@@ -13,6 +13,7 @@ from django.db import DatabaseError, transaction
 from django.db.models import Q
 
 from corecube.access import Principal
+from corecube.data import read_toml
 from corecube.database import release_connection
 from corecube.models import Connection, Grant, User
 from retrieval.index import active
@@ -27,13 +28,7 @@ from retrieval.models import LanguageModel, RoutingRule, Usage
 
 logger = logging.getLogger(__name__)
 
-_MESSAGES: Final[Mapping[Reason, str]] = {
-    Reason.MAY_NOT_READ: (
-        "No language model may read all of these passages, so they are quoted instead: their compartments are bound to "
-        "different models or to none."
-    ),
-    Reason.SWITCHED_OFF: "The language model for this answer is switched off, so the passages are quoted instead.",
-}
+_MESSAGES: Final = read_toml("retrieval.llm", "messages.toml")["plans"]
 _PRICE_UNIT: Final = 1_000_000
 _PLACES: Final = Decimal("0.000001")
 

@@ -45,6 +45,7 @@ class PresetConfig(Tunables):
 
     label: ClassVar[str] = "General"
     former_names: ClassVar[Mapping[str, str]] = _FORMER_NAMES
+    packing: ClassVar[str] = ""  #: The section of the stage that packs the context; empty for none.
 
     deadline_ms: int = costly(2000, low=50, high=600_000, unit="ms", help="Time limit of one search.")
     query: QueryConfig = field(default_factory=QueryConfig)
@@ -73,7 +74,7 @@ class PresetConfig(Tunables):
     @property
     def budget(self) -> tuple[str, int]:
         """The tunable that bounds the context, and its tokens; no name and 0 where nothing is packed."""
-        return "", 0
+        return (f"{self.packing}.budget_tokens", getattr(self, self.packing).budget_tokens) if self.packing else ("", 0)
 
     @property
     def tie_tolerance(self) -> float:

@@ -18,6 +18,7 @@ from retrieval.presets.consolidated.evidence.depth import Health
 from retrieval.presets.consolidated.evidence.recovery import Presence
 from retrieval.presets.stage_catalog import stage_classes
 from retrieval.ranking.answerability.verdict import Reason
+from retrieval.ranking.comparison import Direction
 from retrieval.records.lifeline.types import StepState
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -33,6 +34,9 @@ NOW = datetime(2026, 6, 1, tzinfo=UTC)
         ("trace_states", StepState),
         ("stage_groups", StageGroup),
         ("presence", Presence),
+        ("presence_details", Presence),
+        ("directions", Direction),
+        ("sensitivities", {it.name.lower() for it in Sensitivity}),
         ("sync_tones", {*Sync.Status, STALLED}),
         ("sync_kinds", Sync.Kind),
         ("key_tones", KeyState),

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from django.contrib import messages
 from django.db.models import Count
@@ -19,14 +18,8 @@ from corecube.scope import Sensitivity
 from explorer.pages.access.clearances import cell, clearances_of, last_change, level_of
 from explorer.pages.access.forms import CompartmentForm
 from explorer.viewer import admin_page, viewer_of
+from explorer.wording import WORDS
 from retrieval.models import Document
-
-_MEANINGS: Final[Mapping[Sensitivity, str]] = {
-    Sensitivity.PUBLIC: "May be shared outside the organisation. Any clearance on the compartment is sufficient.",
-    Sensitivity.INTERNAL: "For members of the organisation only.",
-    Sensitivity.CONFIDENTIAL: "For those who need it for their work. A leak would cause harm.",
-    Sensitivity.RESTRICTED: "For a few named people. A leak would cause serious harm.",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +73,10 @@ def compartments(request: HtmxHttpRequest) -> HttpResponse:
     context = {
         "section": "compartments",
         "rows": _rows(found),
-        "levels": tuple((it.name.lower(), _MEANINGS[it], levels.count(it.value)) for it in Sensitivity),
+        "levels": tuple(
+            (name, meaning, levels.count(Sensitivity[name.upper()].value))
+            for name, meaning in WORDS["sensitivities"].items()
+        ),
     }
     return render(request, "explorer/access/compartments.html", context)
 

@@ -20,7 +20,7 @@ from corecube.scope import AccessScope
 from explorer import wording
 from explorer.pages.chat.panels import exchange_panel, readers_text, scope_words, shelf_of, source_choices
 from explorer.pages.explorer.examples import examples_for
-from explorer.viewer import user_page, viewer_of, wants_fragment
+from explorer.viewer import errors_shown, user_page, viewer_of, wants_fragment
 from retrieval.answers.conversations.asking import ask, change, start
 from retrieval.answers.conversations.export import as_json, as_markdown
 from retrieval.answers.conversations.reading import exchange_of, exchanges_of
@@ -169,10 +169,8 @@ def history(request: HtmxHttpRequest) -> HttpResponse:
 def rename_one(request: HtmxHttpRequest, conversation_id: UUID) -> HttpResponse:
     """Rename a conversation."""
     found = conversation_of(viewer_of(request), conversation_id)
-    try:
+    with errors_shown(request):
         rename(found, request.POST.get("title", ""))
-    except InvalidRequestError as error:
-        messages.error(request, str(error))
     return redirect("explorer:conversation", conversation_id=conversation_id)
 
 

@@ -54,13 +54,7 @@ class _ComparePanel:
 
     @property
     def announcement(self) -> str:
-        words = {
-            "up": "up",
-            "down": "down",
-            "same": "at the same rank",
-            "only_left": "only in A",
-            "only_right": "only in B",
-        }
+        words = wording.WORDS["directions"]
         return f"{', '.join(f'{self.counts[name]} {word}' for name, word in words.items())}."
 
 

@@ -13,10 +13,9 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from corecube.access import scope_for
-from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from corecube.models import User
-from explorer.viewer import admin_action, principal_of, user_page, viewer_of, wants_fragment
+from explorer.viewer import admin_action, errors_shown, principal_of, user_page, viewer_of, wants_fragment
 from retrieval.evaluation.question_sets import save_case, set_named
 from retrieval.models import QuestionSet, SearchRecord
 from retrieval.ranking.measures import CUTOFF, RECALL_CUTOFF, Measures, measure
@@ -167,15 +166,12 @@ def save_as_case(request: HtmxHttpRequest) -> HttpResponse:
     """Save the query of a logged search in a question set, new or existing."""
     viewer = viewer_of(request)
     record = get_object_or_404(SearchRecord, pk=_uuid(request.POST, "trace"))
-    try:
+    with errors_shown(request):
         question_set = _chosen_set(request.POST, viewer)
         is_answerable = request.POST.get("answerable", "yes") == "yes"
         query = record.query or request.POST.get("q", "")
         case, is_new = save_case(question_set, query, actor=viewer, is_answerable=is_answerable, record=record)
-    except CoreCubeError as error:
-        messages.error(request, str(error))
-        return redirect(_next(request))
-    messages.success(request, f"{'Saved in' if is_new else 'Already in'} {case.question_set.name}.")
+        messages.success(request, f"{'Saved in' if is_new else 'Already in'} {case.question_set.name}.")
     return redirect(_next(request))
 
 

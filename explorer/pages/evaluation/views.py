@@ -190,14 +190,11 @@ def export(request: HtmxHttpRequest, slug: str, kind: str) -> HttpResponse:
 def import_judgments(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Import judgments from an uploaded file or pasted text, as the viewer's."""
     found, viewer = get_object_or_404(QuestionSet, slug=slug), viewer_of(request)
-    try:
+    with errors_shown(request):
         lines = read_lines(_sent(request), found)
         done = import_lines(lines, found, actor=viewer, scope=scope_for(Principal(viewer)))
-    except CoreCubeError as error:
-        messages.error(request, str(error))
-        return redirect("explorer:question_set", slug=slug)
-    skipped = f" {done.skipped} passages were deleted or are outside your scope." if done.skipped else ""
-    messages.success(request, f"Imported {done.cases} new cases and {done.judgments} judgments.{skipped}")
+        skipped = f" {done.skipped} passages were deleted or are outside your scope." if done.skipped else ""
+        messages.success(request, f"Imported {done.cases} new cases and {done.judgments} judgments.{skipped}")
     return redirect("explorer:question_set", slug=slug)
 
 

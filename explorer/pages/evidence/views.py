@@ -148,17 +148,9 @@ def _row(found: SectionEvidence, cells: tuple[Cell, ...], evidence: Evidence, ru
 
 
 def _detail(source_type: str, cell: Cell, section: Section) -> str:
-    chunks = wording.counted(cell.count, "chunk")
-    sentences = {
-        Presence.FOUND: f"{source_type} is required; {chunks} found.",
-        Presence.RECOVERED: f"{source_type} is required; {cell.recovered:,} of {chunks} recovered.",
-        Presence.THIN: f"{source_type} is required; {chunks} found, {section.quantity_floor(source_type):,} needed.",
-        Presence.MISSING: f"{source_type} is required; none found in scope.",
-        Presence.NOT_LOOKED_FOR: f"{source_type} is required but could not be searched.",
-        Presence.OPTIONAL: f"{source_type} is not required; {chunks} found.",
-        Presence.NONE: f"{source_type} is not required; none found.",
-    }
-    return sentences[cell.presence]
+    chunks, needed = wording.counted(cell.count, "chunk"), section.quantity_floor(source_type)
+    sentence = WORDS["presence_details"][cell.presence]
+    return sentence.format(type=source_type, chunks=chunks, recovered=cell.recovered, needed=needed)
 
 
 def _hits(outcome: SearchOutcome) -> Iterator[_EvidenceHit]:

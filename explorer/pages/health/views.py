@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from corecube import audit
+from corecube.data import read_toml
 from corecube.env import readings
 from corecube.http import HtmxHttpRequest
 from corecube.models import ApiKey, AuditEvent, Connection, Grant, User
@@ -42,6 +43,7 @@ _LAST_SYNC: Final = {
     Sync.Status.STOPPED.value: ("warn", "A sync of {} stopped before deleting many documents"),
     STALLED: ("bad", "The sync of {} is stalled"),
 }
+_GUIDE: Final = read_toml("explorer.pages.health", "guide.toml")
 _DISMISSED = "guide.dismissed"
 _LAST_SEARCHES: Final = 8
 _MAX_JOBS: Final = 10
@@ -176,44 +178,16 @@ class Guide:
 def guide(viewer: User) -> Guide:
     """Return the steps with their state, in a query each."""
     useful = Q(verdict__in=(Verdict.ANSWERABLE.value, Verdict.PARTIAL.value))
+    done = {
+        "connect": Connection.objects.exists(),
+        "sync": Document.objects.exists(),
+        "access": Grant.objects.exclude(user=viewer).exists(),
+        "query": SearchRecord.objects.filter(useful, hit_count__gt=0).exists(),
+        "key": ApiKey.objects.filter(revoked_at__isnull=True).exists(),
+    }
+    rows = ((key, _GUIDE[key], is_done) for key, is_done in done.items())
     return Guide(
-        (
-            Step(
-                "connect",
-                "Connect a source",
-                "A folder, a repository, a website, a bucket, a wiki or uploaded files.",
-                reverse("explorer:new_connection"),
-                Connection.objects.exists(),
-            ),
-            Step(
-                "sync",
-                "Run the first sync",
-                "A sync reads the source, splits it into chunks and embeds them. Finished documents are searchable.",
-                reverse("explorer:jobs"),
-                Document.objects.exists(),
-            ),
-            Step(
-                "access",
-                "Grant access",
-                "A clearance defines who can see a compartment, and up to which sensitivity.",
-                reverse("explorer:clearances"),
-                Grant.objects.exclude(user=viewer).exists(),
-            ),
-            Step(
-                "query",
-                "Find an answer",
-                "The Explorer shows the hits of a search and explains their ranking.",
-                reverse("explorer:search"),
-                SearchRecord.objects.filter(useful, hit_count__gt=0).exists(),
-            ),
-            Step(
-                "key",
-                "Create an API key",
-                "Applications and chat clients use it to search with the access of its user, or less.",
-                reverse("explorer:keys"),
-                ApiKey.objects.filter(revoked_at__isnull=True).exists(),
-            ),
-        )
+        tuple(Step(key, row["title"], row["text"], reverse(f"explorer:{row['page']}"), it) for key, row, it in rows)
     )
 
 

@@ -20,7 +20,7 @@ from corecube.errors import ConfigError, ConflictError, InvalidFieldsError
 from corecube.http import HtmxHttpRequest
 from explorer import wording
 from explorer.pages.models.language_model_forms import LanguageModelForm, RuleForm
-from explorer.viewer import admin_action, admin_page, render_page, viewer_of
+from explorer.viewer import admin_action, admin_page, errors_shown, render_page, viewer_of
 from explorer.wording import WORDS
 from retrieval.admin import language_models as services
 from retrieval.admin.language_models import key_length
@@ -142,11 +142,9 @@ def delete_language_model(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Confirm and, by a POST, delete a language model that no rule uses."""
     model = get_object_or_404(LanguageModel, slug=slug)
     if request.method == "POST":
-        try:
+        with errors_shown(request):
             services.delete_model(model, actor=viewer_of(request))
             messages.success(request, f"{model.name} was deleted. Its recorded usage remains.")
-        except ConflictError as error:
-            messages.error(request, str(error))
         return redirect("explorer:language_models")
     context = {
         "section": "language_models",

@@ -1,6 +1,7 @@
-"""Chunks by section, of documents, feeds and spreadsheets.
+"""Chunks of text: by section, of documents, feeds and spreadsheets, and without sections.
 
-Every section begins a chunk; small ones are merged, large ones split with overlap.
+Every section begins a chunk; small ones are merged, large ones split with overlap. Without sections paragraphs are
+packed, and text without structure is filled to a fixed size with overlap.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,13 +12,15 @@ from typing import Final
 from retrieval.ingest.chunk.draft import Draft, merge_small, written
 from retrieval.ingest.chunk.fitting import fitting_pieces, sources
 from retrieval.ingest.chunk.pack import Room, pack
-from retrieval.ingest.chunk.spans import Piece, Source, whole
+from retrieval.ingest.chunk.spans import Piece, Source, split, tokenised, whole
 from retrieval.text.document import BlockKind, ChunkDraft, ParsedDocument, TokenCounter
 
 _MAX_LEVEL: Final = 3  #: Deeper headings stay in the text of their section.
 #: A longer "heading" is a paragraph with a heading's style; so is one of more than a fourth of a chunk.
 _MAX_HEADING_TOKENS: Final = 64
 _HEADING_SHARE: Final = 4
+#: A sentence of more than a fourth of the target is split at a word, so that chunks are filled.
+_SENTENCE_SHARE: Final = 4
 
 
 def chunk_by_heading(document: ParsedDocument, counter: TokenCounter, room: Room) -> tuple[ChunkDraft, ...]:
@@ -45,6 +48,24 @@ def chunk_by_item(document: ParsedDocument, counter: TokenCounter, room: Room) -
     items = (replace(document, blocks=blocks[begin:end]) for begin, end in bounds if begin < end)
     drafts = (draft for item in items for draft in chunk_by_heading(item, counter, room))
     return tuple(replace(draft, ordinal=next(ordinals)) for draft in drafts)
+
+
+def chunk_by_paragraph(document: ParsedDocument, counter: TokenCounter, room: Room) -> tuple[ChunkDraft, ...]:
+    """Return neighbouring paragraphs packed to the target, with their pages."""
+    pieces = [piece for source in sources(document.blocks, counter, room) for piece in fitting_pieces(source, room)]
+    return _packed(document, pieces, room, balanced=True)
+
+
+def chunk_fixed(document: ParsedDocument, counter: TokenCounter, room: Room) -> tuple[ChunkDraft, ...]:
+    """Return chunks filled to the target, split at the end of a sentence or line near it."""
+    max_length = max(1, room.target // _SENTENCE_SHARE)
+    pieces = [piece for block in document.blocks for piece in split(tokenised(block, counter), max_length)]
+    return _packed(document, pieces, room, balanced=False)
+
+
+def _packed(document: ParsedDocument, pieces: list[Piece], room: Room, *, balanced: bool) -> tuple[ChunkDraft, ...]:
+    drafts = [Draft((), packed.own, packed.repeated) for packed in pack(pieces, room, balanced=balanced)]
+    return written(merge_small(drafts, room), room, document.title)
 
 
 def _sections(sources: Iterable[Source], room: Room) -> Iterator[tuple[tuple[Piece, ...], list[Source]]]:

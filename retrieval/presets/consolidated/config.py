@@ -25,6 +25,7 @@ from retrieval.stages.dedupe import DedupeConfig
 class ConsolidatedConfig(PresetConfig):
     """The numbers of the preset `consolidated`; those of a section are in its section set."""
 
+    packing: ClassVar[str] = "assemble"
     #: A section's depth sets the size of its pool, and its quality floor the minimum quality.
     unused: ClassVar[frozenset[str]] = frozenset({"fusion.pool", "quality.minimum"})
 
@@ -47,8 +48,3 @@ class ConsolidatedConfig(PresetConfig):
     precedence: PrecedenceConfig = field(default_factory=PrecedenceConfig)
     fairness: FairnessConfig = field(default_factory=FairnessConfig)
     assemble: AssembleConfig = field(default_factory=lambda: AssembleConfig(budget_tokens=12_000))
-
-    @property
-    def budget(self) -> tuple[str, int]:
-        """The tunable that bounds the context, and its tokens."""
-        return "assemble.budget_tokens", self.assemble.budget_tokens

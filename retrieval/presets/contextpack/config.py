@@ -1,6 +1,7 @@
 """The numbers of the preset `contextpack`."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from retrieval.engine.tunables import costly
 from retrieval.presets.contextpack.judge import RelevanceConfig
@@ -15,6 +16,8 @@ from retrieval.stages.fuse import FusionConfig
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextPackConfig(PresetConfig):
     """The numbers of the preset `contextpack`."""
+
+    packing: ClassVar[str] = "context"
 
     deadline_ms: int = costly(30_000, low=50, high=600_000, unit="ms", help="Time limit of one search.")
     fusion: FusionConfig = field(default_factory=lambda: FusionConfig(pool=50))
@@ -33,8 +36,3 @@ class ContextPackConfig(PresetConfig):
     def highest_score(self) -> float:
         """The top of the rubric."""
         return 100.0
-
-    @property
-    def budget(self) -> tuple[str, int]:
-        """The tunable that bounds the context, and its tokens."""
-        return "context.budget_tokens", self.context.budget_tokens

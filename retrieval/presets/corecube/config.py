@@ -1,6 +1,7 @@
 """The numbers of the preset `corecube`."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from retrieval.engine.types import ScoreType
 from retrieval.presets.preset import PresetConfig
@@ -16,17 +17,14 @@ from retrieval.stages.ties import TieConfig
 class CorecubeConfig(PresetConfig):
     """The numbers of the preset `corecube`."""
 
+    packing: ClassVar[str] = "assemble"
+
     blend: BlendConfig = field(default_factory=BlendConfig)
     rerank: RerankConfig = field(default_factory=RerankConfig)
     ties: TieConfig = field(default_factory=TieConfig)
     floor: FloorConfig = field(default_factory=FloorConfig)
     dedupe: DedupeConfig = field(default_factory=DedupeConfig)
     assemble: AssembleConfig = field(default_factory=AssembleConfig)
-
-    @property
-    def budget(self) -> tuple[str, int]:
-        """The tunable that bounds the context, and its tokens."""
-        return "assemble.budget_tokens", self.assemble.budget_tokens
 
     @property
     def highest_score(self) -> float:

@@ -1,6 +1,7 @@
 """The numbers of the preset `helix`."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from retrieval.engine.tunables import costly
 from retrieval.engine.types import MemoryType
@@ -22,6 +23,8 @@ from retrieval.stages.fuse import FusionConfig
 class HelixConfig(PresetConfig):
     """The numbers of the preset `helix`."""
 
+    packing: ClassVar[str] = "pack"
+
     deadline_ms: int = costly(500, low=50, high=600_000, unit="ms", help="Time limit of one search.")
     fusion: FusionConfig = field(default_factory=lambda: FusionConfig(pool=100))
     answerability: AnswerabilityConfig = field(default_factory=lambda: AnswerabilityConfig(sentences=0))
@@ -39,8 +42,3 @@ class HelixConfig(PresetConfig):
     def highest_score(self) -> float:
         """The greatest sum of a memory type's weights."""
         return max(sum(self.signals.of(it).values().values()) for it in MemoryType)
-
-    @property
-    def budget(self) -> tuple[str, int]:
-        """The tunable that bounds the context, and its tokens."""
-        return "pack.budget_tokens", self.pack.budget_tokens
