@@ -6,6 +6,7 @@ from django.urls import URLPattern, URLResolver, path
 from ninja import NinjaAPI
 
 from corecube.api import BrowserAuth, KeyAuth, make_api
+from corecube.data import read_toml
 from retrieval.agents.view import mcp
 from retrieval.api.dify import dify_api
 from retrieval.operations.health import healthz, readyz
@@ -16,34 +17,13 @@ _ROUTERS: Final = (
     *("access", "search", "evidence", "context_pack", "lifeline", "documents", "connections", "quality"),
     *("presets", "jobs", "indexes", "judgments", "language_models", "memory", "keys"),
 )
-_PARAMETERS: Final = {
-    "empty_query": "query",
-    "query_too_long": "query",
-    "unknown_preset": "preset",
-    "unknown_connection": "scope",
-    "unknown_section": "section",
-    "unknown_section_set": "section_set",
-    "invalid_overrides": "overrides",
-    "invalid_values": "values",
-}
-_CHAT_PARAMETERS: Final = {
-    "empty_query": "messages",
-    "query_too_long": "messages",
-    "missing_message": "messages",
-    "unknown_connection": "corecube.scope",
-    "invalid_overrides": "corecube.overrides",
-}
+#: Title and description of each API, and the parameter of its requests that causes an error, by the error's code.
+_APIS: Final = read_toml("retrieval", "apis.toml")
 
 
 def corecube_api() -> NinjaAPI:
     """Return CoreCube's own API, for programs with a key and for the signed-in browser."""
-    api = make_api(
-        title="CoreCube API",
-        description="Governed retrieval. The OpenAI-compatible API is described at [/v1/docs](/v1/docs).",
-        name="api",
-        auth=[KeyAuth(), BrowserAuth()],
-        parameters=_PARAMETERS,
-    )
+    api = make_api(name="api", auth=[KeyAuth(), BrowserAuth()], **_APIS["api"])
     for name in _ROUTERS:
         api.add_router("/v1", f"retrieval.api.{name}.router")
     return api
@@ -51,13 +31,7 @@ def corecube_api() -> NinjaAPI:
 
 def openai_api() -> NinjaAPI:
     """Return the API that OpenAI's clients speak, for programs with a key."""
-    api = make_api(
-        title="CoreCube's OpenAI-compatible API",
-        description="Chat completions over your documents. CoreCube's own API is described at [/api/docs](/api/docs).",
-        name="openai",
-        auth=[KeyAuth()],
-        parameters=_CHAT_PARAMETERS,
-    )
+    api = make_api(name="openai", auth=[KeyAuth()], **_APIS["openai"])
     api.add_router("", "retrieval.api.chat.router")
     return api
 

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from corecube import errors
 from corecube.access import ScopeRequest
 from corecube.api import KeyAuth, is_outage, make_api, principal_of
+from corecube.data import read_toml
 from corecube.sanitise import storable
 from retrieval.answers.memory.recall import usable_preset
 from retrieval.api.schemas import RequestBody
@@ -138,13 +139,7 @@ _ERRORS: Final = dict.fromkeys((400, 403, 404, 422, 429, 503), DifyError)
 
 def dify_api() -> NinjaAPI:
     """Return Dify's API for external knowledge bases, for programs with a key."""
-    api = make_api(
-        title="CoreCube for Dify",
-        description="An external knowledge base. In Dify, the endpoint is the URL of this server plus `/api/dify`.",
-        name="dify",
-        auth=[KeyAuth()],
-        parameters={},
-    )
+    api = make_api(name="dify", auth=[KeyAuth()], **read_toml("retrieval", "apis.toml")["dify"])
     handlers: dict[type[Exception], Callable[..., HttpResponse]] = {
         errors.CoreCubeError: _corecube_error,
         ValidationError: _invalid,

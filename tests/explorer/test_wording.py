@@ -19,6 +19,7 @@ from retrieval.presets.consolidated.evidence.recovery import Presence
 from retrieval.presets.stage_catalog import stage_classes
 from retrieval.ranking.answerability.verdict import Reason
 from retrieval.ranking.comparison import Direction
+from retrieval.ranking.measures import Measures
 from retrieval.records.lifeline.types import StepState
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -36,6 +37,8 @@ NOW = datetime(2026, 6, 1, tzinfo=UTC)
         ("presence", Presence),
         ("presence_details", Presence),
         ("directions", Direction),
+        ("measures", Measures.__slots__),
+        ("measures_help", Measures.__slots__),
         ("sensitivities", {it.name.lower() for it in Sensitivity}),
         ("sync_tones", {*Sync.Status, STALLED}),
         ("sync_kinds", Sync.Kind),

@@ -16,6 +16,7 @@ from corecube.access import scope_for
 from corecube.http import HtmxHttpRequest
 from corecube.models import User
 from explorer.viewer import admin_action, errors_shown, principal_of, user_page, viewer_of, wants_fragment
+from explorer.wording import WORDS
 from retrieval.evaluation.question_sets import save_case, set_named
 from retrieval.models import QuestionSet, SearchRecord
 from retrieval.ranking.measures import CUTOFF, RECALL_CUTOFF, Measures, measure
@@ -81,20 +82,15 @@ def judge_strip(rank: int, passage: PassageId, graded: Graded | None) -> JudgeSt
 
 def measure_cells(measures: Measures) -> tuple[MeasureCell, ...]:
     """Return the measures for display, rounded."""
-    ideal = "Quality of the top ranks relative to the ideal order of the judged passages; gain 2^grade - 1."
-    share = f"Share of the top {CUTOFF} with a judgment. Compare other measures only where this is similar."
-    rows = (
-        (f"nDCG@{CUTOFF}", measures.ndcg, ideal),
-        ("MRR", measures.reciprocal_rank, "1 / the rank of the first passage with grade 2 or 3."),
-        (
-            f"recall@{RECALL_CUTOFF}",
-            measures.recall,
-            f"Share of the passages with grade 2 or 3 in the top {RECALL_CUTOFF}.",
-        ),
-        (f"judged@{CUTOFF}", measures.judged, share),
-    )
+    depths = {"cutoff": CUTOFF, "recall": RECALL_CUTOFF}
+    values = {code: getattr(measures, code) for code in WORDS["measures"]}
     return tuple(
-        MeasureCell(name, "\N{EN DASH}" if value is None else f"{value:.3f}", meaning) for name, value, meaning in rows
+        MeasureCell(
+            name=WORDS["measures"][code].format(**depths),
+            value="\N{EN DASH}" if value is None else f"{value:.3f}",
+            help=WORDS["measures_help"][code].format(**depths),
+        )
+        for code, value in values.items()
     )
 
 
