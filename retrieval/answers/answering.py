@@ -55,6 +55,7 @@ class Answering:
             terms=self.outcome.state.terms,
             vector=self.outcome.state.vector,
             history=self.history,
+            is_follow_up=bool(self.history) and self.question != self.outcome.state.query.text,
             skipped=self.outcome.skipped,
             answerability=self.outcome.state.answerability,
             options=self.options,
@@ -113,7 +114,7 @@ def origin(answering: Answering, done: Done | None) -> frozenset[int] | None:
     providers = [it for it in answering.route.providers if done is None or it.name == done.provider]
 
     def reads(provider: Provider, turn: Turn) -> bool:
-        # A quoting provider reads no earlier turn.
+        # A quoting provider quotes nothing of earlier turns.
         return provider.may_read(turn) if isinstance(provider, ModelProvider) else not provider.is_extractive
 
     given = [turn.connections for turn in answering.history if any(reads(it, turn) for it in providers)]

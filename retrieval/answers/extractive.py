@@ -17,6 +17,7 @@ from retrieval.llm.types import Answer, Notice, Piece, Task
 from retrieval.ranking.answerability.verdict import Reason
 from retrieval.ranking.packing import by_number
 from retrieval.ranking.quotes.candidates import candidates
+from retrieval.ranking.quotes.follow_ups import FollowUp
 from retrieval.ranking.quotes.quantities import quantities
 from retrieval.ranking.quotes.ranker import MAX_ENCODED, Asking, Scored, embedded_text, shipped
 
@@ -57,6 +58,9 @@ def _ranked(
 ) -> tuple[Sequence[Scored], bool]:
     """Return the candidates, best first, and whether they are ranked without vectors because the server is busy."""
     found = candidates(passages, quantities(task.question))
+    follow_up = _follow_up(task, language)
+    if follow_up:
+        found = follow_up.narrowed(found)
     ranked, hurried = shipped().best_first(found, Asking.of(task.question, task.terms, language)), False
     if encoder is not None and ranked:
         best = ranked[:MAX_ENCODED]
@@ -65,7 +69,14 @@ def _ranked(
         if not hurried:
             question = encoder.encode_query(task.question) if task.vector is None else task.vector
             ranked = shipped().again(best, encoder.encode_documents(texts), question)
-    return ranked, hurried
+    return follow_up.ranked(ranked) if follow_up else ranked, hurried
+
+
+def _follow_up(task: Task, language: str) -> FollowUp | None:
+    if not (task.is_follow_up and task.history):
+        return None
+    last = task.history[-1]
+    return FollowUp.of(task.question, task.terms, language, before=last.question, answer=last.answer)
 
 
 def _refusal(task: Task, passages: Sequence[Passage]) -> str:

@@ -128,11 +128,7 @@ def depends(question: str) -> bool:
         return False
     found = _words(question)
     own = _content_words(question)
-    has_open_pronoun = any(
-        word.folded in POINTERS and not _is_filler(found, place) and not _has_antecedent(found, place)
-        for place, word in enumerate(found)
-    )
-    if _continues(found) or has_open_pronoun:
+    if _continues(found) or _has_open_pronoun(found):
         return len(own) < _ENOUGH_WORDS
     # Too little content: "Since when?", "Who signs?", "What is the deadline?". A verb with an object ("drain the
     # queue") is enough, and so is a subject ("what does ammonia do").
@@ -142,6 +138,13 @@ def depends(question: str) -> bool:
     )
     is_elliptical = is_question and len(own) <= _MAX_ELLIPTICAL_WORDS and not has_subject
     return is_elliptical and not any(word.is_name for word in own)
+
+
+def _has_open_pronoun(found: Sequence[_Word]) -> bool:
+    return any(
+        word.folded in POINTERS and not _is_filler(found, place) and not _has_antecedent(found, place)
+        for place, word in enumerate(found)
+    )
 
 
 def _continues(found: Sequence[_Word]) -> bool:
@@ -188,8 +191,9 @@ def _carried(question: str, context: _Context) -> tuple[str, ...]:
 
 
 def _replaces(question: str) -> bool:
-    """Return whether a follow-up replaces a part of the earlier question: "and in 2025?"."""
-    return _continues(_words(question)) and bool(_content_words(question))
+    """Return whether a follow-up replaces a part of the earlier question: "and in 2025?", not "and who signs it?"."""
+    found = _words(question)
+    return _continues(found) and any(word.is_content for word in found) and not _has_open_pronoun(found)
 
 
 def _not_replaced(earlier: Iterable[_Word], own: Sequence[_Word]) -> Iterator[_Word]:

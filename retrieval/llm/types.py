@@ -103,6 +103,7 @@ class Task:
     #: The question's unit vector from the search, by the model that compares sentences; None without one.
     vector: Vector | None = None
     history: tuple[Turn, ...] = ()
+    is_follow_up: bool = False  #: Whether the search was for the question with words of the history.
     skipped: str = ""  #: Why there was no search; empty after a search.
     answerability: Answerability | None = None  #: The search's verdict; None if it was not judged.
     options: Options = NO_OPTIONS

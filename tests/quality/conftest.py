@@ -16,7 +16,7 @@ from retrieval.encoders import load_encoder
 from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.index import active
 from retrieval.ingest.samples import Company, add_samples
-from retrieval.llm.types import Task
+from retrieval.llm.types import Task, Turn
 from retrieval.models import Document
 from retrieval.search.outcome import SearchOutcome
 from retrieval.search.request import SearchRequest
@@ -72,6 +72,9 @@ class FollowUp:
     expected: str
     alone: list
     rewritten: list
+    requirements: list  #: Of the answer; empty if no answer is expected.
+    before: str  #: The answer to the question before it, and its own.
+    answer: str
 
 
 @pytest.fixture(scope="module")
@@ -82,21 +85,32 @@ def follow_ups(asked, real_encoder):
 
 
 def _follow_up(conversation, encoder):
-    user, before = conversation["user"], []
-    for question in conversation["turns"][:-1]:
-        before.append(_said(question, _deep(stand_alone(question, before).searched, user), encoder))
-    rewriting = stand_alone(conversation["turns"][-1], before)
+    user, said, turns = conversation["user"], [], []
+    for question in conversation["turns"]:
+        rewriting = stand_alone(question, said)
+        answer, titles = _answered(rewriting, turns, user, encoder)
+        said.append(Said(question, titles))
+        turns.append(Turn(question, answer))
     alone, rewritten = (_documents(_deep(text, user)) for text in (rewriting.asked, rewriting.searched))
-    return FollowUp(rewriting, conversation["expected"], alone, rewritten)
+    requirements = conversation.get("answers", [])
+    return FollowUp(rewriting, conversation["expected"], alone, rewritten, requirements, turns[-2].answer, answer)
 
 
-def _said(question, outcome, encoder):
-    """Return a turn as the chat remembers it: with the titles of what its answer cites."""
-    state, language = outcome.state, settings.CORECUBE_TEXT_SEARCH_CONFIG
-    task = Task(question=question, passages=outcome.passages, terms=state.terms, answerability=state.answerability)
-    answer = extract_answer(task, language=language, encoder=SentenceEncoder(encoder))
+def _answered(rewriting, turns, user, encoder):
+    """Return the answer to a question of a conversation, and the titles of what it cites."""
+    outcome = _found(rewriting.searched, Principal(user_named(user)))
+    task = Task(
+        question=rewriting.asked,
+        passages=outcome.passages,
+        terms=outcome.state.terms,
+        vector=outcome.state.vector,
+        history=tuple(turns),
+        is_follow_up=rewriting.is_rewritten,
+        answerability=outcome.state.answerability,
+    )
+    answer = extract_answer(task, language=settings.CORECUBE_TEXT_SEARCH_CONFIG, encoder=SentenceEncoder(encoder))
     titles = [outcome.passages[citation.number - 1].hit.chunk.title for citation in answer.citations]
-    return Said(question, tuple(dict.fromkeys(titles)))
+    return answer.text, tuple(dict.fromkeys(titles))
 
 
 def _deep(text, user):

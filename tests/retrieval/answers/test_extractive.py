@@ -12,7 +12,7 @@ from retrieval.answers.extractive import ExtractiveProvider, extract_answer
 from retrieval.answers.threads import AnswerThreads
 from retrieval.encoders.vector_cache import SentenceEncoder, VectorCache
 from retrieval.engine.types import QueryTerms, Term, Verdict
-from retrieval.llm.types import Task
+from retrieval.llm.types import Task, Turn
 from tests.fakes import HashEncoder
 from tests.passages import judged, made
 
@@ -270,3 +270,66 @@ def test_closed_before_its_turn_it_does_no_work(leave, terms):
 def test_any_text_gives_an_answer_whose_citations_are_passages(text, title):
     answer = answer_to("zebra", (made(1, f"a zebra {text}", title=title),), QueryTerms((Term("zebra", 1, 4.0),)))
     assert {citation.number for citation in answer.citations} == {1}
+
+
+LIMITS = "| Role | Orders up to |\n| --- | --- |\n| Lead | 1,000 euros |\n| Director | 50,000 euros |"
+
+
+@pytest.fixture
+def signing(passage):
+    text = "A manager signs orders up to 10,000 euros. Above that, Ines Solano signs with a second person."
+    return (passage(1, text, title="Who may sign"), passage(2, LIMITS, title="Who may sign"))
+
+
+def followed_up(first, question, passages, terms, encoder=None):
+    """Return the answers to a question and to one that was made to stand alone after it."""
+    before = answer_to(first, passages, terms, encoder)
+    task = replace(task_of(question, passages, terms), history=(Turn(first, before.text),), is_follow_up=True)
+    return before.text, extract_answer(task, language="english", encoder=encoder and SentenceEncoder(encoder)).text
+
+
+@pytest.mark.parametrize("encoder", [None, HashEncoder()])
+def test_a_follow_up_quotes_what_is_new_instead_of_the_answer_before_it(passage, terms, encoder):
+    passages = (
+        passage(1, "A manager orders up to 10,000 euros."),
+        passage(2, "Orders are signed in the portal by Ines Solano."),
+    )
+    found = terms(order=2.0, manag=2.0, sign=1.0)
+    assert "> A manager orders" in answer_to("Who signs it?", passages, found, encoder).text
+    before = Turn(
+        "What may a manager order?", "Quoted from your documents:\n\n> A manager orders up to 10,000 euros. [1]"
+    )
+    task = replace(task_of("And who signs it?", passages, found), history=(before,), is_follow_up=True)
+    text = extract_answer(task, language="english", encoder=encoder and SentenceEncoder(encoder)).text
+    assert "> Orders are signed in the portal by Ines Solano. [2]" in text
+    assert "10,000" not in text
+
+
+def test_of_a_quoted_table_a_follow_up_gets_the_row_it_asks_for(passage, terms):
+    found = terms(order=2.0, lead=2.0, director=1.0)
+    before, text = followed_up("What may a lead order?", "And a director?", (passage(1, LIMITS),), found)
+    assert "| Lead |" in before
+    assert "| Director | 50,000 euros |" in text
+    assert "| Lead |" not in text
+
+
+def test_a_follow_up_quotes_the_same_again_if_there_is_nothing_else_or_nothing_new_in_it(passage, terms):
+    found = terms(order=2.0, lead=2.0, portal=1.0)
+    for question in ("And in the portal?", "Why?"):
+        before, text = followed_up("What may a lead order?", question, (passage(1, LIMITS),), found)
+        assert text == before
+
+
+def test_the_same_question_gets_the_same_answer(signing, terms):
+    found = terms(order=2.0, manag=2.0)
+    before = answer_to("What may a manager order?", signing, found).text
+    task = replace(task_of("What may a manager order?", signing, found), history=(Turn("Hello", before),))
+    assert extract_answer(task, language="english").text == before
+
+
+@given(st.text(max_size=60), st.text(max_size=200), st.lists(st.text(min_size=1, max_size=120), min_size=1, max_size=4))
+def test_a_follow_up_after_any_answer_quotes_something(question, answer, texts):
+    passages = tuple(made(number, text) for number, text in enumerate(texts, start=1))
+    task = replace(task_of("x", passages, QueryTerms()), history=(Turn(question, answer),), is_follow_up=True)
+    plain = extract_answer(replace(task, is_follow_up=False), language="english")
+    assert extract_answer(task, language="english").refused == plain.refused

@@ -13,6 +13,12 @@ LEVEL = Said("How quickly is SEV1 answered in 2026?")
     [
         # A pronoun takes the topic and a title that is about the same.
         ("Who approves it?", LIMIT, "Who approves it? (credit limit Marrowfield Foods control)"),
+        ("And who signs it?", LIMIT, "And who signs it? (credit limit Marrowfield Foods control)"),
+        (
+            "How early must I ask for it?",
+            LIMIT,
+            "How early must I ask for it? (credit limit Marrowfield Foods control)",
+        ),
         # Elliptical questions do, too.
         ("What is the deadline?", LEVEL, "What is the deadline? (SEV1 answered 2026)"),
         ("Why?", LIMIT, "Why? (credit limit Marrowfield Foods control)"),
