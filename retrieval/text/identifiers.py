@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 #: Words joined by punctuation without a space.
-_JOINED: Final = re.compile(r"(?:(?<!_)_++|(?<![^\W_]))[^\W_]++(?:[-_./\\:@#]{1,3}[^\W_]++)+")
+_JOINED: Final = re.compile(r"(?:(?<!_)_++|(?<![^\W_]))[^\W_]++(?:[-_./\\:@#]{1,3}[^\W_]++)+(?!_)")
 #: retry_limit, std::vector, C:\temp, ann@example.org; src/app/main; E-4711, ERR_WINCH-4711; 1.2.3; settings.py.
 _AS_CODE: Final = re.compile(
     r"_|::|\\|@|/[^/]+/|(?<![A-Za-z])[a-z]*+[A-Z][A-Za-z]*+-\d|\d\.\d+\.\d"

@@ -103,7 +103,7 @@ def _fits(quantity: Quantity, cell: Interval, header: str) -> bool:
 
 
 def _value(found: re.Match[str]) -> float:
-    return float(_SEPARATORS.sub("", found[0]).replace("−", "-"))  # noqa: RUF001 -- the minus sign
+    return float(_SEPARATORS.sub("", found[0]).replace("\u2212", "-"))
 
 
 def _units_around(text: str, number: re.Match[str], count: int) -> frozenset[str]:

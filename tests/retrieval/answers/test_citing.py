@@ -91,7 +91,7 @@ def test_the_text_does_not_depend_on_its_pieces(parts, cuts):
     again, asked_again = cited(pieces)
     assert "".join(again) == "".join(whole)
     assert asked_again == asked
-    assert "".join(whole).replace(" [1]", "") == text
+    assert "".join(whole).replace(" [1]", "") == text.replace(" [1]", "")
 
 
 @pytest.mark.parametrize(

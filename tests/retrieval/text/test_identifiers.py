@@ -1,7 +1,7 @@
 """Names written as machines write them: which they are, and who holds them."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from retrieval.text.identifiers import share_found, written_names
@@ -46,6 +46,7 @@ def test_a_name_is_held_whole_and_in_any_case():
 
 
 @given(st.text(max_size=60))
+@example("0\\0_")
 def test_a_question_holds_what_it_writes(question):
     assert share_found(names := written_names(question), question) in {0.0, 1.0}
     assert bool(names) == (share_found(names, question) == 1.0)
