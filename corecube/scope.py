@@ -96,6 +96,11 @@ class AccessScope:
         """The ids of the allowed connections, ascending; a list for the database driver."""
         return sorted(self._by_id)
 
+    @property
+    def trust(self) -> dict[int, TrustLevel]:
+        """The trust level of each allowed connection, by its id."""
+        return {inclusion.connection.id: inclusion.connection.trust for inclusion in self.included}
+
     def allows(self, connection_id: int) -> bool:
         """Return whether documents of this connection may be shown."""
         return connection_id in self._by_id

@@ -199,6 +199,7 @@ def test_no_function_makes_a_pattern_of_anything_but_what_is_tested_here():
         "retrieval.presets.helix.router.question",
         # Escaped phrases of a data file; what reads them is tested in tests/test_text_growth.py.
         "retrieval.ranking.quotes.asked",
+        "retrieval.ranking.quotes.statements",
         # Escaped words of a request or a document: below, and in tests/test_text_growth.py.
         "explorer.components.snippets",
         "retrieval.text.markers",

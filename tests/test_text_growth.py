@@ -2,6 +2,7 @@
 
 import inspect
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import count
@@ -27,8 +28,10 @@ from retrieval.presets.helix.router import question
 from retrieval.ranking.answerability import signals as asked
 from retrieval.ranking.near_duplicates import Words
 from retrieval.ranking.quotes.candidates import candidates
+from retrieval.ranking.quotes.conflicts import find_conflicts
 from retrieval.ranking.quotes.quantities import quantities
 from retrieval.ranking.quotes.ranker import Asking, shipped
+from retrieval.ranking.quotes.statements import statement
 from retrieval.text import identifiers, traits
 from retrieval.text.document import Block, BlockKind, ChunkDraft, ChunkLimits, ParsedDocument, RawDocument
 from tests.fakes import HashEncoder
@@ -70,6 +73,14 @@ def quoted(text):
     return [quote.text for quote in choose(shipped().best_first(found, asking), max_characters=700)]
 
 
+def contradicted(text):
+    passages = [
+        passage(text),
+        replace(passage(text), number=2, hit=replace(passage(text).hit, chunk_id=ChunkId(UUID(int=2), 0))),
+    ]
+    return find_conflicts("a 1?", passages, Asking.of("a 1?", QueryTerms(_TERMS), "english"), {})
+
+
 def judged(text):
     checker = Checker.of([passage(text)], stem=str, question="a")
     return [checker.support(claim) for claim in claims.claims(text, ())[:2]]
@@ -89,6 +100,7 @@ def checked(text):
 #: What reads a document's or a request's text with something beside it.
 CALLS = {
     "answers": checked,
+    "conflicts": contradicted,
     "entities": lambda text: asked.entities(text, known=frozenset({"a", "b"}), stem=str),
     "faithfulness": judged,
     "highlight": lambda text: snippets.highlight(text, ["a", "1", "a.a", "a/a"], stem=str),
@@ -100,6 +112,7 @@ CALLS = {
     "project_in": lambda text: question.project_in(text, ["a", "aB", "a-1", "A a"]),
     "quotes": quoted,
     "read_query": lambda text: query.read_query(text, characters=len(text)),
+    "statement": lambda text: statement(text, "english"),
     "words": lambda text: [getattr(Words(text), name) for name in ("numbers", "shingles", "counts", "names")],
     "sentence_around": lambda text: [spans.sentence_around(text, at, at + 1) for at in range(0, len(text), 50)],
     "share_found": lambda text: identifiers.share_found(["a", "a.a", "aa"], text),

@@ -23,6 +23,7 @@ from retrieval.errors import AnswerFormatError
 from retrieval.llm.model_provider import ModelProvider
 from retrieval.llm.types import NO_OPTIONS, Notice, Options, Provider, Route, Task, Turn
 from retrieval.models import SearchRecord
+from retrieval.ranking.answerability.verdict import Reason
 from retrieval.records.accesses import note_accesses
 from retrieval.search import runtime
 from retrieval.search.outcome import SearchOutcome
@@ -30,6 +31,7 @@ from retrieval.search.outcome import SearchOutcome
 logger = logging.getLogger(__name__)
 
 DOUBTFUL: Final = "doubtful"  #: About the question only: does not count as degraded.
+CONFLICTING: Final = "conflicting"  #: The passages contradict each other: the answer may tell only one side.
 OVERLOOKED: Final = "overlooked"  #: A refusal although the passages probably answer the question.
 
 
@@ -59,6 +61,7 @@ class Answering:
             skipped=self.outcome.skipped,
             answerability=self.outcome.state.answerability,
             options=self.options,
+            trust=self.outcome.state.scope.trust,
         )
 
 
@@ -181,7 +184,7 @@ async def answer_events(answering: Answering, *, is_streamed: bool = True) -> As
             async with aclosing(writing.events()) as events:
                 async for event in events:
                     if isinstance(event, Done) and (doubt := _doubt(answering, event)):
-                        outcome = event.outcome if event.refused else Outcome.HEDGED
+                        outcome = Outcome.HEDGED if doubt.code == DOUBTFUL else event.outcome
                         yield doubt
                         yield replace(event, outcome=outcome, notices=(*event.notices, doubt))
                     else:
@@ -201,7 +204,7 @@ async def answer_events(answering: Answering, *, is_streamed: bool = True) -> As
 
 
 def _doubt(answering: Answering, done: Done) -> Notice | None:
-    verdict = answering.task.verdict
+    verdict, judged = answering.task.verdict, answering.task.answerability
     if done.extractive:  # Quotes follow the verdict.
         return None
     if verdict is Verdict.NOT_ANSWERABLE and not done.refused:
@@ -210,6 +213,8 @@ def _doubt(answering: Answering, done: Done) -> Notice | None:
         return Notice(
             OVERLOOKED, "The language model found no answer, but the passages probably contain one. Check the sources."
         )
+    if judged and judged.reason == Reason.CONFLICTING and not done.refused:
+        return Notice(CONFLICTING, judged.explanation)
     return None
 
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from retrieval.answers.quoting import Quote, choose
+from retrieval.answers.disagreement import chosen_texts, holds
 from retrieval.answers.threads import AnswerThreads
 from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.engine.types import Passage, Verdict
@@ -17,6 +17,7 @@ from retrieval.llm.types import Answer, Notice, Piece, Task
 from retrieval.ranking.answerability.verdict import Reason
 from retrieval.ranking.packing import by_number
 from retrieval.ranking.quotes.candidates import candidates
+from retrieval.ranking.quotes.conflicts import find_conflicts
 from retrieval.ranking.quotes.follow_ups import FollowUp
 from retrieval.ranking.quotes.quantities import quantities
 from retrieval.ranking.quotes.ranker import MAX_ENCODED, Asking, Scored, embedded_text, shipped
@@ -24,6 +25,7 @@ from retrieval.ranking.quotes.ranker import MAX_ENCODED, Asking, Scored, embedde
 ASSERTED: Final = "Quoted from your documents:"
 HEDGED: Final = "This may not answer your question. The nearest text:"
 MAX_CHARACTERS: Final = 700
+_GAP: Final = "\n\n"
 _MAX_NEAR_MISSES: Final = 3
 _HURRIED: Final = Notice("hurried", "The server is busy: these quotes were selected by words, without embeddings.")
 _BY_WORDS: Final = Notice(
@@ -42,26 +44,30 @@ def extract_answer(
     On a busy server vectors count only if all are cached; otherwise the answer is hurried. Raises EncoderError.
     """
     passages = by_number(task.passages)
-    quotes: tuple[Quote, ...] = ()
+    quotes: tuple[str, ...] = ()
     hurried = False
     if not task.skipped and task.verdict is not Verdict.NOT_ANSWERABLE:
         first = ASSERTED if task.verdict is Verdict.ANSWERABLE else HEDGED
-        ranked, hurried = _ranked(task, passages, language, encoder, is_crowded=is_crowded)
-        quotes = choose(ranked, max_characters=MAX_CHARACTERS - len(first))
-    text = "\n\n".join((first, *(quote.text for quote in quotes))) if quotes else _refusal(task, passages)
+        asking = Asking.of(task.question, task.terms, language)
+        ranked, hurried = _ranked(task, passages, asking, encoder, is_crowded=is_crowded)
+        conflicts = find_conflicts(task.question, passages, asking, task.trust)
+        if task.is_follow_up:  # What the answer before it showed is not shown again.
+            conflicts = tuple(it for it in conflicts if any(holds(one.candidate, it.first) for one in ranked))
+        quotes = chosen_texts(ranked, conflicts, max_characters=MAX_CHARACTERS - len(first) - len(_GAP))
+    text = _GAP.join((first, *quotes)) if quotes else _refusal(task, passages)
     citations = find_citations(text, len(passages))
     return Answer(text, citations, extractive=True, refused=not quotes, hurried=hurried)
 
 
 def _ranked(
-    task: Task, passages: Sequence[Passage], language: str, encoder: SentenceEncoder | None, *, is_crowded: bool
+    task: Task, passages: Sequence[Passage], asking: Asking, encoder: SentenceEncoder | None, *, is_crowded: bool
 ) -> tuple[Sequence[Scored], bool]:
     """Return the candidates, best first, and whether they are ranked without vectors because the server is busy."""
     found = candidates(passages, quantities(task.question))
-    follow_up = _follow_up(task, language)
+    follow_up = _follow_up(task, asking.language)
     if follow_up:
         found = follow_up.narrowed(found)
-    ranked, hurried = shipped().best_first(found, Asking.of(task.question, task.terms, language)), False
+    ranked, hurried = shipped().best_first(found, asking), False
     if encoder is not None and ranked:
         best = ranked[:MAX_ENCODED]
         texts = [embedded_text(scored.candidate) for scored in best]

@@ -56,7 +56,7 @@ def choose(ranked: Sequence[Scored], *, max_characters: int) -> tuple[Quote, ...
         if len(wanted) <= len(chosen):  # It keeps the best place among those that it replaces.
             first = next(at for at, other in enumerate(chosen) if _repeats(other, candidate))
             wanted = [*wanted[:first], candidate, *wanted[first:-1]]
-        longer = _quotes(wanted, ranked)
+        longer = quotes_of(wanted, ranked)
         if not quotes or len("\n\n".join(quote.text for quote in longer)) <= max_characters:
             chosen, quotes = wanted, longer
     return quotes
@@ -73,7 +73,7 @@ def _repeats(candidate: Candidate, other: Candidate) -> bool:
     return {unit.text for unit in candidate.quoted} <= {unit.text for unit in other.quoted}
 
 
-def _quotes(chosen: Sequence[Candidate], ranked: Sequence[Scored]) -> tuple[Quote, ...]:
+def quotes_of(chosen: Sequence[Candidate], ranked: Sequence[Scored]) -> tuple[Quote, ...]:
     """Return the quotes of candidates: passages by their best one, in reading order inside each."""
     texts: dict[int, set[str]] = {}
     for scored in ranked:

@@ -238,7 +238,7 @@ class AnswerabilityOut(BaseModel):
     verdict: str = Field(description="answerable, partial or not_answerable.")
     confidence: float = Field(description="Probability that the passages contain the answer, 0 to 1.")
     calibrated: bool = Field(description="Whether the confidence is calibrated on judged questions.")
-    reason: str = Field(description="Why the verdict is partial or not_answerable; else empty.")
+    reason: str = Field(description="Why the verdict is partial or not_answerable, or conflicting; else empty.")
     explanation: str = Field(description="The reason in a sentence, with its figures.")
     signals: dict[str, float] | None = Field(default=None, description="With `explain`: the raw signals.")
     contributions: dict[str, float] | None = Field(

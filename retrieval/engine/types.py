@@ -113,6 +113,7 @@ class ChunkFacts:
     salience: float | None = None  #: How representative it is of its document, 0 to 1; None until its sync has ended.
     minhash: bytes = b""  #: Signature of its words (`retrieval.text.fingerprints`); empty for a text without words.
     memory_kind: str = ""  #: The type of a remembered item; empty for other documents.
+    status: str = ""  #: What its document's metadata state about its validity, such as "superseded"; empty if nothing.
     is_confirmed: bool = False  #: Whether a person confirmed it: when it was remembered, or by a judgment.
     accessed_at: datetime | None = None  #: When its document was last read; None if never.
     #: When it was last read before the day (UTC) of `accessed_at`; None if never.
@@ -222,7 +223,7 @@ class Answerability:
     #: The raw signals by name, and what each added to the log-odds.
     signals: Mapping[str, float] = field(default_factory=dict)
     contributions: Mapping[str, float] = field(default_factory=dict)
-    reason: str = ""  #: Stable code of the reason if it is not answerable; else empty.
+    reason: str = ""  #: Stable code of what is missing or contradictory; empty for a plain answer.
     explanation: str = ""
 
 

@@ -12,7 +12,7 @@ from retrieval.index.types import Neighbour, Relation
 NEIGHBOURS: Final = statement("neighbours")
 _FACTS: Final = (
     *("connection_id", "title", "uri", "source_type", "text", "token_count", "content_hash"),
-    *("page_start", "page_end", "row_start", "row_end", "synced_at", "modified_at", "quality"),
+    *("page_start", "page_end", "row_start", "row_end", "synced_at", "modified_at", "quality", "status"),
 )
 
 

@@ -1,7 +1,7 @@
 """Types of answers and their providers."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Protocol
 
@@ -107,6 +107,7 @@ class Task:
     skipped: str = ""  #: Why there was no search; empty after a search.
     answerability: Answerability | None = None  #: The search's verdict; None if it was not judged.
     options: Options = NO_OPTIONS
+    trust: Mapping[int, int] = field(default_factory=dict)  #: The trust level of each connection, higher for more.
 
     @property
     def verdict(self) -> Verdict | None:

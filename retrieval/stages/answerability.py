@@ -13,6 +13,9 @@ from retrieval.errors import EncoderError, EncoderTimeoutError
 from retrieval.ranking.answerability.model import AnswerabilityModel, shipped
 from retrieval.ranking.answerability.signals import Evidence, Sentence, best_sentences, read_signals, sentence_cosine
 from retrieval.ranking.answerability.verdict import AnswerabilityConfig, judge, nothing
+from retrieval.ranking.packing import by_number
+from retrieval.ranking.quotes.conflicts import disagreement, find_conflicts
+from retrieval.ranking.quotes.ranker import Asking
 from retrieval.stages.resources import Resources
 
 #: Notes of a search in which a leg failed.
@@ -85,7 +88,9 @@ class EstimateAnswerability(BaseStage):
         sentences = best_sentences(evidence)
         cosine, notes = self._sentence_cosine(state, sentences)
         signals = {**read_signals(evidence, sentences), **cosine}
-        found = judge(state, signals, model=model, config=self.config)
+        asking = Asking.of(state.query.text, state.terms, self.text_search_config)
+        conflicts = find_conflicts(state.query.text, by_number(state.passages), asking, state.scope.trust)
+        found = judge(state, signals, model=model, config=self.config, disagreement=disagreement(conflicts))
         return replace(state, answerability=found).noted(*notes)
 
     def _sentence_cosine(

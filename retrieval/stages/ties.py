@@ -34,6 +34,6 @@ class BreakTies(BaseStage):
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with hits in their final order."""
-        trust = {inclusion.connection.id: inclusion.connection.trust for inclusion in state.scope.included}
+        trust = state.scope.trust
         hits = break_ties(state.hits, trust=lambda hit: trust[hit.chunk.connection_id], tolerance=self.config.tolerance)
         return replace(state, hits=hits)

@@ -6,6 +6,7 @@ The names are those of PostgreSQL's text search configurations, and of a few lan
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from functools import cache
 from importlib import resources
 from typing import Final
 
@@ -49,6 +50,13 @@ def language_of(text: str) -> str:
         if len(script.findall(joined)) >= letters * (_CJK_SHARE if language in _CJK else _SCRIPT_SHARE):
             return "nepali" if language == "hindi" and _voted(words) == "nepali" else language
     return _voted(words)
+
+
+@cache
+def common_words(language: str) -> frozenset[str]:
+    """Return the most frequent words of a language, such as "english"; none for an unknown language."""
+    lines = (line.partition(": ") for line in _COMMON.splitlines())
+    return next((frozenset(words.split()) for name, _, words in lines if name == language), frozenset())
 
 
 def _voted(words: list[str]) -> str:

@@ -30,6 +30,7 @@ SELECT
     chunk.salience,
     chunk.minhash,
     coalesce(document.metadata ->> 'memory_kind', '') AS memory_kind,
+    coalesce(document.metadata ->> 'status', '') AS status,
     (
         coalesce(document.metadata ->> 'memory_confirmed', '') = 'yes'
         OR EXISTS (

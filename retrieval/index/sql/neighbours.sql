@@ -90,7 +90,8 @@ SELECT
     chunk.row_end,
     document.synced_at,
     document.modified_at,
-    chunk.quality
+    chunk.quality,
+    coalesce(document.metadata ->> 'status', '') AS status
 FROM around
 JOIN retrieval_chunk AS chunk USING (document_id, ordinal)
 JOIN retrieval_document AS document ON document.id = around.document_id

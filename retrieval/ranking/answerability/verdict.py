@@ -36,7 +36,7 @@ class AnswerabilityConfig(Tunables):
 
 
 class Reason(StrEnum):
-    """Why a question is not answerable, or only in part."""
+    """Why a question is not answerable, or only in part, or has more than one answer."""
 
     NO_SCOPE = "no_scope"
     NOTHING_FOUND = "nothing_found"
@@ -44,16 +44,24 @@ class Reason(StrEnum):
     FILTERED = "filtered"
     UNKNOWN_TERMS = "unknown_terms"
     WEAK_MATCH = "weak_match"
+    CONFLICTING = "conflicting"
 
 
 def judge(
-    state: SearchState, signals: Signals, *, model: AnswerabilityModel, config: AnswerabilityConfig
+    state: SearchState,
+    signals: Signals,
+    *,
+    model: AnswerabilityModel,
+    config: AnswerabilityConfig,
+    disagreement: str = "",
 ) -> Answerability:
-    """Return the verdict on a search that packed passages."""
+    """Return the verdict on a search that packed passages; `disagreement` tells how they contradict each other."""
     fit = model.for_signals(signals)
     confidence = fit.probability(signals)
     verdict = verdict_of(confidence, config)
     reason, explanation = ("", "") if verdict is Verdict.ANSWERABLE else _weakness(state, signals)
+    if disagreement and verdict is not Verdict.NOT_ANSWERABLE:
+        reason, explanation = Reason.CONFLICTING, disagreement
     return Answerability(
         verdict=verdict,
         confidence=confidence,

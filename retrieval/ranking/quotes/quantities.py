@@ -31,7 +31,7 @@ class Quantity:
     @property
     def is_year(self) -> bool:
         """Whether it is a year: then only an equal number fits."""
-        return not self.units & _names_of_units() and self.value.is_integer() and _is_year(self.value)
+        return not self.units & _names_of_units() and self.value.is_integer() and is_year(self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,19 @@ def quantities(question: str) -> tuple[Quantity, ...]:
     return tuple(
         Quantity(_value(found), _units_around(question, found, _MAX_UNIT_WORDS)) for found in _NUMBER.finditer(question)
     )
+
+
+def unit_beside(text: str, start: int, end: int) -> str:
+    """Return the name of the unit of measurement directly before ("€ 20") or behind a number; empty without one."""
+    before = _WORD.findall(text[max(0, start - 4) : start])[-1:]
+    behind = _WORD.match(text[end : end + 40].lstrip("- \u00a0\u202f"))
+    words = (*(word for word in before if not word[0].isalpha()), *([behind[0]] if behind else ()))
+    return next((unit for unit in map(_unit, words) if unit in _names_of_units()), "")
+
+
+def unit_of(word: str) -> str:
+    """Return the name of the unit of measurement that a word spells; empty for another word."""
+    return _spellings().get(word.lower(), "")
 
 
 def interval(cell: str, header: str = "") -> Interval | None:
@@ -133,7 +146,8 @@ def _is(text: str, bound: str) -> bool:
     return _pattern(bound).search(text.lower()) is not None
 
 
-def _is_year(value: float) -> bool:
+def is_year(value: float) -> bool:
+    """Return whether a number can be a year."""
     return _FIRST_YEAR <= value <= _LAST_YEAR
 
 

@@ -60,6 +60,11 @@ class Asking:
         """Return it for a question and its terms, stemmed in a text search configuration's language."""
         return cls(terms, language, asked(question, language))
 
+    @property
+    def finder(self) -> TermFinder:
+        """What finds its terms in a text."""
+        return TermFinder(self.terms.terms, stemmer(self.language))
+
 
 def word_signals(found: Sequence[Candidate], asking: Asking) -> list[dict[str, float]]:
     """Return the signals of each candidate that need no vector of it.
@@ -68,11 +73,11 @@ def word_signals(found: Sequence[Candidate], asking: Asking) -> list[dict[str, f
     best one; `form` tells that it holds a form that is asked for, such as a date, `form_missing` that it lacks one;
     `group` is 1 for a whole list or table where several things are asked for and -1 where not.
     """
-    finder = TermFinder(asking.terms.terms, stemmer(asking.language))
+    finder = asking.finder
     total = finder.weight(frozenset(term.lexeme for term in asking.terms.terms)) or 1.0
     forms = asking.kinds & FORMS
     wanted = 1.0 if asking.kinds & _SEVERAL else -1.0
-    places = {it.place: finder.found(it.place) for it in found}
+    places = {place: finder.found(place) for place in {it.place for it in found}}
     best = max((it.passage.hit.signals.get("cosine", 0.0) for it in found), default=0.0)
 
     def signals(it: Candidate) -> dict[str, float]:

@@ -1,10 +1,13 @@
 """The verdict as the page shows it."""
 
+from dataclasses import replace
+
 import pytest
 
 from explorer.components.answerability import answerability_panel, signal_label
 from retrieval.engine.types import Answerability, Verdict
 from retrieval.ranking.answerability.model import WITH_SENTENCES, shipped
+from retrieval.ranking.answerability.verdict import Reason
 
 JUDGED = Answerability(
     verdict=Verdict.PARTIAL,
@@ -22,6 +25,13 @@ def test_the_verdict_and_its_bounds(make_outcome):
     assert (panel.verdict, panel.tone, panel.share) == ("partly answerable", "warn", 45.6)
     assert (panel.partial_from, panel.answerable_from) == (25.0, 75.0)
     assert (panel.reason, panel.explanation, panel.is_calibrated) == ("weak match", "It is weak.", False)
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_every_reason_has_a_name_for_people(make_outcome, reason):
+    panel = answerability_panel(make_outcome(answerability=replace(JUDGED, reason=reason)))
+    assert panel.reason
+    assert "_" not in panel.reason
 
 
 def test_what_weighs_most_comes_first_and_what_was_not_read_last(make_outcome):

@@ -13,6 +13,7 @@ from django.db import OperationalError, connection
 from corecube.access import Principal
 from corecube.errors import UnavailableError
 from corecube.models import User
+from corecube.scope import AccessScope
 from retrieval.answers.answering import Answering, answer_events, answered, note, prepare
 from retrieval.answers.events import Cited, Done, Failed, Outcome, Text
 from retrieval.encoders.vector_cache import SentenceEncoder
@@ -39,7 +40,12 @@ def answering():
 
     def make(*providers, passages=(QUEUE, STAGING), notices=(), answerability=None, **more):
         state = SimpleNamespace(
-            vector=None, terms=QueryTerms(), passages=passages, answerability=answerability, notes=()
+            vector=None,
+            terms=QueryTerms(),
+            passages=passages,
+            answerability=answerability,
+            notes=(),
+            scope=AccessScope("alice", ()),
         )
         preset = Preset("corecube", "Hybrid.", CorecubeConfig(), lambda *_: None, ("dense", "fulltext"))
         return Answering(
@@ -159,6 +165,15 @@ def test_an_answer_to_what_the_sources_do_not_seem_to_say_tells_so(answering, sa
     *events, done = events_of(answering(ScriptedProvider(said), answerability=judged))
     assert ([it.code for it in done.notices], done.outcome) == (codes, outcome)
     assert [it for it in events if isinstance(it, Notice)] == list(done.notices)
+
+
+def test_an_answer_from_passages_that_contradict_each_other_tells_so_and_stays_asserted(answering):
+    judged = Answerability(
+        verdict=Verdict.ANSWERABLE, confidence=0.9, is_calibrated=True, reason="conflicting", explanation="They differ."
+    )
+    *_, done = events_of(answering(ScriptedProvider("Four [1]."), answerability=judged))
+    assert [(it.code, it.text) for it in done.notices] == [("conflicting", "They differ.")]
+    assert done.outcome == "asserted"
 
 
 def test_without_a_stream_no_connection_is_kept_meanwhile(transactional_db, answering):

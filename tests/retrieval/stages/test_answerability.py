@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from corecube.scope import TrustLevel
 from retrieval.engine.state import Note, Span
 from retrieval.engine.types import Passage, QueryTerms, ScoreType, Term, TermMatch, Verdict
 from retrieval.errors import EncoderError
@@ -126,3 +127,21 @@ def test_nothing_is_said_when_a_leg_that_ran_out_of_time_may_have_missed_the_pas
 def test_nothing_is_said_of_a_search_that_ended_before_it_had_looked_everywhere(state, code):
     span = Span("primary", 1.0, 0, 0, notes=(Note(code, "", degraded=True),))
     assert stage()(replace(state, trace=(span,))).answerability is None
+
+
+def test_passages_that_contradict_each_other_are_the_reason_and_the_verdict_stays(searched):
+    texts = "Rollback takes four minutes in the night.", "Rollback takes nine minutes in the night."
+    passages = tuple(Passage(n, hit(n, 0.9, text=text, cosine=0.8), "", 10) for n, text in enumerate(texts, start=1))
+    found = stage(calibrated=CALIBRATED)(replace(searched, passages=passages)).answerability
+    assert (found.verdict, found.reason) == (Verdict.ANSWERABLE, "conflicting")
+    assert found.explanation == f"Documents contradict each other: “{texts[0]}” [1], “{texts[1]}” [2]."
+
+
+def test_the_more_trusted_source_is_named_first(searched):
+    texts = "Rollback takes four minutes in the night.", "Rollback takes nine minutes in the night."
+    passages = tuple(
+        Passage(n, hit(n, 0.9, text=text, connection_id=n, cosine=0.8), "", 10) for n, text in enumerate(texts, start=1)
+    )
+    trusted = scope(connection(1), connection(2, trust=TrustLevel.AUTHORITATIVE))
+    found = stage(calibrated=CALIBRATED)(replace(searched, scope=trusted, passages=passages)).answerability
+    assert found.explanation.index("[2]") < found.explanation.index("[1]")

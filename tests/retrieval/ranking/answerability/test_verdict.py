@@ -46,6 +46,14 @@ def test_an_answerable_question_has_no_reason(state):
     assert not found.is_calibrated
 
 
+@pytest.mark.parametrize(("cosine", "reason"), [(0.9, "conflicting"), (0.5, "conflicting"), (0.25, "weak_match")])
+def test_a_contradiction_is_a_reason_unless_nothing_answers(state, cosine, reason):
+    signals = {"cosine_best": cosine, "coverage_passage": 0.4}
+    found = judge(state, signals, model=MODEL, config=CONFIG, disagreement="They differ.")
+    assert (found.reason, found.explanation == "They differ.") == (reason, reason == "conflicting")
+    assert found.verdict is verdict_of(found.confidence, CONFIG)
+
+
 def test_a_weak_match_tells_its_numbers(state):
     found = judged(state, cosine_best=0.25, coverage_passage=0.41, coverage_sentence=0.2)
     assert (found.verdict, found.reason) == (Verdict.NOT_ANSWERABLE, "weak_match")

@@ -1,0 +1,346 @@
+"""Which statements of different documents answer the same thing differently, and which of them comes first. Pure.
+
+Two statements are about the same thing if they have nearly the same words around their values: no name or code that
+only one of them has, no different years, no headings that name different things. They conflict if a value at the same
+place differs, or if one denies what the other says.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from retrieval.engine.types import Passage
+from retrieval.ranking.quotes.asked import Asked, any_of, cues
+from retrieval.ranking.quotes.candidates import Candidate
+from retrieval.ranking.quotes.quantities import quantities
+from retrieval.ranking.quotes.ranker import Asking
+from retrieval.ranking.quotes.statements import DATE, TIME, Statement, statement
+from retrieval.text.units import Unit, UnitKind, split_units
+
+_MAX_COMPARED: Final = 40  #: Statements that are compared with each other: the best by their words.
+_SHARE_OF_PLACE: Final = 0.5  #: What a term in the title or a heading is worth, of one in the statement.
+_MAX_LENGTH: Final = 400  #: Characters of a statement; a longer one says more than one thing.
+_MAX_PLACE: Final = 5  #: A conflict is central if one of its statements is among so many best ones.
+_MIN_LIKENESS: Final = 0.6  #: Minimum Jaccard similarity of the words of two statements.
+_MIN_LIKENESS_DENIED: Final = 0.8
+_MIN_TOKENS: Final = 5  #: Words and values of two sentences that are equal but for the values.
+_MIN_SHARED: Final = 3  #: Words that two sentences must share; one less if one of the question is among them.
+_LIKE_TITLES: Final = 0.5  #: Titles that are so alike, but for a word in the place of another, name different things.
+_STATING: Final = frozenset({UnitKind.SENTENCE, UnitKind.BULLET, UnitKind.STEP, UnitKind.ROW})
+_DURATIONS: Final = frozenset({"second", "minute", "hour", "day", "week", "month", "year"})
+_MAX_EXPLAINED: Final = 120  #: Characters of a statement in an explanation.
+_CELL: Final = " | "
+_VERSION: Final = re.compile(r"v\d+")
+_YEAR: Final = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A unit that states something, as it is compared with others."""
+
+    quoted: Candidate
+    stated: Statement
+    label: Statement  #: What names a thing in it: the first cell of a row; otherwise all of it.
+    header: Statement  #: The header of its table.
+    title: Statement
+    headings: tuple[Statement, ...]
+    lexemes: frozenset[str]  #: The terms of the question in it.
+
+    @property
+    def passage(self) -> Passage:
+        """Its passage."""
+        return self.quoted.passage
+
+    @property
+    def unit(self) -> Unit:
+        """Its unit."""
+        return self.quoted.quoted[0]
+
+    @property
+    def is_row(self) -> bool:
+        """Whether it is a row of a table."""
+        return self.unit.kind is UnitKind.ROW
+
+    @property
+    def is_old(self) -> bool:
+        """Whether its document calls itself superseded or a draft, by its status or its title."""
+        chunk = self.passage.hit.chunk
+        return _old().search(f"{chunk.status} | {chunk.title}".lower()) is not None
+
+    @property
+    def place_words(self) -> frozenset[str]:
+        """The words of its title and headings."""
+        return self.title.words.union(*(it.words for it in self.headings))
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Claims about the same thing that differ: the one that counts most, and the others."""
+
+    first: Claim
+    equal: tuple[Claim, ...]  #: Those that say otherwise and may count as well, the most trusted and newest first.
+    old: tuple[Claim, ...]  #: Those that say otherwise and are superseded, drafts or of earlier editions.
+    beside: tuple[Claim, ...]  #: Those of other years than the question asks about.
+    is_central: bool  #: Whether it is about what the question asks.
+
+    @property
+    def alternatives(self) -> tuple[Claim, ...]:
+        """The equal ones without those that only repeat another."""
+        by_value = {(it.stated.values, it.stated.denies): it for it in reversed(self.equal)}
+        return tuple(reversed(by_value.values()))
+
+    @property
+    def lesser(self) -> tuple[Claim, ...]:
+        """All but the first one."""
+        return (*self.equal, *self.old, *self.beside)
+
+
+def find_conflicts(
+    question: str, passages: Sequence[Passage], asking: Asking, trust: Mapping[int, int]
+) -> tuple[Conflict, ...]:
+    """Return the conflicts among the statements nearest to a question, the nearest first.
+
+    `trust` is that of each connection, higher for more. Where the question names a year, what is of this year counts.
+    """
+    claims = _claims(passages, asking)
+    years = frozenset(int(it.value) for it in quantities(question) if it.is_year)
+    settled: set[int] = set()
+    conflicts = []
+    for at, claim in enumerate(claims):
+        if at in settled:
+            continue
+        alike = [
+            other
+            for other in range(at + 1, len(claims))
+            if other not in settled and _are_alike(claim, claims[other], claims, asking)
+        ]
+        settled.update(alike)
+        group = [claim, *(claims[other] for other in alike)]
+        found = (
+            _conflict(group, years, trust, asking, is_central=at < _MAX_PLACE and bool(claim.lexemes))
+            if alike
+            else None
+        )
+        conflicts += [found] if found else []
+    return tuple(conflicts)
+
+
+def disagreement(conflicts: Sequence[Conflict]) -> str:
+    """Return a sentence on the first conflict about the question between documents that count alike; empty without."""
+    for it in conflicts:
+        if it.is_central and it.equal:
+            said = ", ".join(
+                f"“{_shortened(claim.unit.text)}” [{claim.passage.number}]" for claim in (it.first, *it.alternatives)
+            )
+            return f"Documents contradict each other: {said}."
+    return ""
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MAX_EXPLAINED else f"{text[:_MAX_EXPLAINED].rstrip()}…"
+
+
+def _claims(passages: Sequence[Passage], asking: Asking) -> list[Claim]:
+    """Return the statements that hold most of the question's terms, themselves first and then with their headings."""
+    finder = asking.finder
+    found: list[tuple[float, Candidate, frozenset[str]]] = []
+    for passage in passages:
+        units = split_units(passage.hit.chunk.text)
+        title = " ".join((passage.hit.chunk.title, *passage.hit.chunk.heading_path))
+        above = {heading: finder.found(f"{title} {heading}") for heading in {it.heading for it in units}}
+        for at, unit in enumerate(units):
+            if unit.kind in _STATING and len(unit.text) <= _MAX_LENGTH:
+                own = finder.found(f"{unit.header}\n{unit.text}")
+                score = finder.weight(own) + _SHARE_OF_PLACE * finder.weight(above[unit.heading] - own)
+                found.append((score, Candidate(passage, units, range(at, at + 1)), own))
+    nearest = sorted(found, key=lambda it: -it[0])[:_MAX_COMPARED]
+    return [_claim(candidate, own, asking.language) for _, candidate, own in nearest]
+
+
+def _claim(quoted: Candidate, lexemes: frozenset[str], language: str) -> Claim:
+    chunk, unit = quoted.passage.hit.chunk, quoted.quoted[0]
+    first = unit.text.split(_CELL)[0] if unit.kind is UnitKind.ROW else unit.text
+    headings = dict.fromkeys(filter(None, (*chunk.heading_path, unit.heading)))
+    return Claim(
+        quoted,
+        statement(unit.text, language),
+        statement(first, language),
+        statement(unit.header, language),
+        statement(chunk.title, language),
+        tuple(statement(it, language) for it in headings),
+        lexemes,
+    )
+
+
+def _are_alike(one: Claim, other: Claim, claims: Sequence[Claim], asking: Asking) -> bool:
+    """Return whether two claims of different documents are about the same thing."""
+    if one.passage.hit.chunk_id.document_id == other.passage.hit.chunk_id.document_id or one.is_row != other.is_row:
+        return False
+    are_same = _are_same_row(one, other) if one.is_row else _is_same_frame(one, other)
+    if not (are_same or (not one.is_row and _is_next_issue(one, other, asking))):
+        return False
+    if _are_of_different_things(one, other) or _are_apart(one.stated.years, other.stated.years):
+        return False
+    return not are_same or _is_anchored(one, other, claims)
+
+
+def _are_apart(one: frozenset[Any], other: frozenset[Any]) -> bool:
+    """Return whether both name something, and nothing in common."""
+    return bool(one and other) and one.isdisjoint(other)
+
+
+def _are_of_different_things(one: Claim, other: Claim) -> bool:
+    """Return whether a name, or the titles and headings, tell that two claims are about different things."""
+    names = (one.stated.names - other.stated.words - other.place_words) | (
+        other.stated.names - one.stated.words - one.place_words
+    )
+    codes = [frozenset(filter(_is_code, it.title.names)) for it in (one, other)]
+    if names or _are_apart(*codes) or _are_replaced(one.title.words, other.title.words, _LIKE_TITLES):
+        return True
+    headings = [Counter(it.words for it in claim.headings) for claim in (one, other)]
+    extra = [frozenset[str]().union(*left) for left in (headings[0] - headings[1], headings[1] - headings[0])]
+    return bool(headings[0] & headings[1]) and _are_apart(*extra)
+
+
+def _is_code(name: str) -> bool:
+    return any(map(str.isdigit, name)) and not _VERSION.fullmatch(name)
+
+
+def _are_replaced(one: frozenset[str], other: frozenset[str], min_likeness: float) -> bool:
+    """Return whether each of two texts that are much alike has words that the other lacks."""
+    return _likeness(one, other) >= min_likeness and bool(one - other) and bool(other - one)
+
+
+def _likeness(one: frozenset[str], other: frozenset[str]) -> float:
+    """Return the Jaccard similarity of words; 0 without any."""
+    return len(one & other) / len(one | other) if one or other else 0.0
+
+
+def _are_same_row(one: Claim, other: Claim) -> bool:
+    """Return whether two rows have the same name, perhaps a longer one, under like headers."""
+    if not one.label.words or not other.label.words or not one.header.words or not other.header.words:
+        return False
+    is_longer = one.label.words <= other.label.words or other.label.words <= one.label.words
+    return (
+        is_longer
+        and min(map(_likeness, (one.label.words, one.header.words), (other.label.words, other.header.words)))
+        >= _MIN_LIKENESS
+    )
+
+
+def _is_same_frame(one: Claim, other: Claim) -> bool:
+    """Return whether two sentences have nearly the same words; a different word must not be one of the question."""
+    if one.stated.tokens == other.stated.tokens and len(one.stated.tokens) >= _MIN_TOKENS:
+        return True
+    words = one.stated.words, other.stated.words
+    shared = len(words[0] & words[1]) + bool(one.lexemes & other.lexemes)
+    if shared < _MIN_SHARED or _likeness(*words) < _MIN_LIKENESS:
+        return False
+    extra = words[0] - words[1], words[1] - words[0]
+    return not all(extra) or (max(map(len, extra)) == 1 and one.lexemes == other.lexemes)
+
+
+def _is_anchored(one: Claim, other: Claim, claims: Sequence[Claim]) -> bool:
+    """Return whether the claims have equal first values if their documents have several claims with the same words.
+
+    Then the first value says which is which, as in "up to 3 days" and "up to 7 days".
+    """
+
+    def is_alone(claim: Claim) -> bool:
+        return not any(
+            it is not claim
+            and it.passage.hit.chunk_id.document_id == claim.passage.hit.chunk_id.document_id
+            and it.label.words == claim.label.words
+            and it.unit.text != claim.unit.text
+            for it in claims
+        )
+
+    return (is_alone(one) and is_alone(other)) or not any(at == 0 for at, _, _ in one.stated.differences(other.stated))
+
+
+def _is_next_issue(one: Claim, other: Claim, asking: Asking) -> bool:
+    """Return whether two claims stand at the same place of two issues of a document and answer the same question.
+
+    Each holds one value of the kind that is asked for, such as a date, and the same other values; one holds all terms
+    of the question that the other holds.
+    """
+    if one.title.words != other.title.words or not one.headings or one.headings != other.headings:
+        return False
+    slots = [[slot for slot in it.stated.slots if _is_asked(slot, asking.kinds)] for it in (one, other)]
+    if len(slots[0]) != 1 or slots[0] != slots[1]:
+        return False
+    rest = [
+        [value for slot, value in zip(it.stated.slots, it.stated.values, strict=True) if slot != slots[0][0]]
+        for it in (one, other)
+    ]
+    common = one.lexemes & other.lexemes
+    return rest[0] == rest[1] and bool(common) and common in {one.lexemes, other.lexemes}
+
+
+def _is_asked(slot: str, kinds: frozenset[Asked]) -> bool:
+    if slot in {DATE, TIME}:
+        return Asked.DATE in kinds
+    return Asked.DURATION in kinds if slot in _DURATIONS else Asked.NUMBER in kinds and bool(slot)
+
+
+def _conflict(
+    group: Sequence[Claim], years: frozenset[int], trust: Mapping[int, int], asking: Asking, *, is_central: bool
+) -> Conflict | None:
+    """Return the conflict of claims about the same thing; None if they agree."""
+    of_year = [it for it in group if _is_of(it, years)] or list(group)
+    beside = tuple(it for it in group if it not in of_year)
+
+    def standing(claim: Claim) -> tuple[bool, bool, int, float]:
+        chunk = claim.passage.hit.chunk
+        changed = chunk.modified_at.timestamp() if chunk.modified_at else -math.inf
+        return claim.is_old, _is_earlier(claim, of_year), -trust.get(chunk.connection_id, 0), -changed
+
+    first, *others = sorted(of_year, key=standing)
+    others = [it for it in others if _differ(first, it, asking)]
+    if not others and not beside:
+        return None
+    old = tuple(it for it in others if (it.is_old and not first.is_old) or _is_earlier(it, of_year))
+    return Conflict(first, tuple(it for it in others if it not in old), old, beside, is_central)
+
+
+def _is_of(claim: Claim, years: frozenset[int]) -> bool:
+    """Return whether a claim is of one of some years: by its text, title, headings or address, else its last change."""
+    chunk = claim.passage.hit.chunk
+    named = _YEAR.findall(f"{claim.unit.text} {claim.unit.header} {claim.quoted.place} {chunk.uri}")
+    found = set(map(int, named)) or ({chunk.modified_at.year} if chunk.modified_at else set())
+    return not years or not years.isdisjoint(found)
+
+
+def _is_earlier(claim: Claim, group: Sequence[Claim]) -> bool:
+    """Return whether there is a later edition of the same document among the others: "Tariff 2026" of "Tariff 2025"."""
+    year = max(claim.title.years, default=0)
+    return any(year and it.title.words == claim.title.words and max(it.title.years, default=0) > year for it in group)
+
+
+def _differ(one: Claim, other: Claim, asking: Asking) -> bool:
+    """Return whether two claims about the same thing differ in a value, or one denies what the other says."""
+    if one.stated.differences(other.stated):
+        return True
+    if _is_next_issue(one, other, asking):
+        values = [
+            {
+                value
+                for slot, value in zip(it.stated.slots, it.stated.values, strict=True)
+                if _is_asked(slot, asking.kinds)
+            }
+            for it in (one, other)
+        ]
+        return values[0] != values[1]
+    return (
+        one.stated.denies != other.stated.denies
+        and _likeness(one.stated.words, other.stated.words) >= _MIN_LIKENESS_DENIED
+    )
+
+
+@cache
+def _old() -> re.Pattern[str]:
+    return any_of(cues()["versions"]["old"])

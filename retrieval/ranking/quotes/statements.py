@@ -1,0 +1,160 @@
+"""What a text states: its words without values, and its values: numbers, dates, times, and whether it denies. Pure."""
+
+import re
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cache, lru_cache
+from typing import Final
+
+from retrieval.engine.words import stemmer
+from retrieval.ranking.answerability.signals import denials
+from retrieval.ranking.quotes.asked import cues
+from retrieval.ranking.quotes.quantities import is_year, unit_beside, unit_of
+from retrieval.text.language import common_words
+
+_CACHED_TEXTS: Final = 4_000
+_VALUE: Final = "#"  #: Begins the token that stands for a value.
+DATE: Final = "date"
+TIME: Final = "time"
+_CALENDAR: Final = "calendar year"  #: A year such as 2026, which is no value.
+_THOUSANDS: Final = re.compile(r"[,\u00a0\u202f'\u2019](?=\d{3}(?!\d))")
+_ENDS: Final = ".!?:|\n"  #: Behind these a capital tells nothing.
+_OPENS: Final = " \t\"'\u201c(*"
+_LOOK_BACK: Final = 8
+
+Value = tuple[float | None, ...]  #: A number; hour and minute; or year, month and day, None where unknown.
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A text as a frame of words with values in it."""
+
+    tokens: tuple[str, ...]  #: Stems in order; "#day" stands for a number of days, "#date" for a date.
+    values: tuple[Value, ...]  #: The values of the tokens that stand for one, in order.
+    words: frozenset[str]  #: The stems that say what it is about.
+    names: frozenset[str]  #: Those of them that are names or codes.
+    years: frozenset[int]
+    denies: bool
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """What each value measures: a unit, "date", "time", or nothing known."""
+        return tuple(token[1:] for token in self.tokens if token.startswith(_VALUE))
+
+    def differences(self, other: "Statement") -> tuple[tuple[int, Value, Value], ...]:
+        """Return the values that stand at the same places of both and differ, with their index among this one's."""
+        return tuple((at, one, two) for at, one, two in self._aligned(other) if _differ(one, two))
+
+    def _aligned(self, other: "Statement") -> list[tuple[int, Value, Value]]:
+        places = [[at for at, token in enumerate(it.tokens) if token.startswith(_VALUE)] for it in (self, other)]
+        if self.slots == other.slots:
+            return list(zip(range(len(self.values)), self.values, other.values, strict=True))
+        blocks = SequenceMatcher(None, self.tokens, other.tokens, autojunk=False).get_matching_blocks()
+        met = {block.a + step: block.b + step for block in blocks for step in range(block.size)}
+        return [
+            (index, self.values[index], other.values[places[1].index(met[at])])
+            for index, at in enumerate(places[0])
+            if at in met
+        ]
+
+
+def _differ(one: Value, other: Value) -> bool:
+    return any(a is not None and b is not None and a != b for a, b in zip(one, other, strict=True))
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def statement(text: str, language: str) -> Statement:
+    """Return what a text in a text search configuration's language states."""
+    stem, numerals, deny = stemmer(language), _numerals(), denials(language)
+    no, yes, light = _statements()
+    light |= common_words(language)
+    tokens: list[str] = []
+    values: list[Value] = []
+    words, names, years = set[str](), set[str](), set[int]()
+    denied = 0
+    for found in _tokens().finditer(text):
+        token = found[0].lower()
+        kind, value = _value(found)
+        if kind is None and token in numerals:
+            kind, value = unit_beside(text, *found.span()), (numerals[token],)
+        if kind == _CALENDAR:
+            years.add(int(value[0] or 0))
+        elif kind is not None:
+            tokens.append(_VALUE + kind)
+            values.append(value)
+            years |= {int(value[0])} if kind == DATE and value[0] else set()
+        elif token in no or token in deny or token.endswith("n't"):
+            denied += 1
+        elif token not in yes:
+            stemmed = stem(token)
+            tokens.append(stemmed)
+            if token not in light and not unit_of(token):
+                words.add(stemmed)
+                names |= (
+                    {stemmed} if _is_name(found[0], text[max(0, found.start() - _LOOK_BACK) : found.start()]) else set()
+                )
+    return Statement(
+        tuple(tokens), tuple(values), frozenset(words), frozenset(names), frozenset(years), denies=denied % 2 == 1
+    )
+
+
+def _is_name(word: str, before: str) -> bool:
+    if any(map(str.isdigit, word)) or any(map(str.isupper, word[1:])):
+        return True
+    before = before.rstrip(_OPENS)
+    return word[0].isupper() and bool(before) and before[-1] not in _ENDS
+
+
+def _value(found: re.Match[str]) -> tuple[str | None, Value]:
+    """Return what a token measures and its value; None and nothing for a word."""
+    part = found.groupdict()
+    if part["iso"]:
+        year, month, day = map(int, part["iso"].split("-"))
+        return DATE, (year, month, day)
+    if month_name := part["month"] or part["month_first"]:
+        days, years = part["day"] or part["day_behind"], part["year"] or part["year_behind"]
+        return DATE, (int(years) if years else None, _months()[month_name.lower()], int(days) if days else None)
+    if part["dotted"]:
+        day, month, year = map(int, part["dotted"].split("."))
+        return DATE, (year, month, day)
+    if part["clock"]:
+        hour, minute = map(int, part["clock"].split(":"))
+        return TIME, (hour, minute)
+    if part["number"]:
+        value = float(_THOUSANDS.sub("", part["number"]).replace(",", ".").replace("\u2212", "-"))
+        unit = unit_beside(found.string, *found.span())
+        is_plain_year = not unit and len(part["number"]) == len("2026") and is_year(value)
+        return (_CALENDAR if is_plain_year else unit), (value,)
+    return None, ()
+
+
+@cache
+def _tokens() -> re.Pattern[str]:
+    months = "|".join(sorted(map(re.escape, _months()), key=len, reverse=True))
+    year = r"(?:19|20)\d\d(?!\d)"
+    return re.compile(
+        rf"(?P<iso>\b{year}-\d\d-\d\d\b)"
+        rf"|\b(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.)?\s(?P<month>{months})\b(?:,?\s(?P<year>{year}))?"
+        rf"|\b(?P<month_first>{months})\s(?:(?P<day_behind>\d{{1,2}})(?:st|nd|rd|th)?(?![\d.:])(?:,\s(?P<year_behind>{year}))?|(?=(?:19|20)\d\d\b))"
+        rf"|\b(?P<dotted>\d{{1,2}}\.\d{{1,2}}\.{year})"
+        r"|\b(?P<clock>\d{1,2}:\d\d)\b"
+        r"|(?<![\w.,])(?P<number>(?:(?<!\d)[-\u2212+])?(?:\d{1,3}(?:[,\u00a0\u202f'\u2019]\d{3})+(?!\d)|\d{1,12})(?:\.\d+|,\d{1,2}(?!\d))?)(?![\w])"
+        r"|[^\W_][\w]*(?:['\u2019-]\w+)*",
+        re.IGNORECASE,
+    )
+
+
+@cache
+def _months() -> dict[str, int]:
+    return {name: int(number) for number, names in cues()["months"].items() for name in names}
+
+
+@cache
+def _numerals() -> dict[str, float]:
+    return {word: float(number) for number, words in cues()["numerals"].items() for word in words}
+
+
+@cache
+def _statements() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    table = cues()["statements"]
+    return frozenset(table["no"]), frozenset(table["yes"]), frozenset(table["light"])

@@ -1,0 +1,90 @@
+"""Answers that show what other documents say otherwise."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrieval.answers.extractive import extract_answer
+from retrieval.engine.types import QueryTerms, Term
+from retrieval.llm.types import Task
+from tests.passages import judged, made
+
+QUESTION = "How many days of paid leave?"
+TERMS = QueryTerms((Term("paid", 1, 3.0), Term("leav", 1, 2.0), Term("day", 1, 1.0)), 10)
+CURRENT = "Everyone who works full time has 27 days of paid leave."
+OTHER = "Everyone who works full time has 25 days of paid leave."
+
+
+def of(number, text, title, *, year=2024, status="", connection=1):
+    passage = made(number, text, title=title)
+    changed = datetime(year, 3, 3, tzinfo=UTC)
+    facts = replace(passage.hit.facts, modified_at=changed, status=status, connection_id=connection)
+    return replace(passage, hit=replace(passage.hit, facts=facts))
+
+
+def answer_to(*passages, question=QUESTION, trust=None):
+    task = Task(question=question, passages=passages, terms=TERMS, answerability=judged(), trust=trust or {})
+    return extract_answer(task, language="english").text
+
+
+def test_the_newer_document_answers_and_the_other_follows_with_its_date_and_source():
+    assert answer_to(of(1, OTHER, "Leave policy"), of(2, CURRENT, "Leave and absence", year=2026)) == (
+        "Quoted from your documents:\n\n"
+        f"> {CURRENT} [2]\n\n"
+        "Another document says otherwise (Leave policy, updated 3 March 2024):\n\n"
+        f"> {OTHER} [1]"
+    )
+
+
+def test_the_more_trusted_document_answers_though_it_is_older():
+    passages = of(1, OTHER, "Leave policy", connection=7), of(2, CURRENT, "Leave and absence", year=2026)
+    assert answer_to(*passages, trust={7: 3, 1: 1}).startswith(f"Quoted from your documents:\n\n> {OTHER} [1]")
+
+
+def test_a_superseded_document_is_named_as_an_older_version():
+    text = answer_to(of(1, OTHER, "Draft", status="superseded"), of(2, CURRENT, "Leave and absence", year=2020))
+    assert (
+        "> " + CURRENT + " [2]\n\nAn older version says otherwise (Draft, updated 3 March 2024):\n\n> " + OTHER in text
+    )
+    assert "Another document" not in text
+
+
+def test_a_copy_of_one_side_adds_its_number():
+    passages = of(1, CURRENT, "Leave", year=2026), of(2, OTHER, "Policy"), of(3, OTHER, "Copy")
+    assert answer_to(*passages).count(OTHER) == 1
+    assert f"{OTHER} [2][3]" in answer_to(*passages)
+
+
+def test_the_row_of_a_table_follows_with_its_header():
+    tables = (f"Item | Limit\nPaid leave | {days} days\nSick child | 10 days" for days in (25, 27))
+    one, other = (of(n, table, f"Table {'xyz'[n]}", year=2023 + n) for n, table in enumerate(tables, start=1))
+    text = answer_to(one, other)
+    assert "> | Paid leave | 27 days |\n> | Sick child | 10 days |\n\n[2]" in text
+    assert "2024):\n\n> | Item | Limit |\n> | --- | --- |\n> | Paid leave | 25 days |\n\n[1]" in text
+
+
+def test_what_holds_for_another_year_is_left_out():
+    passages = of(1, OTHER, "Leave 2024"), of(2, CURRENT, "Leave 2026", year=2026)
+    text = answer_to(*passages, question="How many days of paid leave in 2024?")
+    assert "25 days" in text
+    assert "27 days" not in text
+    assert "otherwise" not in text
+
+
+@pytest.mark.parametrize("title", ["[1] Leave\npolicy", "Leave [2]"])
+def test_a_title_is_no_citation_and_one_line(title):
+    text = answer_to(of(1, OTHER, title), of(2, CURRENT, "Leave and absence", year=2026))
+    assert "\\[" in text.split("otherwise (")[1].split("\n")[0]
+
+
+@given(st.lists(st.text("Every zebra has paid leave.12 \n|", max_size=250), min_size=2, max_size=4))
+def test_the_answer_stays_short(texts):
+    passages = [
+        of(n, f"Every zebra has {n + 20} days of paid leave. {text}", f"Title {n}") for n, text in enumerate(texts, 1)
+    ]
+    text = answer_to(*passages)
+    assert len(text) <= 700
+    assert f"has {len(texts) + 20}" in text or "otherwise" in text or "paid leave" in text

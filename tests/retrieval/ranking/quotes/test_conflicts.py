@@ -1,0 +1,191 @@
+"""Statements of different documents that differ, and which of them comes first."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrieval.engine.types import QueryTerms, Term
+from retrieval.engine.words import stemmer
+from retrieval.ranking.quotes.conflicts import disagreement, find_conflicts
+from retrieval.ranking.quotes.ranker import Asking
+from tests.passages import made
+
+LEAVE = "Everyone who works full time has {} days of paid leave in a calendar year."
+HEADER = "Item | Limit or rate\n"
+
+
+def of(number, text, title="", year=None, *, trust=1, status="", headings=()):
+    """Return a passage of a document of its own; `trust` is the id of its connection."""
+    passage = made(number, text, title=title or f"Document {'abcdefgh'[number]}", headings=headings)
+    changed = datetime(year, 3, 3, tzinfo=UTC) if year else None
+    facts = replace(passage.hit.facts, modified_at=changed, status=status, connection_id=trust)
+    return replace(passage, hit=replace(passage.hit, facts=facts))
+
+
+def conflicts_of(question, *passages):
+    words = {stemmer("english")(word.lower()) for word in question.strip("?").split()}
+    terms = QueryTerms(tuple(Term(word, 1, 2.0) for word in sorted(words)), 10)
+    return find_conflicts(question, passages, Asking.of(question, terms, "english"), {1: 1, 2: 2, 3: 3})
+
+
+def said(claims):
+    return [claim.passage.number for claim in claims]
+
+
+def only(question, *passages):
+    """Return the numbers of the one conflict: the first passage, its equals, the old ones, those of other years."""
+    (found,) = conflicts_of(question, *passages)
+    return found.first.passage.number, said(found.equal), said(found.old), said(found.beside)
+
+
+def test_the_more_trusted_comes_first_then_the_newer():
+    question = "How many days of paid leave?"
+    older, newer, trusted = LEAVE.format(25), LEAVE.format(26), LEAVE.format(27)
+    assert only(question, of(1, older, year=2023), of(2, newer, year=2025)) == (2, [1], [], [])
+    assert only(question, of(1, older, year=2023), of(2, newer, year=2025), of(3, trusted, year=2020, trust=3)) == (
+        3,
+        [2, 1],
+        [],
+        [],
+    )
+
+
+def test_an_unknown_date_counts_as_the_oldest():
+    assert only("How much paid leave?", of(1, LEAVE.format(25)), of(2, LEAVE.format(27), year=2001))[0] == 2
+
+
+@pytest.mark.parametrize(
+    "old",
+    [{"status": "superseded"}, {"status": "Draft"}, {"title": "Leave policy (draft)"}, {"title": "Leave, archived"}],
+)
+def test_what_is_superseded_or_a_draft_is_no_equal_however_trusted_and_new(old):
+    passages = of(1, LEAVE.format(25), year=2026, trust=3, **old), of(2, LEAVE.format(27), year=2020)
+    assert only("How much paid leave?", *passages) == (2, [], [1], [])
+    assert disagreement(conflicts_of("How much paid leave?", *passages)) == ""
+
+
+def test_an_earlier_edition_is_no_equal():
+    passages = (
+        of(1, HEADER + "Late arrival | 50 euros", "Tariff 2025"),
+        of(2, HEADER + "Late arrival | 65 euros", "Tariff 2026"),
+    )
+    assert only("What does a late arrival cost?", *passages) == (2, [], [1], [])
+
+
+def test_the_year_of_the_question_decides():
+    passages = (
+        of(1, HEADER + "Late arrival | 50 euros", "Tariff 2025"),
+        of(2, HEADER + "Late arrival | 65 euros", "Tariff 2026"),
+    )
+    assert only("What did a late arrival cost in 2025?", *passages) == (1, [], [], [2])
+    assert disagreement(conflicts_of("What did a late arrival cost in 2025?", *passages)) == ""
+
+
+def test_the_explanation_names_both_sides():
+    found = conflicts_of(
+        "How long is the induction valid?", *(of(n, f"The induction is valid for {n} months.") for n in (1, 2))
+    )
+    assert disagreement(found) == (
+        "Documents contradict each other: “The induction is valid for 1 months.” [1], "
+        "“The induction is valid for 2 months.” [2]."
+    )
+
+
+CONFLICTS = {
+    "numbers": ("What does a hotel cost?", "A hotel may cost 120 euros.", "A hotel may cost 145 euros a night."),
+    "number words": (
+        "How many days move?",
+        "Up to five days move to the next year.",
+        "Up to eight days move to the next year.",
+    ),
+    "dates": ("When do days lapse?", "Days lapse on 31 March, taken or not.", "Days lapse on 30 June, taken or not."),
+    "times": ("When does the desk open?", "The desk opens at 06:00.", "The desk opens at 07:30."),
+    "yes and no": (
+        "Are photographs accepted?",
+        "Photographs of receipts are accepted.",
+        "Photographs of receipts are not accepted.",
+    ),
+    "allowed and forbidden": (
+        "Is smoking allowed in the yard?",
+        "Smoking is allowed in the yard.",
+        "Smoking is forbidden in the yard.",
+    ),
+    "one other word": (
+        "How many days of leave does an employee have?",
+        "Each employee is granted 27 days of leave per year.",
+        "Each employee receives 25 days of leave per year.",
+    ),
+    "rows": ("hotel", HEADER + "Hotel, per night | 120 euros", HEADER + "Hotel, per night | 145 euros"),
+}
+
+
+@pytest.mark.parametrize(("question", "one", "other"), CONFLICTS.values(), ids=CONFLICTS)
+def test_a_different_value_is_a_conflict(question, one, other):
+    assert only(question, of(1, one, year=2025), of(2, other, year=2026)) == (2, [1], [], [])
+
+
+NO_CONFLICTS = {
+    "the same value": ("A hotel may cost 120 euros.", "Hotels may cost 120 euros."),
+    "another unit": ("The hotel search takes 4 minutes.", "The hotel search takes 4 hours."),
+    "another name": ("The hotel in Vessing costs 120 euros.", "The hotel in Ostermere costs 145 euros."),
+    "a name in one only": ("The hotel night costs 120 euros.", "The hotel night in Paris costs 145 euros."),
+    "another code": ("Hotel alarm K5 comes after 3 minutes.", "Hotel alarm K6 comes after 5 minutes."),
+    "another year": ("In 2025 the hotel limit was 120 euros.", "In 2026 the hotel limit is 145 euros."),
+    "other words": ("The hotel costs 120 euros.", "The manager of the hotel has 12 keys."),
+    "another row": (HEADER + "Hotel, per night | 120 euros", HEADER + "Hotel in a capital city | 180 euros"),
+    "a row of another table": (HEADER + "Hotel | 120 euros", "Building | Rooms\nHotel | 14"),
+    "another step of a scale": (
+        HEADER + "Hotel up to 3 nights | 120 euros\nHotel up to 7 nights | 100 euros",
+        HEADER + "Hotel up to 14 nights | 90 euros",
+    ),
+    "a sentence and a row": ("The hotel costs 120 euros.", HEADER + "Hotel | 145 euros"),
+}
+
+
+@pytest.mark.parametrize(("one", "other"), NO_CONFLICTS.values(), ids=NO_CONFLICTS)
+def test_different_things_are_no_conflict(one, other):
+    assert conflicts_of("hotel", of(1, one), of(2, other)) == ()
+
+
+def test_titles_and_headings_that_name_different_things_are_no_conflict():
+    one, other = "The hotel limit is 120 euros.", "The hotel limit is 145 euros."
+    assert conflicts_of("hotel", of(1, one, "Service levels Vessing"), of(2, other, "Service levels Ostermere")) == ()
+    assert conflicts_of("hotel", of(1, one, "Incident INC-7"), of(2, other, "Incident INC-9")) == ()
+    assert (
+        conflicts_of("hotel", of(1, one, headings=("Sites", "Vessing")), of(2, other, headings=("Sites", "Quay"))) == ()
+    )
+
+
+def test_one_document_does_not_contradict_itself():
+    first = of(1, "The hotel limit is 120 euros. The hotel limit is 145 euros.")
+    assert conflicts_of("hotel limit", first) == ()
+
+
+def test_a_later_issue_gives_another_date_in_other_words():
+    question = "When is tunnel 2 expected back?"
+    passages = [
+        of(1, "Tunnel 2 is expected back on 19 November.", "Weekly, 5 November 2026", 2025, headings=("Quay",)),
+        of(2, "Tunnel 2 stays down until 26 November.", "Weekly, 12 November 2026", 2026, headings=("Quay",)),
+    ]
+    assert only(question, *passages) == (2, [1], [], [])
+    elsewhere = of(2, "Tunnel 2 stays down until 26 November.", "Weekly, 12 November 2026", 2026, headings=("Port",))
+    assert conflicts_of(question, passages[0], elsewhere) == ()
+
+
+@given(st.permutations([(1, 25, 2023, 1), (2, 26, 2025, 2), (3, 27, 2026, 2), (4, 28, 2020, 3)]))
+def test_the_order_of_the_passages_does_not_decide(order):
+    found = only(
+        "paid leave", *(of(number, LEAVE.format(days), year=year, trust=trust) for number, days, year, trust in order)
+    )
+    assert found == (4, [3, 2, 1], [], [])
+
+
+@given(st.lists(st.text(max_size=120), min_size=2, max_size=4))
+def test_any_texts_give_conflicts_of_different_documents_that_differ(texts):
+    passages = [of(number, text) for number, text in enumerate(texts, start=1)]
+    for conflict in conflicts_of("zebra days", *passages):
+        numbers = {conflict.first.passage.number, *said(conflict.lesser)}
+        assert len(numbers) == 1 + len(said(conflict.lesser))
