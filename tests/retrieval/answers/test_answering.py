@@ -17,6 +17,7 @@ from corecube.scope import AccessScope
 from retrieval.answers.answering import Answering, answer_events, answered, note, prepare
 from retrieval.answers.events import Cited, Done, Failed, Outcome, Text
 from retrieval.encoders.vector_cache import SentenceEncoder
+from retrieval.engine.state import Query
 from retrieval.engine.types import Answerability, QueryTerms, TokenCounter, Verdict
 from retrieval.errors import EncoderError
 from retrieval.llm.prompt import REFUSAL
@@ -40,6 +41,7 @@ def answering():
 
     def make(*providers, passages=(QUEUE, STAGING), notices=(), answerability=None, **more):
         state = SimpleNamespace(
+            query=Query("How long?", "How long?"),
             vector=None,
             terms=QueryTerms(),
             passages=passages,
