@@ -279,6 +279,20 @@ def world(governed, request):
     return governed
 
 
+LEAVE: Final = "Everyone at the warehouse has {} days of paid parental leave."
+
+
+@pytest.fixture
+def contradicting(world):
+    """Two documents of the runbooks contradict each other; the newest one, a third, is superseded."""
+    stated = ("Leave rules", "2024-05-09", "current", 15), ("Absence", "2025-01-12", "current", 20)
+    for title, updated, status, days in (*stated, ("Rules before", "2026-01-12", "superseded", 10)):
+        head = f"---\ntitle: {title}\nupdated: {updated}\nstatus: {status}\n---\n"
+        (world.root / "runbooks" / f"{title}.md").write_text(f"{head}# {title}\n\n{LEAVE.format(days)}\n")
+    sync_connection(world.runbooks)
+    return world
+
+
 def _commits(request):
     marker = request.node.get_closest_marker("django_db")
     return "transactional_db" in request.fixturenames or bool(marker and marker.kwargs.get("transaction"))

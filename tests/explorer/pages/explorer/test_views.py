@@ -234,3 +234,11 @@ def test_a_page_costs_a_fixed_number_of_statements(browse, django_assert_max_num
     alice = browse("alice")
     with django_assert_max_num_queries(33):
         alice.get("/", {"q": "rollback"})
+
+
+def test_documents_that_contradict_each_other_are_the_reason_and_the_answer_shows_both(contradicting, browse):
+    reader = browse("bob")
+    text = page(reader.get("/", {"q": "How many days of paid parental leave does everyone at the warehouse have?"}))
+    assert "Conflicting documents." in text
+    answer = page(reader.get(f"/answer/{SearchRecord.objects.get().pk}/"))
+    assert "Another document says otherwise (Leave rules, updated 9 May 2024)" in answer
