@@ -17,6 +17,7 @@ _HEADINGS: Final = re.compile(r"(?:\s*+#{1,6}[ \t][^\n]*+\n)++")
 _WORD: Final = re.compile(r"[^\W_]")
 _ENDS_SENTENCE: Final = re.compile(rf"[{_STOPS}\n|]")
 _MARKED: Final = re.compile(r"\[\d{1,3}\]\Z")
+_MAY_BE_MARKER: Final = re.compile(r"(?:\[\d{0,3})?")  #: Nothing, or the beginning of a marker.
 _MARKER_CHARACTERS: Final = 5
 _LOOK_BACK_CHARACTERS: Final = 100  #: Maximum length of the held end of a text.
 
@@ -54,6 +55,7 @@ class Citer:
                 if (
                     not claim.is_stated
                     or claim.is_citing
+                    or not _WORD.search(self._text, claim.start, claim.end)
                     or place < self._sent
                     or self._is_marked(place)
                     or self._is_header_row(claim)
@@ -100,7 +102,7 @@ class Citer:
         if is_inside and not is_last:
             return None
         for found in sentences(text, find_citations(text, self._passage_count)):
-            if not is_last and not text[found.end :].strip():
+            if not is_last and _MAY_BE_MARKER.fullmatch(text[found.end :].strip()):
                 break
             start, end = found.start + self._checked, found.end + self._checked
             self._checked, self._fences = end, 0

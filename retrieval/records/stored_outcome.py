@@ -36,15 +36,8 @@ def recent_outcome(record: SearchRecord, principal: Principal) -> SearchOutcome:
     stored = hits_of(record.trace)
     hits, passages = read_facts(stored, scope=state.scope), stored_passages(record.trace, scope=state.scope)
     state = replace(state, hits=hits, access_checked=True, trace=spans_of(record.trace), passages=passages)
-    if len(hits) == len(stored) and (judged := record.trace.get("answerability")):
-        answerability = Answerability(
-            verdict=Verdict(judged["verdict"]),
-            confidence=judged["confidence"],
-            is_calibrated=judged["calibrated"],
-            signals=judged["signals"],
-            reason=judged["reason"],
-        )
-        state = replace(state, answerability=answerability)
+    if len(hits) == len(stored):
+        state = replace(state, answerability=_answerability(record.trace))
     configuration = Configuration(config=config, number=record.trace.get("version", 0))
     return SearchOutcome(record.pk, preset, record.preset_version, state, configuration)
 
@@ -53,14 +46,28 @@ def reopened(record: SearchRecord, principal: Principal, *, text: str) -> Search
     """Return what an answer to a stored search is written from: its query, which is `text`, its terms and passages.
 
     Passages are read with the principal's present access, without those deleted or out of scope, numbered without gaps
-    in their order. Neighbours of a hit are not among the hits.
+    in their order. Neighbours of a hit are not among the hits. Where any passage is missing there is no answerability.
     Raises EmptyQueryError, QueryTooLongError, UnknownPresetError.
     """
     preset, _, state = _begun(record, principal, text=checked_query(text), now=timezone.now())
     passages = stored_passages(record.trace, scope=state.scope)
     hits = tuple(it.hit for it in by_number(passages) if it.is_hit)
     state = replace(Analyze(settings.CORECUBE_TEXT_SEARCH_CONFIG)(state), hits=hits, passages=passages)
+    if len(passages) == len(record.trace.get("passages", ())):
+        state = replace(state, answerability=_answerability(record.trace))
     return SearchOutcome(record.pk, preset, record.preset_version, replace(state, access_checked=True))
+
+
+def _answerability(trace: Mapping[str, Any]) -> Answerability | None:
+    if not (judged := trace.get("answerability")):
+        return None
+    return Answerability(
+        verdict=Verdict(judged["verdict"]),
+        confidence=judged["confidence"],
+        is_calibrated=judged["calibrated"],
+        signals=judged["signals"],
+        reason=judged["reason"],
+    )
 
 
 def _begun(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 #: Words joined by punctuation without a space.
-_JOINED: Final = re.compile(r"(?:(?<!_)_++|(?<![^\W_]))[^\W_]++(?:[-_./\\:@#]{1,3}[^\W_]++)+(?!_)")
+_JOINED: Final = re.compile(r"(?:(?<!_)_++|(?<![^\W_]))[^\W_]++(?:[-_./\\:@#]{1,3}[^\W_]++)+")
 #: retry_limit, std::vector, C:\temp, ann@example.org; src/app/main; E-4711, ERR_WINCH-4711; 1.2.3; settings.py.
 _AS_CODE: Final = re.compile(
     r"_|::|\\|@|/[^/]+/|(?<![A-Za-z])[a-z]*+[A-Z][A-Za-z]*+-\d|\d\.\d+\.\d"
@@ -18,7 +18,7 @@ def written_names(question: str) -> tuple[str, ...]:
 
     A hyphenated word, an abbreviation with points, a decimal number and "and/or" are plain language.
     """
-    found = (match[0] for match in _JOINED.finditer(question))
+    found = (match[0] for match in _JOINED.finditer(question) if question[match.end() : match.end() + 1] != "_")
     return tuple(dict.fromkeys(name.lower() for name in found if _AS_CODE.search(name)))
 
 

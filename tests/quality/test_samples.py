@@ -23,7 +23,7 @@ _FLOORS = {nDCG @ 10: 0.84, R @ 50: 0.98}
 #: The same less 0.04: only 12 questions have no answer, and all are unlike those of the fit.
 _MIN_AUROC = 0.74
 #: Share of the questions whose confidence falls when the answering passages are taken away, less 0.04.
-_MIN_LOWERED = 0.73
+_MIN_LOWERED = 0.7
 #: Of 50 follow-up questions 48 found their document within five when the gate was set, and 31 as they were asked.
 _MIN_FOUND = 47
 _MAX_FOUND_ALONE = 33

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from retrieval.answers.citing import Citer
@@ -85,7 +85,9 @@ def test_only_the_end_of_a_sentence_is_held_back():
 @given(st.lists(st.sampled_from(PIECES), max_size=40), st.lists(st.integers(0, 80), max_size=12))
 def test_the_text_does_not_depend_on_its_pieces(parts, cuts):
     text = "".join(parts)
-    places = sorted(min(it, len(text)) for it in cuts)
+    # Code that never ends may have been text until its last piece; markers come whole.
+    assume(text.count("`") % 2 == 0 and "````" not in text)
+    places = sorted(it for it in cuts if it <= len(text) and "[" not in text[max(0, it - 2) : it])
     pieces = [text[start:end] for start, end in zip([0, *places], [*places, len(text)], strict=True)]
     whole, asked = cited([text])
     again, asked_again = cited(pieces)
