@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from asgiref.sync import async_to_sync, sync_to_async
+from django.conf import settings
 from django.db import Error as DatabaseFault
 from django.db import transaction
 
 from corecube.access import Principal
 from corecube.database import release_connection
 from corecube.errors import CoreCubeError
+from retrieval.answers.coverage import language_notice
 from retrieval.answers.events import AnswerEvent, Done, Failed, Outcome
 from retrieval.answers.providers import route_for
 from retrieval.answers.writing import NoAnswerError, Writing
@@ -83,14 +85,20 @@ def prepare(
     route = route_for(principal, outcome.passages, outcome.record_id, sentences=resources.answer_sentences)
     if options.is_json and outcome.passages:
         route = _able(route, options)
+    asked = question or outcome.state.query.text
+    read = {it.connection.language or settings.CORECUBE_TEXT_SEARCH_CONFIG for it in outcome.state.scope.included}
+    unknown = None if outcome.skipped else language_notice(asked, model=resources.encoder.name, text_search=read)
     return Answering(
         outcome=outcome,
         principal=principal,
         # Without passages a language model could only guess.
-        route=route if outcome.passages else Route(route.providers[-1:]),
+        route=Route(
+            route.providers if outcome.passages else route.providers[-1:],
+            (*(route.notices if outcome.passages else ()), *filter(None, [unknown])),
+        ),
         encoder=resources.encoder,
         sentences=resources.answer_sentences,
-        question=question or outcome.state.query.text,
+        question=asked,
         history=history,
         options=options,
     )

@@ -9,6 +9,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from retrieval.answers.answering import DOUBTFUL, Answering
+from retrieval.answers.coverage import UNKNOWN_LANGUAGE
 from retrieval.answers.events import Done, Outcome
 from retrieval.api.schemas import AnswerabilityOut, Explanation, SearchOut, Source
 from retrieval.api.shape import Absolute, answerability, document_path, search_out, source
@@ -26,7 +27,7 @@ STREAMED: Final[dict[str, Any]] = {
     "responses": {200: {"content": {"text/event-stream": {"schema": {"type": "string", "description": _EVENTS}}}}}
 }
 #: Codes of notices about the question or the request.
-_NOT_DEGRADED: Final = frozenset({DOUBTFUL}) | ABOUT_REQUEST
+_NOT_DEGRADED: Final = frozenset({DOUBTFUL, UNKNOWN_LANGUAGE}) | ABOUT_REQUEST
 Json = dict[str, Any]
 
 

@@ -10,6 +10,8 @@ from functools import cache
 from importlib import resources
 from typing import Final
 
+from corecube.data import read_toml
+
 _MAX_CHARACTERS: Final = 4000
 _MIN_VOTES: Final = 2.0  #: Minimum votes, and minimum factor over the next language, for a decision.
 _MIN_LEAD: Final = 1.2
@@ -18,6 +20,7 @@ _MIN_WORDS: Final = 3
 #: Minimum share of the words that vote for the language: prose has it, code and tables do not.
 _MIN_SHARE: Final = 0.08
 _SCRIPT_SHARE: Final = 0.3
+_MIN_LETTERS: Final = 4  #: Of a question: fewer letters of another script are symbols and units.
 
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
 #: Languages with a script, most specific scripts first: Japanese also uses Chinese characters.
@@ -86,4 +89,33 @@ def _voters() -> dict[str, tuple[str, ...]]:
 
 
 _VOTES: Final = _voters()
+#: The words that begin a short question, and others of it, by language.
+_QUESTION_WORDS: Final = {
+    language: (frozenset(words["first"].split()), frozenset(words["other"].split()))
+    for language, words in read_toml("retrieval.text", "question_words.toml").items()
+}
 COMMON_WORDS: Final = frozenset(_VOTES)  #: The common short words of all these languages, which carry no content.
+
+
+def question_language(text: str) -> str:
+    """Return the language of a question, as `language_of` does, also of a short one; empty in doubt.
+
+    A short question is in a language if it begins with one of its question words and has another of its words. Words of
+    English count against all other languages, so that foreign names in an English question do not decide.
+    """
+    words = [word.casefold().replace("\u2019", "'") for word in _WORD.findall(text[:_MAX_CHARACTERS])]
+    long = {word for word in words if len(word) > 1}
+    found = {language: len(long & (first | other)) for language, (first, other) in _QUESTION_WORDS.items()}
+    english = found["english"]
+    best = max(found, key=lambda language: found[language])
+    is_clear = sorted(found.values())[-2] < found[best]
+    if sum(map(len, words)) < _MIN_LETTERS:
+        return ""
+    if (
+        is_clear
+        and found[best] > (1 if best == "english" else max(1, 2 * english))
+        and words[0] in _QUESTION_WORDS[best][0]
+    ):
+        return best
+    language = language_of(text)
+    return language if language == "english" or found.get(language, 1) > 2 * english else ""

@@ -1,7 +1,12 @@
 # ruff: noqa: E501, RUF001 -- sentences of many scripts, a line each
-import pytest
+import tomllib
 
-from retrieval.text.language import language_of
+import pytest
+from django.conf import settings
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrieval.text.language import language_of, question_language
 
 SENTENCES = {
     "english": "The queue has to be drained before the release is rolled back, or the worker that was stuck is lost.",
@@ -60,3 +65,76 @@ def test_latin_names_do_not_hide_a_script():
 
 def test_only_the_beginning_of_a_long_text_is_read():
     assert language_of(SENTENCES["german"] * 60 + SENTENCES["english"] * 600) == "german"
+
+
+QUESTIONS = {
+    "german": [
+        "Wie viele Urlaubstage habe ich?",
+        "Wer unterschreibt das?",
+        "Was kostet ein Hotel?",
+        "Darf ich im Pausenraum essen?",
+    ],
+    "french": [
+        "Combien de jours de congé ai-je ?",
+        "Qui signe ce contrat ?",
+        "Puis-je manger dans la salle ?",
+        "Quel est le prix d’une nuit ?",
+    ],
+    "spanish": ["¿Cuántos días de vacaciones tengo?", "¿Quién firma el contrato?", "¿Puedo comer en la sala?"],
+    "italian": ["Quanti giorni di ferie ho?", "Chi firma il contratto?"],
+    "portuguese": ["Quantos dias de férias tenho?"],
+    "dutch": ["Hoeveel vakantiedagen heb ik?", "Wie tekent het contract?", "Wat is de limiet voor een hotelnacht?"],
+    "polish": ["Ile mam dni urlopu?"],
+    "swedish": ["Hur många semesterdagar har jag?"],
+    "russian": ["Сколько дней отпуска у меня есть?"],
+    "chinese": ["我有多少天年假？"],
+    "english": ["How do I get the key to the store that is at the dock?"],
+}
+
+
+@pytest.mark.parametrize(("language", "question"), [(it, text) for it, texts in QUESTIONS.items() for text in texts])
+def test_a_short_question_tells_its_language(language, question):
+    assert question_language(question) == language
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "λ",
+        "10 µs a cycle",
+        "GAN-0x2F",
+        "%Y-%m-%d %H",
+        "Juan de la Cruz",
+        "Was the order signed?",
+        "Die casting in Essen",
+        "What does “der die das” mean?",
+        "What is 注意事項?",
+        "Is La Paz in the list?",
+        "Como Lake villa",
+        "Kündigungsfrist",
+        "Sørensen og Larsen",
+    ],
+)
+def test_names_codes_and_foreign_words_in_english_do_not_decide(text):
+    assert question_language(text) in {"", "english"}
+
+
+def test_no_question_about_the_samples_seems_to_be_in_another_language():
+    company = tomllib.loads((settings.CORECUBE_SAMPLES_DIR / "company.toml").read_text(encoding="utf-8"))
+    texts = [question["text"] for question in company["question"]]
+    assert {question_language(it) for it in texts} <= {"", "english"}
+
+
+_ENGLISH = "what who when is the may can how many days of leave limit hotel order sign de la Paz der RIME-4107 K5 Østrup was die en no"
+
+
+@given(st.lists(st.sampled_from(_ENGLISH.split()), max_size=9), st.sampled_from(["what is", "who may", "how many"]))
+def test_a_question_that_begins_in_english_is_in_no_other_language(words, first):
+    english = " ".join(["in the", *words[:3]])
+    assert question_language(f"{first} {english}") in {"", "english"}
+
+
+@given(st.text())
+def test_any_text_has_a_language_or_none(text):
+    assert isinstance(question_language(text), str)

@@ -1,0 +1,52 @@
+"""Questions in a language that the model or full-text search does not know."""
+
+import pytest
+
+from retrieval.answers.coverage import UNKNOWN_LANGUAGE, language_notice
+
+SMALL, MANY, SERVICE = "bge-small-en-v1.5", "arctic-embed-l-v2.0", "text-embedding-3-small"
+GERMAN = "Wie viele Urlaubstage habe ich?"
+
+
+@pytest.mark.parametrize("model", [SMALL, f"{SMALL}-fp32"])
+def test_it_names_the_language_and_both_settings(model):
+    notice = language_notice(GERMAN, model=model, text_search={"english"})
+    assert notice.code == UNKNOWN_LANGUAGE
+    for words in (
+        "German",
+        model,
+        "CORECUBE_MODEL",
+        "Models",
+        "CORECUBE_TEXT_SEARCH_CONFIG",
+        "full-text search reads English",
+    ):
+        assert words in notice.text
+
+
+@pytest.mark.parametrize(
+    ("question", "model", "text_search", "named"),
+    [
+        (GERMAN, SMALL, {"english", "german"}, {"CORECUBE_MODEL"}),
+        (GERMAN, SERVICE, {"english"}, {"CORECUBE_TEXT_SEARCH_CONFIG"}),
+        ("How many days of leave do I have?", SMALL, {"german"}, {"CORECUBE_TEXT_SEARCH_CONFIG"}),
+    ],
+)
+def test_it_names_only_the_setting_that_does_not_suit(question, model, text_search, named):
+    text = language_notice(question, model=model, text_search=text_search).text
+    assert {name for name in ("CORECUBE_MODEL", "CORECUBE_TEXT_SEARCH_CONFIG") if name in text} == named
+
+
+@pytest.mark.parametrize(
+    ("question", "model", "text_search"),
+    [
+        (GERMAN, MANY, {"german"}),
+        (GERMAN, SERVICE, {"simple"}),
+        (GERMAN, MANY, set()),
+        ("How many days of leave do I have?", SMALL, {"english"}),
+        ("RIME-4107 threshold", SMALL, {"english"}),
+        ("Liesel Banerjee", SMALL, {"german"}),
+        ("", SMALL, {"english"}),
+    ],
+)
+def test_what_is_covered_or_in_doubt_has_no_notice(question, model, text_search):
+    assert language_notice(question, model=model, text_search=text_search) is None
