@@ -1,15 +1,20 @@
 """The sample company in a real store, embedded by the real model."""
 
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.models import Group
 from django.db import connection, transaction
 from django.test import override_settings
 
-from corecube.access import Principal, user_named
+from corecube.access import Principal, scope_for, user_named
+from corecube.models import User
+from corecube.people import ADMINISTRATORS
+from explorer.pages.explorer.examples import examples_for
 from retrieval.answers.extractive import extract_answer
 from retrieval.answers.rewrite import Rewriting, Said, stand_alone
 from retrieval.encoders import load_encoder
@@ -75,6 +80,45 @@ class FollowUp:
     requirements: list  #: Of the answer; empty if no answer is expected.
     before: str  #: The answer to the question before it, and its own.
     answer: str
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An example question as it is shown to somebody, and the answer."""
+
+    username: str
+    text: str
+    requirements: list  #: None where this user cannot be answered.
+    answer: str
+
+    @property
+    def first_quote(self):
+        return "\n\n".join(self.answer.split("\n\n")[:2])
+
+
+@pytest.fixture(scope="module")
+def shown(asked, real_encoder):
+    """Every example of the start pages and of the README, for each user and an admin."""
+    User.objects.create_user("an-admin", is_staff=True).groups.add(Group.objects.get(name=ADMINISTRATORS))
+    return [
+        _shown(username, text, [it.question for it in asked], real_encoder)
+        for username in ("jun", "yusuf", "wilhelmina", "an-admin")
+        for text in (*_examples(username), *_readme_questions())
+    ]
+
+
+def _examples(username):
+    return [it.text for it in examples_for(scope_for(Principal(user_named(username))), username)]
+
+
+def _readme_questions():
+    return re.findall(r'"role": "user", "content": "([^"]+)"', (settings.BASE_DIR / "README.md").read_text())
+
+
+def _shown(username, text, questions, encoder):
+    own = sorted((it for it in questions if it["text"] == text), key=lambda it: it["user"] != username)
+    answer, _ = _answered(Rewriting(text, text), [], username, encoder)
+    return Shown(username, text, own[0]["answers"] if own[0].get("answerable", True) else None, answer)
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ from retrieval.ranking.quotes.candidates import Candidate
 from retrieval.ranking.quotes.ranker import Scored
 from retrieval.text.units import UnitKind
 
-_REPEATED: Final = 2.0  #: Deduction, in log-odds, for a repetition that holds nothing of what is new in the question.
-_MOSTLY: Final = 0.5
+_REPEATED: Final = 1.5  #: Deduction, in log-odds, for a repetition that holds nothing of what is new in the question.
+_MOSTLY: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True)
