@@ -103,7 +103,7 @@ def test_a_citation_opens_the_document_at_its_passage(searched):
 
 def test_the_answer_comes_after_its_page_and_is_announced(alice):
     page = alice.page
-    alice.open("/?q=rollback&tab=answer")
+    alice.open("/?q=how+many+minutes+does+draining+the+queue+take&tab=answer")
     expect(page.locator("#answer .citation").first).to_be_visible()
     expect(page.locator("#answer[hx-get]")).to_have_count(0)
     expect(page.locator("#announcement")).to_have_text("Answer ready.")
