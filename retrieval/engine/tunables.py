@@ -106,6 +106,11 @@ class Tunables:
     #: Dotted names of an earlier release with their present names. Stored searches and programs may still use them.
     former_names: ClassVar[Mapping[str, str]] = {}
 
+    def __init_subclass__(cls, *, label: str = "") -> None:
+        # `dataclass` makes a class with slots a second time, without the label, from what the first one has.
+        if label:
+            cls.label = label
+
     def __post_init__(self) -> None:
         for facts in self.declared():
             value = getattr(self, facts.name)

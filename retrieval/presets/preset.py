@@ -23,10 +23,8 @@ _FORMER_NAMES: Final = read_toml("retrieval.presets", "former_names.toml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TimeConfig(Tunables):
+class TimeConfig(Tunables, label="Time"):
     """How the time limit is divided."""
-
-    label: ClassVar[str] = "Time"
 
     reserve_share: float = tunable(
         0.15, low=0.05, high=0.5, help="Share of the deadline reserved for reading and packing hits."
@@ -40,10 +38,9 @@ class TimeConfig(Tunables):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PresetConfig(Tunables):
+class PresetConfig(Tunables, label="General"):
     """The numbers that every preset has, stage by stage."""
 
-    label: ClassVar[str] = "General"
     former_names: ClassVar[Mapping[str, str]] = _FORMER_NAMES
     packing: ClassVar[str] = ""  #: The section of the stage that packs the context; empty for none.
 

@@ -13,10 +13,8 @@ from retrieval.ranking.packing import pack, passage_header
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AssembleConfig(Tunables):
+class AssembleConfig(Tunables, label="Context"):
     """How hits are packed into the numbered context."""
-
-    label: ClassVar[str] = "Context"
 
     budget_tokens: int = costly(4000, low=100, high=200_000, unit="tokens", help="Maximum size of the context.")
 

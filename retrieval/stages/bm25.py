@@ -16,10 +16,8 @@ from retrieval.stages.fulltext import Fulltext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bm25Config(Tunables):
+class Bm25Config(Tunables, label="BM25 search"):
     """The BM25 leg."""
-
-    label: ClassVar[str] = "BM25 search"
 
     depth: int = costly(100, low=1, high=1000, unit="hits", help="Hits read from the BM25 leg.")
     weight_title: float = tunable(0.4, low=0.0, high=10.0, help="Additional weight of a match in the title.")

@@ -11,10 +11,8 @@ from retrieval.ranking.near_duplicates import drop_by_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DedupeConfig(Tunables):
+class DedupeConfig(Tunables, label="Duplicates"):
     """When two texts are duplicates."""
-
-    label: ClassVar[str] = "Duplicates"
 
     min_similarity: float = tunable(
         0.9, low=0.5, high=1.0, help="Minimum share of common word sequences (shingles) in duplicates."

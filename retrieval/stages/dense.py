@@ -15,10 +15,8 @@ _FEW_DOCUMENTS: Final = 500  #: Up to this many documents an exact scan is faste
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DenseConfig(Tunables):
+class DenseConfig(Tunables, label="Vector search"):
     """The vector leg."""
-
-    label: ClassVar[str] = "Vector search"
 
     depth: int = costly(100, low=1, high=1000, unit="hits", help="Hits read from the vector leg.")
     exact_below: int = costly(

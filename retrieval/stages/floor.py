@@ -11,10 +11,8 @@ from retrieval.engine.types import Hit, ScoreType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FloorConfig(Tunables):
+class FloorConfig(Tunables, label="Minimum scores"):
     """Minimum score of a hit for each type of final score. The lowest possible value drops none."""
-
-    label: ClassVar[str] = "Minimum scores"
 
     blend: float = fraction(0.0, help="Minimum blended score.")
     logit: float = tunable(-20.0, low=-20.0, high=20.0, help="Minimum score of a local cross-encoder.")

@@ -15,10 +15,8 @@ _TOO_COMMON: Final = 10  #: A phrase whose words match more than this many times
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FulltextConfig(Tunables):
+class FulltextConfig(Tunables, label="Full-text search"):
     """The full-text leg."""
-
-    label: ClassVar[str] = "Full-text search"
 
     depth: int = costly(100, low=1, high=1000, unit="hits", help="Hits read from the full-text leg.")
     relax_below: int = costly(

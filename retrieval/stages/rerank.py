@@ -15,10 +15,8 @@ from retrieval.ranking.signals import seated_first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RerankConfig(Tunables):
+class RerankConfig(Tunables, label="Reranker"):
     """Input and time of the cross-encoder."""
-
-    label: ClassVar[str] = "Reranker"
 
     candidates: int = costly(
         30, low=1, high=200, unit="hits", help="Number of top blended hits that the reranker scores."

@@ -10,10 +10,8 @@ from retrieval.ranking.blend import break_ties
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TieConfig(Tunables):
+class TieConfig(Tunables, label="Ties"):
     """When scores count as equal."""
-
-    label: ClassVar[str] = "Ties"
 
     tolerance: float = tunable(
         0.01, low=0.0, high=0.2, help="Maximum difference of scores in a tie. The more trusted source wins."

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, islice
-from typing import ClassVar, Final, Protocol
+from typing import Final, Protocol
 
 from retrieval.engine.caches import RecentCache
 from retrieval.engine.tunables import Tunables, costly, tunable
@@ -37,10 +37,8 @@ class RubricScores:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RelevanceConfig(Tunables):
+class RelevanceConfig(Tunables, label="Relevance by rubric"):
     """Input and time limits of the language model. The routing rules select the model."""
-
-    label: ClassVar[str] = "Relevance by rubric"
 
     candidates: int = costly(
         50, low=1, high=100, unit="hits", help="Number of top blended hits that the language model grades."

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Final
+from typing import Final
 from uuid import UUID
 
 from retrieval.engine.tunables import Tunables, costly, fraction, tunable
@@ -24,10 +24,8 @@ _Ways = Mapping[tuple[UUID, UUID], tuple[float, Edge]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GraphConfig(Tunables):
+class GraphConfig(Tunables, label="Links"):
     """How links raise the scores of hits."""
-
-    label: ClassVar[str] = "Links"
 
     named: int = tunable(
         4, low=0, high=20, unit="documents", help="Documents named in the question that get a reserved place."

@@ -1,7 +1,7 @@
 """The optional local reranker of a CPU-only preset."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
 from corecube.errors import ConfigError
 from retrieval.encoders.model_calls import ModelCalls, timed
@@ -14,10 +14,8 @@ MAX_PAIRS: Final = 30  #: More take seconds on a CPU: 100 pairs took a large cro
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OptionalRerankConfig(Tunables):
+class OptionalRerankConfig(Tunables, label="Reranker"):
     """Input of a local reranker. A CPU needs tens of milliseconds for each hit."""
-
-    label: ClassVar[str] = "Reranker"
 
     candidates: int = costly(
         0, low=0, high=30, unit="hits", help="Best hits that a local reranker scores; 0 turns it off."

@@ -6,7 +6,7 @@ Tiers drop filters of the request (documents, headings, the embedding index); th
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import ClassVar, Final
+from typing import Final
 
 from corecube.errors import CoreCubeError
 from retrieval.encoders.cosine_scale import UNSCALED, CosineScale
@@ -19,10 +19,8 @@ TIER_RESULT: Final = "recovery_tier_result"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CascadeConfig(Tunables):
+class CascadeConfig(Tunables, label="Recovery"):
     """The fallback tiers for an empty pool."""
-
-    label: ClassVar[str] = "Recovery"
 
     first_wait_seconds: float = tunable(
         0.5,

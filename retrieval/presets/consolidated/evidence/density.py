@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import ClassVar
 
 from retrieval.encoders.breaker import BreakerState
 from retrieval.encoders.cosine_scale import UNSCALED, CosineScale
@@ -53,10 +52,8 @@ def above_quality_floor(hits: Ranking, floor: float) -> tuple[Ranking, tuple[Dro
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DensityConfig(Tunables):
+class DensityConfig(Tunables, label="Density floor"):
     """When the end of a dense pool is cut off before reranking."""
-
-    label: ClassVar[str] = "Density floor"
 
     cliff_ratio: float = tunable(0.85, low=0.1, high=1.0, help="Maximum ratio to the previous score at a cliff.")
     cliff_drop: float = fraction(0.05, unit="similarity", help="Minimum score drop at a cliff.")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar, Final
+from typing import Final
 
 from retrieval.engine.tunables import Tunables, costly, fraction, tunable
 
@@ -12,10 +12,8 @@ _TOLERANCE: Final = 1e-9  #: Tolerance for a product of floats slightly above an
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DepthConfig(Tunables):
+class DepthConfig(Tunables, label="Depth"):
     """How many chunks a section requests."""
-
-    label: ClassVar[str] = "Depth"
 
     few_documents: int = tunable(
         2,
@@ -108,10 +106,8 @@ def rounded_up(number: float) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GradeConfig(Tunables):
+class GradeConfig(Tunables, label="Grades"):
     """Grades of a pool by its similarity, and how floors and depth change for low grades."""
-
-    label: ClassVar[str] = "Grades"
 
     a_from: float = fraction(0.6, unit="similarity", help="Minimum scaled similarity for grade A.")
     b_from: float = fraction(0.5, unit="similarity", help="Minimum scaled similarity for grade B.", at_most="a_from")

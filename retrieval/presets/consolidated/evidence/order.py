@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import ClassVar, Final
+from typing import Final
 from uuid import UUID
 
 from retrieval.engine.state import Drop, DropReason
@@ -20,10 +20,8 @@ PRECEDENCE: Final = "precedence"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuotaConfig(Tunables):
+class QuotaConfig(Tunables, label="Source type quota"):
     """How many chunks of each source type remain before reranking."""
-
-    label: ClassVar[str] = "Source type quota"
 
     seats: int = tunable(
         2, low=1, high=50, unit="chunks", help="Number of slots reserved for the best chunks of every source type."
@@ -93,10 +91,8 @@ def cut_with_protection(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FairnessConfig(Tunables):
+class FairnessConfig(Tunables, label="Fairness"):
     """Limits on the share of one document or source type in the top ranks."""
-
-    label: ClassVar[str] = "Fairness"
 
     document_share: float = tunable(0.5, low=0.05, high=1.0, help="Maximum share of ranks for one document.")
     type_share: float = tunable(0.75, low=0.05, high=1.0, help="Maximum share of ranks for one source type.")
@@ -137,10 +133,8 @@ def min_slots(hit: Hit, hits: Ranking, *, type_of: Callable[[Hit], str], config:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrecedenceConfig(Tunables):
+class PrecedenceConfig(Tunables, label="Precedence"):
     """What a source type's precedence adds to a reranked score."""
-
-    label: ClassVar[str] = "Precedence"
 
     limit: float = tunable(
         0.004,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 from time import monotonic
-from typing import ClassVar, Final
+from typing import Final
 
 from retrieval.encoders.breaker import BreakerState, CircuitBreaker
 from retrieval.encoders.reranker import Reranker
@@ -76,10 +76,8 @@ class RerankFigures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BreakerConfig(Tunables):
+class BreakerConfig(Tunables, label="Circuit breaker"):
     """When calls to a failing cross-encoder stop."""
-
-    label: ClassVar[str] = "Circuit breaker"
 
     failures: int = tunable(
         3, low=1, high=100, unit="failures", help="Failures in a row that open the breaker.", is_shared=True

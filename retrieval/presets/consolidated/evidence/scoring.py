@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from threading import Lock
-from typing import ClassVar, Final
+from typing import Final
 
 from corecube.errors import ConfigError
 from corecube.scope import AccessScope
@@ -26,10 +26,8 @@ _SEMANTIC: Final = "cosine"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RerankPlanConfig(Tunables):
+class RerankPlanConfig(Tunables, label="Reranker"):
     """When and how the cross-encoder is called."""
-
-    label: ClassVar[str] = "Reranker"
 
     min_budget_ms: int = tunable(
         150, low=0, high=60_000, unit="ms", help="Minimum remaining time for calling the cross-encoder."
@@ -244,10 +242,8 @@ def weighted_rank_fusion(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SemanticBm25Config(Tunables):
+class SemanticBm25Config(Tunables, label="SemanticBM25"):
     """Weights of similarity and BM25 in the fallback; they are normalised to a sum of 1."""
-
-    label: ClassVar[str] = "SemanticBM25"
 
     semantic: float = tunable(0.7, low=0.05, high=1.0, help="Weight of the cosine.")
     bm25: float = fraction(0.3, help="Weight of BM25, as a share of the pool's best.")

@@ -14,10 +14,8 @@ from retrieval.presets.consolidated.evidence.section_state import SectionState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RetryConfig(Tunables):
+class RetryConfig(Tunables, label="Retry"):
     """Repeated search without the section's filters and the request's document limit."""
-
-    label: ClassVar[str] = "Retry"
 
     below: int = tunable(
         3,

@@ -12,10 +12,8 @@ from retrieval.stages.fuse import Fuse, FusionConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrimaryConfig(Tunables):
+class PrimaryConfig(Tunables, label="Primary pool"):
     """How the primary pool is fused."""
-
-    label: ClassVar[str] = "Primary pool"
 
     sparse_weight: float = fraction(0.3, help="Weight of the BM25 leg. The weight of the vector leg is 1 minus this.")
 

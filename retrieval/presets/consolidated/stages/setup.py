@@ -25,10 +25,8 @@ _COUNTING_SHARE: Final = 0.2  #: Share of the remaining time that each count may
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionConfig(Tunables):
+class QuestionConfig(Tunables, label="Questions without a section"):
     """Defaults for questions without a section."""
-
-    label: ClassVar[str] = "Questions without a section"
 
     complexity: int = tunable(
         20, low=1, high=100, unit="chunks", help="Chunks requested for a question without a section.", at_most="cap"

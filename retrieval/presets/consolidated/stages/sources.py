@@ -29,10 +29,8 @@ from retrieval.presets.consolidated.recovery_tiers import mark_beyond_filter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceRecoveryConfig(Tunables):
+class SourceRecoveryConfig(Tunables, label="Source recovery"):
     """Searches for required source types that are missing from the pool."""
-
-    label: ClassVar[str] = "Source recovery"
 
     ceiling_seconds: float = costly(
         12.0, low=0.1, high=60.0, unit="s", help="Time limit for one search for a missing source type."

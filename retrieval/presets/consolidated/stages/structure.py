@@ -16,10 +16,8 @@ _MAX_SECONDS: Final = 1.0  #: Time limit: it only helps a recovery, which most s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StructureConfig(Tunables):
+class StructureConfig(Tunables, label="Headings"):
     """Search by headings, before the primary pool."""
-
-    label: ClassVar[str] = "Headings"
 
     headings: int = tunable(
         8,

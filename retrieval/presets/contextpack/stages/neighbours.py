@@ -13,10 +13,8 @@ from retrieval.index.types import Neighbour, Relation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NeighboursConfig(Tunables):
+class NeighboursConfig(Tunables, label="Neighbours"):
     """Neighbouring chunks that are packed with a primary hit."""
-
-    label: ClassVar[str] = "Neighbours"
 
     parents: int = costly(1, low=0, high=1, help="1 includes the rest of the section, 0 leaves it out.")
     same_page: int = costly(

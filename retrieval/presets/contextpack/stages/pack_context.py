@@ -15,10 +15,8 @@ from retrieval.stages.assemble import beyond_wanted, header
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ContextConfig(Tunables):
+class ContextConfig(Tunables, label="Context"):
     """How primary hits and their neighbours are packed into the context."""
-
-    label: ClassVar[str] = "Context"
 
     budget_tokens: int = costly(12_000, low=100, high=200_000, unit="tokens", help="Maximum size of the context.")
     min_primary: int = costly(

@@ -43,10 +43,8 @@ def marginal_order(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiversifyConfig(Tunables):
+class DiversifyConfig(Tunables, label="Diversity"):
     """Trade-off between relevance and diversity (MMR)."""
-
-    label: ClassVar[str] = "Diversity"
 
     relevance: float = fraction(0.5, help="MMR's lambda: 1 ranks by relevance only, 0 by diversity only.")
     depth: int = costly(50, low=2, high=200, unit="hits", help="Best hits that are compared with each other.")

@@ -10,10 +10,8 @@ from retrieval.ranking.near_duplicates import drop_by_signature
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NearDuplicatesConfig(Tunables):
+class NearDuplicatesConfig(Tunables, label="Near duplicates"):
     """When two texts are near duplicates."""
-
-    label: ClassVar[str] = "Near duplicates"
 
     min_similarity: float = tunable(
         0.8, low=0.5, high=1.0, help="Estimated Jaccard similarity from which texts are near duplicates."

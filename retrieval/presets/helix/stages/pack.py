@@ -12,10 +12,8 @@ from retrieval.stages.assemble import beyond_wanted, header
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PackConfig(Tunables):
+class PackConfig(Tunables, label="Context"):
     """How hits are packed into the numbered context: best first, second best last."""
-
-    label: ClassVar[str] = "Context"
 
     budget_tokens: int = costly(4000, low=100, high=200_000, unit="tokens", help="Maximum size of the context.")
     max_passages: int = costly(20, low=1, high=100, unit="passages", help="Maximum number of packed passages.")

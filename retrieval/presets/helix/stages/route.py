@@ -25,10 +25,8 @@ _DONE: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RouteConfig(Tunables):
+class RouteConfig(Tunables, label="Router"):
     """When the router narrows or skips a search. A route applies only if it is clearly the nearest."""
-
-    label: ClassVar[str] = "Router"
 
     skip_from: float = tunable(
         0.4, low=0.0, high=1.01, unit="cosine", help="Minimum similarity to a no-search route for skipping the search."

@@ -110,10 +110,8 @@ def _weights(similarity: float, recency: float, salience: float, confidence: flo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SignalsConfig(Tunables):
+class SignalsConfig(Tunables, label="Signals"):
     """Weights of the ranking for each memory type, and the decay of recency."""
-
-    label: ClassVar[str] = "Signals"
 
     hourly_decay: float = tunable(0.995, low=0.5, high=1.0, help="Factor for recency per hour without being opened.")
     type_share: float = fraction(

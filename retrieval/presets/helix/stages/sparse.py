@@ -15,10 +15,8 @@ from retrieval.index.encodings import SparseLook, sparse_exact, sparse_hnsw
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SparseConfig(Tunables):
+class SparseConfig(Tunables, label="Sparse search"):
     """The leg for learned sparse vectors, if a sparse model is configured."""
-
-    label: ClassVar[str] = "Sparse search"
 
     depth: int = costly(100, low=0, high=500, unit="hits", help="Hits read from the sparse leg; 0 turns it off.")
     exact_below: int = costly(
