@@ -1,6 +1,6 @@
 """The state of a search that stages pass on."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -176,6 +176,18 @@ class SearchState:
     def noted(self, *notes: Note) -> Self:
         """Return the state with further notes."""
         return replace(self, notes=(*self.notes, *notes))
+
+    def with_more(
+        self,
+        *,
+        drops: Iterable[Drop] = (),
+        notes: Iterable[Note] = (),
+        events: Iterable[Mapping[str, object]] = (),
+        **changes: Any,  # noqa: ANN401 -- as `dataclasses.replace` takes them
+    ) -> Self:
+        """Return the state with further drops, notes and events, and with other fields changed."""
+        drops, notes, events = (*self.drops, *drops), (*self.notes, *notes), (*self.events, *events)
+        return replace(self, drops=drops, notes=notes, events=events, **changes)
 
     def part(self, kind: type[_Part]) -> _Part | None:
         """Return the part of this type; None without one."""

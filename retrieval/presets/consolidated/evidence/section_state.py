@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from retrieval.engine.state import RequestFilter
+from retrieval.engine.about import BaseStage
+from retrieval.engine.state import RequestFilter, SearchState
 from retrieval.engine.types import Hit
 from retrieval.index.types import RoutedRange
 from retrieval.presets.consolidated.evidence.density import TightenHint, TightenSkip
@@ -60,3 +61,18 @@ class SectionState:
     score_floor: float = 0.0  #: The effective score floor, relaxed by the grade.
     #: Where the pool can be cut before reranking, decided by the unfiltered primary pool.
     hint: TightenHint = UNDECIDED
+
+
+class SectionStage(BaseStage):
+    """A stage that works on a section, and leaves the state of a search without one as it is."""
+
+    __slots__ = ()
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state as `in_section` does, unchanged without a section."""
+        section = state.part(SectionState)
+        return state if section is None else self.in_section(section, state)
+
+    def in_section(self, section: SectionState, state: SearchState) -> SearchState:
+        """Return the changed state of a search for a section."""
+        raise NotImplementedError

@@ -3,14 +3,14 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.engine.about import About, BaseStage, StageGroup
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.pipeline import Stage, narrowed
 from retrieval.engine.state import DropReason, Note, RequestFilter, SearchState
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.errors import SearchTimeoutError
 from retrieval.presets.consolidated.evidence.phases import run_again
 from retrieval.presets.consolidated.evidence.recovery import marked_beyond
-from retrieval.presets.consolidated.evidence.section_state import SectionState
+from retrieval.presets.consolidated.evidence.section_state import SectionStage, SectionState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class RetryConfig(Tunables, label="Retry"):
 
 
 @dataclass(frozen=True, slots=True)
-class RetryChunks(BaseStage):
+class RetryChunks(SectionStage):
     """Repeat the primary search without the section's filters, then beyond the requested documents."""
 
     config: RetryConfig
@@ -58,15 +58,14 @@ class RetryChunks(BaseStage):
         """Return the same with only the leg of this name."""
         return replace(self, primary=narrowed(self.primary, leg))
 
-    def __call__(self, state: SearchState) -> SearchState:
+    def in_section(self, section: SectionState, state: SearchState) -> SearchState:
         """Return the state with the larger of two pools and its filter.
 
         First the search is repeated without the section's hint and quality filter. If the pool is still sparse and the
         request names documents, hits from other documents are appended, marked as such. An empty pool is left to the
         recovery cascade, which begins with that.
         """
-        section = state.part(SectionState)
-        if section is None or not state.scope.connection_ids:
+        if not state.scope.connection_ids:
             return state
         if self._is_sparse(state) and state.filter != section.request_filter:
             state = self._unfiltered(state, section.request_filter)

@@ -3,14 +3,14 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.engine.about import About, BaseStage
+from retrieval.engine.about import About
 from retrieval.engine.state import SearchState
 from retrieval.presets.consolidated.evidence.order import MERIT, FairnessConfig, fair_order
-from retrieval.presets.consolidated.evidence.section_state import SectionState
+from retrieval.presets.consolidated.evidence.section_state import SectionStage, SectionState
 
 
 @dataclass(frozen=True, slots=True)
-class BalanceSources(BaseStage):
+class BalanceSources(SectionStage):
     """Limit the share of one document or source type of the top hits."""
 
     config: FairnessConfig
@@ -21,11 +21,8 @@ class BalanceSources(BaseStage):
         "balanced", "Limits the share of one document, or one source type, of the top hits.", section="fairness"
     )
 
-    def __call__(self, state: SearchState) -> SearchState:
+    def in_section(self, section: SectionState, state: SearchState) -> SearchState:
         """Return the state with the top hits, as many as the section keeps, balanced among sources."""
-        section = state.part(SectionState)
-        if section is None:
-            return state
         ask = section.ask
         hits = fair_order(state.hits, ask.section.keep, type_of=ask.type_of, config=self.config)
         moved = sum(hit.signals[MERIT] > rank for rank, hit in enumerate(hits, start=1))

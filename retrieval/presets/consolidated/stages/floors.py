@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.encoders.cosine_scale import UNSCALED, CosineScale
-from retrieval.engine.about import About, BaseStage
+from retrieval.engine.about import About
 from retrieval.engine.state import DropReason, Note, SearchState
 from retrieval.engine.types import Ranking
 from retrieval.presets.consolidated.evidence.density import (
@@ -15,11 +15,11 @@ from retrieval.presets.consolidated.evidence.density import (
 )
 from retrieval.presets.consolidated.evidence.depth import GradeConfig, grade_of, relaxed_floor
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuard
-from retrieval.presets.consolidated.evidence.section_state import UNDECIDED, SectionState
+from retrieval.presets.consolidated.evidence.section_state import UNDECIDED, SectionStage, SectionState
 
 
 @dataclass(frozen=True, slots=True)
-class SectionFloors(BaseStage):
+class SectionFloors(SectionStage):
     """Drop hits below the quality floor or the score floor, which a poor grade relaxes."""
 
     grades: GradeConfig
@@ -35,14 +35,13 @@ class SectionFloors(BaseStage):
         drops=(DropReason.QUALITY, DropReason.BELOW_FLOOR),
     )
 
-    def __call__(self, state: SearchState) -> SearchState:
+    def in_section(self, section: SectionState, state: SearchState) -> SearchState:
         """Return the state without hits below a floor, with the pool's grade and where its tail may be cut off.
 
         Both are decided by the entire pool. A pool without cosines has no grade and keeps the section's floor. The
         quality floor is the one that the legs were filtered by.
         """
-        section = state.part(SectionState)
-        if section is None or not state.hits:
+        if not state.hits:
             return state
         section = self._graded(section, state.hits)
         good, too_poor = above_quality_floor(state.hits, state.filter.min_quality)
@@ -60,14 +59,8 @@ class SectionFloors(BaseStage):
             "below_quality": len(too_poor),
             "below_score": len(too_far),
         }
-        return replace(
-            state,
-            hits=kept,
-            parts=state.parts_with(section),
-            drops=(*state.drops, *too_poor, *too_far),
-            notes=(*state.notes, note),
-            events=(*state.events, event),
-        )
+        parts, drops = state.parts_with(section), (*too_poor, *too_far)
+        return state.with_more(hits=kept, parts=parts, drops=drops, notes=(note,), events=(event,))
 
     def _graded(self, section: SectionState, pool: Ranking) -> SectionState:
         nearness = [near for hit in pool if (near := self.scale.nearness_of(hit)) is not None]

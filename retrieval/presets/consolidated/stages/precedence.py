@@ -3,16 +3,16 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.engine.about import About, BaseStage
+from retrieval.engine.about import About
 from retrieval.engine.state import SearchState
 from retrieval.engine.types import Hit
 from retrieval.presets.consolidated.evidence.order import PrecedenceConfig, boosts, by_precedence
 from retrieval.presets.consolidated.evidence.scoring import Provider
-from retrieval.presets.consolidated.evidence.section_state import SectionState
+from retrieval.presets.consolidated.evidence.section_state import SectionStage, SectionState
 
 
 @dataclass(frozen=True, slots=True)
-class PreferSources(BaseStage):
+class PreferSources(SectionStage):
     """Prefer the more trusted source type where scores are nearly equal."""
 
     config: PrecedenceConfig
@@ -25,11 +25,8 @@ class PreferSources(BaseStage):
         section="precedence",
     )
 
-    def __call__(self, state: SearchState) -> SearchState:
+    def in_section(self, section: SectionState, state: SearchState) -> SearchState:
         """Return the state ordered by score plus boost; hits without a score stay last."""
-        section = state.part(SectionState)
-        if section is None:
-            return state
         ask = section.ask
         precedence = ask.section_set.precedence
         tables = {

@@ -1,18 +1,18 @@
 """Cutting to the section's number of hits, with required types protected."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
-from retrieval.engine.about import About, BaseStage
+from retrieval.engine.about import About
 from retrieval.engine.state import DropReason, Note, SearchState
 from retrieval.presets.consolidated.evidence.order import PROTECTED, cut_with_protection
 from retrieval.presets.consolidated.evidence.recovery import is_recovered
-from retrieval.presets.consolidated.evidence.section_state import SectionState
+from retrieval.presets.consolidated.evidence.section_state import SectionStage, SectionState
 from retrieval.presets.consolidated.stages.sources import SourceRecoveryConfig
 
 
 @dataclass(frozen=True, slots=True)
-class Protect(BaseStage):
+class Protect(SectionStage):
     """Keep the first hits, as many as the section wants, plus recovered chunks and required types."""
 
     config: SourceRecoveryConfig
@@ -26,11 +26,8 @@ class Protect(BaseStage):
         notes={"protected": "required types retained"},
     )
 
-    def __call__(self, state: SearchState) -> SearchState:
+    def in_section(self, section: SectionState, state: SearchState) -> SearchState:
         """Return the state with the hits that stay; protected ones raise the number of requested hits."""
-        section = state.part(SectionState)
-        if section is None:
-            return state
         ask = section.ask
         kept, drops = cut_with_protection(
             state.hits,
@@ -53,11 +50,6 @@ class Protect(BaseStage):
             "survivors": len(protected) - recovered,
             "cut": len(drops),
         }
-        return replace(
-            state,
-            hits=kept,
-            top_k=max(state.top_k, len(kept)) if protected else state.top_k,
-            drops=(*state.drops, *drops),
-            notes=(*state.notes, note) if protected else state.notes,
-            events=(*state.events, event),
-        )
+        top_k = max(state.top_k, len(kept)) if protected else state.top_k
+        notes = (note,) if protected else ()
+        return state.with_more(hits=kept, top_k=top_k, drops=drops, notes=notes, events=(event,))

@@ -1,18 +1,18 @@
 """Cutting the pool to the section's depth, with a quota for source types."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
-from retrieval.engine.about import About, BaseStage
+from retrieval.engine.about import About
 from retrieval.engine.state import DropReason, Note, SearchState
 from retrieval.presets.consolidated.evidence.depth import GradeConfig, relaxed_top_k
 from retrieval.presets.consolidated.evidence.order import QuotaConfig, cut_with_quota
 from retrieval.presets.consolidated.evidence.recovery import is_recovered
-from retrieval.presets.consolidated.evidence.section_state import SectionState
+from retrieval.presets.consolidated.evidence.section_state import SectionStage, SectionState
 
 
 @dataclass(frozen=True, slots=True)
-class CutWithQuota(BaseStage):
+class CutWithQuota(SectionStage):
     """Cut the over-fetched pool to the section's depth, deeper for a poor grade, with slots for rare source types."""
 
     config: QuotaConfig
@@ -27,11 +27,8 @@ class CutWithQuota(BaseStage):
         drops=(DropReason.SOURCE_QUOTA, DropReason.OUTSIDE_WINDOW),
     )
 
-    def __call__(self, state: SearchState) -> SearchState:
+    def in_section(self, section: SectionState, state: SearchState) -> SearchState:
         """Return the state with the hits for the reranker; recovered ones are extra and never cut."""
-        section = state.part(SectionState)
-        if section is None:
-            return state
         ask, grade = section.ask, section.grade
         top_k = relaxed_top_k(section.top_k, grade, cap=ask.section.cap, config=self.grades)
         found = tuple(hit for hit in state.hits if not is_recovered(hit))
@@ -42,13 +39,6 @@ class CutWithQuota(BaseStage):
         seated = sum(found.index(hit) >= top_k for hit in kept)
         wider = f", more than {section.top_k} for the grade {grade}" if top_k > section.top_k else ""
         text = f"Cut {len(found)} chunks to {len(kept)}{wider}; {seated} of them retained for their source type."
-        return replace(
-            state,
-            hits=tuple(hit for hit in state.hits if hit.chunk_id not in gone),
-            drops=(*state.drops, *drops),
-            notes=(*state.notes, Note("quota", text)),
-            events=(
-                *state.events,
-                {"event": "quota_cut", "pool": len(found), "kept": len(kept), "kept_for_type": seated},
-            ),
-        )
+        hits = tuple(hit for hit in state.hits if hit.chunk_id not in gone)
+        event = {"event": "quota_cut", "pool": len(found), "kept": len(kept), "kept_for_type": seated}
+        return state.with_more(hits=hits, drops=drops, notes=(Note("quota", text),), events=(event,))

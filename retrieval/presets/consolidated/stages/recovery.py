@@ -7,7 +7,7 @@ from time import sleep
 from typing import ClassVar
 
 from retrieval.encoders.cosine_scale import UNSCALED, CosineScale
-from retrieval.engine.about import About, BaseStage, StageGroup
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.admission import Admission
 from retrieval.engine.admission_ladder import Purpose
 from retrieval.engine.pipeline import Stage
@@ -15,12 +15,12 @@ from retrieval.engine.state import DropReason, Note, SearchState
 from retrieval.engine.types import Ranking
 from retrieval.presets.consolidated.evidence import cascade
 from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter
-from retrieval.presets.consolidated.evidence.section_state import SectionState
+from retrieval.presets.consolidated.evidence.section_state import SectionStage, SectionState
 from retrieval.presets.consolidated.recovery_tiers import RecoveryTiers, filter_of, mark_beyond_filter
 
 
 @dataclass(frozen=True, slots=True)
-class Recover(BaseStage):
+class Recover(SectionStage):
     """Search again tier by tier with fewer filters of the request; the scope never changes."""
 
     config: cascade.CascadeConfig
@@ -51,13 +51,12 @@ class Recover(BaseStage):
         """Return the same with only the leg of this name."""
         return replace(self, tiers=self.tiers.only(leg))
 
-    def __call__(self, state: SearchState) -> SearchState:
+    def in_section(self, section: SectionState, state: SearchState) -> SearchState:
         """Return the state with the hits of the first tier that pass the gate, and that tier's filter.
 
         A pool with hits is unchanged. With an empty scope nothing is tried, and a note says so.
         """
-        section = state.part(SectionState)
-        if section is None or state.hits:
+        if state.hits:
             return state
         if not state.terms.corpus_size:
             note = Note(cascade.EXHAUSTED, "Nothing is in scope, so recovery had nothing to search.")

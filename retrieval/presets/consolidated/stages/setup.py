@@ -84,13 +84,12 @@ class SetUpSection(BaseStage):
             fetched=over_fetched(top_k, cap=policy.cap, config=self.depth),
             score_floor=policy.score_floor,
         )
-        return replace(
-            state,
+        return state.with_more(
             parts=state.parts_with(section),
-            filter=narrowed_by(ask.section, state.filter),
-            top_k=ask.section.keep,
-            notes=(*state.notes, *notes, self._note(section, is_admin=state.is_admin)),
-            events=(*state.events, _event(section, is_admin=state.is_admin)),
+            filter=narrowed_by(policy, state.filter),
+            top_k=policy.keep,
+            notes=(*notes, self._note(section, is_admin=state.is_admin)),
+            events=(_event(section, is_admin=state.is_admin),),
         )
 
     def _counted(self, state: SearchState, requested: RequestFilter) -> tuple[ScopeCounts, Health]:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from corecube.errors import CoreCubeError
 from corecube.scope import AccessScope
-from retrieval.engine.about import About, BaseStage, StageGroup
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.admission import Admission
 from retrieval.engine.admission_ladder import Purpose
 from retrieval.engine.pipeline import Stage
@@ -24,7 +24,7 @@ from retrieval.presets.consolidated.evidence.recovery import (
     missing_types,
     wanted,
 )
-from retrieval.presets.consolidated.evidence.section_state import SectionState
+from retrieval.presets.consolidated.evidence.section_state import SectionStage, SectionState
 from retrieval.presets.consolidated.recovery_tiers import mark_beyond_filter
 
 
@@ -41,7 +41,7 @@ class SourceRecoveryConfig(Tunables, label="Source recovery"):
 
 
 @dataclass(frozen=True, slots=True)
-class RecoverSources(BaseStage):
+class RecoverSources(SectionStage):
     """Search each compartment for a missing required type, and add the hits.
 
     Each search is one statement that filters by the documents' type: no reranker, no floor, no retry. It uses the
@@ -68,11 +68,8 @@ class RecoverSources(BaseStage):
         badges=frozenset({"source_recovered", "source_missing"}),
     )
 
-    def __call__(self, state: SearchState) -> SearchState:
+    def in_section(self, section: SectionState, state: SearchState) -> SearchState:
         """Return the state with recovered hits behind the pool."""
-        section = state.part(SectionState)
-        if section is None:
-            return state
         counts = Counter(map(section.ask.type_of, state.hits))
         for missing in missing_types(section.ask.section, counts):
             state = self._recovered(missing, state, section)
@@ -102,12 +99,8 @@ class RecoverSources(BaseStage):
             except CoreCubeError as problem:
                 new, error = (), type(problem).__name__
         hits = merged(state.hits, new)
-        return replace(
-            state,
-            hits=hits,
-            events=(*state.events, *(it.event() for it in results)),
-            notes=(*state.notes, _note(missing, results, added=len(hits) - len(state.hits), error=error)),
-        )
+        note = _note(missing, results, added=len(hits) - len(state.hits), error=error)
+        return state.with_more(hits=hits, notes=(note,), events=(it.event() for it in results))
 
     def _look(
         self,
@@ -168,5 +161,4 @@ def _note(missing: Missing, results: Iterable[SourceResult], *, added: int, erro
     if error or any(it.diagnosis in {Diagnosis.FAILED, Diagnosis.STILL_LOOKING} for it in results):
         text = f"{name}: required, the pool lacks {lacks}, and the search for it timed out or failed."
         return Note("source_not_looked_for", text, degraded=True)
-    text = f"{name}: required, the pool lacks {lacks}, and nothing more of it is in scope."
-    return Note("source_missing", text)
+    return Note("source_missing", f"{name}: required, the pool lacks {lacks}, and nothing more of it is in scope.")

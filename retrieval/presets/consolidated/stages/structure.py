@@ -3,13 +3,13 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
-from retrieval.engine.about import About, BaseStage, StageGroup
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.lexemes import rarest
 from retrieval.index.recovery import headings_for
-from retrieval.presets.consolidated.evidence.section_state import SectionState
+from retrieval.presets.consolidated.evidence.section_state import SectionStage, SectionState
 
 _MAX_HOLDING: Final = 20_000  #: Limit of the summed document frequency of the terms that are searched in headings.
 _MAX_SECONDS: Final = 1.0  #: Time limit: it only helps a recovery, which most searches do not need.
@@ -29,7 +29,7 @@ class StructureConfig(Tunables, label="Headings"):
 
 
 @dataclass(frozen=True, slots=True)
-class RouteStructure(BaseStage):
+class RouteStructure(SectionStage):
     """Find the parts of documents whose headings match the query."""
 
     config: StructureConfig
@@ -46,10 +46,9 @@ class RouteStructure(BaseStage):
         notes={"structure_timeout": "headings timed out"},
     )
 
-    def __call__(self, state: SearchState) -> SearchState:
+    def in_section(self, section: SectionState, state: SearchState) -> SearchState:
         """Return the state with the matching ranges of chunks."""
-        section = state.part(SectionState)
-        if section is None or state.filter.hint or not state.scope.connection_ids:
+        if state.filter.hint or not state.scope.connection_ids:
             return state
         try:
             found = headings_for(
@@ -60,13 +59,9 @@ class RouteStructure(BaseStage):
                 timeout_seconds=min(state.deadline.leg_seconds, _MAX_SECONDS),
             )
         except SearchTimeoutError:
-            note = Note("structure_timeout", "The search in headings timed out.", degraded=True)
-            return state.noted(note)
+            return state.noted(Note("structure_timeout", "The search in headings timed out.", degraded=True))
         chunks = sum(it.end - it.start + 1 for it in found)
         text = f"{len(found)} parts of documents have matching headings, {chunks} chunks."
-        return replace(
-            state,
-            parts=state.parts_with(replace(section, headings=found)),
-            notes=(*state.notes, Note("structure", text)),
-            events=(*state.events, {"event": "headings_found", "headings": len(found), "chunks": chunks}),
-        )
+        event = {"event": "headings_found", "headings": len(found), "chunks": chunks}
+        parts = state.parts_with(replace(section, headings=found))
+        return state.with_more(parts=parts, notes=(Note("structure", text),), events=(event,))

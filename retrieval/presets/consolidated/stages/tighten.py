@@ -1,18 +1,18 @@
 """The density-adaptive floor."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from retrieval.encoders.cosine_scale import UNSCALED, CosineScale
-from retrieval.engine.about import About, BaseStage
+from retrieval.engine.about import About
 from retrieval.engine.state import DropReason, Note, SearchState
 from retrieval.presets.consolidated.evidence.density import tighten
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankFigures, RerankGuard
-from retrieval.presets.consolidated.evidence.section_state import SectionState
+from retrieval.presets.consolidated.evidence.section_state import SectionStage, SectionState
 
 
 @dataclass(frozen=True, slots=True)
-class TightenPool(BaseStage):
+class TightenPool(SectionStage):
     """Cut off a dense pool's tail at a cliff of its cosines, before reranking."""
 
     guard: RerankGuard | None  #: None without a cross-encoder: then nothing is cut off.
@@ -28,14 +28,11 @@ class TightenPool(BaseStage):
         notes={"tightened": "tail cut off"},
     )
 
-    def __call__(self, state: SearchState) -> SearchState:
+    def in_section(self, section: SectionState, state: SearchState) -> SearchState:
         """Return the state without the hits behind the cliff; an event records why the pool was cut or not.
 
         The floors decided the cut; the breaker is checked again, since another search may have opened it.
         """
-        section = state.part(SectionState)
-        if section is None:
-            return state
         ask = section.ask
         done = tighten(
             state.hits,
@@ -54,10 +51,6 @@ class TightenPool(BaseStage):
             "tightened",
             f"{len(done.drops)} chunks below a cliff at scaled similarity {done.floor or 0:.2f} were dropped.",
         )
-        return replace(
-            state,
-            hits=done.hits,
-            drops=(*state.drops, *done.drops),
-            notes=(*state.notes, note) if done.is_applied else state.notes,
-            events=(*state.events, {"event": "tightened", **done.telemetry}),
-        )
+        event = {"event": "tightened", **done.telemetry}
+        notes = (note,) if done.is_applied else ()
+        return state.with_more(hits=done.hits, drops=done.drops, notes=notes, events=(event,))

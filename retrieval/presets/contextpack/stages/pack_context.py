@@ -1,7 +1,7 @@
 """Packing the numbered context of hits and their neighbours."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from corecube.errors import CoreCubeError
@@ -89,13 +89,8 @@ class PackContext(BaseStage):
         if found.tokens > (budget := self.config.budget_tokens):
             text = f"The {len(found.kept)} best hits alone have {found.tokens} tokens; the budget is {budget}."
             notes.append(Note("pack_over_budget", text, degraded=True))
-        return replace(
-            state,
-            passages=passages,
-            drops=(*state.drops, *drops.values()),
-            notes=(*state.notes, *notes),
-            events=(*state.events, {"event": PACK_COUNTED, "tokenizer": counter.name, "tokens": found.tokens}),
-        )
+        event = {"event": PACK_COUNTED, "tokenizer": counter.name, "tokens": found.tokens}
+        return state.with_more(passages=passages, drops=drops.values(), notes=notes, events=(event,))
 
     def _drops(self, found: Packing) -> Iterator[Drop]:
         """Yield a drop for each item, with the budget at which it would fit."""
