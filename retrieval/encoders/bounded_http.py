@@ -63,11 +63,12 @@ class BoundedClient:
     service could delay a search without limit.
     """
 
-    def __init__(self, headers: Mapping[str, str], *, max_answer_bytes: int = _MAX_ANSWER_BYTES) -> None:
+    def __init__(self, api_key: str = "", *, max_answer_bytes: int = _MAX_ANSWER_BYTES) -> None:
         # A compressed response could decompress to any size.
         fixed = {"accept": "application/json", "accept-encoding": "identity", "content-type": "application/json"}
+        key = {"authorization": f"Bearer {api_key}"} if api_key else {}
         self._max_answer_bytes = max_answer_bytes
-        self._client = httpx2.AsyncClient(headers={**headers, **fixed}, follow_redirects=False)
+        self._client = httpx2.AsyncClient(headers={**key, **fixed}, follow_redirects=False)
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, name="bounded-http", daemon=True)
         self._thread.start()

@@ -87,8 +87,7 @@ class RemoteEncoder:
         self._sleep = sleep
         self._requests = RateLimit(service.requests_per_minute)
         self._tokens = RateLimit(service.tokens_per_minute)
-        headers = {"authorization": f"Bearer {service.api_key}"} if service.api_key else {}
-        self._client = BoundedClient(headers, max_answer_bytes=_MAX_ANSWER_BYTES)
+        self._client = BoundedClient(service.api_key, max_answer_bytes=_MAX_ANSWER_BYTES)
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
         """Return a query's unit vector, shape (dim,); raise EncoderUnavailableError for an outage, EncoderError."""

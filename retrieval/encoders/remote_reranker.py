@@ -113,8 +113,7 @@ class RemoteReranker:
         self._service = service
         self.name = service.model or service.kind  #: A service that has only one model has no model name.
         self._breaker: CircuitBreaker | None = breaker or CircuitBreaker()
-        headers = {"authorization": f"Bearer {service.api_key}"} if service.api_key else {}
-        self._client = BoundedClient(headers)
+        self._client = BoundedClient(service.api_key)
 
     @property
     def problem(self) -> str:

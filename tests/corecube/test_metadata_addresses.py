@@ -109,7 +109,7 @@ def _s3():
 
 
 def _service():
-    with closing(BoundedClient({})) as client:
+    with closing(BoundedClient()) as client:
         client.post("http://cloud.test/", b"{}", timeout_seconds=5)
 
 
@@ -236,5 +236,5 @@ def test_a_language_model_that_is_at_one_is_not_stored(db):
 
 
 def test_a_service_that_is_refused_says_no_more_than_that_it_cannot_be_reached(monkeypatch):
-    with closing(BoundedClient({})) as client, pytest.raises(ServiceFaultError, match="cannot be reached"):
+    with closing(BoundedClient()) as client, pytest.raises(ServiceFaultError, match="cannot be reached"):
         client.post("http://169.254.169.254/", b"{}", timeout_seconds=5)

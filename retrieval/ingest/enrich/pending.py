@@ -10,13 +10,13 @@ from django.db.models.functions import MD5, Cast, Concat
 
 from corecube.models import Connection
 from retrieval.ingest.enrich.prompts import Place
-from retrieval.ingest.enrich.wants import Wants, requested
+from retrieval.ingest.enrich.wants import EVERYTHING, Wants, requested
 from retrieval.models import Chunk
 
 #: Chunks of lower quality are boilerplate, and those with fewer tokens have too little content.
 _MIN_QUALITY: Final = 0.3
 _MIN_TOKENS: Final = 20
-_EVERYTHING: Final = Wants()
+_LACKS: Final = {"context": Q(context_line=""), "questions": Q(questions=[]), "triples": Q(triples__isnull=True)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,21 +28,16 @@ class Pending:
     wants: Wants
 
 
-def waiting(connection: Connection, writable: Wants = _EVERYTHING) -> QuerySet[Chunk]:
+def waiting(connection: Connection, writable: Wants = EVERYTHING) -> QuerySet[Chunk]:
     """Return the chunks of a connection that lack something requested that can be written."""
-    wants = requested(connection) & writable
     lacks = Q(pk__in=[])
-    if wants.context:
-        lacks |= Q(context_line="")
-    if wants.questions:
-        lacks |= Q(questions=[])
-    if wants.triples:
-        lacks |= Q(triples__isnull=True)
+    for kind in sorted(requested(connection) & writable):
+        lacks |= _LACKS[kind]
     chunks = Chunk.objects.filter(lacks, connection_id=connection.pk, quality__gte=_MIN_QUALITY)
     return chunks.filter(token_count__gte=_MIN_TOKENS)
 
 
-def drawn(connection: Connection, *, limit: int, seed: str, writable: Wants = _EVERYTHING) -> list[Pending]:
+def drawn(connection: Connection, *, limit: int, seed: str, writable: Wants = EVERYTHING) -> list[Pending]:
     """Return at most `limit` waiting chunks by document; by the seed, so that failing chunks do not block others."""
     order = MD5(Concat(Cast(F("document_id"), TextField()), Value(seed, TextField()), output_field=TextField()))
     rows = list(
@@ -73,5 +68,10 @@ def _of_document(chunks: Sequence[Chunk], wants: Wants) -> Iterator[Pending]:
                 section="\n\n".join(texts[place] for place in section if place in texts),
                 beginning=texts.get(0, ""),
             ),
-            wants=wants & Wants(not chunk.context_line, not chunk.questions, chunk.triples is None),
+            wants=wants & _lacking(chunk),
         )
+
+
+def _lacking(chunk: Chunk) -> Wants:
+    has = {"context": chunk.context_line, "questions": chunk.questions, "triples": chunk.triples is not None}
+    return Wants(kind for kind, found in has.items() if not found)

@@ -21,7 +21,7 @@ from retrieval.index.writer import fold_term_counts
 from retrieval.ingest.enrich import triples
 from retrieval.ingest.enrich.pending import Pending, drawn, waiting
 from retrieval.ingest.enrich.prompts import CONTEXT_TASK, QUESTIONS_TASK, TYPICAL_ANSWER_TOKENS, messages
-from retrieval.ingest.enrich.wants import Wants, may_be_sent, requested, writable, writable_for
+from retrieval.ingest.enrich.wants import EVERYTHING, may_be_sent, requested, writable, writable_for
 from retrieval.ingest.enrich.writers import Answer, Writers, writers
 from retrieval.ingest.vectors import embed_texts
 from retrieval.models import Chunk, EmbeddingIndex
@@ -91,7 +91,7 @@ def estimate_pass(connection: Connection, *, limit: int | None = None) -> Estima
     forbids sending the chunks to the model.
     """
     _require_allowed(connection)
-    can = writable_for(connection) if writable() else Wants()
+    can = writable_for(connection) if writable() else EVERYTHING
     found = drawn(connection, limit=_limit(limit), seed=uuid.uuid4().hex, writable=can)
     is_local = bool(settings.CORECUBE_ENRICH_QUESTIONS_MODEL)
     encoder = active.encoder()
@@ -99,9 +99,9 @@ def estimate_pass(connection: Connection, *, limit: int | None = None) -> Estima
         sum(len(encoder.token_spans(message["content"])) for message in messages(task, pending.place))
         for pending in found
         for task, is_wanted in (
-            (CONTEXT_TASK, pending.wants.context),
-            (QUESTIONS_TASK, pending.wants.questions and not is_local),
-            (triples.TASK, pending.wants.triples),
+            (CONTEXT_TASK, "context" in pending.wants),
+            (QUESTIONS_TASK, "questions" in pending.wants and not is_local),
+            (triples.TASK, "triples" in pending.wants),
         )
         if is_wanted
     ]
@@ -110,8 +110,8 @@ def estimate_pass(connection: Connection, *, limit: int | None = None) -> Estima
         waiting=waiting(connection, can).count(),
         chunks=len(found),
         prices=(settings.CORECUBE_ENRICH_PRICE_SENT, settings.CORECUBE_ENRICH_PRICE_ANSWERED),
-        written_here=sum(pending.wants.questions for pending in found) if is_local else 0,
-        for_triples=sum(pending.wants.triples for pending in found),
+        written_here=sum("questions" in pending.wants for pending in found) if is_local else 0,
+        for_triples=sum("triples" in pending.wants for pending in found),
     )
 
 
@@ -206,8 +206,8 @@ def _store(connection: Connection, answers: Sequence[Answer]) -> int:
     for it in answers:
         pending, place = it.pending, it.pending.place
         chunk = EnrichedChunk(row=pending.row, context_line=it.context_line, questions=it.questions, triples=it.triples)
-        chunks.append((chunk, len(texts) if pending.wants.context else None))
-        if pending.wants.context:
+        chunks.append((chunk, len(texts) if "context" in pending.wants else None))
+        if "context" in pending.wants:
             texts.append(in_context(place.title, place.heading_path, place.text, it.context_line))
     return _store_with_vectors(connection, texts, chunks)
 

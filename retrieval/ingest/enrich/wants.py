@@ -5,7 +5,7 @@ only with the same address and name; otherwise the compartment's chunks are not 
 sends nothing.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Final
 
 from django.conf import settings
@@ -13,44 +13,34 @@ from django.conf import settings
 from corecube.models import Connection
 from retrieval.models import LanguageModel, Memory, RoutingRule
 
-_CONTEXT: Final = frozenset({"context", "both", "all"})
-_QUESTIONS: Final = frozenset({"questions", "both", "all"})
-_TRIPLES: Final = frozenset({"triples", "all"})
+Wants = frozenset[str]  #: Kinds of enrichment: "context", "questions", "triples".
+EVERYTHING: Final = Wants({"context", "questions", "triples"})
+_QUESTIONS: Final = Wants({"questions"})
+_BY_SETTING: Final[Mapping[str, Wants]] = {
+    **{kind: Wants({kind}) for kind in EVERYTHING},
+    "both": Wants({"context", "questions"}),
+    "all": EVERYTHING,
+}
 _DEFAULT: Final = "questions"
-
-
-@dataclass(frozen=True, slots=True)
-class Wants:
-    """Kinds of enrichment."""
-
-    context: bool = True
-    questions: bool = True
-    triples: bool = True
-
-    def __bool__(self) -> bool:
-        return self.context or self.questions or self.triples
-
-    def __and__(self, other: "Wants") -> "Wants":
-        return Wants(self.context and other.context, self.questions and other.questions, self.triples and other.triples)
 
 
 def requested(connection: Connection) -> Wants:
     """Return the enrichment that a connection requests."""
-    kind = connection.enrichment
-    return Wants(kind in _CONTEXT, kind in _QUESTIONS, kind in _TRIPLES)
+    return _BY_SETTING.get(connection.enrichment, Wants())
 
 
 def writable() -> Wants:
     """Return what the installation's models can write: a language model all, a local model questions."""
-    has_chat = bool(settings.CORECUBE_ENRICH_URL)
-    return Wants(has_chat, has_chat or bool(settings.CORECUBE_ENRICH_QUESTIONS_MODEL), has_chat)
+    return EVERYTHING if settings.CORECUBE_ENRICH_URL else _writable_here()
+
+
+def _writable_here() -> Wants:
+    return _QUESTIONS if settings.CORECUBE_ENRICH_QUESTIONS_MODEL else Wants()
 
 
 def writable_for(connection: Connection) -> Wants:
     """Return what the installation's models may write for a connection's chunks under the current rules."""
-    if not settings.CORECUBE_ENRICH_URL or may_be_sent(connection):
-        return writable()
-    return Wants(context=False, questions=bool(settings.CORECUBE_ENRICH_QUESTIONS_MODEL), triples=False)
+    return writable() if not settings.CORECUBE_ENRICH_URL or may_be_sent(connection) else _writable_here()
 
 
 def may_be_sent(connection: Connection) -> bool:

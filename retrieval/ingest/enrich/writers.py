@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from threading import BoundedSemaphore
 from typing import Any, Final
 
@@ -41,6 +40,7 @@ _ATTEMPTS: Final = 3
 _FIRST_WAIT_SECONDS: Final = 1.0
 _MAX_WAIT_SECONDS: Final = 30.0
 _RANDOM: Final = random.SystemRandom()
+_loaded = cache(load_seq2seq)
 #: Concurrent runs of the local model: more would wait for the same cores.
 _LOCAL_RUNS: Final = BoundedSemaphore(cores())
 
@@ -69,8 +69,7 @@ class ChatModel:
 
     def __init__(self, service: ChatService) -> None:
         self._service = service
-        headers = {"authorization": f"Bearer {service.api_key}"} if service.api_key else {}
-        self._client = BoundedClient(headers)
+        self._client = BoundedClient(service.api_key)
 
     def answer(self, messages: Sequence[Mapping[str, str]], *, max_tokens: int = MAX_ANSWER_TOKENS) -> str:
         """Return the model's answer, of at most `max_tokens` tokens.
@@ -131,13 +130,13 @@ class Writers:
         try:
             row = pending.row
             context, questions, found = row.context_line, tuple(row.questions), triples_of(row.triples)
-            if pending.wants.context:
+            if "context" in pending.wants:
                 context = context_in(self._chat(CONTEXT_TASK, pending))
-            if pending.wants.questions and self.local:
+            if "questions" in pending.wants and self.local:
                 questions = local_questions(self.local, pending.place)
-            elif pending.wants.questions:
+            elif "questions" in pending.wants:
                 questions = questions_in(self._chat(QUESTIONS_TASK, pending))
-            if pending.wants.triples:
+            if "triples" in pending.wants:
                 answer = self._chat(triples.TASK, pending, max_tokens=triples.MAX_ANSWER_TOKENS)
                 found = triples_in(answer, pending.place)
         except EnrichError as error:
@@ -160,16 +159,11 @@ def local_questions(model: Seq2Seq, place: Place) -> tuple[str, ...]:
         raise EnrichError(str(error)) from error
 
 
-@cache
-def _loaded(directory: Path) -> Seq2Seq:
-    return load_seq2seq(directory)
-
-
 @contextmanager
 def writers(wants: Wants, *, may_be_sent: bool = True) -> Iterator[Writers]:
     """Yield the models for a pass, without a service unless `may_be_sent`; raise ConfigError if there is none."""
     service = _configured_service() if may_be_sent else None
-    name = settings.CORECUBE_ENRICH_QUESTIONS_MODEL if wants.questions else ""
+    name = settings.CORECUBE_ENRICH_QUESTIONS_MODEL if "questions" in wants else ""
     local = _loaded(settings.CORECUBE_MODELS_DIR / name) if name else None
     if service is None and local is None:
         raise ConfigError(

@@ -1,7 +1,5 @@
 """Questions by default where something may write them, and nothing that leaves a pinned compartment."""
 
-from dataclasses import replace
-
 import pytest
 from django.core.management import CommandError, call_command
 
@@ -10,10 +8,10 @@ from corecube.models import ApiKey, Connection
 from retrieval.ingest.enrich import services
 from retrieval.ingest.enrich.services import enrich, enrich_after_sync, estimate_pass
 from retrieval.ingest.enrich.tasks import queue_enrichment
-from retrieval.ingest.enrich.wants import Wants, default_enrichment, may_be_sent, writable_for
+from retrieval.ingest.enrich.wants import default_enrichment, may_be_sent, writable_for
 from retrieval.models import Chunk, LanguageModel, Memory, RoutingRule
 
-NOTHING = Wants(context=False, questions=False, triples=False)
+NOTHING = frozenset()
 
 
 def bind(compartment, language_model=None):
@@ -133,7 +131,7 @@ class TestPinned:
         settings.CORECUBE_ENRICH_QUESTIONS_MODEL = "local"
         Connection.objects.filter(pk=works.pk).update(enrichment="both")
         works.refresh_from_db()
-        assert writable_for(works) == replace(NOTHING, questions=True)
+        assert writable_for(works) == {"questions"}
         monkeypatch.setattr("retrieval.ingest.enrich.writers._loaded", lambda _: "a model")
         monkeypatch.setattr(
             "retrieval.ingest.enrich.writers.local_questions", lambda *_: ("What runs at forty bar in here?",)

@@ -9,7 +9,7 @@ from retrieval.errors import EnrichError
 from retrieval.ingest.enrich import tasks, writers
 from retrieval.ingest.enrich.prompts import expansions_in
 from retrieval.ingest.enrich.services import enrich, enrich_after_sync, estimate_pass
-from retrieval.ingest.enrich.wants import Wants, requested, writable
+from retrieval.ingest.enrich.wants import requested, writable
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk
 from tests.retrieval.encoders.seq2seq_model import write_model
@@ -61,7 +61,7 @@ def test_the_language_model_is_asked_for_the_context_alone(works, writer, model)
 
 
 def test_what_nobody_can_write_is_left_out(works, writer):
-    assert (requested(asking(works, "both")), writable()) == (Wants(triples=False), Wants(context=False, triples=False))
+    assert (requested(asking(works, "both")), writable()) == ({"context", "questions"}, {"questions"})
     assert enrich(works).enriched == 2
     assert not estimate_pass(works).chunks
     with pytest.raises(ConfigError):
