@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, Final
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 
@@ -122,8 +122,7 @@ def clear_dropped() -> None:
     """Delete what dropped indexes left: HNSW indexes and vectors, a part at a time; a killed drop's too."""
     existing = set(EmbeddingIndex.objects.values_list("pk", flat=True))
     for number in _stored_indexes() - existing:
-        with connection.cursor() as cursor:
-            cursor.execute(statement("upkeep/drop_hnsw") % {"index": int(number)})
+        changed(statement("upkeep/drop_hnsw") % {"index": int(number)})
         while changed(statement("upkeep/delete_vectors"), {"index": number, "limit": _DROPPED_AT_ONCE}):
             pass
 
@@ -192,15 +191,13 @@ def vectors_key(row: EmbeddingIndex) -> dict[str, Any]:
 @contextmanager
 def alone() -> Iterator[None]:
     """Keep everybody from storing vectors until the transaction ends, after what is being stored just now."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+    rows("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
     yield
 
 
 def hold_indexes() -> frozenset[int]:
     """Keep the embedding indexes as they are until the transaction ends, and return their keys."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock_shared(%s)", [_LOCK])
+    rows("SELECT pg_advisory_xact_lock_shared(%s)", [_LOCK])
     return frozenset(EmbeddingIndex.objects.values_list("pk", flat=True))
 
 
@@ -211,15 +208,12 @@ def only_builder(row: EmbeddingIndex) -> Iterator[bool]:
     The database gives it up by itself when the process dies.
     """
     keys: Sequence[int] = [_BUILD_LOCK_CLASS, row.pk]
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", keys)
-        is_ours = cursor.fetchone() == (True,)
+    is_ours = rows("SELECT pg_try_advisory_lock(%s, %s)", keys) == [(True,)]
     try:
         yield is_ours
     finally:
         if is_ours:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(%s, %s)", keys)
+            rows("SELECT pg_advisory_unlock(%s, %s)", keys)
 
 
 def _made(

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from corecube.scope import AccessScope
 from retrieval.engine.types import ChunkFacts, ChunkId, Hit, Ranking, ScoreType
-from retrieval.index.reading import read
+from retrieval.index.reading import chunk_keys, read
 from retrieval.index.statements import statement
 from retrieval.index.types import Neighbour, Relation
 
@@ -40,8 +40,7 @@ def neighbour_parameters(
 ) -> dict[str, Any]:
     """Return the statement's parameters."""
     return {
-        "documents": [hit.chunk_id.document_id for hit in hits],
-        "ordinals": [hit.chunk_id.ordinal for hit in hits],
+        **chunk_keys(hits),
         **reach,
         "parents": bool(reach["parents"]),
         "min_quality": min_quality,

@@ -15,7 +15,7 @@ from psycopg.errors import QueryCanceled
 from corecube.database import Prepared, execution
 from corecube.errors import DatabaseUnavailableError
 from retrieval.engine.deadline import Deadline
-from retrieval.engine.types import Vector
+from retrieval.engine.types import Ranking, Vector
 from retrieval.errors import SearchTimeoutError
 
 _MIN_SECONDS: Final = 0.5  #: Minimum time limit of a statement without a separate limit.
@@ -54,6 +54,11 @@ def read(
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
+def chunk_keys(hits: Ranking) -> dict[str, Any]:
+    """Return the parameters `documents` and `ordinals` of a statement about the chunks of hits."""
+    return {"documents": [it.chunk_id.document_id for it in hits], "ordinals": [it.chunk_id.ordinal for it in hits]}
+
+
 def _sent(value: Any) -> Any:  # noqa: ANN401 -- whatever the driver takes
     """Return a parameter as the driver gets it: an array of numbers or ids as its text.
 
@@ -71,7 +76,7 @@ def rows(sql: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) 
         return list(cursor.fetchall())
 
 
-def changed(sql: str, parameters: Mapping[str, Any] | Sequence[Any]) -> int:
+def changed(sql: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> int:
     """Run a statement that writes and return the number of rows that it changed."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
@@ -141,6 +146,5 @@ def instance_of(model: type[Model], row: tuple[Any, ...]) -> Any:  # noqa: ANN40
     """Return a row of all of a model's columns as an instance; raise TypeError where Django would convert one."""
     fields = model._meta.concrete_fields  # noqa: SLF001 -- Django's documented way to the fields
     if any(hasattr(field, "from_db_value") for field in fields):
-        message = f"Django converts columns of {model.__name__}."
-        raise TypeError(message)
+        raise TypeError(f"Django converts columns of {model.__name__}.")
     return model.from_db(connection.alias, [field.attname for field in fields], row)

@@ -9,7 +9,7 @@ from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType, Term, Vector
 from retrieval.index.filters import filtered
 from retrieval.index.lexemes import any_of, quoted
-from retrieval.index.reading import read, vector_text
+from retrieval.index.reading import chunk_keys, read, vector_text
 from retrieval.index.statements import statement
 from retrieval.index.store import VectorIndex
 from retrieval.index.types import RoutedRange
@@ -82,11 +82,7 @@ def passing(
     hits: Ranking, *, scope: AccessScope, request_filter: RequestFilter, timeout_seconds: float
 ) -> frozenset[ChunkId]:
     """Return which hits in scope a filter leaves; raise SearchTimeoutError."""
-    parameters: dict[str, Any] = {
-        "documents": [hit.chunk_id.document_id for hit in hits],
-        "ordinals": [hit.chunk_id.ordinal for hit in hits],
-        "scope": scope.connection_ids,
-    }
+    parameters = chunk_keys(hits) | {"scope": scope.connection_ids}
     sql, parameters = filtered(_PASSING, parameters, request_filter, document="chunk.document_id")
     rows = read(sql, parameters, timeout_seconds=timeout_seconds)
     return frozenset(ChunkId(row["document_id"], row["ordinal"]) for row in rows)

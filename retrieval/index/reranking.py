@@ -11,14 +11,14 @@ from django.conf import settings
 from corecube.errors import DatabaseUnavailableError
 from corecube.scope import AccessScope
 from retrieval.encoders import Encoder, OnnxEncoder
-from retrieval.encoders.cross_encoder import CrossEncoder, load_cross_encoder
+from retrieval.encoders.cross_encoder import load_cross_encoder
 from retrieval.encoders.embedders import key_of, token_encoder
 from retrieval.encoders.late_interaction import LateEncoder, LateInteraction, TokenVectors
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.encoders.reranker import Reranker, TimeBox, UnavailableReranker
 from retrieval.engine.types import ChunkId, Ranking, ScoreType
 from retrieval.errors import EncoderError, ModelMissingError, RerankError, RerankTimeoutError, SearchTimeoutError
-from retrieval.index.reading import read
+from retrieval.index.reading import chunk_keys, read
 from retrieval.index.statements import statement
 from retrieval.text.document import in_context
 
@@ -27,6 +27,9 @@ _TOKENS: Final = statement("pool_tokens")
 _LATE_INTERACTION: Final = "late-interaction"
 _STORED_INTERACTION: Final = "stored-late-interaction"
 _SERVICE: Final = "http"
+
+_loaded = cache(load_cross_encoder)
+_remote = cache(RemoteReranker)
 
 
 class StoredInteraction:
@@ -89,12 +92,7 @@ def token_vectors_of(
     hits: Ranking, *, model_key: int, dim: int, scope: AccessScope, timeout_seconds: float
 ) -> dict[ChunkId, TokenVectors]:
     """Return the token vectors by a model of the hits in scope that have any; raise SearchTimeoutError."""
-    parameters = {
-        "documents": [hit.chunk_id.document_id for hit in hits],
-        "ordinals": [hit.chunk_id.ordinal for hit in hits],
-        "model": model_key,
-        "scope": scope.connection_ids,
-    }
+    parameters = chunk_keys(hits) | {"model": model_key, "scope": scope.connection_ids}
     rows = read(_TOKENS, parameters, timeout_seconds=timeout_seconds)
     return {
         ChunkId(row["document_id"], row["ordinal"]): TokenVectors.read(bytes(row["steps"]), bytes(row["scales"]), dim)
@@ -166,13 +164,3 @@ def _stored_interaction() -> Reranker:
         problem = "CORECUBE_TOKEN_MODEL is not set: there are no stored token vectors."
         return UnavailableReranker(_STORED_INTERACTION, problem, ScoreType.MAXSIM)
     return StoredInteraction(encoder)
-
-
-@cache
-def _loaded(directory: Path) -> CrossEncoder:
-    return load_cross_encoder(directory)
-
-
-@cache
-def _remote(service: RerankService) -> RemoteReranker:
-    return RemoteReranker(service)

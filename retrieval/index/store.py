@@ -12,7 +12,7 @@ from retrieval.engine.types import ChunkFacts, ChunkId, Hit, QueryTerms, Ranking
 from retrieval.index import statements
 from retrieval.index.filters import filtered
 from retrieval.index.lexemes import query_terms, quoted
-from retrieval.index.reading import read, vector_text
+from retrieval.index.reading import chunk_keys, read, vector_text
 from retrieval.index.scans import dense_statement
 from retrieval.index.statements import Reach, cheapest_reach
 
@@ -130,16 +130,25 @@ def fulltext(  # noqa: PLR0913 -- keyword-only, each a plain fact
     limit: int,
     timeout_seconds: float,
     reach: Reach = Reach.BOTH,
+    share: float | None = None,
     request_filter: RequestFilter = _EVERYTHING,
 ) -> Matches:
     """Return the `depth` chunks in scope that match a tsquery, by their full-text score over all `terms`.
 
     Past `limit` matches the rest is not looked at, and the ranking is one of an arbitrary part. `reach` changes the
-    time that it takes, not what is found.
+    time that it takes, not what is found. A `share` (0 to 1) is for a tsquery too common to score all of its matches:
+    scored are those that match it in title or headings, unless these are more than `limit`, and that share of the
+    others: the documents with the lowest ids. Ids are hashes, so these are any documents, and always the same.
     """
     parameters = fulltext_parameters(match, terms, scope, search) | {"depth": depth, "limit": limit}
-    sql, parameters = filtered(statements.fulltext(len(terms), reach), parameters, request_filter)
-    return _matches_in(read(sql, parameters, timeout_seconds=timeout_seconds))
+    if share is None:
+        sql = statements.fulltext(len(terms), reach)
+    else:
+        sql = statements.scored(statements.FULLTEXT_CAPPED, len(terms))
+        parameters["until"] = UUID(int=min(int(share * 2**128), 2**128 - 1))
+    sql, parameters = filtered(sql, parameters, request_filter)
+    rows = read(sql, parameters, timeout_seconds=timeout_seconds)
+    return Matches(ranking(rows, ScoreType.FULLTEXT), rows[0]["matched"] if rows else 0)
 
 
 def reach_of(*, chunks: int, matches: int) -> Reach:
@@ -151,29 +160,6 @@ def reach_of(*, chunks: int, matches: int) -> Reach:
         return Reach.BOTH
     (row,) = read(statements.ALL_CHUNKS, {})
     return cheapest_reach(chunks=chunks, matches=matches, everything=row["chunks"])
-
-
-def fulltext_capped(  # noqa: PLR0913 -- keyword-only, each a plain fact
-    match: str,
-    *,
-    terms: Sequence[Term],
-    scope: AccessScope,
-    search: TextSearch,
-    depth: int,
-    limit: int,
-    share: float,
-    timeout_seconds: float,
-    request_filter: RequestFilter = _EVERYTHING,
-) -> Matches:
-    """Return the best of the chunks in scope that match a tsquery too common to score all of them.
-
-    Scored are those that match it in title or headings, unless these are more than `limit`, and a `share` (0 to 1) of
-    the others: the documents with the lowest ids. Ids are hashes, so these are any documents, and always the same.
-    """
-    until = UUID(int=min(int(share * 2**128), 2**128 - 1))
-    parameters = fulltext_parameters(match, terms, scope, search) | {"depth": depth, "limit": limit, "until": until}
-    sql, parameters = filtered(statements.scored(statements.FULLTEXT_CAPPED, len(terms)), parameters, request_filter)
-    return _matches_in(read(sql, parameters, timeout_seconds=timeout_seconds))
 
 
 def complete(  # noqa: PLR0913 -- keyword-only, each a plain fact
@@ -195,8 +181,7 @@ def complete(  # noqa: PLR0913 -- keyword-only, each a plain fact
     kept by the filter is left out: a stale index can lose a hit, never show one.
     """
     parameters = {
-        "documents": [hit.chunk_id.document_id for hit in hits],
-        "ordinals": [hit.chunk_id.ordinal for hit in hits],
+        **chunk_keys(hits),
         "vector": None if vector is None else vector_text(vector),
         "index": index.id if index else None,
         "scope": scope.connection_ids,
@@ -235,10 +220,6 @@ def _facts(row: Mapping[str, Any]) -> ChunkFacts:
         quality_parts={} if parts == "{}" else json.loads(parts),
         vector=(row["vector"] or b"")[_VECTOR_HEADER:],
     )
-
-
-def _matches_in(rows: Sequence[Mapping[str, Any]]) -> Matches:
-    return Matches(ranking(rows, ScoreType.FULLTEXT), rows[0]["matched"] if rows else 0)
 
 
 def ranking(rows: Sequence[Mapping[str, Any]], score_type: ScoreType) -> Ranking:

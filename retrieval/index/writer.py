@@ -171,18 +171,16 @@ def add_later(row: Model) -> None:
 
 def refresh_statistics() -> None:
     """Let the planner know what the tables hold now."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "ANALYZE retrieval_document, retrieval_chunk, retrieval_embedding, retrieval_termfrequency,"
-            " retrieval_documentname, retrieval_chunkmentions, retrieval_commonmention, retrieval_chunklink,"
-            " retrieval_sparseembedding, retrieval_tokenembedding"
-        )
+    changed(
+        "ANALYZE retrieval_document, retrieval_chunk, retrieval_embedding, retrieval_termfrequency,"
+        " retrieval_documentname, retrieval_chunkmentions, retrieval_commonmention, retrieval_chunklink,"
+        " retrieval_sparseembedding, retrieval_tokenembedding"
+    )
 
 
 def create_vector_index(index: VectorIndex) -> None:
     """Create the HNSW index over one embedding index's vectors unless it is there."""
-    with connection.cursor() as cursor:
-        cursor.execute(create_statement(index.scan, index=index.id, dim=index.dim, scan_dim=index.scan_dim))
+    changed(create_statement(index.scan, index=index.id, dim=index.dim, scan_dim=index.scan_dim))
 
 
 def _remove_chunks(cursor: Any, ids: list[UUID]) -> None:  # noqa: ANN401 -- Django's cursor wrapper has no public type

@@ -1,6 +1,7 @@
 """The full-text leg."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, Final
 
 from retrieval.engine.about import About, BaseStage, StageGroup
@@ -114,32 +115,23 @@ class Fulltext(BaseStage):
         limit, terms = self.config.max_matches, state.terms
         is_exact = len(terms.terms) == 1
         is_too_common = (is_exact or terms.has_operators) and at_most > (1 if is_exact else _TOO_COMMON) * limit
-        if state.filter.documents or not is_too_common:
-            found = store.fulltext(
-                match,
-                terms=terms.terms,
-                scope=state.scope,
-                search=self.config.text_search,
-                depth=self.config.depth,
-                limit=limit,
-                timeout_seconds=state.deadline.leg_seconds,
-                request_filter=state.filter,
-                reach=store.reach_of(chunks=terms.corpus_size, matches=at_most),
-            )
-            if found.scored <= limit:
-                return found.ranking, ()
-        share = min(1.0, limit / at_most)
-        found = store.fulltext_capped(
+        search = partial(
+            store.fulltext,
             match,
             terms=terms.terms,
             scope=state.scope,
             search=self.config.text_search,
             depth=self.config.depth,
             limit=limit,
-            share=share,
-            timeout_seconds=state.deadline.leg_seconds,
             request_filter=state.filter,
         )
+        if state.filter.documents or not is_too_common:
+            reach = store.reach_of(chunks=terms.corpus_size, matches=at_most)
+            found = search(reach=reach, timeout_seconds=state.deadline.leg_seconds)
+            if found.scored <= limit:
+                return found.ranking, ()
+        share = min(1.0, limit / at_most)
+        found = search(share=share, timeout_seconds=state.deadline.leg_seconds)
         text = (
             f"More than {limit:,} chunks match: those that match in title or headings were ranked,"
             f" and those of {share:.1%} of the documents."

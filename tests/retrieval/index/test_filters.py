@@ -50,7 +50,7 @@ def all_ways(scope, index, vector, kept):
         "exact": exact,
         "hnsw": store.dense_hnsw(vector, ef_search=100, **near),
         "fulltext": store.fulltext("'queue' | 'rollback'", request_filter=kept, **words).ranking,
-        "capped": store.fulltext_capped("'queue' | 'rollback'", share=1.0, request_filter=kept, **words).ranking,
+        "capped": store.fulltext("'queue' | 'rollback'", share=1.0, request_filter=kept, **words).ranking,
         **sparse_ways(scope, kept),
         "complete": store.complete(
             everything, vector=vector, index=index, terms=terms, scope=scope, search=SEARCH, request_filter=kept

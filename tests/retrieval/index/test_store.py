@@ -30,7 +30,7 @@ def found(match, terms, scope, *, limit=1000, depth=100):
 
 
 def capped(match, terms, scope, *, share, limit=1000, depth=100):
-    return store.fulltext_capped(
+    return store.fulltext(
         match, terms=terms, scope=scope, search=SEARCH, depth=depth, limit=limit, share=share, timeout_seconds=5
     )
 
@@ -123,7 +123,7 @@ def test_every_leg_returns_only_what_conditions_leave_of_the_scope(world, alice,
         store.dense_exact(query, **near),
         store.dense_hnsw(query, ef_search=100, **near),
         *(store.fulltext("'rollback'", reach=reach, **words).ranking for reach in Reach),
-        store.fulltext_capped("'rollback'", share=1.0, **words).ranking,
+        store.fulltext("'rollback'", share=1.0, **words).ranking,
     )
     own = set(Document.objects.filter(connection=world.ledger).values_list("pk", flat=True))
     assert all({hit.chunk_id.document_id for hit in ranking} == own for ranking in rankings)
