@@ -72,17 +72,13 @@ class Admission:
         self._turns = Slots(min(turns or self._slots.count, self._slots.count))
         self._recovery = Slots(Ladder(self._pool, self._config).spare)
         self._lock = Lock()
-        self._wanted = self._admitted = self._skipped = 0
+        self.wanted = 0  #: Number of running and waiting searches.
+        self._admitted = self._skipped = 0
         self._refused: Counter[Refusal] = Counter()
         self._longest_wait = 0.0
         self._taken: deque[float] = deque(maxlen=_REMEMBERED)
         self._began: dict[object, float] = {}
         self._own = local()  #: The slots of this thread's search, and its key among the running ones.
-
-    @property
-    def wanted(self) -> int:
-        """Number of running and waiting searches."""
-        return self._wanted
 
     @contextmanager
     def query(self, purpose: Purpose = Purpose.PRIMARY, *, budget_seconds: float) -> Iterator[float]:
@@ -244,4 +240,4 @@ class Admission:
 
     def _count_wanted(self, change: int) -> None:
         with self._lock:
-            self._wanted += change
+            self.wanted += change

@@ -16,13 +16,8 @@ class Slots:
     def __init__(self, count: int) -> None:
         self.count = count
         self._lock = Lock()
-        self._held = 0
+        self.held = 0  #: Number of held slots.
         self._queue: deque[Event] = deque()
-
-    @property
-    def held(self) -> int:
-        """Number of held slots."""
-        return self._held
 
     @property
     def waiting(self) -> int:
@@ -41,8 +36,8 @@ class Slots:
     def take_free(self) -> bool:
         """Acquire a slot if one is free and nobody waits; return whether it was acquired."""
         with self._lock:
-            if self._held < self.count and not self._queue:
-                self._held += 1
+            if self.held < self.count and not self._queue:
+                self.held += 1
                 return True
             return False
 
@@ -52,8 +47,8 @@ class Slots:
         `gives_up` is called at intervals with the number of callers ahead, and returns whether to leave the queue.
         """
         with self._lock:
-            if self._held < self.count and not self._queue:
-                self._held += 1
+            if self.held < self.count and not self._queue:
+                self.held += 1
                 return True
             if seconds <= 0:
                 return False
@@ -76,4 +71,4 @@ class Slots:
             if self._queue:
                 self._queue.popleft().set()
             else:
-                self._held -= 1
+                self.held -= 1

@@ -48,12 +48,8 @@ def models_of(service: ModelService) -> tuple[str, ...]:
 
 def probe(service: ModelService) -> AnswerError | None:
     """Return the error of listing a service's models, None without one; no answer is requested."""
-    return async_to_sync(_list_error)(service)
-
-
-async def _list_error(service: ModelService) -> AnswerError | None:
     try:
-        await _listed(service)
+        models_of(service)
     except AnswerError as error:
         return error
     return None

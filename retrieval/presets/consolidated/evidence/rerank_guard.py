@@ -100,18 +100,6 @@ class RerankGuard:
     breaker: CircuitBreaker
     chunk_time: ChunkTime
 
-    @classmethod
-    def of(
-        cls, breaker: BreakerConfig, plan: RerankPlanConfig, *, clock: Callable[[], float] = monotonic
-    ) -> "RerankGuard":
-        """Return a new guard."""
-        return cls(
-            CircuitBreaker(
-                failures=breaker.failures, open_seconds=breaker.open_seconds, successes=breaker.successes, clock=clock
-            ),
-            ChunkTime(plan),
-        )
-
 
 class RerankGuards:
     """The guards of a process, one for each cross-encoder, and the counts of all of them; thread-safe.
@@ -130,13 +118,17 @@ class RerankGuards:
 
         The configuration is that of the live preset, which a request cannot change.
         """
-        key, numbers = (
-            (type(reranker).__qualname__, reranker.name),
-            (breaker, plan.chunk_ms, plan.learning, plan.forgetting),
-        )
+        key = (type(reranker).__qualname__, reranker.name)
+        numbers = (breaker, plan.chunk_ms, plan.learning, plan.forgetting)
         with self._lock:
             if key not in self._guards or self._guards[key][0] != numbers:
-                self._guards[key] = numbers, RerankGuard.of(breaker, plan, clock=self._clock)
+                counting = CircuitBreaker(
+                    failures=breaker.failures,
+                    open_seconds=breaker.open_seconds,
+                    successes=breaker.successes,
+                    clock=self._clock,
+                )
+                self._guards[key] = numbers, RerankGuard(counting, ChunkTime(plan))
             return self._guards[key][1]
 
     @property

@@ -139,16 +139,11 @@ class ChunkTime:
     """The expected time per chunk of a cross-encoder, as a moving average; thread-safe."""
 
     config: RerankPlanConfig
-    _ms: float = field(init=False)
+    ms: float = field(init=False)  #: The expected time per chunk in ms.
     _lock: Lock = field(init=False, default_factory=Lock, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        self._ms = self.config.chunk_ms
-
-    @property
-    def ms(self) -> float:
-        """The expected time per chunk in ms."""
-        return self._ms
+        self.ms = self.config.chunk_ms
 
     def measured(self, chunks: int, seconds: float) -> None:
         """Update with a measurement."""
@@ -157,17 +152,17 @@ class ChunkTime:
 
     def timed_out(self, chunks: int, seconds: float) -> None:
         """Update with a timeout, which can only raise the time."""
-        if chunks > 0 and (minimum := 1000 * seconds / chunks) > self._ms:
+        if chunks > 0 and (minimum := 1000 * seconds / chunks) > self.ms:
             self._move(minimum, self.config.learning)
 
     def skipped(self) -> None:
         """Move towards the initial time, so that a slow period does not exclude the cross-encoder forever."""
-        if self._ms > self.config.chunk_ms:
+        if self.ms > self.config.chunk_ms:
             self._move(self.config.chunk_ms, self.config.forgetting)
 
     def _move(self, towards: float, share: float) -> None:
         with self._lock:
-            self._ms += share * (towards - self._ms)
+            self.ms += share * (towards - self.ms)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -6,7 +7,7 @@ from retrieval.engine.state import DropReason
 from retrieval.errors import RerankError
 from retrieval.presets.consolidated.evidence.density import DensityConfig, TightenHint, TightenSkip
 from retrieval.presets.consolidated.evidence.depth import GradeConfig
-from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig, RerankFigures, RerankGuard
+from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig, RerankFigures, RerankGuards
 from retrieval.presets.consolidated.evidence.scoring import RerankPlanConfig
 from retrieval.presets.consolidated.evidence.section_state import UNDECIDED, SectionState
 from retrieval.presets.consolidated.stages.floors import SectionFloors
@@ -29,7 +30,7 @@ FIELDS = {
 
 @pytest.fixture
 def guard(clock):
-    return RerankGuard.of(BreakerConfig(), RerankPlanConfig(), clock=clock)
+    return RerankGuards(clock).guard(SimpleNamespace(name="any"), BreakerConfig(), RerankPlanConfig())
 
 
 @pytest.fixture
