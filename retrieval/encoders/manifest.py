@@ -5,7 +5,6 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import ClassVar, Final, TypeVar
 
 from retrieval.encoders.pooling import POOLINGS
@@ -18,9 +17,11 @@ ENCODER_FILE: Final = "encoder_model.onnx"  #: The two networks of a model that 
 DECODER_FILE: Final = "decoder_model.onnx"
 MAX_TERMS: Final = 1000  #: Maximum number of words of a sparse vector in pgvector's HNSW index.
 #: Field names of earlier releases.
-_RENAMED: Final[Mapping[str, str]] = MappingProxyType(
-    {"smallest_dim": "min_dim", "most_new_tokens": "max_new_tokens", "most_terms": "max_terms"}
-)
+_RENAMED: Final[Mapping[str, str]] = {
+    "smallest_dim": "min_dim",
+    "most_new_tokens": "max_new_tokens",
+    "most_terms": "max_terms",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,12 +144,10 @@ class LateInteractionManifest(ModelManifest):
 
 
 _ManifestT = TypeVar("_ManifestT", bound=ModelManifest)
-_KINDS: Final[Mapping[str, type[ModelManifest]]] = MappingProxyType(
-    {
-        manifest.kind: manifest
-        for manifest in (Manifest, CrossEncoderManifest, Seq2SeqManifest, SparseManifest, LateInteractionManifest)
-    }
-)
+_KINDS: Final[Mapping[str, type[ModelManifest]]] = {
+    manifest.kind: manifest
+    for manifest in (Manifest, CrossEncoderManifest, Seq2SeqManifest, SparseManifest, LateInteractionManifest)
+}
 
 
 def read_any_manifest(directory: Path) -> ModelManifest:

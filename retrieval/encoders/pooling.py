@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -50,9 +49,7 @@ def mean_pooling(states: Floats, mask: Ints) -> Floats:
     return mean
 
 
-POOLINGS: Final[Mapping[str, Callable[[Floats, Ints], Floats]]] = MappingProxyType(
-    {"cls": cls_pooling, "mean": mean_pooling}
-)
+POOLINGS: Final[Mapping[str, Callable[[Floats, Ints], Floats]]] = {"cls": cls_pooling, "mean": mean_pooling}
 
 
 def unit_length(vectors: Floats) -> Floats:

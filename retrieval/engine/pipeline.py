@@ -63,8 +63,7 @@ class Pipeline:
         given = {"query", "scope"}
         for stage in self.stages:
             if missing := stage.needs - given:
-                message = f"{stage.name} needs {sorted(missing)} first"
-                raise PipelineError(message)
+                raise PipelineError(f"{stage.name} needs {sorted(missing)} first")
             given |= stage.gives
 
     def __repr__(self) -> str:
@@ -82,11 +81,7 @@ class Pipeline:
     def only(self, leg: str) -> Self:
         """Return the same stages with only this leg; raise UnknownModeError, which lists the modes."""
         if leg not in self.legs:
-            message = f"Unknown mode {leg!r}. Valid modes: {', '.join((HYBRID, *self.legs))}."
-            raise UnknownModeError(message)
-        return self._narrowed(leg)
-
-    def _narrowed(self, leg: str) -> Self:
+            raise UnknownModeError(f"Unknown mode {leg!r}. Valid modes: {', '.join((HYBRID, *self.legs))}.")
         return replace(self, stages=narrowed(self.stages, leg))
 
     def inserted(self, place: int, stage: Stage) -> Self:

@@ -176,8 +176,7 @@ class Hit:
     def chunk(self) -> ChunkFacts:
         """The chunk's facts; raises ValueError before completion."""
         if self.facts is None:
-            message = f"{self.chunk_id} is not completed yet."
-            raise ValueError(message)
+            raise ValueError(f"{self.chunk_id} is not completed yet.")
         return self.facts
 
 

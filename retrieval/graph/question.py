@@ -138,8 +138,7 @@ def _has_capitals(words: Sequence[Word]) -> bool:
 
 def _is_only_a_beginning(place: Occurrence, question: str, stems: Collection[str]) -> bool:
     """Return whether an occurrence is a single word that is no search term."""
-    text = question[place.start : place.end]
-    form = key_of(text)
+    form = key_of(question[place.start : place.end])
     if " " in form or not stems:
         return False
     return not any(form[:_LETTERS_OF_A_STEM] == stem[:_LETTERS_OF_A_STEM] for stem in stems)

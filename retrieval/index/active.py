@@ -42,6 +42,5 @@ def index_and_model() -> tuple[Encoder, VectorIndex]:
 def _required_row() -> EmbeddingIndex:
     row = active_row()
     if row is None:
-        message = "There is no embedding index yet: run `manage.py ingest` or sync a connection first."
-        raise ModelMissingError(message)
+        raise ModelMissingError("There is no embedding index yet: run `manage.py ingest` or sync a connection first.")
     return row

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final, Protocol, runtime_checkable
 
 from corecube.errors import ConfigError
@@ -15,26 +14,25 @@ _Scan = EmbeddingIndex.Scan
 
 MAX_OVERSAMPLE: Final = 20.0
 #: Chunks that a walk finds for each one wanted, unless told otherwise; measured in the decision on quantised scans.
-USUAL_OVERSAMPLE: Final[Mapping[str, float]] = MappingProxyType(
-    {_Scan.HALFVEC: 1.0, _Scan.INT8: 4.0, _Scan.BINARY: 8.0, _Scan.PREFIX: 4.0}
-)
+USUAL_OVERSAMPLE: Final[Mapping[str, float]] = {
+    _Scan.HALFVEC: 1.0,
+    _Scan.INT8: 4.0,
+    _Scan.BINARY: 8.0,
+    _Scan.PREFIX: 4.0,
+}
 #: The walks over what stands for a vector, each with the whole vectors' comparison behind it.
-_DENSE: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        _Scan.HALFVEC: DENSE_HNSW,
-        _Scan.INT8: statement("dense_int8"),
-        _Scan.BINARY: statement("dense_binary"),
-        _Scan.PREFIX: statement("dense_prefix"),
-    }
-)
-_CREATE: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        _Scan.HALFVEC: statement("upkeep/create_hnsw"),
-        _Scan.INT8: statement("upkeep/create_hnsw_int8"),
-        _Scan.BINARY: statement("upkeep/create_hnsw_binary"),
-        _Scan.PREFIX: statement("upkeep/create_hnsw_prefix"),
-    }
-)
+_DENSE: Final[Mapping[str, str]] = {
+    _Scan.HALFVEC: DENSE_HNSW,
+    _Scan.INT8: statement("dense_int8"),
+    _Scan.BINARY: statement("dense_binary"),
+    _Scan.PREFIX: statement("dense_prefix"),
+}
+_CREATE: Final[Mapping[str, str]] = {
+    _Scan.HALFVEC: statement("upkeep/create_hnsw"),
+    _Scan.INT8: statement("upkeep/create_hnsw_int8"),
+    _Scan.BINARY: statement("upkeep/create_hnsw_binary"),
+    _Scan.PREFIX: statement("upkeep/create_hnsw_prefix"),
+}
 #: Where the bits of an INT8 component lie, in the typical size of a unit vector's component: 1 / sqrt(dim).
 _THRESHOLDS: Final = (-1.75, -1.25, -0.75, -0.25, 0.25, 0.75, 1.25, 1.75)
 

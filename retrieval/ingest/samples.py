@@ -126,8 +126,7 @@ def _add_connection(row: dict[str, Any], path: str, compartment: Compartment) ->
     }
     connection, _ = Connection.objects.get_or_create(slug=row["slug"], defaults=defaults)
     if connection.config != {"path": path}:
-        message = f"A connection {connection.slug!r} with other documents exists already."
-        raise InvalidRequestError(message)
+        raise InvalidRequestError(f"A connection {connection.slug!r} with other documents exists already.")
 
 
 @transaction.atomic

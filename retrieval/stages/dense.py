@@ -73,8 +73,7 @@ class Dense(BaseStage):
         if size < self.config.exact_below:
             return self._exact(vector, state), Note("dense_exact", f"Compared all {size} chunks in scope.")
         if 0 < len(state.filter.documents) <= _FEW_DOCUMENTS:
-            text = "Compared all chunks of the requested documents."
-            return self._exact(vector, state), Note("dense_exact", text)
+            return self._exact(vector, state), Note("dense_exact", "Compared all chunks of the requested documents.")
         ranking = store.dense_hnsw(
             vector,
             scope=state.scope,

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
 #: Maximum characters of one token, including the white space after it; more of them count as more tokens. A tokenizer
@@ -126,13 +125,11 @@ class ChunkLimits:
         return self.limit * (MAX_TOKEN_CHARACTERS + _BLANK_LINE_CHARACTERS) + _INDENTATION_CHARACTERS
 
 
-CHUNK_PROFILES: Final[Mapping[str, ChunkLimits]] = MappingProxyType(
-    {
-        "default": ChunkLimits(),
-        # Larger chunks with more overlap: for models with a long window and texts with long explanations.
-        "chunk_first": ChunkLimits(target=768, limit=1536, overlap=128, section=3072),
-    }
-)
+CHUNK_PROFILES: Final[Mapping[str, ChunkLimits]] = {
+    "default": ChunkLimits(),
+    # Larger chunks with more overlap: for models with a long window and texts with long explanations.
+    "chunk_first": ChunkLimits(target=768, limit=1536, overlap=128, section=3072),
+}
 
 
 def row_unit(source_type: str) -> str:

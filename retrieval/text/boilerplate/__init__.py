@@ -1,9 +1,10 @@
 """Words and patterns of boilerplate in the most common languages of web pages: data, free of Django."""
 
 import re
-import tomllib
 from importlib.resources import files
 from typing import Final
+
+from corecube.data import read_toml
 
 
 def _entries(name: str) -> frozenset[str]:
@@ -11,7 +12,7 @@ def _entries(name: str) -> frozenset[str]:
     return frozenset(line for line in text.splitlines() if line and not line.startswith("#"))
 
 
-_TABLES: Final = tomllib.loads((files("retrieval.text.boilerplate") / "patterns.toml").read_text(encoding="utf-8"))
+_TABLES: Final = read_toml("retrieval.text.boilerplate", "patterns.toml")
 _PATTERNS: Final = {name: re.compile("|".join(parts), re.IGNORECASE) for name, parts in _TABLES.items()}
 
 #: Usual names of menu entries. Several of them in a row make a menu, one does not.

@@ -16,11 +16,9 @@ from retrieval.errors import SearchTimeoutError
 def early_end(stage: str, deadline: Deadline) -> Note | None:
     """Return why a run has to end before a stage; None if the stage may run."""
     if deadline.is_over:
-        text = f"The deadline was exceeded before {stage}."
-        return Note(f"deadline_exceeded_before_{stage}", text, degraded=True)
+        return Note(f"deadline_exceeded_before_{stage}", f"The deadline was exceeded before {stage}.", degraded=True)
     if deadline.is_soft:
-        text = f"The deadline was almost reached before {stage}."
-        return Note(f"soft_cancelled_before_{stage}", text, degraded=True)
+        return Note(f"soft_cancelled_before_{stage}", f"The deadline was almost reached before {stage}.", degraded=True)
     return None
 
 

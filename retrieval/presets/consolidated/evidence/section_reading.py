@@ -1,12 +1,11 @@
 """Reading section sets: the shipped ones, and untrusted mappings."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from typing import Any, Final
 
+from corecube.data import read_toml
 from corecube.errors import ConfigError
 from retrieval.errors import TunablesError
 from retrieval.presets.consolidated.evidence.sections import (
@@ -31,10 +30,7 @@ def shipped(name: str) -> SectionSet:
     """Return a shipped section set; raise ConfigError for another name."""
     if name not in SHIPPED:
         raise ConfigError(f"There is no section set {name!r}; there are: {', '.join(SHIPPED)}.")
-    text = (files("retrieval.presets.consolidated.evidence") / "section_sets" / f"{name}.toml").read_text(
-        encoding="utf-8"
-    )
-    return read_section_set(tomllib.loads(text))
+    return read_section_set(read_toml("retrieval.presets.consolidated.evidence", f"section_sets/{name}.toml"))
 
 
 def read_section_set(written: object) -> SectionSet:
