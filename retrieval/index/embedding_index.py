@@ -1,7 +1,7 @@
 """The embedding indexes: one is searched, all are written; another takes over in one transaction."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -16,7 +16,7 @@ from retrieval.encoders import Encoder
 from retrieval.encoders.embedders import choices
 from retrieval.encoders.protocol import PassageEncoder
 from retrieval.errors import IndexStateError
-from retrieval.index.reading import CompiledQuery, changed, instance_of, rows
+from retrieval.index.reading import CompiledQuery, advisory_lock, changed, instance_of, rows
 from retrieval.index.scans import ScanChoice
 from retrieval.index.statements import statement
 from retrieval.index.store import VectorIndex
@@ -201,19 +201,12 @@ def hold_indexes() -> frozenset[int]:
     return frozenset(EmbeddingIndex.objects.values_list("pk", flat=True))
 
 
-@contextmanager
-def only_builder(row: EmbeddingIndex) -> Iterator[bool]:
+def only_builder(row: EmbeddingIndex) -> AbstractContextManager[bool]:
     """Lock the building of an index and yield True; yield False if another process has the lock.
 
     The database gives it up by itself when the process dies.
     """
-    keys: Sequence[int] = [_BUILD_LOCK_CLASS, row.pk]
-    is_ours = rows("SELECT pg_try_advisory_lock(%s, %s)", keys) == [(True,)]
-    try:
-        yield is_ours
-    finally:
-        if is_ours:
-            rows("SELECT pg_advisory_unlock(%s, %s)", keys)
+    return advisory_lock(_BUILD_LOCK_CLASS, row.pk)
 
 
 def _made(

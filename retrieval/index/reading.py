@@ -84,6 +84,17 @@ def changed(sql: str, parameters: Mapping[str, Any] | Sequence[Any] | None = Non
 
 
 @contextmanager
+def advisory_lock(kind: int, key: int) -> Iterator[bool]:
+    """Yield whether this process got an advisory lock, and give it up at the end; it also ends with the process."""
+    is_ours = rows("SELECT pg_try_advisory_lock(%s, %s)", [kind, key]) == [(True,)]
+    try:
+        yield is_ours
+    finally:
+        if is_ours:
+            rows("SELECT pg_advisory_unlock(%s, %s)", [kind, key])
+
+
+@contextmanager
 def bounded(deadline: Deadline) -> Iterator[None]:
     """Break off each of this thread's statements at a deadline, but none before half a second.
 

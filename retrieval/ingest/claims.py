@@ -13,7 +13,6 @@ from typing import Final
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection as database
 from django.db import transaction
 from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet
 from django.db.models.functions import Cast, Now
@@ -21,6 +20,7 @@ from django.utils import timezone
 
 from corecube.models import Connection
 from retrieval.errors import SyncRunningError
+from retrieval.index.reading import advisory_lock, rows
 from retrieval.ingest.encode import ClaimLostError
 from retrieval.ingest.problems import TRANSIENT, clear_problems, record_problems
 from retrieval.models import Sync, SyncItem
@@ -190,26 +190,16 @@ def delete_claimed(sync: Sync, worker: UUID) -> None:
 @contextmanager
 def sync_lock(connection: Connection) -> Iterator[None]:
     """Hold the connection's advisory lock, which ends with the process. Raises SyncRunningError if it is held."""
-    with database.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [_LOCK_CLASS, connection.pk])
-        if cursor.fetchone() != (True,):
+    with advisory_lock(_LOCK_CLASS, connection.pk) as is_ours:
+        if not is_ours:
             raise SyncRunningError
-    try:
         yield
-    finally:
-        with database.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [_LOCK_CLASS, connection.pk])
 
 
 def is_locked(connection_id: int) -> bool:
     """Return whether a process holds the connection's lock, without taking it."""
-    with database.cursor() as cursor:
-        cursor.execute(
-            "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2"
-            " AND classid = %s AND objid = %s)",
-            [_LOCK_CLASS, connection_id],
-        )
-        return bool(cursor.fetchone() == (True,))
+    held = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND classid = %s AND objid = %s"
+    return bool(rows(held, [_LOCK_CLASS, connection_id]))
 
 
 def lock_items(items: QuerySet[SyncItem]) -> QuerySet[SyncItem]:

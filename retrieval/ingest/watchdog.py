@@ -18,6 +18,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import Error, connection, transaction
 
+from retrieval.index.reading import changed
 from retrieval.ingest import claims
 from retrieval.ingest.parsing import children
 from retrieval.ingest.run import Step, Steps
@@ -126,8 +127,7 @@ def _release_attempt() -> Iterator[None]:
 def _short_transaction() -> Iterator[None]:
     """Run a transaction that does not wait long for locks."""
     with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute(_SHORT_TIMEOUTS)
+        changed(_SHORT_TIMEOUTS)
         yield
 
 
