@@ -1,6 +1,7 @@
 """How a stage describes itself to people: the console and the lifeline know no stage by its name."""
 
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar
@@ -44,8 +45,22 @@ class BaseStage:
 
     __slots__ = ()
 
+    name: ClassVar[str]
+    needs: ClassVar[frozenset[str]] = frozenset()
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = False
+
+    def __init_subclass__(
+        cls,
+        *,
+        name: str = "",
+        needs: AbstractSet[str] = frozenset(),
+        gives: AbstractSet[str] = frozenset(),
+        optional: bool = False,
+    ) -> None:
+        # `dataclass` makes a class with slots a second time, without these, from what the first one has.
+        if name:
+            cls.name, cls.needs, cls.gives, cls.optional = name, frozenset(needs), frozenset(gives), optional
 
 
 def score_fact(hit: Hit, config: Any) -> str:  # noqa: ANN401, ARG001 -- one signature for all stages

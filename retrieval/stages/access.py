@@ -8,14 +8,12 @@ from retrieval.engine.state import Drop, DropReason, Note, SearchState
 
 
 @dataclass(frozen=True, slots=True)
-class CheckAccess(BaseStage):
+class CheckAccess(BaseStage, name="access", needs={"hits", "facts", "scope"}):
     """Check the connection of each hit against the scope again.
 
     Every search statement applies the scope, so a drop here is a defect and is shown as one.
     """
 
-    name: ClassVar[str] = "access"
-    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "scope"})
     about: ClassVar[About] = About(
         "access",
         "Checks each hit's connection against the scope a second time.",

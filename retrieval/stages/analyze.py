@@ -26,14 +26,11 @@ class QueryConfig(Tunables):
 
 
 @dataclass(frozen=True, slots=True)
-class Analyze(BaseStage):
+class Analyze(BaseStage, name="analyze", needs={"query", "scope"}, gives={"terms"}):
     """Split the query into lexemes, in every language of the scope, and look up how rare each is there."""
 
     text_search_config: str  #: Text search configuration of connections that name none.
 
-    name: ClassVar[str] = "analyze"
-    needs: ClassVar[frozenset[str]] = frozenset({"query", "scope"})
-    gives: ClassVar[frozenset[str]] = frozenset({"terms"})
     about: ClassVar[About] = About(
         "terms",
         "Splits the query into lexemes and counts how many chunks in scope contain each.",

@@ -35,7 +35,9 @@ _ENDED_EARLY: Final = ("deadline_exceeded_", "soft_cancelled_", "timed_out_")
 
 
 @dataclass(frozen=True, slots=True)
-class EstimateAnswerability(BaseStage):
+class EstimateAnswerability(
+    BaseStage, name="answerability", needs={"query", "terms", "vector", "rankings", "passages"}, gives={"answerability"}
+):
     """Estimate from raw signals how likely the packed passages answer the question.
 
     The best sentences are embedded only while there is time; without them another fit gives the confidence.
@@ -48,9 +50,6 @@ class EstimateAnswerability(BaseStage):
     calibrated: AnswerabilityModel | None = None  #: The model fitted on this installation; None for the shipped one.
     calls: ModelCalls = field(default_factory=ModelCalls)
 
-    name: ClassVar[str] = "answerability"
-    needs: ClassVar[frozenset[str]] = frozenset({"query", "terms", "vector", "rankings", "passages"})
-    gives: ClassVar[frozenset[str]] = frozenset({"answerability"})
     about: ClassVar[About] = About(
         "answerability",
         "Estimates how likely the passages answer the question.",

@@ -20,15 +20,12 @@ class AssembleConfig(Tunables, label="Context"):
 
 
 @dataclass(frozen=True, slots=True)
-class Assemble(BaseStage):
+class Assemble(BaseStage, name="assemble", needs={"hits", "facts", "order", "scope"}, gives={"passages"}):
     """Pack the best hits as numbered passages under the token budget."""
 
     config: AssembleConfig
     count_tokens: Callable[[str], int]
 
-    name: ClassVar[str] = "assemble"
-    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})
-    gives: ClassVar[frozenset[str]] = frozenset({"passages"})
     about: ClassVar[About] = About(
         "packed",
         "Packs the best hits as numbered passages under the token budget.",

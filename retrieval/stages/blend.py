@@ -9,14 +9,11 @@ from retrieval.ranking.blend import BlendConfig, blend, query_weights
 
 
 @dataclass(frozen=True, slots=True)
-class Blend(BaseStage):
+class Blend(BaseStage, name="blend", needs={"hits", "facts", "freshness"}, gives={"order"}):
     """Order the pool by weighted cosine, full-text relevance and freshness."""
 
     config: BlendConfig
 
-    name: ClassVar[str] = "blend"
-    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "freshness"})
-    gives: ClassVar[frozenset[str]] = frozenset({"order"})
     about: ClassVar[About] = About(
         "blended", "Orders the pool by weighted similarity, full text and freshness.", section="blend", fact=score_fact
     )

@@ -34,7 +34,7 @@ class Bm25Config(Tunables, label="BM25 search"):
 
 
 @dataclass(frozen=True, slots=True)
-class Bm25(BaseStage):
+class Bm25(BaseStage, name="bm25", needs={"terms", "scope"}, gives={"rankings"}):
     """Find the chunks in scope with the highest BM25 scores, in the BM25 index.
 
     Plain words are alternatives. A quoted phrase must match, a word after a minus must not, and one of the words joined
@@ -51,9 +51,6 @@ class Bm25(BaseStage):
     #: Whether it does so only without a query vector, when no other leg can search.
     only_without_vector: bool = False
 
-    name: ClassVar[str] = "bm25"
-    needs: ClassVar[frozenset[str]] = frozenset({"terms", "scope"})
-    gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
     about: ClassVar[About] = About(
         "BM25",
         "Finds the chunks in scope with the highest BM25 scores. Names and paths also match as written.",

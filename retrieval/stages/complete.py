@@ -16,7 +16,7 @@ from retrieval.stages.fulltext import FulltextConfig
 
 
 @dataclass(frozen=True, slots=True)
-class Complete(BaseStage):
+class Complete(BaseStage, name="complete", needs={"hits", "vector", "terms", "scope"}, gives={"facts"}):
     """Read every pooled chunk once, with its cosine and full-text score, whichever leg found it.
 
     The blend compares like with like only when no hit lacks a signal because one leg did not reach it.
@@ -28,9 +28,6 @@ class Complete(BaseStage):
     #: Whether no cosines are read where the vector leg timed out: reading vectors would use up the time.
     in_time: bool = False
 
-    name: ClassVar[str] = "complete"
-    needs: ClassVar[frozenset[str]] = frozenset({"hits", "vector", "terms", "scope"})
-    gives: ClassVar[frozenset[str]] = frozenset({"facts"})
     about: ClassVar[About] = About(
         "completed",
         "Computes both scores of every chunk in the pool, whichever leg found it.",

@@ -20,15 +20,13 @@ class DedupeConfig(Tunables, label="Duplicates"):
 
 
 @dataclass(frozen=True, slots=True)
-class Dedupe(BaseStage):
+class Dedupe(BaseStage, name="dedupe", needs={"hits", "facts", "freshness"}):
     """Keep one of several chunks with the same or nearly the same text: the most trusted, then the freshest."""
 
     config: DedupeConfig
     #: Near duplicates are searched among at least this many of the best hits, for a later stage that reorders them.
     min_window: int = 0
 
-    name: ClassVar[str] = "dedupe"
-    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "freshness"})
     about: ClassVar[About] = About(
         "deduped",
         "Keeps one of several chunks with nearly the same text: the most trusted, then the freshest.",

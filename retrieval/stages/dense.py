@@ -39,7 +39,7 @@ class DenseConfig(Tunables, label="Vector search"):
 
 
 @dataclass(frozen=True, slots=True)
-class Dense(BaseStage):
+class Dense(BaseStage, name="dense", needs={"vector", "terms", "scope"}, gives={"rankings"}):
     """Find the chunks in scope nearest to the query's vector."""
 
     config: DenseConfig
@@ -47,9 +47,6 @@ class Dense(BaseStage):
     #: Share of the leg's time that each statement may take, so that the text hits can still be read.
     share: float = 1.0
 
-    name: ClassVar[str] = "dense"
-    needs: ClassVar[frozenset[str]] = frozenset({"vector", "terms", "scope"})
-    gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
     about: ClassVar[About] = About(
         "dense",
         "Finds the chunks in scope nearest to the query's vector.",

@@ -19,7 +19,7 @@ class Prefetch(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Embed(BaseStage):
+class Embed(BaseStage, name="embed", needs={"query", "scope"}, gives={"vector"}):
     """Embed the query, without its search syntax, with the model that embedded the chunks."""
 
     encoder: Encoder | None  #: None where the model is a remote service and the preset uses none.
@@ -27,9 +27,6 @@ class Embed(BaseStage):
     ahead: Prefetch | None = None  #: Runs while the query is embedded.
     calls: ModelCalls = field(default_factory=ModelCalls)
 
-    name: ClassVar[str] = "embed"
-    needs: ClassVar[frozenset[str]] = frozenset({"query", "scope"})
-    gives: ClassVar[frozenset[str]] = frozenset({"vector"})
     about: ClassVar[About] = About(
         "vector",
         "Turns the query into a vector with the model that embedded the chunks.",

@@ -32,13 +32,11 @@ def _floor_fact(hit: Hit, config: Any) -> str:  # noqa: ANN401 -- any preset's c
 
 
 @dataclass(frozen=True, slots=True)
-class Floor(BaseStage):
+class Floor(BaseStage, name="floor", needs={"hits", "order"}):
     """Drop hits below the least score of their score's type: a fallback to another score brings its own floor."""
 
     config: FloorConfig
 
-    name: ClassVar[str] = "floor"
-    needs: ClassVar[frozenset[str]] = frozenset({"hits", "order"})
     about: ClassVar[About] = About(
         "floor",
         "Drops hits below the minimum for their type of score.",

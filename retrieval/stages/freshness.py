@@ -12,12 +12,9 @@ from retrieval.ranking.blend import freshness
 
 
 @dataclass(frozen=True, slots=True)
-class Freshness(BaseStage):
+class Freshness(BaseStage, name="freshness", needs={"hits", "facts"}, gives={"freshness"}):
     """Give each hit its freshness: halved with every half-life of its connection."""
 
-    name: ClassVar[str] = "freshness"
-    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts"})
-    gives: ClassVar[frozenset[str]] = frozenset({"freshness"})
     about: ClassVar[About] = About(
         "freshness",
         "Computes each hit's freshness from its age and its connection's half-life.",

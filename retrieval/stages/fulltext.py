@@ -58,7 +58,7 @@ class FulltextConfig(Tunables, label="Full-text search"):
 
 
 @dataclass(frozen=True, slots=True)
-class Fulltext(BaseStage):
+class Fulltext(BaseStage, name="fulltext", needs={"terms", "scope"}, gives={"rankings"}):
     """Find the chunks in scope that match the query's terms: all of them first, then any of the rare ones.
 
     All terms of a natural-language question match almost nothing and any of them almost everything, so the second
@@ -68,9 +68,6 @@ class Fulltext(BaseStage):
 
     config: FulltextConfig
 
-    name: ClassVar[str] = "fulltext"
-    needs: ClassVar[frozenset[str]] = frozenset({"terms", "scope"})
-    gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
     about: ClassVar[About] = About(
         "full text",
         "Finds the chunks in scope that contain the query's terms.",

@@ -18,14 +18,11 @@ class FusionConfig(Tunables):
 
 
 @dataclass(frozen=True, slots=True)
-class Fuse(BaseStage):
+class Fuse(BaseStage, name="fuse", needs={"rankings"}, gives={"hits"}):
     """Merge the legs' rankings by reciprocal rank fusion and keep the best as the pool."""
 
     config: FusionConfig
 
-    name: ClassVar[str] = "fuse"
-    needs: ClassVar[frozenset[str]] = frozenset({"rankings"})
-    gives: ClassVar[frozenset[str]] = frozenset({"hits"})
     about: ClassVar[About] = About(
         "fused",
         "Merges the legs' rankings by reciprocal rank fusion into one pool.",

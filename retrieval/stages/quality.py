@@ -16,13 +16,11 @@ class QualityConfig(Tunables):
 
 
 @dataclass(frozen=True, slots=True)
-class Quality(BaseStage):
+class Quality(BaseStage, name="quality", needs={"hits", "facts"}):
     """Drop chunks that ingestion classified as boilerplate: navigation, footers, repeated disclaimers."""
 
     config: QualityConfig
 
-    name: ClassVar[str] = "quality"
-    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts"})
     about: ClassVar[About] = About(
         "quality",
         "Drops boilerplate: navigation, footers, repeated disclaimers.",

@@ -27,15 +27,12 @@ class RerankConfig(Tunables, label="Reranker"):
 
 
 @dataclass(frozen=True, slots=True)
-class Rerank(BaseStage):
+class Rerank(BaseStage, name="rerank", needs={"query", "hits", "facts", "order"}, optional=True):
     """Score each of the best hits jointly with the query; without a reranker the blend's order is used."""
 
     config: RerankConfig
     reranker: Reranker | None
 
-    name: ClassVar[str] = "rerank"
-    needs: ClassVar[frozenset[str]] = frozenset({"query", "hits", "facts", "order"})
-    optional: ClassVar[bool] = True
     about: ClassVar[About] = About(
         "reranked",
         "Scores the top blended hits together with the query; without a reranker the blended order is used.",

@@ -19,13 +19,11 @@ class TieConfig(Tunables, label="Ties"):
 
 
 @dataclass(frozen=True, slots=True)
-class BreakTies(BaseStage):
+class BreakTies(BaseStage, name="ties", needs={"hits", "facts", "order", "scope"}):
     """Put the more trusted source first among hits whose scores are nearly equal."""
 
     config: TieConfig
 
-    name: ClassVar[str] = "ties"
-    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})
     about: ClassVar[About] = About(
         "ties", "Puts the more trusted source first among hits whose scores are nearly equal.", section="ties"
     )

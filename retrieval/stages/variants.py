@@ -17,7 +17,7 @@ _READING = frozenset({"terms", "vector"})  #: Fields of the state that are compu
 
 
 @dataclass(frozen=True, slots=True)
-class Variants(BaseStage):
+class Variants(BaseStage, name="variants", needs={"rankings", "scope"}, gives={"rankings"}):
     """Runs the legs for each text and adds their rankings to those of the question."""
 
     texts: tuple[str, ...]
@@ -25,9 +25,6 @@ class Variants(BaseStage):
     legs: Legs
     characters: int
 
-    name: ClassVar[str] = "variants"
-    needs: ClassVar[frozenset[str]] = frozenset({"rankings", "scope"})
-    gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
     about: ClassVar[About] = About(
         "variants",
         "Runs the legs for rephrasings of the question, which a language model wrote before the search.",

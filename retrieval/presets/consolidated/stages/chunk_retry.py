@@ -27,14 +27,12 @@ class RetryConfig(Tunables, label="Retry"):
 
 
 @dataclass(frozen=True, slots=True)
-class RetryChunks(SectionStage):
+class RetryChunks(SectionStage, name="chunk_retry", needs={"hits", "section"}):
     """Repeat the primary search without the section's filters, then beyond the requested documents."""
 
     config: RetryConfig
     primary: tuple[Stage, ...]
 
-    name: ClassVar[str] = "chunk_retry"
-    needs: ClassVar[frozenset[str]] = frozenset({"hits", "section"})
     about: ClassVar[About] = About(
         "retried",
         "Repeats the search with fewer filters where the pool is thin.",

@@ -10,13 +10,11 @@ from retrieval.presets.consolidated.evidence.section_state import SectionStage, 
 
 
 @dataclass(frozen=True, slots=True)
-class BalanceSources(SectionStage):
+class BalanceSources(SectionStage, name="fairness", needs={"hits", "facts", "order", "section"}):
     """Limit the share of one document or source type of the top hits."""
 
     config: FairnessConfig
 
-    name: ClassVar[str] = "fairness"
-    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "section"})
     about: ClassVar[About] = About(
         "balanced", "Limits the share of one document, or one source type, of the top hits.", section="fairness"
     )

@@ -19,7 +19,7 @@ from retrieval.presets.consolidated.evidence.section_state import UNDECIDED, Sec
 
 
 @dataclass(frozen=True, slots=True)
-class SectionFloors(SectionStage):
+class SectionFloors(SectionStage, name="floors", needs={"hits", "facts", "section"}):
     """Drop hits below the quality floor or the score floor, which a poor grade relaxes."""
 
     grades: GradeConfig
@@ -27,8 +27,6 @@ class SectionFloors(SectionStage):
     guard: RerankGuard | None = None  #: None without a cross-encoder: then the tail is not cut off.
     scale: CosineScale = UNSCALED
 
-    name: ClassVar[str] = "floors"
-    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "section"})
     about: ClassVar[About] = About(
         "floors",
         "Drops chunks below the section's floors of relevance and quality.",

@@ -19,15 +19,12 @@ class PrimaryConfig(Tunables, label="Primary pool"):
 
 
 @dataclass(frozen=True, slots=True)
-class FuseWeighted(BaseStage):
+class FuseWeighted(BaseStage, name="fuse", needs={"rankings", "section"}, gives={"hits"}):
     """Merge the legs by weighted reciprocal ranks, and limit the pool to the section's over-fetched depth."""
 
     fusion: FusionConfig
     weights: PrimaryConfig
 
-    name: ClassVar[str] = "fuse"
-    needs: ClassVar[frozenset[str]] = frozenset({"rankings", "section"})
-    gives: ClassVar[frozenset[str]] = frozenset({"hits"})
     about: ClassVar[About] = Fuse.about
 
     def __call__(self, state: SearchState) -> SearchState:

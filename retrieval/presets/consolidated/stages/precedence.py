@@ -12,13 +12,11 @@ from retrieval.presets.consolidated.evidence.section_state import SectionStage, 
 
 
 @dataclass(frozen=True, slots=True)
-class PreferSources(SectionStage):
+class PreferSources(SectionStage, name="precedence", needs={"hits", "facts", "order", "section"}):
     """Prefer the more trusted source type where scores are nearly equal."""
 
     config: PrecedenceConfig
 
-    name: ClassVar[str] = "precedence"
-    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "section"})
     about: ClassVar[About] = About(
         "precedence",
         "Prefers the more trusted source type among hits with nearly equal reranked scores.",

@@ -12,13 +12,11 @@ from retrieval.presets.consolidated.stages.sources import SourceRecoveryConfig
 
 
 @dataclass(frozen=True, slots=True)
-class Protect(SectionStage):
+class Protect(SectionStage, name="protect", needs={"hits", "facts", "order", "section"}):
     """Keep the first hits, as many as the section wants, plus recovered chunks and required types."""
 
     config: SourceRecoveryConfig
 
-    name: ClassVar[str] = "protect"
-    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "section"})
     about: ClassVar[About] = About(
         "protected",
         "Protects recovered chunks, and a minimum of each required type, from the cut after reranking.",

@@ -12,14 +12,12 @@ from retrieval.presets.consolidated.evidence.section_state import SectionStage, 
 
 
 @dataclass(frozen=True, slots=True)
-class CutWithQuota(SectionStage):
+class CutWithQuota(SectionStage, name="quota", needs={"hits", "facts", "section"}):
     """Cut the over-fetched pool to the section's depth, deeper for a poor grade, with slots for rare source types."""
 
     config: QuotaConfig
     grades: GradeConfig
 
-    name: ClassVar[str] = "quota"
-    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "section"})
     about: ClassVar[About] = About(
         "selected",
         "Cuts the over-fetched pool, with reserved slots for rare source types.",

@@ -20,7 +20,7 @@ from retrieval.presets.consolidated.recovery_tiers import RecoveryTiers, filter_
 
 
 @dataclass(frozen=True, slots=True)
-class Recover(SectionStage):
+class Recover(SectionStage, name="recovery", needs={"hits", "section", "terms", "scope"}):
     """Search again tier by tier with fewer filters of the request; the scope never changes."""
 
     config: cascade.CascadeConfig
@@ -31,8 +31,6 @@ class Recover(SectionStage):
     wait: Callable[[float], None] = sleep
     draw: Callable[[], float] = random
 
-    name: ClassVar[str] = "recovery"
-    needs: ClassVar[frozenset[str]] = frozenset({"hits", "section", "terms", "scope"})
     about: ClassVar[About] = About(
         "recovered",
         "Searches again tier by tier if the pool is empty; the scope never changes.",

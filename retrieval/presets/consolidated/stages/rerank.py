@@ -41,7 +41,7 @@ class CrossEncoding:
 
 
 @dataclass(frozen=True, slots=True)
-class RerankSection(BaseStage):
+class RerankSection(BaseStage, name="rerank", needs={"query", "hits", "facts", "section"}, gives={"order"}):
     """Score the pool by the cross-encoder, or by SemanticBM25 if that is skipped or fails."""
 
     plan: RerankPlanConfig
@@ -49,9 +49,6 @@ class RerankSection(BaseStage):
     cross: CrossEncoding | None  #: None where no cross-encoder is configured.
     figures: RerankFigures
 
-    name: ClassVar[str] = "rerank"
-    needs: ClassVar[frozenset[str]] = frozenset({"query", "hits", "facts", "section"})
-    gives: ClassVar[frozenset[str]] = frozenset({"order"})
     about: ClassVar[About] = replace(
         Rerank.about,
         drops=(),

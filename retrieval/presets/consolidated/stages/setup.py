@@ -39,15 +39,12 @@ class QuestionConfig(Tunables, label="Questions without a section"):
 
 
 @dataclass(frozen=True, slots=True)
-class SetUpSection(BaseStage):
+class SetUpSection(BaseStage, name="setup", needs={"terms", "scope"}, gives={"section"}):
     """Decide how many chunks the section needs, and add its filters to the request's."""
 
     question: QuestionConfig
     depth: DepthConfig
 
-    name: ClassVar[str] = "setup"
-    needs: ClassVar[frozenset[str]] = frozenset({"terms", "scope"})
-    gives: ClassVar[frozenset[str]] = frozenset({"section"})
     about: ClassVar[About] = About(
         "section",
         "Decides how many chunks the section needs, and adds its filters to the request's.",

@@ -41,7 +41,7 @@ class SourceRecoveryConfig(Tunables, label="Source recovery"):
 
 
 @dataclass(frozen=True, slots=True)
-class RecoverSources(SectionStage):
+class RecoverSources(SectionStage, name="sources", needs={"hits", "facts", "section", "terms", "scope"}):
     """Search each compartment for a missing required type, and add the hits.
 
     Each search is one statement that filters by the documents' type: no reranker, no floor, no retry. It uses the
@@ -53,8 +53,6 @@ class RecoverSources(SectionStage):
     completing: tuple[Stage, ...]  #: Complete the hits and check their access again.
     admission: Admission  #: Has separate slots for recovery, so that waiting searches do not delay it.
 
-    name: ClassVar[str] = "sources"
-    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "section", "terms", "scope"})
     about: ClassVar[About] = About(
         "sources",
         "Searches for each source type that the section requires and the pool lacks.",

@@ -29,14 +29,11 @@ class StructureConfig(Tunables, label="Headings"):
 
 
 @dataclass(frozen=True, slots=True)
-class RouteStructure(SectionStage):
+class RouteStructure(SectionStage, name="structure", needs={"section", "terms", "scope"}, optional=True):
     """Find the parts of documents whose headings match the query."""
 
     config: StructureConfig
 
-    name: ClassVar[str] = "structure"
-    needs: ClassVar[frozenset[str]] = frozenset({"section", "terms", "scope"})
-    optional: ClassVar[bool] = True
     about: ClassVar[About] = About(
         "headings",
         "Finds the parts of documents in scope whose headings match the question.",

@@ -12,15 +12,13 @@ from retrieval.presets.consolidated.evidence.section_state import SectionStage, 
 
 
 @dataclass(frozen=True, slots=True)
-class TightenPool(SectionStage):
+class TightenPool(SectionStage, name="tighten", needs={"hits", "facts", "section"}):
     """Cut off a dense pool's tail at a cliff of its cosines, before reranking."""
 
     guard: RerankGuard | None  #: None without a cross-encoder: then nothing is cut off.
     figures: RerankFigures
     scale: CosineScale = UNSCALED
 
-    name: ClassVar[str] = "tighten"
-    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "section"})
     about: ClassVar[About] = About(
         "tightened",
         "Cuts off the end of a dense pool at the first cliff in similarity, before reranking.",

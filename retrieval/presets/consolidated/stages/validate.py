@@ -10,11 +10,9 @@ from retrieval.index.section_counts import named_documents
 
 
 @dataclass(frozen=True, slots=True)
-class ValidateScope(BaseStage):
+class ValidateScope(BaseStage, name="validate", needs={"section", "scope"}):
     """Note requested documents that are not found, and a missing query vector."""
 
-    name: ClassVar[str] = "validate"
-    needs: ClassVar[frozenset[str]] = frozenset({"section", "scope"})
     about: ClassVar[About] = About(
         "validated",
         "Checks that the scope contains something to search.",

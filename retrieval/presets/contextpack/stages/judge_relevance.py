@@ -36,7 +36,9 @@ def _rubric_fact(hit: Hit, config: Any) -> str:  # noqa: ANN401, ARG001 -- one s
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeRelevance(BaseStage):
+class JudgeRelevance(
+    BaseStage, name="judge_relevance", needs={"query", "hits", "facts", "order"}, gives={"relevance", "judged"}
+):
     """Order the best of the blend by a language model's score, 0 to 100 by a rubric.
 
     Without a model, and for hits that it left out or was not shown, the reranker's score, else the blend's, is mapped
@@ -48,9 +50,6 @@ class JudgeRelevance(BaseStage):
     judge: RelevanceJudge | None
     reranker: Reranker | None
 
-    name: ClassVar[str] = "judge_relevance"
-    needs: ClassVar[frozenset[str]] = frozenset({"query", "hits", "facts", "order"})
-    gives: ClassVar[frozenset[str]] = frozenset({"relevance", "judged"})
     about: ClassVar[About] = About(
         "reranked",
         "Has a language model score the best of the blend by a rubric, 0 to 100; without one another score is mapped "

@@ -33,7 +33,7 @@ class FoundNeighbours:
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbours(BaseStage):
+class Neighbours(BaseStage, name="neighbours", needs={"hits", "facts", "order", "scope"}, gives={"neighbours"}):
     """Read the rest of the primary hits' sections, the adjacent chunks and those of adjacent pages, in scope.
 
     The request's minimum quality applies to them, its content hint does not: the context of a hit is mostly of another
@@ -44,9 +44,6 @@ class Neighbours(BaseStage):
     top: int
     min_quality: float  #: Chunks of a lower quality are boilerplate.
 
-    name: ClassVar[str] = "neighbours"
-    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})
-    gives: ClassVar[frozenset[str]] = frozenset({"neighbours"})
     about: ClassVar[About] = About(
         "neighbours",
         "Reads the rest of the best hits' sections, and the chunks next to them and on the next pages.",

@@ -29,7 +29,7 @@ class ContextConfig(Tunables, label="Context"):
 
 
 @dataclass(frozen=True, slots=True)
-class PackContext(BaseStage):
+class PackContext(BaseStage, name="pack_context", needs={"hits", "facts", "order", "scope"}, gives={"passages"}):
     """Pack the primary hits with their parents, siblings and cross-page neighbours under the token budget.
 
     The numbers follow the priority: [1] is the best hit, the highest ones are cross-page neighbours.
@@ -41,9 +41,6 @@ class PackContext(BaseStage):
     answerer_counter: Callable[[frozenset[int]], TokenCounter | None]
     stand_in: TokenCounter
 
-    name: ClassVar[str] = "pack_context"
-    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})
-    gives: ClassVar[frozenset[str]] = frozenset({"passages"})
     about: ClassVar[About] = About(
         "packed",
         "Packs the best hits, each with its section, then their neighbours, under the token budget.",

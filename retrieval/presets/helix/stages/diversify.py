@@ -54,7 +54,7 @@ class DiversifyConfig(Tunables, label="Diversity"):
 
 
 @dataclass(frozen=True, slots=True)
-class Diversify(BaseStage):
+class Diversify(BaseStage, name="diversify", needs={"hits", "facts", "order"}, optional=True):
     """Order the head of the ranking by maximal marginal relevance of the stored vectors.
 
     Nothing is dropped: repetitive hits rank lower. Reserved slots keep their places, and hits that a reranker did not
@@ -63,9 +63,6 @@ class Diversify(BaseStage):
 
     config: DiversifyConfig
 
-    name: ClassVar[str] = "diversify"
-    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order"})
-    optional: ClassVar[bool] = True
     about: ClassVar[About] = About(
         "diversified", "Ranks hits lower if they repeat better hits (MMR).", section="diversify"
     )

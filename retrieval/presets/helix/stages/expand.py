@@ -103,7 +103,9 @@ def neighbours_of(
 
 
 @dataclass(frozen=True, slots=True)
-class Expand(BaseStage):
+class Expand(
+    BaseStage, name="expand", needs={"hits", "rankings", "terms", "vector", "scope"}, gives={"hits"}, optional=True
+):
     """Lift the documents that the question names and those that the texts of its seeds link to.
 
     Without a vector, on a timeout or on an error the pool stays unchanged.
@@ -114,10 +116,6 @@ class Expand(BaseStage):
     reader: LinkEntities  #: Reads the names in the question unless prefetched, and embeds the rest of the question.
     ahead: PrefetchPool | None = None  #: Reads the pool while links are followed; None leaves that to the next stage.
 
-    name: ClassVar[str] = "expand"
-    needs: ClassVar[frozenset[str]] = frozenset({"hits", "rankings", "terms", "vector", "scope"})
-    gives: ClassVar[frozenset[str]] = frozenset({"hits"})
-    optional: ClassVar[bool] = True
     about: ClassVar[About] = About(
         "linked",
         "Follows names and links in the question and the best hits, and raises the scores of their targets.",

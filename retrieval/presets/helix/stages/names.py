@@ -35,7 +35,7 @@ class QuestionNames:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkEntities(BaseStage):
+class LinkEntities(BaseStage, name="names", needs={"query", "terms", "scope"}, gives={"asked"}, optional=True):
     """Look up names of documents in the question, and embed the rest; `expand` does what is missing."""
 
     config: GraphConfig
@@ -43,10 +43,6 @@ class LinkEntities(BaseStage):
     cache: QueryCache | None = None
     calls: ModelCalls = field(default_factory=ModelCalls)
 
-    name: ClassVar[str] = "names"
-    needs: ClassVar[frozenset[str]] = frozenset({"query", "terms", "scope"})
-    gives: ClassVar[frozenset[str]] = frozenset({"asked"})
-    optional: ClassVar[bool] = True
     about: ClassVar[About] = About(
         "names",
         "Looks up names of documents in the question while the legs search, and embeds the rest of it.",

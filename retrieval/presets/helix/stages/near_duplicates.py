@@ -19,13 +19,11 @@ class NearDuplicatesConfig(Tunables, label="Near duplicates"):
 
 
 @dataclass(frozen=True, slots=True)
-class NearDuplicates(BaseStage):
+class NearDuplicates(BaseStage, name="near_duplicates", needs={"hits", "facts", "order"}):
     """Keep the best ranked of several hits with nearly the same words, by the MinHash signatures made at ingest."""
 
     config: NearDuplicatesConfig
 
-    name: ClassVar[str] = "near_duplicates"
-    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order"})
     about: ClassVar[About] = About(
         "deduped",
         "Keeps the highest-ranked of several near-duplicate chunks.",

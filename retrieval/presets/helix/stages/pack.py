@@ -20,7 +20,7 @@ class PackConfig(Tunables, label="Context"):
 
 
 @dataclass(frozen=True, slots=True)
-class Pack(BaseStage):
+class Pack(BaseStage, name="pack", needs={"hits", "facts", "order", "scope"}, gives={"passages"}):
     """Pack the best hits under the token budget: the best first, the second last, the third second.
 
     Models attend least to the middle of a long context. The numbers follow the ranking, from [1].
@@ -29,9 +29,6 @@ class Pack(BaseStage):
     config: PackConfig
     count_tokens: Callable[[str], int]
 
-    name: ClassVar[str] = "pack"
-    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})
-    gives: ClassVar[frozenset[str]] = frozenset({"passages"})
     about: ClassVar[About] = About(
         "packed",
         "Packs the best hits under the token budget, the best first and the second last.",

@@ -44,7 +44,7 @@ class RouteConfig(Tunables, label="Router"):
 
 
 @dataclass(frozen=True, slots=True)
-class Route(BaseStage):
+class Route(BaseStage, name="route", needs={"query", "vector", "scope"}, gives={"routing"}):
     """Decide whether to search, and for which memory type, time and project; in doubt change nothing.
 
     A time or a project narrows the filter. One that leaves nothing is ignored.
@@ -54,9 +54,6 @@ class Route(BaseStage):
     #: Returns None while the routes are trained: then no search is skipped, and no type is known.
     router: Callable[[], Router | None]
 
-    name: ClassVar[str] = "route"
-    needs: ClassVar[frozenset[str]] = frozenset({"query", "vector", "scope"})
-    gives: ClassVar[frozenset[str]] = frozenset({"routing"})
     about: ClassVar[About] = About(
         "routed",
         "Decides from the question whether to search, and for which memory type, time and project.",

@@ -160,7 +160,7 @@ class RankedAs:
 
 
 @dataclass(frozen=True, slots=True)
-class RankSignals(BaseStage):
+class RankSignals(BaseStage, name="signals", needs={"hits", "facts", "scope"}, gives={"order"}):
     """Order the pool by relevance, recency, salience, confidence and graph, with the weights of one memory type.
 
     All hits of a search have the same weights, since sums of different weights cannot be compared. The type is the
@@ -169,9 +169,6 @@ class RankSignals(BaseStage):
 
     config: SignalsConfig
 
-    name: ClassVar[str] = "signals"
-    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "scope"})
-    gives: ClassVar[frozenset[str]] = frozenset({"order"})
     about: ClassVar[About] = About(
         "ranked",
         "Orders the pool by relevance, recency, salience, confidence and links, weighted by memory type.",

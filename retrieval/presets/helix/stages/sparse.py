@@ -32,16 +32,13 @@ class SparseConfig(Tunables, label="Sparse search"):
 
 
 @dataclass(frozen=True, slots=True)
-class Sparse(BaseStage):
+class Sparse(BaseStage, name="sparse", needs={"query", "terms", "scope"}, gives={"rankings"}):
     """Find the chunks in scope with the nearest learned sparse vectors, by inner product (SPLADE)."""
 
     config: SparseConfig
     model: SparseModel
     calls: ModelCalls = field(default_factory=ModelCalls)
 
-    name: ClassVar[str] = "sparse"
-    needs: ClassVar[frozenset[str]] = frozenset({"query", "terms", "scope"})
-    gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
     about: ClassVar[About] = About(
         "sparse",
         "Finds the chunks in scope with the nearest learned sparse vectors.",
