@@ -82,6 +82,9 @@ class Pipeline:
         """Return the same stages with only this leg; raise UnknownModeError, which lists the modes."""
         if leg not in self.legs:
             raise UnknownModeError(f"Unknown mode {leg!r}. Valid modes: {', '.join((HYBRID, *self.legs))}.")
+        return self._narrowed(leg)
+
+    def _narrowed(self, leg: str) -> Self:
         return replace(self, stages=narrowed(self.stages, leg))
 
     def inserted(self, place: int, stage: Stage) -> Self:
