@@ -25,8 +25,8 @@ CoreCubeError
 │   ├── NoJudgeError            none is configured that answers the principal
 │   ├── JudgingForbiddenError   no single one may read all of the candidates, or the question
 │   └── JudgingTimeoutError     it took longer than it may
-├── NoLanguageModelError        no language model may be asked about what is to be searched
-├── SyncRunningError            another sync of the same connection is at work
+├── NoLanguageModelError        no language model may be used for this search
+├── SyncRunningError            another sync of the same connection is running
 ├── ConnectionDisabledError     the connection is switched off
 ├── EnrichError                 a language model wrote nothing for a chunk; it stays as it is
 ├── IngestError                 one document cannot be indexed; `reason` is stable
@@ -110,7 +110,7 @@ class RerankTimeoutError(RerankError, code="rerank_timeout"):
 
 
 class RerankBreakerOpenError(RerankError, code="rerank_breaker_open"):
-    """The reranker failed several times in a row and is not asked for a while."""
+    """The reranker failed several times in a row and is paused."""
 
 
 class AnswerError(CoreCubeError, status=502, code="answer_failed"):
@@ -130,7 +130,7 @@ class AnswerRateLimitedError(AnswerUnavailableError, code="answer_rate_limited")
 
 
 class AnswerBreakerOpenError(AnswerUnavailableError, code="answer_breaker_open"):
-    """The language model failed several times in a row and is not asked for a while."""
+    """The language model failed several times in a row and is paused."""
 
 
 class AnswerRefusedError(AnswerError, code="answer_refused"):
@@ -138,7 +138,7 @@ class AnswerRefusedError(AnswerError, code="answer_refused"):
 
 
 class AnswerRejectedError(AnswerRefusedError):
-    """The language model's service refused what was asked, for its words or its length."""
+    """The language model's service refused the request, for its content or its length."""
 
 
 class AnswerFormatError(AnswerRejectedError, status=400, code="unsupported_parameter"):

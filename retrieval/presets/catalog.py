@@ -22,6 +22,6 @@ DEFAULT_PRESET: Final = "corecube"
 def preset_named(name: str) -> Preset:
     """Return the preset; raise UnknownPresetError, which lists them."""
     if name not in PRESETS:
-        message = f"There is no preset {name!r}; there are: {', '.join(PRESETS)}."
+        message = f"Unknown preset {name!r}. Available presets: {', '.join(PRESETS)}."
         raise UnknownPresetError(message)
     return PRESETS[name]

@@ -65,7 +65,7 @@ class Bm25(BaseStage):
             "bm25_substituted": "full text instead of BM25",
             "bm25_unavailable": "no BM25 index",
             "bm25_timeout": "BM25 search timed out",
-            "bm25_relaxed": "also without the phrase",
+            "bm25_relaxed": "phrase optional",
         },
     )
 
@@ -93,7 +93,7 @@ class Bm25(BaseStage):
             return (), Note("bm25_nothing", "The query has no searchable term.")
         # A search in the index cannot be interrupted; it takes milliseconds.
         if not state.deadline.leg_seconds:
-            return (), Note("bm25_timeout", "The BM25 leg ran out of time.", degraded=True)
+            return (), Note("bm25_timeout", "The BM25 leg timed out.", degraded=True)
         found = view.best(composer.strict, self.config.depth)
         note = Note("bm25", f"BM25 index, {state.terms.corpus_size} chunks in scope.")
         if composer.relaxed is not None and len(found) < self.config.depth:

@@ -143,7 +143,7 @@ class Fulltext(BaseStage):
             request_filter=state.filter,
         )
         text = (
-            f"More than {limit:,} chunks match: those that match in title or headings were ranked,"
-            f" and those of {share:.1%} of the documents."
+            f"More than {limit:,} chunks match. Ranked: all matches in title or headings,"
+            f" and matches in {share:.1%} of the documents."
         )
         return found.ranking, (Note("fulltext_capped", text),)

@@ -118,7 +118,7 @@ class SetUpSection(BaseStage):
         return counts, Health.SPARSE if healths == {Health.SPARSE} else Health.GOOD
 
     def _note(self, section: SectionState, *, is_admin: bool) -> Note:
-        """Return "Asks for 28 chunks (base 28, 5 documents x 1, good x 1, cap 60), reads 42.".
+        """Return "Requests 28 chunks (base 28, 5 documents x 1, good x 1, cap 60), reads 42.".
 
         The number of documents is disclosed up to the limit that makes a difference. Only admins see that searches of a
         compartment fail, since those are other people's.
@@ -133,11 +133,11 @@ class SetUpSection(BaseStage):
         ]
         if _shows_health(section, is_admin):
             parts.insert(2, f"{section.health} x {health_factor(section.health, depth):g}")
-        return Note("setup", f"Asks for {section.top_k} chunks ({', '.join(parts)}), reads {section.fetched}.")
+        return Note("setup", f"Requests {section.top_k} chunks ({', '.join(parts)}), reads {section.fetched}.")
 
 
 def question_ask(config: QuestionConfig, *, keep: int) -> SectionAsk:
-    """Return the policy of a plain question that wants `keep` hits: it asks for at least as many."""
+    """Return the policy of a plain question that wants `keep` hits: it requests at least as many."""
     complexity = max(config.complexity, keep)
     section = Section(
         name=PLAIN,

@@ -145,7 +145,7 @@ class SignalsConfig(Tunables):
 
     @property
     def min_spans(self) -> dict[str, float]:
-        """The least span of each signal that has one."""
+        """The minimum span of each signal that has one."""
         return dict.fromkeys(("recency", "salience", "confidence"), self.min_span)
 
     def of(self, memory_type: MemoryType) -> SignalWeights:
