@@ -33,7 +33,7 @@ class Assemble(BaseStage):
     gives: ClassVar[frozenset[str]] = frozenset({"passages"})
     about: ClassVar[About] = About(
         "packed",
-        "Packs the best hits as numbered passages under the token budget.",
+        "Packs the best hits as numbered passages within the token budget.",
         group=StageGroup.PACK,
         unit="passages",
         section="assemble",

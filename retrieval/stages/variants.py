@@ -30,7 +30,7 @@ class Variants(BaseStage):
     gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
     about: ClassVar[About] = About(
         "variants",
-        "Runs the legs for rephrasings of the question, which a language model wrote before the search.",
+        "Runs the legs for rephrased questions that a language model wrote before the search.",
         group=StageGroup.FIND,
     )
 

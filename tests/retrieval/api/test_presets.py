@@ -237,7 +237,7 @@ class TestSearching:
             ({"nope": 1}, "nope is not a setting"),
             ({"blend.dense": 7}, "blend.dense must be between"),
             ({"blend.dense": "0.5"}, "blend.dense must be a number"),
-            ({"deadline_ms": 600_000}, "deadline_ms costs time"),
+            ({"deadline_ms": 600_000}, "deadline_ms is costly"),
             ({"x" * 100_000: 1}, "is not a setting"),
         ],
     )

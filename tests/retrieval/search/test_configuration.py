@@ -98,7 +98,7 @@ def test_overrides_under_former_names_hold_and_are_stored_under_the_present_ones
     assert outcome.configuration.overridden == {"quality.minimum": 0.3, "blend.dense": 0.6}
     record = SearchRecord.objects.get(pk=outcome.id)
     assert record.trace["overrides"] == {"quality.minimum": 0.1, "blend.dense": 0.5}
-    with pytest.raises(OverridesError, match=r"fulltext\.max_matches costs time"):
+    with pytest.raises(OverridesError, match=r"fulltext\.max_matches is costly"):
         find(world, overrides={"fulltext.most_matches": 20_000})
 
 

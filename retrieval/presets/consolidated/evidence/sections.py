@@ -203,7 +203,7 @@ class SectionSet:
             *((it.name, set(it.source_types)) for it in self.sections),
         ):
             if unknown := sorted(named - known):
-                yield name, f"contains source types that are not in the set: {', '.join(unknown)}"
+                yield name, f"has unknown source types: {', '.join(unknown)}"
 
     def to_mapping(self) -> dict[str, object]:
         """Return it as JSON. Default values of sections are left out, so that they follow later changes."""

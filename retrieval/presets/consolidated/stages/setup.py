@@ -52,7 +52,7 @@ class SetUpSection(BaseStage):
     gives: ClassVar[frozenset[str]] = frozenset({"section"})
     about: ClassVar[About] = About(
         "section",
-        "Decides how many chunks the section needs, and adds its filters to the request's.",
+        "Decides how many chunks the section needs, and adds the section's filters to those of the request.",
         group=StageGroup.QUESTION,
         unit="chunks",
         left=lambda state: section.top_k if (section := state.part(SectionState)) else None,

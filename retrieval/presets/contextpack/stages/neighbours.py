@@ -51,7 +51,7 @@ class Neighbours(BaseStage):
     gives: ClassVar[frozenset[str]] = frozenset({"neighbours"})
     about: ClassVar[About] = About(
         "neighbours",
-        "Reads the rest of the best hits' sections, and the chunks next to them and on the next pages.",
+        "Reads the rest of the best hits' sections, and the chunks next to them and on adjacent pages.",
         group=StageGroup.PACK,
         unit="chunks",
         section="neighbours",

@@ -48,7 +48,7 @@ class PackContext(BaseStage):
     gives: ClassVar[frozenset[str]] = frozenset({"passages"})
     about: ClassVar[About] = About(
         "packed",
-        "Packs the best hits, each with its section, then their neighbours, under the token budget.",
+        "Packs the best hits, each with its section, then their neighbours, within the token budget.",
         group=StageGroup.PACK,
         unit="passages",
         section="context",

@@ -30,7 +30,7 @@ class NearDuplicates(BaseStage):
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order"})
     about: ClassVar[About] = About(
         "deduped",
-        "Keeps the highest-ranked of several near-duplicate chunks.",
+        "Removes near-duplicate chunks and retains the highest-ranked one.",
         section="near_duplicates",
         drops=(DropReason.DUPLICATE,),
     )

@@ -36,7 +36,7 @@ class Pack(BaseStage):
     gives: ClassVar[frozenset[str]] = frozenset({"passages"})
     about: ClassVar[About] = About(
         "packed",
-        "Packs the best hits under the token budget, the best first and the second last.",
+        "Packs the best hits within the token budget, the best first and the second best last.",
         group=StageGroup.PACK,
         unit="passages",
         section="pack",

@@ -61,7 +61,7 @@ class Route(BaseStage):
     gives: ClassVar[frozenset[str]] = frozenset({"routing"})
     about: ClassVar[About] = About(
         "routed",
-        "Decides from the question whether to search, and for which memory type, time and project.",
+        "Decides from the question whether to search, and which memory type, time and project to use.",
         group=StageGroup.QUESTION,
         unit="",
         section="route",

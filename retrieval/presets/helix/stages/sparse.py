@@ -46,7 +46,7 @@ class Sparse(BaseStage):
     gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
     about: ClassVar[About] = About(
         "sparse",
-        "Finds the chunks in scope with the nearest learned sparse vectors.",
+        "Finds the chunks in scope nearest to the query's sparse vector (SPLADE).",
         group=StageGroup.FIND,
         section="sparse",
         notes={

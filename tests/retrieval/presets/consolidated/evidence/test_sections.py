@@ -40,7 +40,7 @@ def test_it_names_its_source_types():
         ({"name": "Key metrics"}, "name must start with a letter"),
         ({"title": " "}, "title must have 1 to 120 characters"),
         ({"template": ""}, "template must have"),
-        ({"template": "{subject"}, "a brace without"),
+        ({"template": "{subject"}, "unmatched brace"),
         ({"template": "{subject.__class__}"}, "no placeholder except"),
         ({"template": "{subject!r:>9}"}, "no placeholder except"),
         ({"template": "{0}"}, "no placeholder except"),
