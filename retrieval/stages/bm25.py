@@ -17,7 +17,7 @@ from retrieval.stages.fulltext import Fulltext
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bm25Config(Tunables):
-    """The BM25 leg."""
+    """Settings of the BM25 leg."""
 
     label: ClassVar[str] = "BM25 search"
 

@@ -16,7 +16,7 @@ _FEW_DOCUMENTS: Final = 500  #: Up to this many documents an exact scan is faste
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DenseConfig(Tunables):
-    """The vector leg."""
+    """Settings of the vector leg."""
 
     label: ClassVar[str] = "Vector search"
 

@@ -16,7 +16,7 @@ _TOO_COMMON: Final = 10  #: A phrase whose words match more than this many times
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FulltextConfig(Tunables):
-    """The full-text leg."""
+    """Settings of the full-text leg."""
 
     label: ClassVar[str] = "Full-text search"
 
