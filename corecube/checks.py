@@ -114,7 +114,7 @@ def shares_sessions(parameters: Mapping[str, Any]) -> bool:
         clients = [_client(stack, parameters)]
         pids = [ask(clients[0], _PID_SQL)]
         if pids == [str(clients[0].info.backend_pid)]:
-            return False  # no pooler, which would report an id of its own
+            return False  # no pooler, which would report its own id
         try:
             for _ in range(_CLIENTS - 1):
                 clients.append(_client(stack, parameters))

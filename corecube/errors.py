@@ -43,7 +43,7 @@ class ConfigError(CoreCubeError, code="config_error"):
 
 
 class NotFoundError(CoreCubeError, status=404, code="not_found"):
-    """Nothing by that name is visible to you."""
+    """Nothing with that name is visible to you."""
 
 
 class UnknownConnectionError(NotFoundError, code="unknown_connection"):

@@ -56,7 +56,7 @@ def stage_purpose(stage: str) -> str:
 
 
 def note_label(code: str) -> str:
-    """Return a note's code as a badge: "reranker failed", "time up before chunk retry"."""
+    """Return a note's code as a badge: "reranker failed", "deadline exceeded before chunk retry"."""
     if code in _NOTE_LABELS:
         return _NOTE_LABELS[code]
     for beginning, label in WORDS["stage_notes"].items():

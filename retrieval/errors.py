@@ -8,31 +8,31 @@ CoreCubeError
 │   ├── ModelMissingError       its files are not there
 │   └── EncoderUnavailableError the embedding service cannot be used now; later it may
 │       └── EncoderTimeoutError the model took longer than it may
-├── Bm25UnavailableError        there is no BM25 index that can be read; vectors alone are searched
-├── IndexStateError             an embedding index is not in the state that this needs
-├── RerankError                 the reranker failed or answered nonsense; the search falls back
+├── Bm25UnavailableError        there is no readable BM25 index; only vectors are searched
+├── IndexStateError             an embedding index is not in the required state
+├── RerankError                 the reranker failed or its response is invalid; the search falls back
 │   ├── RerankTimeoutError      it would take longer than it may
-│   └── RerankBreakerOpenError  it failed too often and is left alone for a while
+│   └── RerankBreakerOpenError  it failed too often and is paused
 ├── AnswerError                 a language model wrote no answer, or only a part of one
-│   ├── AnswerUnavailableError  it cannot be reached, broke, or broke off; later it may answer
+│   ├── AnswerUnavailableError  it is unreachable or failed; a later request may succeed
 │   │   ├── AnswerTimeoutError  it took too long
 │   │   ├── AnswerRateLimitedError
 │   │   └── AnswerBreakerOpenError
 │   ├── AnswerRefusedError      it does not take the request: a wrong key, an unknown model
 │   │   └── AnswerRejectedError   a prompt too long, or one that it filters
-│   └── AnswerGarbageError      what it answered is nothing that can be read
+│   └── AnswerGarbageError      its response is invalid
 ├── JudgingError                no language model judged how relevant candidates are; the search falls back
 │   ├── NoJudgeError            none is configured that answers the principal
 │   ├── JudgingForbiddenError   no single one may read all of the candidates, or the question
 │   └── JudgingTimeoutError     it took longer than it may
-├── NoLanguageModelError        no language model may be asked about what is to be searched
-├── SyncRunningError            another sync of the same connection is at work
+├── NoLanguageModelError        no language model may be used for this search
+├── SyncRunningError            another sync of the same connection is running
 ├── ConnectionDisabledError     the connection is switched off
 ├── EnrichError                 a language model wrote nothing for a chunk; it stays as it is
 ├── IngestError                 one document cannot be indexed; `reason` is stable
 ├── VersionConflictError        somebody else changed a preset's versions, or a section set, meanwhile
 ├── ConfigError
-│   └── TunablesError           values that do not fit their tunables; `problems` names them
+│   └── TunablesError           invalid values of tunables; `problems` names them
 │       └── OverridesError      the same, sent with a request
 ├── NotFoundError
 │   ├── UnknownConversationError
@@ -86,19 +86,19 @@ class EncoderUnavailableError(EncoderError, code="encoder_unavailable"):
 
 
 class EncoderTimeoutError(EncoderUnavailableError, code="encoder_timeout"):
-    """The embedding model did not answer in the time that was left."""
+    """The embedding model did not answer in the remaining time."""
 
 
 class IndexStateError(CoreCubeError, status=409, code="index_state"):
-    """This embedding index is not in the state that this needs."""
+    """The embedding index is not in the required state."""
 
 
 class Bm25UnavailableError(CoreCubeError, status=503, code="bm25_unavailable"):
-    """There is no BM25 index that can be read."""
+    """No readable BM25 index is available."""
 
 
 class EnrichError(CoreCubeError, status=502, code="enrich_failed"):
-    """The language model wrote nothing that can be used."""
+    """The language model returned no usable text."""
 
 
 class RerankError(CoreCubeError, status=503, code="rerank_failed"):
@@ -106,11 +106,11 @@ class RerankError(CoreCubeError, status=503, code="rerank_failed"):
 
 
 class RerankTimeoutError(RerankError, code="rerank_timeout"):
-    """The reranker did not answer in the time that was left."""
+    """The reranker did not answer in the remaining time."""
 
 
 class RerankBreakerOpenError(RerankError, code="rerank_breaker_open"):
-    """The reranker failed several times in a row and is not asked for a while."""
+    """The reranker failed several times in a row and is paused."""
 
 
 class AnswerError(CoreCubeError, status=502, code="answer_failed"):
@@ -126,11 +126,11 @@ class AnswerTimeoutError(AnswerUnavailableError, status=504, code="answer_timeou
 
 
 class AnswerRateLimitedError(AnswerUnavailableError, code="answer_rate_limited"):
-    """The language model's service takes no more requests for now."""
+    """The language model's service has reached its rate limit."""
 
 
 class AnswerBreakerOpenError(AnswerUnavailableError, code="answer_breaker_open"):
-    """The language model failed several times in a row and is not asked for a while."""
+    """The language model failed several times in a row and is paused."""
 
 
 class AnswerRefusedError(AnswerError, code="answer_refused"):
@@ -138,7 +138,7 @@ class AnswerRefusedError(AnswerError, code="answer_refused"):
 
 
 class AnswerRejectedError(AnswerRefusedError):
-    """The language model's service refused what was asked, for its words or its length."""
+    """The language model's service refused the request, for its content or its length."""
 
 
 class AnswerFormatError(AnswerRejectedError, status=400, code="unsupported_parameter"):
@@ -148,11 +148,11 @@ class AnswerFormatError(AnswerRejectedError, status=400, code="unsupported_param
 
 
 class AnswerGarbageError(AnswerError, code="answer_garbage"):
-    """What the language model's service answered cannot be read."""
+    """The response of the language model's service is invalid."""
 
 
 class JudgingError(CoreCubeError, status=502, code="relevance_failed"):
-    """The language model judged no candidate."""
+    """The language model graded no candidate."""
 
 
 class NoJudgeError(JudgingError, code="relevance_none"):
@@ -164,11 +164,11 @@ class JudgingForbiddenError(JudgingError, code="relevance_forbidden"):
 
 
 class JudgingTimeoutError(JudgingError, code="relevance_timeout"):
-    """The language model did not judge the candidates in time."""
+    """The language model did not grade the candidates in time."""
 
 
 class NoLanguageModelError(CoreCubeError, status=409, code="no_language_model"):
-    """No language model is configured that answers you, so nothing can put the question in other words."""
+    """No language model is available to you for query expansion."""
 
 
 class SyncRunningError(CoreCubeError, status=409, code="sync_running"):
@@ -176,7 +176,7 @@ class SyncRunningError(CoreCubeError, status=409, code="sync_running"):
 
 
 class ConnectionDisabledError(CoreCubeError, status=409, code="connection_disabled"):
-    """This connection is disabled; enable it in the administration first."""
+    """This connection is disabled. Enable it first."""
 
 
 class IngestError(CoreCubeError):
@@ -200,15 +200,15 @@ class UnknownPresetError(InvalidRequestError, status=404, code="unknown_preset")
 
 
 class UnknownModeError(InvalidRequestError, code="unknown_mode"):
-    """The preset has no leg of that name to search with alone."""
+    """The preset does not have this search mode."""
 
 
 class UnknownTraceError(NotFoundError, code="unknown_trace"):
-    """You have made no search with that trace id."""
+    """You have no search with this trace ID."""
 
 
 class UnknownConversationError(NotFoundError, code="unknown_conversation"):
-    """You have no such conversation."""
+    """You have no conversation with this ID."""
 
 
 class UnknownPassageError(NotFoundError, code="unknown_passage"):
@@ -220,7 +220,7 @@ class UnknownSectionError(NotFoundError, code="unknown_section"):
 
 
 class UnknownSectionSetError(UnknownSectionError, code="unknown_section_set"):
-    """There is no section set of that name."""
+    """There is no section set with this name."""
 
 
 class UnknownVersionError(NotFoundError, code="unknown_version"):
@@ -228,11 +228,11 @@ class UnknownVersionError(NotFoundError, code="unknown_version"):
 
 
 class VersionConflictError(CoreCubeError, status=409, code="version_conflict"):
-    """Somebody else changed this preset meanwhile; look at it again."""
+    """Another user has changed this preset. Check the changes."""
 
 
 class TunablesError(ConfigError, status=422, code="invalid_values"):
-    """Values do not fit their tunables."""
+    """Some settings are not valid."""
 
     def __init__(self, problems: Mapping[str, str]) -> None:
         self.problems = dict(problems)  #: What is wrong with each value, by the tunable's dotted name.
@@ -242,7 +242,7 @@ class TunablesError(ConfigError, status=422, code="invalid_values"):
 
 
 class OverridesError(TunablesError, code="invalid_overrides"):
-    """Values of a request do not fit their tunables."""
+    """Some overrides of the request are not valid."""
 
 
 def _shown(name: str) -> str:

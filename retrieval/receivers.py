@@ -1,4 +1,4 @@
-"""Documents go with their connection, and memories with their user, whoever deletes them; models are checked."""
+"""Documents go with their connection, and memories with their user, however deleted; models are checked."""
 
 from typing import Any
 

@@ -47,7 +47,7 @@ def test_the_form_refuses_more_and_says_the_bound(client, people, candidates):
 def test_the_api_refuses_a_draft_with_more(alice):
     response = alice("put", "/api/v1/presets/helix/draft", {"values": {NAME: 31}})
     assert response.status_code == 422
-    assert f"{NAME} must lie between 0 and 30" in response.json()["error"]["message"]
+    assert f"{NAME} must be between 0 and 30" in response.json()["error"]["message"]
     assert not PresetVersion.objects.exists()
 
 

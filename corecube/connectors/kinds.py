@@ -63,6 +63,6 @@ KINDS: Final[Mapping[str, Kind]] = {
 def kind_named(name: str) -> Kind:
     """Return a kind; raise ConfigError for an unknown name."""
     if name not in KINDS:
-        message = f"There is no connector of kind {name!r}; there are: {', '.join(KINDS)}."
+        message = f"Unknown connector kind {name!r}. Available kinds: {', '.join(KINDS)}."
         raise ConfigError(message)
     return KINDS[name]

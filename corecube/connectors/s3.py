@@ -138,7 +138,7 @@ class S3Connector(Connector):
         """Return a client, which ignores the machine's environment and config files."""
         session = botocore.session.Session(session_vars=_NO_ENVIRONMENT)
         key, secret = self.secrets["access_key"], self.secrets["secret_key"]
-        # Always set: otherwise botocore reads the environment and asks the cloud's metadata service.
+        # Always set: otherwise botocore reads the environment and calls the cloud's metadata service.
         session.set_credentials(key or "anonymous", secret or "anonymous", self.secrets["session_token"] or None)
         client = session.create_client(
             "s3",

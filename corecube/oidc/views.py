@@ -109,7 +109,7 @@ class SignInView(LoginView):
 
 
 class SignOutView(LogoutView):
-    """Ends the session; users of the provider are told that they are still signed in there."""
+    """Ends the session; users of the provider are informed that they are still signed in there."""
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:  # noqa: ANN401 -- Django's signature
         """End the session."""

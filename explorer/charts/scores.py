@@ -43,7 +43,7 @@ def _charts(outcome: SearchOutcome) -> Iterator[Chart]:
             title = _LEG_TITLES.get(leg) or f"Scores of the {wording.leg_label(leg)} leg"
             depth, last = getattr(getattr(outcome.config, leg, None), "depth", None), hits[-1].score
             is_full = depth is not None and len(hits) >= depth
-            cuts = (_Cut(f"limit of {depth} hits: {last:.3f}", score=last),) if is_full else ()
+            cuts = (_Cut(f"cut-off at {depth} hits: {last:.3f}", score=last),) if is_full else ()
             yield _chart(leg, title, hits, shown, cuts)
     if hits := list(outcome.state.hits):
         yield _chart("final", "Final scores", hits, shown, _final_cuts(hits, outcome))

@@ -40,7 +40,7 @@ def _volume_chart(found: Traffic) -> Chart:
     return Chart(
         id="volume",
         title="Searches",
-        summary=f"{total.searches:,} in total; {total.empty:,} without hits, {total.degraded:,} with a fallback.",
+        summary=f"{total.searches:,} in total; {total.empty:,} without hits, {total.degraded:,} degraded.",
         data=[
             _bars(found, "with hits", [it.figures.searches - it.figures.empty for it in found.bins], "accent"),
             _bars(found, "no hits", [it.figures.empty for it in found.bins], "bad"),

@@ -52,7 +52,7 @@ def hit_badges(hit: Hit) -> Iterator[HitBadge]:
         yield HitBadge("beyond the filter", "Outside the request's filter, but in scope.", "warn")
     if PROTECTED in hit.signals:
         rank = hit.signals[PROTECTED]
-        yield HitBadge("protected", f"Rank {rank:.0f}, below the cut, but protected from it.", "good")
+        yield HitBadge("protected", f"Rank {rank:.0f} is below the cut, but this hit is protected.", "good")
     if boost := hit.signals.get(PRECEDENCE, 0.0):
         yield HitBadge(f"type precedence +{boost:.4f}".rstrip("0"), "Its source type has precedence over others.")
     if hit.provider:

@@ -34,7 +34,7 @@ class _ConsoleField(BoundField):
         self.help_text = texts.get("help", {}).get(name, self.help_text)
 
     def build_widget_attrs(self, attrs: Any, widget: forms.Widget | None = None) -> dict[str, Any]:  # noqa: ANN401 -- Django's
-        """Style text inputs and menus that have no style of their own."""
+        """Style text inputs and menus that have no own style."""
         found = super().build_widget_attrs(attrs, widget)
         shown = widget or self.field.widget
         return {"class": "input", **found} if isinstance(shown, _STYLED) and "class" not in shown.attrs else found

@@ -67,14 +67,14 @@ def _facts(section: SectionState) -> Iterator[tuple[str, str, str]]:
     """Yield label, value and help of each setting."""
     policy = section.ask.section
     searched = f"{wording.counted(section.chunks, 'chunk')} in {wording.counted(section.documents, 'document')}"
-    yield "Searches", f"{searched}{WORDS['section_health'][section.health]}", "Chunks in scope, after filters."
-    requested = f"{section.top_k:,} of {section.fetched:,} read"
-    yield "Requests", requested, "Chunks sent to the reranker, out of those read."
-    yield "Retains", f"{policy.keep:,}", "Chunks retained after reranking."
+    yield "Scope", f"{searched}{WORDS['section_health'][section.health]}", "Chunks in scope, after filters."
+    requested = f"{section.top_k:,} of {section.fetched:,} retrieved"
+    yield "Rerank depth", requested, "Chunks sent to the reranker, out of those retrieved."
+    yield "Retained", f"{policy.keep:,}", "Chunks retained after reranking."
     if section.grade is not None:
         yield "Grade", str(section.grade), "Pool quality from A to F, by the similarity of its best chunks."
     floors = f"similarity {section.score_floor:.2f}, quality {policy.quality_floor:.2f}"
     yield "Floors", floors, "Chunks below a floor are dropped. A weak pool has lower floors."
     if policy.required:
         types = ", ".join(policy.required)
-        yield "Requires", types, "Source types that are searched separately if the pool lacks them."
+        yield "Required types", types, "Source types that are searched separately if the pool lacks them."

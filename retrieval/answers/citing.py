@@ -23,7 +23,7 @@ _LOOK_BACK_CHARACTERS: Final = 100  #: Maximum length of the held end of a text.
 
 
 class Citer:
-    """Passes on an answer's normalised text, and asks for the citations of each sentence without a marker.
+    """Passes on an answer's normalised text, and requests the citations of each sentence without a marker.
 
     The text does not depend on the division into pieces. Only the end of a sentence is held back, until the next word.
     """

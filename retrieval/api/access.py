@@ -40,7 +40,7 @@ class AccessOut(Schema):
     rule: RuleOut
 
 
-@router.get("/access/check", response={200: AccessOut, **REFUSALS}, by_alias=True, summary="Explain an access")
+@router.get("/access/check", response={200: AccessOut, **REFUSALS}, by_alias=True, summary="Check access")
 def check_access(
     request: HttpRequest,
     document: UUID | None = None,

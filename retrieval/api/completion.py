@@ -68,7 +68,7 @@ class MessageOut(BaseModel):
 
     role: Literal["assistant"]
     content: str | None
-    refusal: str | None = Field(description="The answer that was to be JSON and has no passages.")
+    refusal: str | None = Field(description="The refusal text of a JSON answer without passages.")
     annotations: list[AnnotationOut]
 
 

@@ -61,7 +61,7 @@ def upload_files(request: HttpRequest, slug: str, files: File[list[UploadedFile]
     return Status(202, UploadsOut(files=[name for name, _ in named], sync=SyncOut.model_validate(sync)))
 
 
-@router.get("/connections/{slug}/sync", response={200: SyncStateOut, **REFUSALS}, summary="Latest sync")
+@router.get("/connections/{slug}/sync", response={200: SyncStateOut, **REFUSALS}, summary="Read the latest sync")
 def latest_sync(request: HttpRequest, slug: str) -> SyncStateOut:
     """Return the state of a connection's latest sync, and the items that could not be indexed. For admins."""
     connection = managed_connection(principal_of(request), slug)
@@ -75,7 +75,7 @@ def latest_sync(request: HttpRequest, slug: str) -> SyncStateOut:
     )
 
 
-@router.post("/connections/{slug}/sync", response={202: SyncOut, **REFUSALS}, summary="Sync now")
+@router.post("/connections/{slug}/sync", response={202: SyncOut, **REFUSALS}, summary="Start a sync")
 def start_sync(request: HttpRequest, slug: str) -> Status[SyncOut]:
     """Queue a sync of a connection, or return the one that is queued already. For admins."""
     principal = principal_of(request)

@@ -58,7 +58,7 @@ class IndexIn(RequestBody):
     )
 
 
-@router.get("/indexes", response={200: list[IndexOut], **REFUSALS}, summary="Embedding indexes")
+@router.get("/indexes", response={200: list[IndexOut], **REFUSALS}, summary="List embedding indexes")
 def list_indexes(request: HttpRequest) -> list[IndexOut]:
     """Return the embedding indexes, the active one first. For admins, with a key that is not narrowed."""
     _admin(request)
@@ -82,7 +82,7 @@ def start_index(request: HttpRequest, body: IndexIn) -> Status[IndexOut]:
     return Status(202, _shown(row))
 
 
-@router.post("/indexes/rollback", response={200: IndexOut, **CHANGE_REFUSALS}, summary="Roll back")
+@router.post("/indexes/rollback", response={200: IndexOut, **CHANGE_REFUSALS}, summary="Roll back an index")
 def roll_back(request: HttpRequest) -> IndexOut:
     """Use the previous index for searches again. For admins."""
     return _shown(indexes.roll_back(actor=_admin(request)))

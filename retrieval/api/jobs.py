@@ -107,7 +107,7 @@ def retry_job(request: HttpRequest, job_id: UUID, body: RetryIn | None = None) -
     return Status(202, _job(sync))
 
 
-@router.post("/connections/{slug}/dry-run", response={202: JobOut, **REFUSALS}, summary="Dry run")
+@router.post("/connections/{slug}/dry-run", response={202: JobOut, **REFUSALS}, summary="Start a dry run")
 def dry_run(request: HttpRequest, slug: str) -> Status[JobOut]:
     """Queue a sync that only counts the items that it would add, change and delete. For admins."""
     principal = principal_of(request)

@@ -128,7 +128,7 @@ def remove_rule(request: HttpRequest, user: str | None = None, compartment: str 
     return Status(204, None)
 
 
-@router.get("/usage", response={200: UsageOut, **REFUSALS}, summary="Usage of language models")
+@router.get("/usage", response={200: UsageOut, **REFUSALS}, summary="Report language model usage")
 def read_usage(
     request: HttpRequest,
     by: Literal["user", "key", "model", "month"] = "model",

@@ -66,7 +66,7 @@ class LifelineOut(BaseModel):
     chunks: list[WayOut]
 
 
-@router.get("/lifeline", response={200: LifelineOut, **REFUSALS}, summary="Where did a document go?")
+@router.get("/lifeline", response={200: LifelineOut, **REFUSALS}, summary="Trace a document")
 def lifeline(request: HttpRequest, wanted: Query[LifelineIn]) -> LifelineOut:
     """Search, and follow one document through every stage. Documents outside the key's scope do not exist."""
     principal = principal_of(request)

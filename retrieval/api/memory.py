@@ -109,13 +109,13 @@ class RecallOut(BaseModel):
     skipped: str = Field(default="", description="Why the search was skipped; empty if it ran.")
 
 
-@router.post("/recall", response={200: RecallOut, **REFUSALS}, summary="Recall")
+@router.post("/recall", response={200: RecallOut, **REFUSALS}, summary="Recall memory and documents")
 def recall_items(request: HttpRequest, body: RecallIn) -> RecallOut:
     """Search the memory, then the other connections in scope, and pack the results into a token budget."""
     return recalled(body, principal_of(request), request.build_absolute_uri, SearchRecord.Surface.API)
 
 
-@router.post("/remember", response={200: RememberOut, **REFUSALS}, summary="Remember")
+@router.post("/remember", response={200: RememberOut, **REFUSALS}, summary="Store a memory")
 def remember_item(request: HttpRequest, body: RememberIn) -> RememberOut:
     """Store an item in the memory of the key's user. It is private to that user and searchable at once.
 

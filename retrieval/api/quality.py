@@ -32,7 +32,7 @@ class LowChunkOut(BaseModel):
     title: str
     url: str = Field(description="The chunk on its document's page.")
     quality: float
-    parts: dict[str, float] = Field(description="Deductions from the quality, the largest first.")
+    parts: dict[str, float] = Field(description="Deductions from the quality, largest first.")
     beginning: str = Field(description="The first 80 characters.")
 
 
@@ -46,7 +46,7 @@ class QualityOut(BaseModel):
     lowest: list[LowChunkOut] | None = Field(description="The lowest first; null for admins without access to them.")
 
 
-@router.get("/connections/{slug}/quality", response={200: QualityOut, **REFUSALS}, summary="Low chunks")
+@router.get("/connections/{slug}/quality", response={200: QualityOut, **REFUSALS}, summary="List low-quality chunks")
 def low_quality(request: HttpRequest, slug: str, asked: Query[QualityIn]) -> QualityOut:
     """Return the chunks that the quality filter would drop. For admins; chunk texts only with access to them."""
     principal = principal_of(request)

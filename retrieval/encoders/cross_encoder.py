@@ -72,7 +72,7 @@ class CrossEncoder:
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
         try:
             output = self._session.run(None, {name: feed[name] for name in self._inputs})[0]
-        except Exception as error:  # onnxruntime's errors share no base class of their own
+        except Exception as error:  # onnxruntime's errors share no specific base class
             raise RerankError(f"The reranking model {self.name!r} failed.") from error
         # One logit per pair: of the outputs (b,) and (b, 1) the only one, of (b, 2) the second minus the first.
         numbers: NDArray[np.float64] = output.astype(np.float64)

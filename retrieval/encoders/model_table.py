@@ -109,7 +109,7 @@ def adopted_manifest(directory: Path) -> Manifest:
         name=model.name,
         max_tokens=model.max_tokens,
         batch_tokens=0,
-        quantisation="as it was brought",
+        quantisation="as supplied",
         source=model.repository,
         source_sha256=file_sha256(directory / MODEL_FILE),
         licence=model.licence,

@@ -49,7 +49,7 @@ class Seq2Seq:
             written = self._written(text, count)
         except EncoderError:
             raise
-        except Exception as error:  # onnxruntime's errors share no base class of their own
+        except Exception as error:  # onnxruntime's errors share no specific base class
             raise EncoderError(f"The model {self.name!r} failed.") from error
         return [self._tokenizer.decode(self._until_end(row)) for row in written.tolist()]
 

@@ -34,7 +34,7 @@ def open_session(path: Path) -> Session:
         options.add_session_config_entry("session.x64quantprecision", "1")
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime's errors share no base class of their own
+    except Exception as error:  # onnxruntime's errors share no specific base class
         raise EncoderError(f"The model {path} cannot be loaded: {error}") from error
 
 
@@ -68,7 +68,7 @@ def run_texts(
     feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
     try:
         return session.run(None, {name: feed[name] for name in inputs})[0], mask
-    except Exception as error:  # onnxruntime's errors share no base class of their own
+    except Exception as error:  # onnxruntime's errors share no specific base class
         raise EncoderError(f"The model {model!r} failed: {error}") from error
 
 

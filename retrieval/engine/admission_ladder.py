@@ -12,12 +12,12 @@ from retrieval.engine.tunables import Tunables, tunable
 class PoolConfig(Tunables):
     """The connections of searches and ingests. Raises ConfigError if their shares exceed the total."""
 
-    connections: int = tunable(96, low=32, high=10_000, unit="connections", help="Connections at work at once.")
+    connections: int = tunable(96, low=32, high=10_000, unit="connections", help="Maximum connections in use.")
     retrieval_slots: int = tunable(
-        16, low=16, high=1000, unit="slots", help="Searches' share: ingests cannot take it.", at_most="connections"
+        16, low=16, high=1000, unit="slots", help="Connections reserved for searches.", at_most="connections"
     )
     ingest_slots: int = tunable(
-        16, low=16, high=1000, unit="slots", help="Ingests' share: searches cannot take it.", at_most="connections"
+        16, low=16, high=1000, unit="slots", help="Connections reserved for ingests.", at_most="connections"
     )
 
     def __post_init__(self) -> None:
@@ -33,23 +33,23 @@ class LadderConfig(Tunables):
     triage < hard_reject <= short_budget_reject < recovery_skip, and a triaged budget is the shorter one.
     """
 
-    triage: float = tunable(0.80, low=0.1, high=1.0, help="From here on searches with hardly any time are turned away.")
+    triage: float = tunable(0.80, low=0.1, high=1.0, help="Share from which searches with little time are rejected.")
     triage_seconds: float = tunable(
-        2.0, low=0.0, high=60.0, unit="s", help="Time left that is hardly any.", at_most="short_budget_seconds"
+        2.0, low=0.0, high=60.0, unit="s", help="Time below which triage applies.", at_most="short_budget_seconds"
     )
     hard_reject: float = tunable(
         0.88,
         low=0.1,
         high=1.0,
-        help="From here on searches are turned away, but for those for a missing source type.",
+        help="Share from which searches are rejected, except for missing source types.",
         at_most="short_budget_reject",
     )
     short_budget_reject: float = tunable(
-        0.90, low=0.1, high=1.0, help="From here on those are too, where they have little time."
+        0.90, low=0.1, high=1.0, help="Share from which all searches with little time are rejected."
     )
-    short_budget_seconds: float = tunable(12.0, low=0.0, high=600.0, unit="s", help="Time left that is little.")
+    short_budget_seconds: float = tunable(12.0, low=0.0, high=600.0, unit="s", help="Time that is a short budget.")
     recovery_skip: float = tunable(
-        0.92, low=0.1, high=1.0, help="From here on no recovery is started for a search that was broken off."
+        0.92, low=0.1, high=1.0, help="Share from which no recovery starts for an aborted search."
     )
 
     def __post_init__(self) -> None:

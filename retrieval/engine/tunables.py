@@ -36,7 +36,7 @@ class TunableFacts:
         if isinstance(value, bool) or not isinstance(value, int | float):
             return "must be a number"
         if not self.low <= value <= self.high:
-            return f"must lie between {self.low} and {self.high}"
+            return f"must be between {self.low} and {self.high}"
         if self.is_whole and value != int(value):
             return "must be a whole number"
         return ""
@@ -166,7 +166,7 @@ class Tunables:
         """Return why values are invalid, by dotted name: unknown names, wrong types, bounds, order."""
         declared = {facts.name: facts for facts in self.declared_below()}
         found = {
-            name: declared[name].problem(value) if name in declared else "is no tunable"
+            name: declared[name].problem(value) if name in declared else "is not a setting"
             for name, value in values.items()
         }
         found = {name: problem for name, problem in found.items() if problem}
@@ -191,13 +191,13 @@ class Tunables:
         """
         values, own = self.by_present_names(values), self.values()
         raised = {
-            facts.name: f"costs time, and a request can only lower it from {own[facts.name]}"
+            facts.name: f"is costly: a request can only lower it from {own[facts.name]}"
             for facts in self.declared_below()
             if facts.costs and facts.name in values and not facts.problem(values[facts.name])
             if values[facts.name] > own[facts.name]  # type: ignore[operator]  # a value without a problem is a number
         }
         shared = {
-            facts.name: "holds for all searches, and a request cannot change it"
+            facts.name: "applies to all searches: a request cannot change it"
             for facts in self.declared_below()
             if facts.is_shared and facts.name in values
         }

@@ -34,7 +34,7 @@ from retrieval.search.service import search
 
 MAX_CHARACTERS: Final = 700
 _TOP_K: Final = 10
-_WARM_UP: Final = 3  #: Questions that are asked before the first timed one.
+_WARM_UP: Final = 3  #: Warm-up questions before the first timed one.
 _MARKER: Final = re.compile(r" ?(?<!\\)\[\d+\]")
 _QUOTED_LINE: Final = re.compile(r"^> ?", re.MULTILINE)
 _THOUSANDS: Final = re.compile(r"(?<=\d)[,'’\u00a0\u202f](?=\d{3}(?!\d))")  # noqa: RUF001 -- a typographic apostrophe
@@ -115,7 +115,7 @@ def measured_answers(
 ) -> tuple[Answered, ...]:
     """Answer every question, one after the other; `connections` has each collection's.
 
-    Without `uses_models` no language model is asked. Raises InvalidRequestError for an unknown asker.
+    Without `uses_models` no language model is called. Raises InvalidRequestError for an unknown user.
     """
     principals = {it.asker: Principal(user_named(it.asker)) if it.asker else evaluation_principal() for it in questions}
 

@@ -79,14 +79,14 @@ def start_index(encoder: Encoder, *, source: str, mode: str, scan: ScanChoice = 
     with transaction.atomic(), alone():
         active = active_row()
         if active is None:
-            raise IndexStateError("There is no embedding index yet: the first sync makes one.")
+            raise IndexStateError("There is no embedding index yet: the first sync creates one.")
         if (other := EmbeddingIndex.objects.exclude(pk=active.pk).first()) is not None:
             raise IndexStateError(
                 f"There is already another embedding index: {other.pk} ({other.status}). Drop it first."
             )
         walk = (active.scan, active.scan_dim, active.oversample)
         if is_made_by(active, encoder) and active.mode == mode and walk == (scan.scan, scan.dim, scan.oversample):
-            raise IndexStateError("The active embedding index has this model's vectors already.")
+            raise IndexStateError("The active embedding index already uses this model.")
         return _made(encoder, source=source, mode=mode, status=_Status.BUILDING, scan=scan)
 
 
@@ -171,8 +171,8 @@ def same_model(row: EmbeddingIndex, encoder: Encoder) -> VectorIndex:
     """Return the index for searching and writing; raise ConfigError unless this model made its vectors."""
     if not is_made_by(row, encoder):
         message = (
-            f"The embedding index was built with {row.model} ({row.weights}, {row.dim} numbers);"
-            f" the model that there is now is {encoder.name} ({encoder.weights}, {encoder.dim} numbers)."
+            f"The embedding index was built with {row.model} ({row.weights}, {row.dim} dimensions);"
+            f" the current model is {encoder.name} ({encoder.weights}, {encoder.dim} dimensions)."
         )
         raise ConfigError(message)
     return searched(row)
@@ -213,9 +213,9 @@ def _made(
     encoder: Encoder, *, source: str, mode: str, status: EmbeddingIndex.Status, scan: ScanChoice
 ) -> EmbeddingIndex:
     if mode == _Mode.LATE:
-        problem = encoder.passages_problem if isinstance(encoder, PassageEncoder) else "It gives no tokens' states."
+        problem = encoder.passages_problem if isinstance(encoder, PassageEncoder) else "It returns no token vectors."
         if problem:
-            raise ConfigError(f"The model {encoder.name!r} is not for late chunking. {problem}")
+            raise ConfigError(f"The model {encoder.name!r} does not support late chunking. {problem}")
     scan = scan.of(encoder)
     row = EmbeddingIndex.objects.create(
         model=encoder.name,

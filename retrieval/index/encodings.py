@@ -89,7 +89,7 @@ def store_encodings(
 def require_sparse_index(*, model_key: int, dim: int) -> None:
     """Create the HNSW index over a model's sparse vectors unless it is there, and drop those over other models'."""
     with connection.cursor() as cursor:
-        # Asked first, as even a CREATE that has nothing to do waits for everybody who writes to the table.
+        # Checked first, as even a CREATE that has nothing to do waits for everybody who writes to the table.
         cursor.execute("SELECT to_regclass(%s) IS NULL", [f"{_SPARSE_INDEX}{int(model_key)}"])
         if cursor.fetchone()[0]:
             cursor.execute(_CREATE_HNSW % {"model": int(model_key), "dim": int(dim)})

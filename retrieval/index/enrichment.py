@@ -56,7 +56,7 @@ def store_enrichment(
             return 0
         if indexes is not None and not hold_indexes() <= indexes:
             return None
-        # Whoever fills an index with vectors of these documents has ended, or waits and finds them changed.
+        # Processes that fill an index with these documents' vectors have ended, or wait and find them changed.
         cursor.execute("SELECT FROM retrieval_document WHERE id = ANY(%s) ORDER BY id FOR UPDATE", [ids])
         cursor.execute(_COUNT_TERMS, {"documents": ids, "sign": -1})
         for chunk in chunks:

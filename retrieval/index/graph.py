@@ -55,7 +55,7 @@ class Subgraph:
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """How near a chunk is to the question, and to what it asks of the names in it."""
+    """How near a chunk is to the question, and to the question without its names."""
 
     chunk: ChunkId
     cosine: float
@@ -143,7 +143,7 @@ def likeness(  # noqa: PLR0913 -- keyword-only but for two, each a plain fact
     scope: AccessScope,
     timeout_seconds: float | None = None,
 ) -> list[Likeness]:
-    """Return how near the documents' first chunks, and `chunks`, are to the question and to what it asks."""
+    """Return how near the documents' first chunks, and `chunks`, are to the question, with and without its names."""
     sampled = scope.connection_ids[:_MAX_SAMPLED]
     parameters = {
         "documents": list(documents),

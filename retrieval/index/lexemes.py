@@ -13,7 +13,7 @@ _OR: Final = " OR "
 def query_terms(rows: Sequence[Mapping[str, Any]], *, operators: str) -> QueryTerms:
     """Return the terms of all languages, rarest first, and the tsquery that demands them.
 
-    Each language reads the whole query, so the tsquery asks for what one of them demands.
+    Each language reads the whole query, so the tsquery matches what one of them requires.
     """
     size = next(row["chunks"] for row in rows if not row["lexeme"])
     found = [row for row in rows if row["lexeme"]]

@@ -30,7 +30,7 @@ _PRUNED: Final = "outbox"  #: The row that says up to which transaction changes 
 #: Changes are not retained for an index on a machine that is inactive for longer; it is rebuilt when it returns.
 _SILENT: Final = timedelta(days=7)
 _SIGN_OF_LIFE: Final = timedelta(minutes=1)
-#: Days for which a search can be compared with the changes since it, where searches are kept for ever.
+#: Days for which a search can be compared with the changes since it, if searches are never deleted.
 _COMPARED_DAYS: Final = 90
 
 
@@ -71,7 +71,7 @@ def newest() -> int:
 
 
 def history() -> str:
-    """Return what tells this database, and its past, from every other one."""
+    """Return what identifies this database and its history among all databases."""
     return _value(_HISTORY)
 
 
@@ -108,9 +108,9 @@ def pruned_up_to() -> int:
 
 
 def prune(limit: int = _MAX_PRUNED) -> int:
-    """Forget changes that every follower has and no kept search is to be compared with; return how many.
+    """Delete changes that every follower has and no stored search is compared with; return how many.
 
-    Where searches are kept for ever, one older than 90 days is compared no more: changes cannot be kept for ever.
+    If searches are never deleted, those older than 90 days are no longer compared, since changes are deleted.
     """
     with transaction.atomic(), connection.cursor() as cursor:
         ReadModel.objects.filter(name__startswith=BM25, at__lt=timezone.now() - _SILENT).delete()

@@ -1,6 +1,6 @@
 """Reads what a search did not return: one document's exact signals, and the rank of a chunk in scope.
 
-Costs as much as an exact scan of the scope, so it is done for one document that somebody asks about.
+Costs as much as an exact scan of the scope, so it is done for one requested document only.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,10 +32,10 @@ class Probed:
 def document(
     probed: Probed, document_id: UUID, *, match: str, ordinals: Sequence[int], timeout_seconds: float
 ) -> DocumentProbe:
-    """Return a document's best chunks by either signal, and those asked for, with both signals exact.
+    """Return a document's best chunks by either signal, and the requested ones, with both signals exact.
 
     The cosine is compared, not looked up in the HNSW index; the full-text score is the leg's own formula. `match` is
-    the tsquery that the full-text leg asked for; empty matches nothing. A document out of scope has no chunks.
+    the tsquery of the full-text leg; empty matches nothing. A document out of scope has no chunks.
     """
     parameters = _parameters(probed, match, ChunkId(document_id, 0)) | {"ordinals": list(ordinals)}
     sql = statements.scored(statements.PROBE, len(probed.terms))

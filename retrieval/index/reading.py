@@ -62,7 +62,7 @@ def chunk_keys(hits: Ranking) -> dict[str, Any]:
 def _sent(value: Any) -> Any:  # noqa: ANN401 -- whatever the driver takes
     """Return a parameter as the driver gets it: an array of numbers or ids as its text.
 
-    The driver would look at each element at every place where the statement names the array; a scope stands in many.
+    The driver would look at each element at every place where the statement names the array; a scope occurs in many.
     """
     if isinstance(value, list) and value and isinstance(value[0], int | float | UUID):
         return f"{{{','.join(map(str, value))}}}"

@@ -66,7 +66,7 @@ class StoredInteraction:
         except SearchTimeoutError as error:
             raise RerankTimeoutError from error
         except (EncoderError, DatabaseUnavailableError, ValueError) as error:
-            raise RerankError(f"The token vectors of {self._encoder.name!r} cannot be had.") from error
+            raise RerankError(f"The token vectors of {self._encoder.name!r} are not available.") from error
         return [stored[hit.chunk_id].max_sim(query_vectors) for hit in hits]
 
     def score(self, query: str, texts: Sequence[str], *, timeout_seconds: float) -> list[float]:
@@ -103,7 +103,7 @@ def token_vectors_of(
 def configured_reranker(encoder: Callable[[], Encoder]) -> Reranker | None:
     """Return the reranker, loaded on first use; None where none is configured.
 
-    One that cannot be had is returned all the same: it tells each search why. `encoder` gives the installation's
+    An unavailable one is returned too: it reports the reason to each search. `encoder` gives the installation's
     embedding model. Raises ConfigError for a service that lacks what its kind needs, and what `encoder` raises.
     """
     match settings.CORECUBE_RERANKER:
@@ -150,7 +150,7 @@ def _local(name: str) -> Reranker:
 def _late_interaction(encoder: Encoder) -> Reranker:
     if isinstance(encoder, OnnxEncoder):
         return LateInteraction(encoder)
-    problem = f"The embedding model {encoder.name!r} gives no vectors of single tokens."
+    problem = f"The embedding model {encoder.name!r} returns no token vectors."
     return UnavailableReranker(_LATE_INTERACTION, problem, ScoreType.MAXSIM)
 
 

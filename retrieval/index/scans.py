@@ -13,14 +13,14 @@ from retrieval.models import EmbeddingIndex
 _Scan = EmbeddingIndex.Scan
 
 MAX_OVERSAMPLE: Final = 20.0
-#: Chunks that a walk finds for each one wanted, unless told otherwise; measured in the decision on quantised scans.
+#: Chunks that a walk finds for each requested one by default; measured in the decision on quantised scans.
 USUAL_OVERSAMPLE: Final[Mapping[str, float]] = {
     _Scan.HALFVEC: 1.0,
     _Scan.INT8: 4.0,
     _Scan.BINARY: 8.0,
     _Scan.PREFIX: 4.0,
 }
-#: The walks over what stands for a vector, each with the whole vectors' comparison behind it.
+#: The scans over reduced vectors, each followed by rescoring with full vectors.
 _DENSE: Final[Mapping[str, str]] = {
     _Scan.HALFVEC: DENSE_HNSW,
     _Scan.INT8: statement("dense_int8"),
@@ -57,7 +57,7 @@ class ScanChoice:
     def of(self, encoder: Encoder) -> "ScanChoice":
         """Return the choice with its numbers filled in; raise ConfigError for one that this model does not allow."""
         if self.scan not in _DENSE:
-            raise ConfigError(f"There is no scan {self.scan!r}; there are: {', '.join(_DENSE)}.")
+            raise ConfigError(f"Unknown scan {self.scan!r}. Available scans: {', '.join(_DENSE)}.")
         if self.scan == _Scan.PREFIX:
             smallest = encoder.min_dim if isinstance(encoder, HasPrefixes) else 0
             if not smallest:
@@ -67,14 +67,14 @@ class ScanChoice:
                 )
             if not smallest <= self.dim < encoder.dim:
                 raise ConfigError(
-                    f"A scan by a prefix of {encoder.name!r} takes {smallest} to {encoder.dim - 1} components,"
+                    f"A prefix scan of {encoder.name!r} supports {smallest} to {encoder.dim - 1} dimensions,"
                     f" not {self.dim}."
                 )
         elif self.dim:
-            raise ConfigError(f"Only the scan {_Scan.PREFIX.value} takes a number of components.")
+            raise ConfigError(f"Only the scan {_Scan.PREFIX.value} supports a number of dimensions.")
         oversample = self.oversample or USUAL_OVERSAMPLE[self.scan]
         if not 1 <= oversample <= MAX_OVERSAMPLE:
-            raise ConfigError(f"The oversampling must lie between 1 and {MAX_OVERSAMPLE:g}, not {oversample:g}.")
+            raise ConfigError(f"The oversampling must be between 1 and {MAX_OVERSAMPLE:g}, not {oversample:g}.")
         return ScanChoice(self.scan, self.dim, oversample)
 
 

@@ -35,7 +35,7 @@ _FAILED: Final = frozenset(
 class ScopeCounts:
     """What a request's filter leaves of a scope."""
 
-    documents: int  #: At most one more than was asked whether there are.
+    documents: int  #: Counted up to one more than the number in question.
     #: By compartment; those of several compartments are counted up to a bound that all of them share.
     chunks: Counter[str] = field(default_factory=Counter)
 
@@ -71,7 +71,7 @@ def named_documents(documents: Collection[UUID], *, scope: AccessScope, timeout_
 def failing_compartments(scope: AccessScope, *, now: datetime, timeout_seconds: float) -> frozenset[str]:
     """Return the compartments in scope whose latest searches timed out or found nothing; raise SearchTimeoutError.
 
-    Whoever made them: how a compartment fares is the same for everybody. Those with numbers or less time of the
+    Of all users: the state of a compartment is the same for everybody. Those with numbers or less time of the
     request's own are left out, so that nobody makes a compartment a failing one by asking for too much too soon.
     """
     own: dict[str, set[int]] = {}
@@ -89,5 +89,5 @@ def failing_compartments(scope: AccessScope, *, now: datetime, timeout_seconds: 
 
 
 def is_failing(outcomes: Sequence[bool]) -> bool:
-    """Return whether so many of a compartment's searches failed that it is to be asked for more."""
+    """Return whether so many of a compartment's searches failed that more is requested from it."""
     return len(outcomes) >= MIN_SEARCHES and sum(outcomes) >= FAILING_SHARE * len(outcomes)

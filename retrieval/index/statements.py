@@ -16,7 +16,7 @@ from corecube.database import Prepared
 _FETCH: Final = 30
 _FETCH_NEIGHBOUR: Final = 20
 _PLACE: Final = re.compile(r"\{in scope: ([\w.]+)\}")
-#: What `statement` writes, also where a planner is kept from an index over the column.
+#: What `statement` writes, also where the planner must not use an index on the column.
 CONDITION: Final = re.compile(r"connection_id(?: \+ 0)? = ANY\(%\(scope\)s\)")
 _FOLDER: Final = files("retrieval.index") / "sql"
 _PART: Final = re.compile(r"\{vectors\}\n|\{\w+\}")
@@ -88,7 +88,7 @@ _HIDDEN: Final = {
     Reach.SCOPE: ("search @@ %(match)s::tsquery", "ts_match_vq(search, %(match)s::tsquery)"),
 }
 FACT_VALUES: Final = statement("fact_values")
-METADATA: Final = statement("parts/metadata")  #: Only documents with the kept facts are read.
+METADATA: Final = statement("parts/metadata")  #: Only documents with the required facts are read.
 
 
 def _complete(*, cosine: str = "NULL::float8", vector: str = "NULL::bytea", vectors: str = "") -> Prepared:

@@ -19,7 +19,7 @@ from retrieval.index.statements import Reach, cheapest_reach
 #: Without a sort the vectors' order can come from the index alone; the planner, left free, at times compares them all.
 ONLY_THE_HNSW_INDEX: Final = {"enable_seqscan": "off", "enable_sort": "off"}
 
-MAX_EF_SEARCH: Final = 1000  #: The longest search list that pgvector takes.
+MAX_EF_SEARCH: Final = 1000  #: The maximum search list of pgvector.
 _PLAIN_FACTS: Final = tuple(ChunkFacts.__dataclass_fields__.keys() - {"heading_path", "quality_parts", "vector"})
 _VECTOR_HEADER: Final = 4  #: Bytes before the components of a vector in PostgreSQL's binary form.
 _EVERYTHING: Final = RequestFilter()

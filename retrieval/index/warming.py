@@ -1,4 +1,4 @@
-"""Bringing what searches read from the disk into memory, before the first of them asks for it."""
+"""Loading what searches read from the disk into memory, before the first search."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -43,7 +43,7 @@ def warm_relations(index: VectorIndex) -> str:
 
 
 def walk(index: VectorIndex, *, scope: AccessScope) -> int:
-    """Walk the HNSW index towards a few of its own vectors, forget what was found, and return the number of walks."""
+    """Scan the HNSW index for a few of its vectors, discard the results, and return the number of scans."""
     own = Embedding.objects.filter(index_id=index.id, connection_id__in=scope.connection_ids)
     vectors = [it.vector.to_numpy() for it in own.only("vector")[:_WALKS]]
     for vector in vectors:

@@ -138,7 +138,7 @@ def mark_repeated(connection_id: int) -> int:
     """Lower the quality of chunks whose text is in many documents of a connection; return how many changed.
 
     What is no longer repeated gets its quality back. Other connections do not count: a score may depend only on
-    what its reader can see. The read models are told, which filter by it.
+    what its reader can see. The read models, which filter by it, are updated.
     """
     parameters = {"connection": connection_id, "minimum": MIN_REPEATING, "penalty": REPEATED_PENALTY}
     with transaction.atomic(), connection.cursor() as cursor:
@@ -184,7 +184,7 @@ def create_vector_index(index: VectorIndex) -> None:
 
 
 def _remove_chunks(cursor: Any, ids: list[UUID]) -> None:  # noqa: ANN401 -- Django's cursor wrapper has no public type
-    # Whoever fills an index with the vectors of what stands here now has ended, or waits and finds it changed.
+    # Processes that fill an index with the current vectors have ended, or wait and find them changed.
     cursor.execute("SELECT FROM retrieval_document WHERE id = ANY(%s) ORDER BY id FOR UPDATE", [ids])
     cursor.execute(_COUNT_TERMS, {"documents": ids, "sign": -1})
     cursor.execute("DELETE FROM retrieval_embedding WHERE document_id = ANY(%s)", [ids])

@@ -31,7 +31,7 @@ _FIRST_WAIT_SECONDS: Final = 2.0
 _WAIT_FACTOR: Final = 4.0
 _MAX_WAIT_SECONDS: Final = 600.0
 LOST: Final = "lost"  #: Why an item waits whose worker ended, perhaps because of it.
-_LOST_MESSAGE: Final = "Each worker process that tried it ended."
+_LOST_MESSAGE: Final = "Every worker process that tried it ended unexpectedly."
 _STATE = SyncItem.State
 #: First key of the advisory locks that keep two processes from listing or ending the syncs of one connection at once.
 _LOCK_CLASS: Final = 7_301

@@ -99,7 +99,7 @@ def embed_texts(texts: Sequence[str], encoder: Encoder, listener: Listener = NO_
 
 def _embed_late(documents: Sequence[DocumentText], encoder: Encoder, listener: Listener) -> list[NDArray[np.float32]]:
     if not isinstance(encoder, PassageEncoder):
-        raise ConfigError(f"The model {encoder.name!r} is not for late chunking.")
+        raise ConfigError(f"The model {encoder.name!r} does not support late chunking.")
 
     def read(document: DocumentText) -> NDArray[np.float32]:
         with ingest_slot():

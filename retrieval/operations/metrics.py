@@ -31,7 +31,7 @@ from retrieval.search.configuration import configuration_of
 from retrieval.search.evidence_runs import PRESET
 from retrieval.search.record import SEARCH_SECONDS, STAGE_SECONDS
 
-_RUNGS: Final = tuple(Rung)  #: The rungs from the lowest on; a gauge tells the number.
+_RUNGS: Final = tuple(Rung)  #: The rungs from the lowest on; a gauge reports the number.
 _BREAKERS: Final = (BreakerState.CLOSED, BreakerState.HALF_OPEN, BreakerState.OPEN)
 
 _Label = TypeVar("_Label", bound=str)
@@ -87,31 +87,31 @@ def _is_admin(request: HttpRequest) -> bool:
 def load_metrics(load: Load) -> Iterator[Metric]:
     """Yield the figures of searches and connections; every reason of a refusal is there, so that none appears late."""
     refused = {reason: load.refused.get(reason, 0) for reason in Refusal}
-    yield _gauge("pool_connections", "Database connections that this process may hold.", load.connections)
-    yield _gauge("pool_connections_configured", "Those that it is configured to hold.", load.wished)
-    yield _gauge("pool_connections_active", "Those in use.", load.active)
-    yield _gauge("ladder_rung", "Rung reached: 0 is calm, 5 a full pool.", _RUNGS.index(load.rung))
-    yield _gauge("search_slots", "Searches that may run at once.", load.slots)
-    yield _gauge("search_slots_held", "Searches that hold a slot.", load.held)
-    yield _gauge("searches_waiting", "Searches that wait for a slot or for their turn.", load.waiting)
-    yield _gauge("recovery_slots", "Recovery queries that may run at once.", load.recovery_slots)
-    yield _gauge("recovery_slots_held", "Recovery queries that run.", load.recovery_held)
-    yield _counter("queries_admitted", "Queries that were begun.", load.admitted)
-    yield _by_label(CounterMetricFamily, "queries_refused", "Queries refused.", "reason", refused)
+    yield _gauge("pool_connections", "Maximum database connections of this process.", load.connections)
+    yield _gauge("pool_connections_configured", "Configured maximum of database connections.", load.wished)
+    yield _gauge("pool_connections_active", "Database connections in use.", load.active)
+    yield _gauge("ladder_rung", "Load level: 0 is normal, 5 is a full pool.", _RUNGS.index(load.rung))
+    yield _gauge("search_slots", "Maximum concurrent searches.", load.slots)
+    yield _gauge("search_slots_held", "Search slots in use.", load.held)
+    yield _gauge("searches_waiting", "Searches waiting for a slot or their turn.", load.waiting)
+    yield _gauge("recovery_slots", "Maximum concurrent recovery queries.", load.recovery_slots)
+    yield _gauge("recovery_slots_held", "Running recovery queries.", load.recovery_held)
+    yield _counter("queries_admitted", "Admitted queries.", load.admitted)
+    yield _by_label(CounterMetricFamily, "queries_refused", "Refused queries.", "reason", refused)
     yield _counter("requests_refused", "API requests refused because of overload.", overload_guard.refused)
-    yield _counter("recovery_skipped", "Searches broken off without a recovery.", load.recovery_skipped)
-    yield _gauge("search_wait_max_seconds", "Longest wait for a slot and a turn.", load.max_wait_seconds)
+    yield _counter("recovery_skipped", "Aborted searches without recovery.", load.recovery_skipped)
+    yield _gauge("search_wait_max_seconds", "Maximum wait for a slot and a turn.", load.max_wait_seconds)
 
 
 def ingest_metrics(load: IngestLoad) -> Iterator[Metric]:
     """Yield the figures of ingests and memory."""
-    yield _gauge("ingest_slots", "Embedding calls that all ingests of this process may run at once.", load.slots)
-    yield _gauge("ingest_slots_held", "Those that run.", load.held)
-    yield _gauge("ingest_calls_configured", "Embedding calls that one sync may run at once.", load.configured)
-    yield _gauge("ingest_calls_allowed", "Those that memory allows on this machine now.", load.allowed)
+    yield _gauge("ingest_slots", "Maximum concurrent embedding calls of this process.", load.slots)
+    yield _gauge("ingest_slots_held", "Running embedding calls.", load.held)
+    yield _gauge("ingest_calls_configured", "Configured concurrent embedding calls of a sync.", load.configured)
+    yield _gauge("ingest_calls_allowed", "Concurrent calls of a sync that memory allows.", load.allowed)
     yield _gauge("memory_used_bytes", "Resident memory of this process.", load.memory.used)
-    yield _gauge("memory_in_use_bytes", "Memory in use under the limit, by all processes.", load.memory.in_use)
-    yield _gauge("memory_limit_bytes", "Memory that there is; 0 where that is not known.", load.memory.limit)
+    yield _gauge("memory_in_use_bytes", "Memory in use by all processes.", load.memory.in_use)
+    yield _gauge("memory_limit_bytes", "Memory limit; 0 if unknown.", load.memory.limit)
 
 
 def rerank_metrics(guards: RerankGuards, config: DensityConfig) -> Iterator[Metric]:
@@ -120,13 +120,13 @@ def rerank_metrics(guards: RerankGuards, config: DensityConfig) -> Iterator[Metr
     figures, rates = guards.figures, guards.figures.cut_rates(config)
     breakers = {name: _BREAKERS.index(state) for name, state in guards.states.items()}
     chunk_seconds = {name: milliseconds / 1000 for name, milliseconds in guards.chunk_ms.items()}
-    band = f"1 where the share that is cut lies within {config.rate_from:g} to {config.rate_to:g}."
+    band = f"1 if the share of cut searches is within {config.rate_from:g} to {config.rate_to:g}."
     yield _by_label(gauge, "rerank_breaker", "Breaker: 0 closed, 1 half open, 2 open.", "reranker", breakers)
     yield _by_label(gauge, "rerank_chunk_seconds", "Expected time per chunk.", "reranker", chunk_seconds)
-    yield _by_label(counter, "rerank_pools", "Pools by what scored them.", "provider", figures.providers)
+    yield _by_label(counter, "rerank_pools", "Pools by rerank provider.", "provider", figures.providers)
     yield _by_label(counter, "rerank_skips", "Pools without a cross-encoder.", "reason", figures.skips)
-    yield _by_label(counter, "tighten_searches", "Searches for a section.", "section", _each(rates, "searches"))
-    yield _by_label(counter, "tighten_cuts", "Those whose tail was cut off.", "section", _each(rates, "cut"))
+    yield _by_label(counter, "tighten_searches", "Section searches.", "section", _each(rates, "searches"))
+    yield _by_label(counter, "tighten_cuts", "Section searches with a cut tail.", "section", _each(rates, "cut"))
     yield _by_label(gauge, "tighten_rate_in_band", band, "section", _each(rates, "is_in_band"))
 
 

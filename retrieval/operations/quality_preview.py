@@ -23,7 +23,7 @@ class LowChunk:
     ordinal: int
     title: str
     quality: float
-    parts: Mapping[str, float]  #: Deductions from the quality, the largest first.
+    parts: Mapping[str, float]  #: Deductions from the quality, largest first.
     beginning: str
 
 

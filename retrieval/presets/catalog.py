@@ -22,5 +22,5 @@ DEFAULT_PRESET: Final = "corecube"
 def preset_named(name: str) -> Preset:
     """Return the preset; raise UnknownPresetError, which lists them."""
     if name not in PRESETS:
-        raise UnknownPresetError(f"There is no preset {name!r}; there are: {', '.join(PRESETS)}.")
+        raise UnknownPresetError(f"Unknown preset {name!r}. Available presets: {', '.join(PRESETS)}.")
     return PRESETS[name]

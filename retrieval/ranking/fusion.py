@@ -41,7 +41,7 @@ def best_first(hit: Hit) -> tuple[float, ChunkId]:
 
 
 def min_max(values: Sequence[float], *, min_span: float = 0.0) -> list[float]:
-    """Map values linearly so that the least is 0 and the greatest 1; all equal, all 0.
+    """Map values linearly so that the minimum is 0 and the maximum 1; all equal, all 0.
 
     A range below `min_span` counts as that wide, so that a difference without meaning is not blown up.
     """

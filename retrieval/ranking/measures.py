@@ -32,8 +32,8 @@ class Measures:
 def measure(ranking: Iterable[_Passage], grades: Mapping[_Passage, int]) -> Measures:
     """Return the measures of a ranking, best passage first, looked at down to rank 20.
 
-    `grades` are all judgments of the query, also of passages that the ranking does not have. A passage that stands in
-    the ranking twice counts where it stands first.
+    `grades` are all judgments of the query, also of passages that are not in the ranking. A passage that occurs in
+    the ranking twice counts at its first rank.
     """
     ranked = list(dict.fromkeys(ranking))[:MEASURED_DEPTH]
     return Measures(

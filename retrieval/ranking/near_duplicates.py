@@ -67,7 +67,7 @@ def resemblance(one: "Words", other: "Words", minimum: float) -> float:
 
 @dataclass(frozen=True)
 class Words:
-    """A text's words; what a comparison needs of them is worked out when one asks for it."""
+    """A text's words; what a comparison needs of them is computed on demand."""
 
     text: str
 
@@ -115,7 +115,7 @@ def drop_by_words(
 
     The hit with the highest preference stays; among equals the better placed one, among equal scores the one with the
     lower chunk id. A hit is dropped only for one that it resembles itself, never for one that resembles a third. Only
-    as many hits are compared as `top_k` kept ones need, 200 pairs at most; near duplicates behind them may stay. The
+    as many hits are compared as `top_k` unique ones need, 200 pairs at most; near duplicates behind them may stay. The
     order is otherwise unchanged.
     """
     # By preference, then by the first place of an equal score, then by chunk id.
@@ -142,7 +142,7 @@ def drop_by_words(
 def drop_by_signature(hits: Ranking, *, min_similarity: float) -> tuple[Ranking, tuple[Drop, ...]]:
     """Keep the best placed of several hits whose MinHash signatures have at least this estimated Jaccard similarity.
 
-    A hit is dropped only for a kept one that it resembles itself. The order is otherwise unchanged.
+    A hit is dropped only for a retained one that it resembles itself. The order is otherwise unchanged.
     """
     candidates = _sharing_bands([hit.chunk.minhash for hit in hits])
     if not candidates:
@@ -159,7 +159,7 @@ def drop_by_signature(hits: Ranking, *, min_similarity: float) -> tuple[Ranking,
 def _representatives(
     order: Iterable[int], candidates: Mapping[int, Sequence[int]], compare: Compare, window: int
 ) -> dict[int, tuple[int, float]]:
-    """Return for each place the place that is kept for it, itself where it stays, and how alike they are.
+    """Return for each place the place that replaces it, or itself if it stays, and how alike they are.
 
     `order` has the most preferred place first; `candidates` has for a place those preferred to it. Of two near
     duplicates one has to be placed before `window`.

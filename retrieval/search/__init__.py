@@ -1,1 +1,1 @@
-"""The one way to search: what is asked, what it is prepared with, the run, and the record of it."""
+"""The one way to search: the request, its preparation, the run, and its record."""

@@ -42,7 +42,7 @@ class Configuration:
     number: int = SHIPPED
     is_draft: bool = False
     mode: str = HYBRID  #: "hybrid", or the only leg that runs.
-    #: What the request set, by dotted name, and what stood there before.
+    #: What the request set, by dotted name, and the value before.
     overrides: Mapping[str, float] = field(default_factory=dict)
     overridden: Mapping[str, float] = field(default_factory=dict)
     #: Why stored values do not fit this release; their defaults serve in their place.
@@ -63,7 +63,7 @@ class Configuration:
         if self.mode != HYBRID:
             yield Note("mode", f"Only the leg {self.mode!r} searched.")
         if self.unfit:
-            text = f"Version {self.number} has values that do not fit: {_listed(self.unfit)}."
+            text = f"Version {self.number} has invalid values: {_listed(self.unfit)}."
             yield Note("config_unfit", text, degraded=True)
         if self.overrides:
             now = self.overrides

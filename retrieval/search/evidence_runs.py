@@ -86,7 +86,7 @@ def within_compartments(principal: Principal, narrowing: ScopeRequest, compartme
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceRequest:
-    """What evidence is asked for."""
+    """The requested evidence."""
 
     section_set: str
     section: str = ""  #: One of its sections; empty for all, in order.
@@ -133,7 +133,7 @@ class Evidence:
 
 
 def gather(request: EvidenceRequest, *, principal: Principal) -> Evidence:
-    """Gather evidence for the sections asked for, as `principal`, and store each section's trace.
+    """Gather evidence for the requested sections, as `principal`, and store each section's trace.
 
     A section that fails leaves the others alone; where every one fails, the first one's error is raised. Raises
     UnknownSectionSetError, UnknownSectionError, NotFoundError for a compartment of which nothing is visible, and what
@@ -145,7 +145,7 @@ def gather(request: EvidenceRequest, *, principal: Principal) -> Evidence:
     sections = asked_sections(section_set, request.section)
     subject = " ".join(storable(request.subject).split())
     if len(subject) > MAX_SUBJECT:
-        raise InvalidRequestError(f"The subject has {len(subject)} characters; the most is {MAX_SUBJECT}.")
+        raise InvalidRequestError(f"The subject has {len(subject)} characters; the maximum is {MAX_SUBJECT}.")
     # What concerns the request as a whole is raised before anything is searched.
     if request.draft and not (principal.actor or principal).is_admin:
         raise NotPermittedError("Only an admin may search with a draft.")

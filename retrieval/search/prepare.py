@@ -56,10 +56,10 @@ def answerer_counter(principal: Principal, connections: Iterable[int]) -> TokenC
 
 @dataclass(frozen=True, slots=True)
 class ModelJudge:
-    """Asks the language models that may judge for a principal, in the order of the routing rules."""
+    """Calls the language models that may judge for a principal, in the order of the routing rules."""
 
     principal: Principal
-    #: Whether the question was made to stand alone: its words may come from anything that the principal has read.
+    #: Whether the question was made standalone: its words may come from anything that the principal has read.
     is_carried: bool = False
     #: Keys of the usage that judging took.
     _noted: list[int] = field(default_factory=list, init=False, repr=False, compare=False)
@@ -67,12 +67,12 @@ class ModelJudge:
     def __call__(self, question: str, hits: Ranking, *, config: RelevanceConfig, seconds: float) -> Judged:
         """Return the judgments of the first model that gives any; raise JudgingError, NoJudgeError without a model.
 
-        While it is asked neither a turn nor a database connection is held.
+        During the call neither a turn nor a database connection is held.
         """
         providers = self._providers(hits)
         if seconds <= 0:
             raise JudgingTimeoutError("No time was left for the language model.")
-        # Nobody else can tell by the speed what was asked before.
+        # Nobody else can infer earlier queries from the speed.
         owner = f"{self.principal.user.pk}"
         judgings = [Judging(it, question, hits, config, owner, kept_relevance()) for it in providers]
         release_connection()
@@ -178,12 +178,12 @@ def _state(
     request, principal, config = allowed.request, allowed.principal, configuration.config
     section, notes = request.section, []
     if request.is_rewritten:
-        notes.append(Note("rewritten", f"asked: {request.original_text}; searched for: {request.text}"))
+        notes.append(Note("rewritten", f"original query: {request.original_text}; searched for: {request.text}"))
     if request.conditions:
         names = ", ".join(request.conditions.names)
-        notes.append(Note("filtered", f"Only documents that meet conditions on: {names}."))
+        notes.append(Note("filtered", f"Limited to documents that meet conditions on: {names}."))
     if request.filter:
-        notes.append(Note("filtered", "Only what the request's own filter leaves."))
+        notes.append(Note("filtered", "Limited by the filter of the request."))
     return SearchState(
         query=read_query(allowed.text, characters=config.query.retrieval_characters),
         scope=scope,

@@ -1,7 +1,7 @@
-"""Searches in the slower tier: asked for, run by a worker with other ways to put the question, and fetched.
+"""Searches in the slower tier: requested, run by a worker with rephrasings of the question, and fetched.
 
-The rows say what is to be done. A language model is asked here, before the search, and never within it; what it may be
-asked with is decided anew when its turn comes.
+The rows are the queue. A language model is called here, before the search, and never within it; what it may be
+sent is decided again when its turn comes.
 """
 
 import logging
@@ -35,27 +35,27 @@ _MAX_OPEN: Final = 20  #: Searches of one person that wait or run, at most.
 _LOST: Final = timedelta(minutes=5)
 #: How long a search is taken up again whose workers are lost; one that ends its worker would go on for ever, and cost.
 _TRIED: Final = timedelta(minutes=15)
-_KEPT: Final = timedelta(days=7)  #: What came of a search is kept for so long; its record may stay longer.
+_KEPT: Final = timedelta(days=7)  #: Retention of results; the record of a search may be stored longer.
 _Status = QueuedSearch.Status
 _OPEN: Final = (_Status.QUEUED, _Status.RUNNING)
 
 
 def queue_search(request: SearchRequest, *, principal: Principal) -> QueuedSearch:
-    """Store a search to be run, and return it; whoever calls this wakes a worker.
+    """Store a search to be run, and return it; the caller wakes a worker.
 
-    Raises NoLanguageModelError where no language model may be asked, InvalidRequestError for another preset or for what
+    Raises NoLanguageModelError where no language model may be used, InvalidRequestError for another preset or for what
     this tier has not, ConflictError for too many that wait, and what `search` raises of the request.
     """
     text = checked_query(request.text)
     if preset_named(request.preset).name != PRESET or request.mode != HYBRID or request.draft:
-        raise InvalidRequestError(f"This tier is for the whole live preset {PRESET!r}.")
+        raise InvalidRequestError(f"This tier supports only the live preset {PRESET!r}.")
     if not principal.may_use(PRESET):
         raise NotPermittedError("This API key may not use that preset.")
     preset_named(PRESET).defaults.with_overrides(request.overrides)
     expander(principal, scope_for(principal, request.narrowing))
     own = QueuedSearch.objects.filter(user=principal.user, status__in=_OPEN)
     if own.count() >= _MAX_OPEN:
-        raise ConflictError(f"{_MAX_OPEN} of your searches wait already.")
+        raise ConflictError(f"You already have {_MAX_OPEN} queued searches.")
     asked = {
         "top_k": request.top_k,
         "include": list(request.narrowing.include),
@@ -73,7 +73,7 @@ def run_queued() -> int:
     """Run the searches that wait, one after the other, and return how many there were."""
     ran = 0
     while True:
-        # The one that has waited longest, of those that no other worker has.
+        # The oldest one, of those that no other worker has.
         with transaction.atomic():
             waiting = QueuedSearch.objects.filter(status=_Status.QUEUED).order_by("at")
             job = waiting.select_for_update(skip_locked=True, of=("self",)).first()
@@ -94,10 +94,10 @@ def queued_of(search_id: UUID, principal: Principal) -> QueuedSearch:
 
 
 def take_up_lost() -> None:
-    """Let searches wait again whose worker was lost, and end those that were asked for a while ago."""
+    """Let searches wait again whose worker was lost, and end those that were requested a while ago."""
     now = timezone.now()
     lost = QueuedSearch.objects.filter(status=_Status.RUNNING, started_at__lt=now - _LOST)
-    message = "It was begun more than once and never came to its end."
+    message = "It was started several times and did not finish."
     lost.filter(at__lt=now - _TRIED).update(
         status=_Status.FAILED, finished_at=now, text="", request={}, code="worker_lost", message=message
     )
@@ -110,7 +110,7 @@ def are_waiting() -> bool:
 
 
 def forget_finished() -> int:
-    """Delete what ended a week ago and return how many went; records of searches are kept as long as all others."""
+    """Delete searches that ended a week ago and return how many; their records are stored as long as all others."""
     old = Q(finished_at__lt=timezone.now() - _KEPT)
     return QueuedSearch.objects.filter(old).delete()[0]
 
@@ -134,10 +134,10 @@ def _run(job: QueuedSearch) -> None:
 
 def _searched(job: QueuedSearch) -> tuple[SearchOutcome, tuple[str, ...]]:
     asked = job.request
-    # Those that waited since before a filter was kept have none.
+    # Those that were queued before filters were stored have none.
     limits = filter_of(asked.get("filter", {}))
     if not job.user.is_active or (job.actor is not None and not job.actor.is_admin):
-        raise NotPermittedError("Whoever asked this may not search any more.")
+        raise NotPermittedError("The user of this search no longer has access.")
     if job.key_id is not None and not ApiKey.objects.usable().filter(pk=job.key_id).exists():
         raise NotPermittedError("The API key of this search can no longer be used.")
     principal = Principal(job.user, job.key, job.actor)
@@ -157,5 +157,5 @@ def _searched(job: QueuedSearch) -> tuple[SearchOutcome, tuple[str, ...]]:
 
 
 def _ended(job: QueuedSearch, **changes: object) -> None:
-    """Store how a search ended; what was asked goes, as its record keeps it where it is to be kept."""
+    """Store how a search ended and delete its query, which is in its record if queries are stored."""
     QueuedSearch.objects.filter(pk=job.pk).update(text="", request={}, finished_at=timezone.now(), **changes)

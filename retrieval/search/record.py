@@ -97,7 +97,7 @@ def trace_json(state: SearchState, *, keep_words: bool) -> dict[str, Any]:
     """Return the trace of a finished search: spans, hits with their scores, passages by number, the verdict.
 
     The ranking names the best hits, also beyond those wanted, each with the hash of its text. Without `keep_words` the
-    query's words are left out wherever they stand, and so is the verdict's sentence, which can hold them.
+    query's words are left out everywhere, and so is the verdict's sentence, which can contain them.
     """
     judged = state.answerability
     return {

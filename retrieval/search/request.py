@@ -103,6 +103,6 @@ def checked_query(text: str) -> str:
     if not query:
         raise EmptyQueryError
     if len(query) > settings.CORECUBE_MAX_QUERY_CHARACTERS:
-        message = f"The query has {len(query)} characters; the most is {settings.CORECUBE_MAX_QUERY_CHARACTERS}."
+        message = f"The query has {len(query)} characters; the maximum is {settings.CORECUBE_MAX_QUERY_CHARACTERS}."
         raise QueryTooLongError(message)
     return query

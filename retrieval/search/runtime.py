@@ -42,7 +42,7 @@ rerank_guards: Final = RerankGuards()  #: What this process knows of rerankers t
 cosine_scales: Final = CosineScales()  #: What the cosines of this process's models mean.
 #: How long a thread computes while others wait for their turn. A leg whose rows have come would wait Python's own 5 ms.
 _TURN_SECONDS: Final = 0.0005
-_MIN_TURNS: Final = 4  #: Searches at work at once, of those that hold a slot.
+_MIN_TURNS: Final = 4  #: Searches that compute at once, of those that hold a slot.
 _TURNS_PER_CORE: Final = 2
 
 _P = ParamSpec("_P")
@@ -115,10 +115,10 @@ class RerankThreads(DatabaseThreads):
     """
 
     def without_thread(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
-        """Return a future that raises RerankError; it is no timeout of this call, so a breaker is told."""
+        """Return a future that raises RerankError; it is no timeout of this call, so a breaker counts it."""
         del fn, args, kwargs
         future: Future[_T] = Future()
-        future.set_exception(RerankError("Earlier calls of rerankers have not come back, and hold all threads."))
+        future.set_exception(RerankError("Earlier reranker calls are still running on all threads."))
         return future
 
 
@@ -196,7 +196,7 @@ def reranker() -> Reranker | None:
 
 
 def open_router() -> bool:
-    """Train the routes' router in the caller's thread and return whether it is there; a service is not asked.
+    """Train the routes' router in the caller's thread and return whether it is there; a service is not called.
 
     It is not there where another thread is training it. Raises as `encoder` does.
     """
@@ -206,7 +206,7 @@ def open_router() -> bool:
 
 
 def scale_of(model: Encoder, seconds: float) -> CosineScale:
-    """Return what a model's cosines mean, as they are where that is not known; a service is asked beside the search.
+    """Return what a model's cosines mean, as they are where that is not known; a service is called beside the search.
 
     Another model is measured the first time, and waited for no longer than so many seconds.
     """
@@ -225,7 +225,7 @@ def scale_of(model: Encoder, seconds: float) -> CosineScale:
 def resources(model: Encoder | None = None) -> Resources:
     """Return what the presets' stages need; `model` takes the place of the installation's encoder.
 
-    A search that is to be measured hands its model in: then no vector is kept from an earlier query.
+    A search that is to be measured passes its model: then no vector is cached from an earlier query.
     """
     query_cache = None if model else _query_cache(settings.CORECUBE_QUERY_CACHE)
     kept_sentences = None if model else _kept_sentences(settings.CORECUBE_SENTENCE_CACHE)

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 #: The section set of a request that names none: it fits a report about anything.
 DEFAULT_SECTION_SET: Final = "report"
 
-_CHANGED: Final = "The section set was changed by somebody else meanwhile. Look at it before you save."
+_CHANGED: Final = "Another user has changed the section set. Check the changes before you save."
 
 
 def section_sets() -> tuple[SectionSet, ...]:
@@ -98,7 +98,7 @@ def copy_section_set(name: str, *, new_name: str, title: str, actor: User) -> Se
     copy = _own(read_section_set({**source.to_mapping(), "name": new_name, "title": title}))
     with _one_change(copy.name) as row:
         if row is not None or is_shipped(copy.name):
-            raise ConflictError("There is a section set of that name already.")
+            raise ConflictError("A section set with this name already exists.")
         _keep(copy, row, actor=actor)
         audit.record("section_set.copied", actor=actor, subject=copy.name, source=source.name)
     return copy
@@ -107,7 +107,7 @@ def copy_section_set(name: str, *, new_name: str, title: str, actor: User) -> Se
 def delete_section_set(name: str, *, actor: User) -> None:
     """Delete one of the installation's own; raise UnknownSectionSetError, ConflictError for one that is shipped."""
     if is_shipped(name):
-        raise ConflictError("A section set that CoreCube comes with cannot be deleted; it can be reset.")
+        raise ConflictError("A shipped section set cannot be deleted, only reset.")
     with _one_change(name) as row:
         if row is None:
             raise UnknownSectionSetError
@@ -121,7 +121,7 @@ def reset_section_set(name: str, *, actor: User) -> SectionSet:
     One that was not edited stays as it is, and no event is written.
     """
     if not is_shipped(name):
-        raise UnknownSectionSetError("Only a section set that CoreCube comes with can be reset.")
+        raise UnknownSectionSetError("Only a shipped section set can be reset.")
     with _one_change(name) as row:
         if row is not None:
             row.delete()
@@ -162,7 +162,7 @@ def _changes(before: SectionSet | None, after: SectionSet) -> dict[str, object]:
 
 def _own(section_set: SectionSet) -> SectionSet:
     if section_set.name == PLAIN:
-        raise TunablesError({"name": f"must not be {PLAIN!r}: that is what a plain question's policy is called"})
+        raise TunablesError({"name": f"must not be {PLAIN!r}: this name is reserved"})
     sections = (
         replace(it, title=_text(f"{it.name}.title", it.title), template=_text(f"{it.name}.template", it.template))
         for it in section_set.sections

@@ -62,7 +62,7 @@ def begin(*, is_worker: bool = False) -> Thread | None:
 def warm_up(*, is_worker: bool = False, tools: Resources | None = None) -> tuple[Step, ...]:
     """Load the model, the router, the index on disk and every preset's resources; a worker needs the model alone.
 
-    The model's cosine scale is measured. A failed step is logged and left to the first search. `tools` replace the
+    The model's cosine scale is measured. A failed step is logged and deferred to the first search. `tools` replace the
     installation's resources.
     """
     steps: list[tuple[str, Callable[[Resources | None], object]]] = [("model", _open_model)]
@@ -108,7 +108,7 @@ def _open_model(tools: Resources | None) -> None:
 
 def _open_router(tools: Resources | None) -> str:
     is_open = local_router(tools)() is not None if tools else runtime.open_router()
-    return "ok" if is_open else "left to the first search"
+    return "ok" if is_open else "deferred to the first search"
 
 
 def _walk(tools: Resources | None) -> str:
@@ -119,7 +119,7 @@ def _walk(tools: Resources | None) -> str:
 def _rehearse(tools: Resources | None) -> str:
     scope = _widest_scope()
     if scope is None:
-        return "no user sees anything"
+        return "no user has access"
     documents = Document.objects.in_scope(scope).exclude(title="").order_by("pk").only("title")
     titles = [document.title for document in documents[:_REHEARSALS]]
     forgetful = replace(tools or runtime.resources(), query_cache=None)

@@ -30,5 +30,5 @@ class CheckAccess(BaseStage, name="access", needs={"hits", "facts", "scope"}):
             for hit in state.hits
             if not state.scope.allows(hit.chunk.connection_id)
         )
-        notes = (Note("access_breach", f"{len(drops)} hits out of scope were stopped here."),) if drops else ()
+        notes = (Note("access_breach", f"{len(drops)} hits out of scope were removed."),) if drops else ()
         return replace(state, hits=hits, access_checked=True, drops=(*state.drops, *drops)).noted(*notes)

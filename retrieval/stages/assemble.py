@@ -28,7 +28,7 @@ class Assemble(BaseStage, name="assemble", needs={"hits", "facts", "order", "sco
 
     about: ClassVar[About] = About(
         "packed",
-        "Packs the best hits as numbered passages under the token budget.",
+        "Packs the best hits as numbered passages within the token budget.",
         group=StageGroup.PACK,
         unit="passages",
         section="assemble",

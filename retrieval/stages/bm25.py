@@ -1,4 +1,4 @@
-"""The BM25 leg."""
+"""Settings of the BM25 leg."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -17,7 +17,7 @@ from retrieval.stages.fulltext import Fulltext
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bm25Config(Tunables, label="BM25 search"):
-    """The BM25 leg."""
+    """Settings of the BM25 leg."""
 
     depth: int = costly(100, low=1, high=1000, unit="hits", help="Hits read from the BM25 leg.")
     weight_title: float = tunable(0.4, low=0.0, high=10.0, help="Additional weight of a match in the title.")
@@ -60,7 +60,7 @@ class Bm25(BaseStage, name="bm25", needs={"terms", "scope"}, gives={"rankings"})
             "bm25_substituted": "full text instead of BM25",
             "bm25_unavailable": "no BM25 index",
             "bm25_timeout": "BM25 search timed out",
-            "bm25_relaxed": "also without the phrase",
+            "bm25_relaxed": "phrase optional",
         },
     )
 
@@ -88,7 +88,7 @@ class Bm25(BaseStage, name="bm25", needs={"terms", "scope"}, gives={"rankings"})
             return (), Note("bm25_nothing", "The query has no searchable term.")
         # A search in the index cannot be interrupted; it takes milliseconds.
         if not state.deadline.leg_seconds:
-            return (), Note("bm25_timeout", "The BM25 leg ran out of time.", degraded=True)
+            return (), Note("bm25_timeout", "The BM25 leg timed out.", degraded=True)
         found = view.best(composer.strict, self.config.depth)
         note = Note("bm25", f"BM25 index, {state.terms.corpus_size} chunks in scope.")
         if composer.relaxed is not None and len(found) < self.config.depth:

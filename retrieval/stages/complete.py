@@ -30,7 +30,7 @@ class Complete(BaseStage, name="complete", needs={"hits", "vector", "terms", "sc
 
     about: ClassVar[About] = About(
         "completed",
-        "Computes both scores of every chunk in the pool, whichever leg found it.",
+        "Computes both scores of every chunk in the pool, also if only one leg found it.",
         group=StageGroup.MERGE,
         section="fulltext",
         drops=(DropReason.STALE,),

@@ -29,7 +29,7 @@ class Dedupe(BaseStage, name="dedupe", needs={"hits", "facts", "freshness"}):
 
     about: ClassVar[About] = About(
         "deduped",
-        "Keeps one of several chunks with nearly the same text: the most trusted, then the freshest.",
+        "Removes near-duplicate chunks and retains the most trusted one, then the freshest.",
         section="dedupe",
         drops=(DropReason.DUPLICATE,),
     )

@@ -1,4 +1,4 @@
-"""The vector leg."""
+"""Settings of the vector leg."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
@@ -16,7 +16,7 @@ _FEW_DOCUMENTS: Final = 500  #: Up to this many documents an exact scan is faste
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DenseConfig(Tunables, label="Vector search"):
-    """The vector leg."""
+    """Settings of the vector leg."""
 
     depth: int = costly(100, low=1, high=1000, unit="hits", help="Hits read from the vector leg.")
     exact_below: int = costly(

@@ -33,7 +33,7 @@ def _floor_fact(hit: Hit, config: Any) -> str:  # noqa: ANN401 -- any preset's c
 
 @dataclass(frozen=True, slots=True)
 class Floor(BaseStage, name="floor", needs={"hits", "order"}):
-    """Drop hits below the least score of their score's type: a fallback to another score brings its own floor."""
+    """Drop hits below the minimum score of their score's type: a fallback to another score has its own floor."""
 
     config: FloorConfig
 

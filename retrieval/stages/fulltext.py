@@ -1,4 +1,4 @@
-"""The full-text leg."""
+"""Settings of the full-text leg."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,7 +17,7 @@ _TOO_COMMON: Final = 10  #: A phrase whose words match more than this many times
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FulltextConfig(Tunables, label="Full-text search"):
-    """The full-text leg."""
+    """Settings of the full-text leg."""
 
     depth: int = costly(100, low=1, high=1000, unit="hits", help="Hits read from the full-text leg.")
     relax_below: int = costly(
@@ -130,7 +130,7 @@ class Fulltext(BaseStage, name="fulltext", needs={"terms", "scope"}, gives={"ran
         share = min(1.0, limit / at_most)
         found = search(share=share, timeout_seconds=state.deadline.leg_seconds)
         text = (
-            f"More than {limit:,} chunks match: those that match in title or headings were ranked,"
-            f" and those of {share:.1%} of the documents."
+            f"More than {limit:,} chunks match. Ranked: all matches in title or headings,"
+            f" and matches in {share:.1%} of the documents."
         )
         return found.ranking, (Note("fulltext_capped", text),)

@@ -27,7 +27,7 @@ class Variants(BaseStage, name="variants", needs={"rankings", "scope"}, gives={"
 
     about: ClassVar[About] = About(
         "variants",
-        "Runs the legs for rephrasings of the question, which a language model wrote before the search.",
+        "Runs the legs for rephrased questions that a language model wrote before the search.",
         group=StageGroup.FIND,
     )
 

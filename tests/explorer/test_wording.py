@@ -96,7 +96,7 @@ def test_a_note_has_one_label_whichever_stage_leaves_it():
     labels = {(code, label) for about in abouts for code, label in about.notes.items()}
     assert len({code for code, _ in labels}) == len(labels)
     assert wording.note_label("skipped_rerank") == "rerank skipped"
-    assert wording.note_label("deadline_exceeded_before_chunk_retry") == "time up before chunk retry"
+    assert wording.note_label("deadline_exceeded_before_chunk_retry") == "deadline exceeded before chunk retry"
 
 
 def test_unknown_codes_are_shown_as_they_are():

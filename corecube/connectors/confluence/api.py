@@ -210,7 +210,7 @@ class ConfluenceApi:
         try:
             return model.model_validate_json(response.body)
         except ValidationError as error:
-            raise ItemError("unreadable", "The site's response is not one of Confluence.") from error
+            raise ItemError("unreadable", "The site's response is not from Confluence.") from error
 
     def _get(self, path: str) -> Response:
         response = self.client.get(self._address(path))

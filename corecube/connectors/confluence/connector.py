@@ -34,11 +34,11 @@ class ConfluenceConfig(SourceConfig):
     url: str = Field(description="The site's base address, such as https://example.atlassian.net/wiki.")
     spaces: tuple[str, ...] = Field(min_length=1, max_length=500, description="Keys of the spaces.")
     user: str = Field("", max_length=320, description="User of the API token (Cloud); empty for an access token.")
-    edition: Literal["auto", "cloud", "data_center"] = Field("auto", description="auto depends on the address.")
+    edition: Literal["auto", "cloud", "data_center"] = Field("auto", description="auto detects it from the URL.")
     blog_posts: bool = Field(default=True, description="Include blog posts.")
     attachments: bool = Field(default=True, description="Include attachments of pages.")
     include_restricted: bool = Field(
-        default=False, description="Include restricted contents. Everybody with access to the connection will see them."
+        default=False, description="Include restricted content. Everyone with access to the connection can see it."
     )
 
 
@@ -137,7 +137,7 @@ class ConfluenceConnector(Connector):
 
     def _authenticated(self, kind: str) -> Capability:
         if not self.api.client.credentials:
-            return Capability.passed("authenticate", "No token: only public contents are visible.")
+            return Capability.passed("authenticate", "No token: only public content is visible.")
         if kind == "anonymous":
             return Capability.failed("authenticate", "The site does not accept the token.")
         return Capability.passed("authenticate", "The token is valid.")

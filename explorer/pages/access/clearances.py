@@ -133,7 +133,7 @@ def clearances(request: HtmxHttpRequest) -> HttpResponse:
         "section": "clearances",
         "columns": list(columns(compartments)),
         "groups": [
-            row(Holder.of(it), compartments, grants, note=f"{members:,} {'person' if members == 1 else 'people'}")
+            row(Holder.of(it), compartments, grants, note=f"{members:,} {'member' if members == 1 else 'members'}")
             for it in groups
             for members in (it.user__count,)  # type: ignore[attr-defined]  # annotated
         ],

@@ -96,11 +96,11 @@ def _row(
 
 
 def check_rows(capabilities: Sequence[Capability]) -> list[tuple[str, str, str]]:
-    """Return label, state and message of a test's steps; the state after a failure is "not tried"."""
+    """Return label, state and message of a test's steps; the state after a failure is "not tested"."""
     rows = [(capability_label(it.name), "passed" if it.ok else "failed", it.message) for it in capabilities]
     if capabilities and not capabilities[-1].ok and capabilities[-1].name in STEPS:
         later = STEPS[STEPS.index(capabilities[-1].name) + 1 :]
-        rows += [(capability_label(name), "not tried", "") for name in later]
+        rows += [(capability_label(name), "not tested", "") for name in later]
     return rows
 
 

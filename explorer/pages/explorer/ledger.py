@@ -20,7 +20,7 @@ from retrieval.ranking.blend import BlendConfig
 from retrieval.ranking.fusion import reciprocal_rank_fusion
 from retrieval.search.outcome import SearchOutcome
 
-_REPLACED: Final = "counted in the blend only"
+_REPLACED: Final = "used in the blended score only"
 #: The only part of a score by a language model's grade, or of one on the same scale.
 _ON_RUBRIC_SCALE: Final = frozenset({RUBRIC, MAPPED})
 

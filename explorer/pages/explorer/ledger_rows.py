@@ -98,12 +98,12 @@ def decision_rows(hit: Hit, outcome: SearchOutcome) -> Iterator[LedgerRow]:
 
 def _precedence(hit: Hit, ask: SectionAsk) -> LedgerRow:
     name, order = ask.type_of(hit), ask.section_set.precedence
-    place = f"{name} is {order.index(name) + 1} of {len(order)}" if name in order else f"{name} has no precedence"
+    place = f"{name} ranks {order.index(name) + 1} of {len(order)}" if name in order else f"{name} has no precedence"
     return LedgerRow(
         "precedence",
         "Precedence",
         f"{hit.signals[PRECEDENCE]:+.4f}",
-        (place, f"compared as {on_unit_scale(hit) + hit.signals[PRECEDENCE]:.4f}"),
+        (place, f"adjusted score {on_unit_scale(hit) + hit.signals[PRECEDENCE]:.4f}"),
         formula="halved for SemanticBM25 scores" if hit.provider == Provider.SEMANTIC_BM25 else "",
         config_key="precedence.limit",
     )
@@ -119,7 +119,7 @@ def _fairness(hit: Hit, outcome: SearchOutcome) -> LedgerRow:
     return LedgerRow("fairness", "Fairness", value, facts, config_key="fairness.document_share")
 
 
-_REPLACED: Final = "counted before reranking only"
+_REPLACED: Final = "used before reranking only"
 _TIMES: Final = "\N{MULTIPLICATION SIGN}"
 _ELSEWHERE: Final = "a passage not shown"
 _MAX_CHARACTERS: Final = 200
@@ -171,7 +171,7 @@ def _similarity(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:
 def _recency(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:
     chunk, config, now = hit.chunk, outcome.config, outcome.state.now
     to_the_day = not outcome.state.is_admin
-    read = "read, to the day" if to_the_day else "read"
+    read = "read (in whole days)" if to_the_day else "read"
     is_read = last_read(chunk, now, to_the_day=to_the_day) is not None
     then = read if is_read else "changed" if chunk.modified_at else "synced"
     hours = max(0.0, (now - last_touched(chunk, now, to_the_day=to_the_day)).total_seconds() / 3600)
@@ -182,7 +182,7 @@ def _recency(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:
 def _salience(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:  # noqa: ARG001 -- one of several
     if hit.chunk.salience is None:
         return ("not computed yet: its sync is not finished",)
-    return (f"covers {hit.chunk.salience:.2f} of the topic of its document",)
+    return (f"relevance to its document's topic: {hit.chunk.salience:.2f}",)
 
 
 def _confidence(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:

@@ -167,7 +167,7 @@ def overall(rows: Sequence[HealthRow]) -> HealthRow:
     """Return one row for all: the worst tone, and the parts that need attention."""
     tone = next((it for it in ("bad", "warn") if any(row.tone == it for row in rows)), "good")
     unwell = [row for row in rows if not row.is_well]
-    detail = f"Needs attention: {', '.join(row.label for row in unwell)}." if unwell else "All parts work."
+    detail = f"Needs attention: {', '.join(row.label for row in unwell)}." if unwell else "All components are working."
     return HealthRow("overall", "Installation", tone, detail)
 
 

@@ -62,7 +62,7 @@ def _route_panels() -> tuple[_RoutePanel, ...]:
 
 
 def _route_label(route: str) -> str:
-    return "Other skips" if route == "skip" else route.capitalize()
+    return "Other (no search)" if route == "skip" else route.capitalize()
 
 
 def _trial_panel(question: str) -> _TrialPanel:

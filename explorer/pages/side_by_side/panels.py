@@ -146,7 +146,7 @@ class SideBySidePanel:
         """What a screen reader announces when the results arrive."""
         failed = len(self.columns) - len(self.names)
         text = f"{wording.counted(len(self.names), 'preset')} found {wording.counted(self.chunks, 'chunk')}"
-        return f"{text}, {self.in_all} of them in all.{f' {failed} failed.' if failed else ''}"
+        return f"{text}, {self.in_all} of them in every preset.{f' {failed} failed.' if failed else ''}"
 
 
 def side_by_side_panel(attempts: Sequence[Attempt], *, costs: Mapping[str, Decimal] | None = None) -> SideBySidePanel:

@@ -2,7 +2,7 @@
 
     CURRENT      the number of the build that is searched; written whole or not at all
     ID           what this folder is called among those that follow the database
-    lock         held by whoever writes
+    lock         held by the writing process
     7/           a build: tantivy's files, and about.json, which says what it was made from
 
 A build that CURRENT does not name is being written, or was cut off; the next writer removes it.

@@ -168,9 +168,9 @@ class Bm25Status:
         if not self.is_kept:
             return ""
         if not self.is_readable:
-            return "There is no BM25 index yet that can be read; a worker or `manage.py bm25 follow` builds it."
+            return "There is no readable BM25 index yet; a worker or `manage.py bm25 follow` builds it."
         if not self.is_current:
-            return "It was made from another database or with other settings, and is to be built anew."
+            return "It belongs to another database or other settings, and must be rebuilt."
         late = self.lag.seconds >= LATE_SECONDS
         return f"It is {self.lag.seconds:.0f} seconds behind: is a worker running on this machine?" if late else ""
 

@@ -50,7 +50,7 @@ class Composer:
 
     @cached_property
     def strict(self) -> Query | None:
-        """What finds the chunks that the question asks for; None for one without anything to search for."""
+        """A query that finds the chunks for the question; None for one without anything to search for."""
         return self._query(self._required)
 
     @cached_property

@@ -103,7 +103,7 @@ def readable() -> Iterator[None]:
     except (ValueError, OSError, KeyError) as error:
         raise Bm25UnavailableError from error
     except BaseException as error:
-        # It can be told by its name alone.
+        # It is recognised by its name alone.
         if type(error).__name__ != "PanicException":
             raise
         raise Bm25UnavailableError from error

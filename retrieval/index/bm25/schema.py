@@ -1,7 +1,7 @@
 """What the BM25 index holds of a chunk, and how its texts become terms. No Django.
 
-A text in the installation's language is stemmed, and the whole of it, title and headings included, stands in `body`;
-`title` and `heading` hold these once more, so that a match there counts more. A text in another language stands as it
+A text in the installation's language is stemmed, and the whole of it, title and headings included, is in `body`;
+`title` and `heading` hold these once more, so that a match there counts more. A text in another language is as it
 is in `plain`. `exact` has the names of both as they are written (`retrieval.index.bm25.spelling`).
 """
 
@@ -49,7 +49,7 @@ _WITH_STOP_WORDS: Final = frozenset(
     }
 )
 _STEMMED: Final = _WITH_STOP_WORDS | {"arabic", "english", "greek", "romanian", "tamil", "turkish"}
-_MAX_TERM_LENGTH: Final = 60  #: Longest term, in bytes; what is longer is data.
+_MAX_TERM_LENGTH: Final = 60  #: Maximum length of a term, in bytes; longer ones are data.
 #: A run of letters, marks and digits; where words are not parted, each sign.
 _WORD: Final = (
     r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]"

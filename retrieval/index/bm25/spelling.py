@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-MAX_NAME_LENGTH: Final = 200  #: Longest spelling that is kept, in characters; what is longer is data and not a name.
+MAX_NAME_LENGTH: Final = 200  #: Maximum length of a stored spelling; longer ones are data, not names.
 #: Spellings that one name gives at the most: itself, and its parts that are joined themselves.
 _MAX_FORMS: Final = 12
 _JOINED: Final = re.compile(
@@ -21,7 +21,7 @@ _JOINED: Final = re.compile(
 _SIGN: Final = re.compile(r"[-_./\\:@#+&,]")
 #: After one of these the rest of a name is often written alone: `app.py` of `src/app.py`, `Entry` of `models.Entry`.
 _STEP: Final = re.compile(r"[./\\:@#]+")
-_PATH: Final = re.compile(r"[/\\:@#]+")  #: Between these stand the steps of a path; a dot may as well be a file's.
+_PATH: Final = re.compile(r"[/\\:@#]+")  #: Separators of the steps of a path; a dot may also belong to a file.
 _LINE: Final = re.compile(r"(?::[0-9]+){1,2}$")  #: Line and column behind a file's name.
 _HUMPED: Final = re.compile(
     r"(?<![A-Za-z0-9])(?:[A-Z]*[a-z0-9]+[A-Z][A-Za-z0-9]*|[A-Z]{2,}[a-z]{2,}[A-Za-z0-9]*)(?![A-Za-z0-9])"
@@ -32,7 +32,7 @@ _HUMP: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 def spellings(text: str) -> list[str]:
     """Return what is joined by signs in a text, as it is written but in small letters, with parts that are joined too.
 
-    Each comes as often as it stands there, in order: "src/app.py" gives itself and "app.py".
+    Each is yielded as often as it occurs, in order: "src/app.py" gives itself and "app.py".
     """
     # Most words need no look: that takes a tenth of the time.
     words = (word for word in text.split() if not word.isalnum())

@@ -18,7 +18,7 @@ Key: TypeAlias = tuple[int, int, Neighbour]
 
 
 def filled(parts: Iterable[_Part], size: Callable[[_Part], int], limit: int) -> Iterator[list[_Part]]:
-    """Yield runs of parts whose sizes add up to at most the limit; a larger part is a run of its own."""
+    """Yield runs of parts whose sizes add up to at most the limit; a larger part is a separate run."""
     run: list[_Part] = []
     total = 0
     for part in parts:

@@ -17,7 +17,7 @@ _MAX_RATIO: Final = 200
 _HARMLESS_BYTES: Final = 16 * 1024 * 1024  #: A smaller archive is harmless at any compression ratio.
 _IMAGE: Final = "This is an image. Images are not supported."
 _ARCHIVE: Final = "This is an archive. Unpack it and add its files."
-_SOUND: Final = "Sound and video are not supported."
+_SOUND: Final = "Audio and video are not supported."
 _PROGRAM: Final = "This is a program, not a document."
 _REFUSED_STARTS: Final[Mapping[bytes, str]] = {
     **dict.fromkeys((b"\xff\xd8\xff", b"\x89PNG\r\n", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"<svg"), _IMAGE),
@@ -45,7 +45,7 @@ _OPEN_DOCUMENT: Final = b"application/vnd.oasis.opendocument."
 _OPEN_KINDS: Final[Mapping[bytes, str]] = {b"spreadsheet": "ods", b"text": "odt", b"presentation": "odp"}
 _REFUSED_ZIPPED: Final[Mapping[str, str]] = {
     "xl/workbook.bin": "This is a binary Excel workbook (.xlsb). Save it as .xlsx.",
-    "Index/Document.iwa": "Files of Apple's office programs are not supported. Export them to PDF.",
+    "Index/Document.iwa": "Apple iWork files are not supported. Export them to PDF.",
 }
 _REFUSED_COMPOUND: Final[Mapping[str, str]] = {
     "WordDocument": "This is an old Word document (.doc). Save it as .docx.",

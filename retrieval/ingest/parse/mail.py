@@ -67,7 +67,7 @@ def _mail_document(raw: RawDocument, mail: _Mail, read_attached: Parser) -> Pars
         blocks = [lowered(block, _ATTACHMENT_LEVEL) for block in page]
     blocks += _attached(mail.attachments, read_attached)
     if not blocks:
-        raise IngestError("empty", "There is no text in the mail.")
+        raise IngestError("empty", "There is no text in the email.")
     return finished(
         raw,
         source_type="email",
@@ -86,7 +86,7 @@ def _mail_document(raw: RawDocument, mail: _Mail, read_attached: Parser) -> Pars
 
 def refuse_attached(_: RawDocument) -> ParsedDocument:
     """Refuse a file attached to an attached mail: attachments are read one level deep."""
-    raise IngestError("unsupported_type", "It is attached to an attached mail.")
+    raise IngestError("unsupported_type", "It is an attachment of an attached email.")
 
 
 def _attached(attachments: Sequence[RawDocument], read: Parser) -> Iterator[Block]:
@@ -95,7 +95,7 @@ def _attached(attachments: Sequence[RawDocument], read: Parser) -> Iterator[Bloc
         yield Block(BlockKind.HEADING, f"Attachment: {one_line(attachment.name)}", level=_ATTACHMENT_LEVEL)
         left -= len(attachment.content)
         if count >= _MAX_READ or left < 0:
-            yield Block(BlockKind.PARAGRAPH, "Not read: the mail has too many or too large attachments.")
+            yield Block(BlockKind.PARAGRAPH, "Not read: the email has too many or too large attachments.")
             continue
         try:
             document = read(attachment)
@@ -113,12 +113,12 @@ def parse_eml(raw: RawDocument, read_attached: Parser) -> ParsedDocument:
     if not start.isascii() or b"\0" in start:
         content = in_utf8(content)
     if _ENDLESS_HEADER.search(content):
-        raise IngestError("too_large", "A header of the mail is too long.")
+        raise IngestError("too_large", "A header of the email is too long.")
     message = message_from_bytes(content, policy=default)
     if not isinstance(message, EmailMessage) or not any(name in message for name in _HEADERS):
-        raise IngestError("corrupt", "The file is not a mail.")
+        raise IngestError("corrupt", "The file is not an email.")
     if sum(1 for _ in _parts(message)) > _MAX_PARTS:
-        raise IngestError("too_large", f"The mail has more than {_MAX_PARTS} parts.")
+        raise IngestError("too_large", f"The email has more than {_MAX_PARTS} parts.")
     return _mail_document(raw, _mail(message), read_attached)
 
 

@@ -58,7 +58,7 @@ def read_events(stream: IO[bytes], handlers: Handlers) -> None:
         nonlocal depth
         depth += 1
         if depth > _MAX_DEPTH:
-            raise IngestError("corrupt", "The file nests its elements too deeply.")
+            raise IngestError("corrupt", "The XML elements are nested too deeply.")
         handlers.start(name.rpartition(":")[2], attributes)
 
     def end(name: str) -> None:

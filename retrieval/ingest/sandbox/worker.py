@@ -81,7 +81,7 @@ def _answer(prepare: Prepare, raw: RawDocument, how: Preparation) -> bytes:
     except MemoryError:
         return _refusal("too_large", "The file needs more memory than the limit allows.", is_spent=True)
     if len(answer) > frames.MAX_ANSWER_BYTES:
-        return _refusal("too_large", "The file holds more text than can be indexed at once.", is_spent=False)
+        return _refusal("too_large", "The file contains more text than can be indexed at once.", is_spent=False)
     return answer
 
 

@@ -52,7 +52,7 @@ class Command(DatabaseCommand):
         parser.add_argument("--corpora", type=Path, metavar="DIR", help="with --shipped: the folder of the collections")
         measuring = parser.add_argument_group("measuring")
         measuring.add_argument("--measure", type=Path, metavar="DIR", help="measure on a judged collection instead")
-        measuring.add_argument("--other", type=Path, nargs="*", default=[], metavar="DIR", help="foreign questions")
+        measuring.add_argument("--other", type=Path, nargs="*", default=[], metavar="DIR", help="other topics")
         measuring.add_argument("--unseen", type=Path, metavar="DIR", help="a collection to test on, not used to fit")
         measuring.add_argument("--questions-each", type=int, default=700, metavar="N", help="maximum of each kind")
         measuring.add_argument("--keep", action="store_true", help="keep the collections in the database")

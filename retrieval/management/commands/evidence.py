@@ -15,7 +15,7 @@ _MARKS: Final = {
     Presence.RECOVERED: "{count} (recovered {recovered})",
     Presence.THIN: "{count} (too few)",
     Presence.MISSING: "missing",
-    Presence.NOT_LOOKED_FOR: "not looked for",
+    Presence.NOT_LOOKED_FOR: "not searched",
     Presence.OPTIONAL: "({count})",
     Presence.NONE: "",
 }
@@ -32,7 +32,7 @@ class Command(DatabaseCommand):
         parser.add_argument("--subject", default="", help="subject of the report")
         parser.add_argument("--user", required=True, help="the user whose access applies")
         parser.add_argument(
-            "--compartment", action="append", default=[], metavar="SLUG", help="only this one; repeatable"
+            "--compartment", action="append", default=[], metavar="SLUG", help="only this one; can be repeated"
         )
         parser.add_argument("--budget", type=float, metavar="SECONDS", help="time for all sections together")
 

@@ -28,14 +28,14 @@ class GraphConfig(Tunables, label="Links"):
     """How links raise the scores of hits."""
 
     named: int = tunable(
-        4, low=0, high=20, unit="documents", help="Documents named in the question that get a reserved place."
+        4, low=0, high=20, unit="documents", help="Documents named in the question that get a reserved rank."
     )
-    top_seeds: int = tunable(3, low=0, high=20, unit="hits", help="Best hits whose links are followed too.")
+    top_seeds: int = tunable(3, low=0, high=20, unit="hits", help="Number of top hits whose links are followed.")
     seed_weight: float = fraction(0.8, help="Weight of the best hit as a seed; a named document weighs 1.")
     seed_chunks: int = costly(
         8, low=1, high=1000, unit="chunks", help="Maximum number of seed chunks that are read for names, best first."
     )
-    bridges: int = tunable(8, low=0, high=100, unit="links", help="Links followed from one seed, the best first.")
+    bridges: int = tunable(8, low=0, high=100, unit="links", help="Maximum links followed from one seed, best first.")
     hops: int = costly(1, low=0, high=2, unit="hops", help="Number of links followed one after another.")
     max_edges: int = costly(
         2000, low=10, high=20_000, unit="links", help="Maximum number of links that one search reads."

@@ -18,7 +18,7 @@ class OptionalRerankConfig(Tunables, label="Reranker"):
     """Input of a local reranker. A CPU needs tens of milliseconds for each hit."""
 
     candidates: int = costly(
-        0, low=0, high=30, unit="hits", help="Best hits that a local reranker scores; 0 turns it off."
+        0, low=0, high=30, unit="hits", help="Number of top hits that a local reranker scores; 0 turns it off."
     )
     reserve_ms: int = tunable(
         100, low=0, high=10_000, unit="ms", help="Time reserved for finishing the search after reranking."

@@ -51,7 +51,7 @@ def add_example(route: str, text: str, *, actor: User) -> RouteExample:
     """Add an example, or return the existing one; raise InvalidRequestError."""
     text = " ".join(storable(text).split())
     if route not in ROUTES:
-        raise InvalidRequestError(f"There is no route {route!r}; there are: {', '.join(ROUTES)}.")
+        raise InvalidRequestError(f"Unknown route {route!r}. Available routes: {', '.join(ROUTES)}.")
     if not text or len(text) > MAX_CHARACTERS:
         raise InvalidRequestError(f"An example has 1 to {MAX_CHARACTERS} characters.")
     if text in shipped_examples().get(route, ()):

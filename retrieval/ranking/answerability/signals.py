@@ -22,13 +22,13 @@ from retrieval.text.units import split_units
 _WORD: Final = re.compile(r"[^\W_]+")
 _QUOTED: Final = re.compile(r"[\"“«„]([^\"“”«»„]+)[\"”»“]")
 _SENTENCE_START: Final = re.compile(r"(?:\A|[.!?…:]\s)[\s\"“«„'(\[¿¡]*+\Z")
-#: What may stand between two words of one name.
+#: What may occur between two words of one name.
 _JOINING: Final = re.compile(
     r"[ \-'’.&]{1,2}\Z|(?: (?:of|de|da|del|della|di|du|la|le|van|von|der|den|and|the)){1,2} \Z"  # noqa: RUF001 -- a typographic apostrophe
 )
 _LOOK_BACK_CHARACTERS: Final = 64  #: Blanks and quotation marks before a word are read so far back.
 _MAX_INITIALISM_LENGTH: Final = 6
-#: Words that deny; stop words to full text, so that no lexeme tells of them. "t" is what is left of "isn't".
+#: Words that deny; stop words in full text, so that they have no lexeme. "t" is what is left of "isn't".
 _DENIALS: Final[Mapping[str, frozenset[str]]] = {
     "english": frozenset({"not", "never", "no", "nor", "neither", "without", "cannot", "t"}),
     "german": frozenset({"nicht", "nie", "niemals", "kein", "keine", "keinen", "keiner", "ohne"}),
@@ -36,7 +36,7 @@ _DENIALS: Final[Mapping[str, frozenset[str]]] = {
     "spanish": frozenset({"no", "nunca", "jamás", "ningún", "ninguna", "sin"}),
 }
 
-#: Words that questions are made with, whatever they are about: that no document has them tells nothing.
+#: Words that questions are made with, whatever they are about: that no document has them means nothing.
 _ASKING: Final[Mapping[str, str]] = {
     "english": "many much long often mean means happen need get give tell find know want please anybody anyone",
     "german": "viele viel lange oft bedeutet bedeuten heißt geschieht brauche bekomme finde weiß bitte jemand",
@@ -229,7 +229,7 @@ def _sentences(evidence: Evidence, sentences: Sequence[Sentence]) -> dict[str, f
 
 
 def _cosines(evidence: Evidence) -> dict[str, float]:
-    """Return the passages' best cosine, and how far the vector leg's best stands above the rest of its ranking.
+    """Return the passages' best cosine, and how far the vector leg's best is above the rest of its ranking.
 
     The second is in standard deviations of the rest.
     """

@@ -55,7 +55,7 @@ def judge(
     config: AnswerabilityConfig,
     disagreement: str = "",
 ) -> Answerability:
-    """Return the verdict on a search that packed passages; `disagreement` tells how they contradict each other."""
+    """Return the verdict on a search that packed passages; `disagreement` describes how they contradict each other."""
     fit = model.for_signals(signals)
     confidence = fit.probability(signals)
     verdict = verdict_of(confidence, config)
@@ -86,7 +86,7 @@ def nothing(state: SearchState, *, model: AnswerabilityModel) -> Answerability:
 
 
 def verdict_of(confidence: float, config: AnswerabilityConfig) -> Verdict:
-    """Return the verdict that a confidence stands for; a bound belongs to the better one."""
+    """Return the verdict for a confidence; a bound belongs to the better one."""
     if confidence >= config.answerable_from:
         return Verdict.ANSWERABLE
     return Verdict.PARTIAL if confidence >= config.partial_from else Verdict.NOT_ANSWERABLE

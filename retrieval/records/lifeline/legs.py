@@ -1,4 +1,4 @@
-"""Whether a leg found a chunk, and if not, why: the exact signals against what the leg asked for."""
+"""Whether a leg found a chunk, and if not, why: the exact signals compared with the leg's query."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -75,7 +75,7 @@ def leg_step(look: Look, *, found_elsewhere: bool) -> Step:
 
 
 def asked_for(state: SearchState, config: PresetConfig) -> str:
-    """Return the tsquery that the full-text leg asked for in the end; empty when it asked for nothing."""
+    """Return the final tsquery of the full-text leg; empty without one."""
     relaxed = any(note.code == _RELAXED for span in state.trace for note in span.notes)
     return any_of(_searched(state, config)) if relaxed else state.terms.all_terms
 

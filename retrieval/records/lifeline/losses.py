@@ -1,4 +1,4 @@
-"""Why a stage dropped a chunk, and what would have kept it: one function for each reason."""
+"""Why a stage dropped a chunk, and what would retain it: one function for each reason."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +29,7 @@ _THOUSANDTHS: Final = 1000
 
 
 def deeper(state: SearchState, config: PresetConfig, chunks: int, *, is_cut: bool) -> str:
-    """Return the complexity, and the cap where that stands against it, at which so many chunks are read.
+    """Return the complexity, and the cap if that limits it, at which so many chunks are read.
 
     With `is_cut`, at which so many go to the reranker. Empty for a search without a section.
     """
@@ -61,7 +61,7 @@ def deeper(state: SearchState, config: PresetConfig, chunks: int, *, is_cut: boo
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A chunk that a stage dropped, with what stood before that stage."""
+    """A chunk that a stage dropped, with the state before that stage."""
 
     drop: Drop
     span: Span
@@ -86,9 +86,9 @@ class Loss:
 
 
 def explained(loss: Loss) -> tuple[str, str]:
-    """Return the fact of a loss and what would have kept the chunk, which is empty where no number would.
+    """Return the fact of a loss and what would retain the chunk, which is empty where no number would.
 
-    A reason that has no function here is told by its own detail.
+    A reason without a function here is described by its own detail.
     """
     explain = _EXPLAINED.get(loss.drop.reason)
     if explain is None or not loss.drop.numbers:
@@ -127,17 +127,17 @@ def _rerank_cut(loss: Loss) -> tuple[str, str]:
             # As many as it would have needed to have one, as they are shared.
             limit = min_slots(loss.hit, loss.before, type_of=section.ask.type_of, config=loss.config.fairness)
         if section.ask.is_plain:
-            return loss.drop.detail, f"Requesting {limit:,} hits would have kept it."
-        return loss.drop.detail, policy_at_least(loss.state, "keep", limit, "would have kept it")
+            return loss.drop.detail, f"Requesting {limit:,} hits would retain it."
+        return loss.drop.detail, policy_at_least(loss.state, "keep", limit, "would retain it")
     return loss.drop.detail, at_least(loss.config, loss.window, rank, "would have included it") if loss.window else ""
 
 
 def _quality(loss: Loss) -> tuple[str, str]:
     minimum = _rounded_down(loss.drop.numbers["quality"], _HUNDREDTHS)
     if loss.state.part(SectionState) is not None:
-        remedy = policy_at_most(loss.state, loss.config, "quality_floor", minimum, "would have kept it")
+        remedy = policy_at_most(loss.state, loss.config, "quality_floor", minimum, "would retain it")
         return loss.drop.detail, remedy
-    return loss.drop.detail, at_most(loss.config, "quality.minimum", minimum, "would have kept it")
+    return loss.drop.detail, at_most(loss.config, "quality.minimum", minimum, "would retain it")
 
 
 def _below_floor(loss: Loss) -> tuple[str, str]:
@@ -149,11 +149,11 @@ def _below_floor(loss: Loss) -> tuple[str, str]:
         # The section's own floor, before the pool's grade relaxed it.
         own = section.ask.section.score_floor * loss.drop.numbers["nearness"] / floor
         minimum = max(0.0, _rounded_down(own, _THOUSANDTHS))
-        return loss.drop.detail, policy_at_most(loss.state, loss.config, "score_floor", minimum, "would have kept it")
+        return loss.drop.detail, policy_at_most(loss.state, loss.config, "score_floor", minimum, "would retain it")
     if loss.hit is None:
         return loss.drop.detail, ""
     minimum = _rounded_down(loss.drop.numbers["score"], _THOUSANDTHS)
-    return loss.drop.detail, at_most(loss.config, f"floor.{loss.hit.score_type}", minimum, "would have kept it")
+    return loss.drop.detail, at_most(loss.config, f"floor.{loss.hit.score_type}", minimum, "would retain it")
 
 
 def _duplicate(loss: Loss) -> tuple[str, str]:
@@ -165,7 +165,7 @@ def _duplicate(loss: Loss) -> tuple[str, str]:
     if kept and loss.hit and kept.chunk.content_hash == loss.hit.chunk.content_hash:
         return f"has the same text as {name}{why}", "Only one copy of the same text is returned."
     minimum = _hundredth_above(likeness)
-    remedy = at_least(loss.config, f"{loss.span.stage}.min_similarity", minimum, "would have kept both")
+    remedy = at_least(loss.config, f"{loss.span.stage}.min_similarity", minimum, "would retain both")
     return f"lost to its near-duplicate {name} at {likeness:.2f}{why}", remedy
 
 
@@ -183,7 +183,7 @@ def _budget(loss: Loss) -> tuple[str, str]:
 
 
 def room_needed(before: Sequence[int], tokens: int, *, budget: int) -> int:
-    """Return the least budget from this one on that has room for a text of so many tokens, behind others in order.
+    """Return the minimum budget from this one on that has room for a text of so many tokens, behind others in order.
 
     Each takes its tokens while they fit; with more room one that did not fit before may take some of it.
     """
@@ -206,7 +206,7 @@ def _tokens_before(loss: Loss) -> list[int]:
 
 
 def _preferred(kept: Hit | None, lost: Hit | None, scope: AccessScope) -> str:
-    """Return why one of two hits was kept: the more trusted, then the fresher one."""
+    """Return why one of two hits was retained: the more trusted, then the fresher one."""
     if kept is None or lost is None:
         return ""
     if "freshness" not in kept.signals:
@@ -223,7 +223,7 @@ def _rounded_down(value: float, parts: int) -> float:
 
 
 def _hundredth_above(value: float) -> float:
-    """Return the least hundredth that is above a value; 0.58 x 100 is less than 58 in floating point."""
+    """Return the smallest hundredth above a value; 0.58 x 100 is less than 58 in floating point."""
     minimum = math.floor(value * _HUNDREDTHS) / _HUNDREDTHS
     while minimum <= value:
         minimum = round(minimum + 1 / _HUNDREDTHS, 2)

@@ -16,7 +16,7 @@ def at_least(config: PresetConfig, name: str, value: float, effect: str) -> str:
 
 
 def at_most(config: PresetConfig, name: str, value: float, effect: str) -> str:
-    """Return "A quality.minimum of at most 0.12 would have kept it.", or that the number cannot be that low."""
+    """Return "A quality.minimum of at most 0.12 would retain it.", or that the number cannot be that low."""
     facts = _declared(config, name)
     if value < facts.low:
         return f"{_article(name)} {name} cannot be that low: {facts.low:,} is the minimum."

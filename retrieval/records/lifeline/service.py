@@ -1,4 +1,4 @@
-"""Following one document through one search, for a reader who may be told of it."""
+"""Following one document through one search, for a reader who may know of it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,11 +27,11 @@ _WAITING: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Who asks where a document went, and what they may be told."""
+    """Who traces a document, and what they may know."""
 
     scope: AccessScope  #: All that the search's principal may see; lists what they may not only for an admin.
     readable: frozenset[int]  #: Connections whose documents the reader may know by name.
-    #: An admin is told of documents of every connection, and by which rule the principal does not see them.
+    #: An admin sees documents of every connection, and the rule that hides them from the principal.
     is_admin: bool = False
 
     @property
@@ -44,7 +44,7 @@ class Reader:
 def follow(document_id: UUID, outcome: SearchOutcome, reader: Reader) -> Lifeline | None:
     """Return a document's way through a search; None for one that does not exist for the reader.
 
-    A document that could not be taken in is told with its reason. Raises DatabaseUnavailableError.
+    A document that could not be ingested is reported with its reason. Raises DatabaseUnavailableError.
     """
     known = sorted(reader.known)
     document = Document.objects.filter(pk=document_id, connection_id__in=known).first()
@@ -77,7 +77,7 @@ def _inclusion(scope: AccessScope, connection_id: int) -> Inclusion | None:
 
 
 def _exclusion(whole: AccessScope, searched: AccessScope, connection_id: int) -> ExcludedConnection | None:
-    """Return the rule that kept a connection out of a search; None for one that was searched."""
+    """Return the rule that excluded a connection from a search; None for one that was searched."""
     if searched.allows(connection_id):
         return None
     if whole.allows(connection_id):
@@ -127,11 +127,11 @@ def _opened_by(excluded: ExcludedConnection) -> str:
     enabled = "" if excluded.is_enabled else ", once the connection is enabled"
     match excluded.reason:
         case Exclusion.NO_GRANT:
-            return f"A grant on {connection.compartment} with a clearance of at least {level} would open it{enabled}."
+            return f"A grant on {connection.compartment} with a clearance of at least {level} gives access{enabled}."
         case Exclusion.CLEARANCE:
-            return f"A clearance of at least {level} on {connection.compartment} would open it{enabled}."
+            return f"A clearance of at least {level} on {connection.compartment} gives access{enabled}."
         case Exclusion.DISABLED:
-            return "Enabling the connection would open it."
+            return "Enable the connection to give access."
         case _:
             return ""
 

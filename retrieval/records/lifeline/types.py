@@ -1,4 +1,4 @@
-"""What is told of a document's way through a search: frozen data, free of Django."""
+"""The description of a document's path through a search: frozen data, free of Django."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -41,7 +41,7 @@ class Evidence:
 class Step:
     """One step of the way."""
 
-    name: str  #: A stage's name, or one of the words above for what stands before and after the stages.
+    name: str  #: A stage's name, or one of the words above for the steps before and after the stages.
     state: StepState
     fact: str = ""  #: One short clause with its numbers.
     remedy: str = ""  #: What would have let it pass here; empty where it passed or nothing would.

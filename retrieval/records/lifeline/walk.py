@@ -119,7 +119,7 @@ class Journey:
         return self.fates[0].chunk_id if self.fates else None
 
     def subjects(self, probe: DocumentProbe) -> dict[str, ChunkId | None]:
-        """Return the chunk that each leg's step tells of: the one that came furthest, else the leg's own best."""
+        """Return the chunk that each leg's step describes: the one that passed the most steps, else the leg's best."""
         best = {"dense": probe.nearest, "fulltext": probe.wordiest, "bm25": probe.wordiest}
         return {span.stage: self.followed or best.get(span.stage) for span in self.course.legs}
 

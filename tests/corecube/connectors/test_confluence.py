@@ -402,7 +402,7 @@ def test_what_is_no_confluence_is_said_to_be_none(site, tmp_path):
     source = ConfluenceConnector.from_setup(setup)
     (only,) = source.preflight()
     source.api.client.close()
-    assert (only.name, only.ok, only.message) == ("reach", False, "The site's response is not one of Confluence.")
+    assert (only.name, only.ok, only.message) == ("reach", False, "The site's response is not from Confluence.")
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_the_depth_cuts_a_leg_that_is_full(finished, make_outcome):
     full = with_config(scored(finished, make_outcome), dense=DenseConfig(depth=3))
     dense = charts(full)["scores-dense"]
     assert [shape["y0"] for shape in dense.layout["shapes"]] == [0.5]
-    assert "limit of 3 hits: 0.500" in dense.summary
+    assert "cut-off at 3 hits: 0.500" in dense.summary
     assert not charts(scored(finished, make_outcome))["scores-dense"].layout["shapes"]
 
 

@@ -41,7 +41,7 @@ def test_volume_stacks_what_found_nothing_on_what_found_something():
         (str(found), str(empty)) for found, empty in zip(hits["y"], none["y"], strict=True)
     ]
     assert volume.rows[0] == ("01 Jun 08:00", "8", "2", "1", "2")
-    assert volume.summary == "12 in total; 3 without hits, 2 with a fallback."
+    assert volume.summary == "12 in total; 3 without hits, 2 degraded."
 
 
 def test_days_are_named_without_the_hour():

@@ -94,7 +94,7 @@ def test_the_density_floor_tells_its_cut_or_why_there_is_none():
         "5 chunks below similarity 0.42, from rank 12 on.", "cut"
     )
     kept = Tightened((), None, None, TightenSkip.NO_CLIFF)
-    assert line({"event": "tighten", **kept.telemetry}).text == "Not cut: the similarity drops without a sharp step."
+    assert line({"event": "tighten", **kept.telemetry}).text == "Not cut: the similarity has no sharp drop."
 
 
 def test_what_a_note_says_anyway_has_no_line():

@@ -78,7 +78,7 @@ def test_saving_again_edits_the_same_draft(save):
 
 
 def test_values_that_do_not_fit_are_not_saved(save):
-    with pytest.raises(TunablesError, match=r"blend\.dense must lie between"):
+    with pytest.raises(TunablesError, match=r"blend\.dense must be between"):
         save({"blend.dense": 1.5})
     assert not PresetVersion.objects.exists()
     assert not AuditEvent.objects.exists()

@@ -177,7 +177,7 @@ BAD_CALLS = [
     ("search", {}, "query: "),
     ("search", {"query": "a", "top_k": 51}, "top_k: "),
     ("search", {"query": "a", "preset": "nope"}, "preset"),
-    ("search", {"query": "x" * 40_000}, "the most is"),
+    ("search", {"query": "x" * 40_000}, "the maximum is"),
     ("search", {"query": "\x00"}, "query is empty"),
     ("fetch", {"id": "x" * 61}, "id: "),
     ("fetch", {"id": "not an id"}, "visible to you"),

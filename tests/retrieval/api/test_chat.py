@@ -173,7 +173,7 @@ def test_filters_open_nothing_and_are_named_in_the_trace(world, marked, ask):
     answer = ask("rollback", world.key("bob"), corecube={"filters": {"conditions": [is_("author", "ada")]}}).json()
     assert answer["search_results"] == []
     trace = SearchRecord.objects.get(pk=answer["corecube"]["trace_id"]).trace
-    assert "Only documents that meet conditions on: author." in str(trace)
+    assert "Limited to documents that meet conditions on: author." in str(trace)
 
 
 def test_the_extension_can_name_the_preset(world, ask):

@@ -57,7 +57,7 @@ def test_a_follow_up_question_is_searched_for_with_what_was_said_before(world, p
     assert record.query == "How long does it take? (error Q-4711)"
     notes = record.trace["spans"][0]["notes"]
     assert notes[0]["code"] == "rewritten"
-    assert notes[0]["text"] == f"asked: How long does it take?; searched for: {record.query}"
+    assert notes[0]["text"] == f"original query: How long does it take?; searched for: {record.query}"
     assert "Queues" in answer["choices"][0]["message"]["content"]
 
 

@@ -252,8 +252,8 @@ def test_what_does_not_fit_is_named_with_its_bounds(world, get, put):
     response = put(f"{SETS}/report", edited(get, secret, score_floor=3, cap=1), secret)
     error = response.json()["error"]
     assert (response.status_code, error["code"], error["param"]) == (422, "invalid_values", "values")
-    assert "overview.score_floor must lie between 0.0 and 1.0." in error["message"]
-    assert "overview.cap must lie between 8 and 200." in error["message"]
+    assert "overview.score_floor must be between 0.0 and 1.0." in error["message"]
+    assert "overview.cap must be between 8 and 200." in error["message"]
 
 
 def test_an_edit_of_something_else_is_a_conflict(world, get, put):

@@ -155,18 +155,18 @@ def test_a_draft_is_replaced_by_who_names_it(alice):
 @pytest.mark.parametrize(
     ("body", "param", "named"),
     [
-        ({"values": {"blend.dense": 2}}, "values", "blend.dense must lie between"),
+        ({"values": {"blend.dense": 2}}, "values", "blend.dense must be between"),
         ({"values": {"blend.dense": True}}, "values", "blend.dense must be a number"),
         ({"values": {"fusion.pool": "7"}}, "values", "fusion.pool must be a number"),
         ({"values": {"fusion.pool": 1.5}}, "values", "fusion.pool must be a whole number"),
-        ({"values": {"nope": 1}}, "values", "nope is no tunable"),
+        ({"values": {"nope": 1}}, "values", "nope is not a setting"),
         ({"values": {"answerability.partial_from": 0.9}}, "values", "must not exceed answerability.answerable_from"),
         ({"values": [1]}, "values", ""),
         ({}, "values", ""),
         ({"values": {}, "note": "x" * 201}, "note", ""),
         ({"values": {}, "status": "live"}, "status", ""),
-        ('{"values": {"blend.dense": NaN}}', "values", "blend.dense must lie between"),
-        ('{"values": {"blend.dense": 1' + "0" * 400 + "}}", "values", "blend.dense must lie between"),
+        ('{"values": {"blend.dense": NaN}}', "values", "blend.dense must be between"),
+        ('{"values": {"blend.dense": 1' + "0" * 400 + "}}", "values", "blend.dense must be between"),
     ],
 )
 def test_a_bad_draft_is_refused_and_its_keys_are_named(alice, body, param, named):
@@ -234,11 +234,11 @@ class TestSearching:
     @pytest.mark.parametrize(
         ("overrides", "named"),
         [
-            ({"nope": 1}, "nope is no tunable"),
-            ({"blend.dense": 7}, "blend.dense must lie between"),
+            ({"nope": 1}, "nope is not a setting"),
+            ({"blend.dense": 7}, "blend.dense must be between"),
             ({"blend.dense": "0.5"}, "blend.dense must be a number"),
-            ({"deadline_ms": 600_000}, "deadline_ms costs time"),
-            ({"x" * 100_000: 1}, "is no tunable"),
+            ({"deadline_ms": 600_000}, "deadline_ms is costly"),
+            ({"x" * 100_000: 1}, "is not a setting"),
         ],
     )
     def test_an_override_out_of_limits_is_refused_and_named(self, world, post, overrides, named):

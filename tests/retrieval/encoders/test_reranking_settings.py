@@ -56,7 +56,7 @@ def test_late_interaction_uses_the_embedding_model(settings, monkeypatch, make_m
 
 def test_late_interaction_needs_an_embedding_model_with_tokens(settings):
     configure(settings, name="late-interaction")
-    assert "'hash' gives no vectors of single tokens" in runtime.reranker().problem
+    assert "'hash' returns no token vectors" in runtime.reranker().problem
 
 
 @pytest.mark.parametrize("name", ["", "http", "late-interaction"])

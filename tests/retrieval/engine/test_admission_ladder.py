@@ -55,7 +55,7 @@ def test_shielded_recovery_is_skipped_near_the_top():
         ({"short_budget_reject": 0.92}, "short_budget_reject must be below recovery_skip"),
         ({"recovery_skip": 0.90}, "short_budget_reject must be below recovery_skip"),
         ({"triage_seconds": 13}, "triage_seconds must not exceed short_budget_seconds"),
-        ({"recovery_skip": 1.01}, "recovery_skip must lie between"),
+        ({"recovery_skip": 1.01}, "recovery_skip must be between"),
     ],
 )
 def test_an_incoherent_ladder_cannot_be_made(changes, said):
@@ -67,10 +67,10 @@ def test_an_incoherent_ladder_cannot_be_made(changes, said):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"retrieval_slots": 15}, "retrieval_slots must lie between 16"),
-        ({"ingest_slots": 15}, "ingest_slots must lie between 16"),
+        ({"retrieval_slots": 15}, "retrieval_slots must be between 16"),
+        ({"ingest_slots": 15}, "ingest_slots must be between 16"),
         ({"retrieval_slots": 81}, "must not exceed connections together"),
-        ({"connections": 31}, "connections must lie between 32"),
+        ({"connections": 31}, "connections must be between 32"),
     ],
 )
 def test_a_pool_too_small_for_its_slots_cannot_be_made(changes, said):

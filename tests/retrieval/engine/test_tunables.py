@@ -69,7 +69,7 @@ def test_bounds_are_allowed(depth):
 
 @pytest.mark.parametrize("depth", [0, 101, float("nan")])
 def test_a_value_out_of_bounds_is_named(depth):
-    with pytest.raises(ConfigError, match=r"Config.depth must lie between 1 and 100"):
+    with pytest.raises(ConfigError, match=r"Config.depth must be between 1 and 100"):
         Config(depth=depth)
 
 
@@ -131,12 +131,12 @@ def test_everything_that_does_not_fit_is_named_at_once():
         NEST.with_values({"leg.depth": 2.5, "leg.weight": math.inf, "limit": True, "nope": 1, "levels": {"upper": 1}})
     assert caught.value.problems == {
         "leg.depth": "must be a whole number",
-        "leg.weight": "must lie between 0.0 and 1.0",
+        "leg.weight": "must be between 0.0 and 1.0",
         "limit": "must be a number",
-        "nope": "is no tunable",
-        "levels": "is no tunable",
+        "nope": "is not a setting",
+        "levels": "is not a setting",
     }
-    assert "leg.weight must lie between 0.0 and 1.0." in str(caught.value)
+    assert "leg.weight must be between 0.0 and 1.0." in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -153,13 +153,13 @@ def test_out_of_order_values_are_named_where_they_were_given(values, named):
 
 
 def test_a_long_or_strange_name_is_quoted_and_cut():
-    error = TunablesError({"x" * 5000: "is no tunable", "<b>\ud800": "is no tunable"})
+    error = TunablesError({"x" * 5000: "is not a setting", "<b>\ud800": "is not a setting"})
     assert len(str(error)) < 200
-    assert "'<b>\\ud800' is no tunable." in str(error)
+    assert "'<b>\\ud800' is not a setting." in str(error)
 
 
 def test_an_error_tells_the_first_five_and_counts_the_rest():
-    assert str(TunablesError(dict.fromkeys("abcdefg", "is no tunable"))).endswith("e is no tunable. And 2 more.")
+    assert str(TunablesError(dict.fromkeys("abcdefg", "is not a setting"))).endswith("e is not a setting. And 2 more.")
 
 
 @given(mappings)
@@ -203,9 +203,9 @@ def test_a_request_cannot_raise_what_costs_above_what_is_live():
     with pytest.raises(OverridesError) as caught:
         live.with_overrides({"leg.depth": 21, "leg.weight": 2, "nope": 1})
     assert caught.value.problems == {
-        "leg.depth": "costs time, and a request can only lower it from 20",
-        "leg.weight": "must lie between 0.0 and 1.0",
-        "nope": "is no tunable",
+        "leg.depth": "is costly: a request can only lower it from 20",
+        "leg.weight": "must be between 0.0 and 1.0",
+        "nope": "is not a setting",
     }
 
 
@@ -235,5 +235,5 @@ def test_what_a_preset_inherits_and_does_not_use_can_neither_be_seen_nor_set():
     assert ConsolidatedConfig.unused.isdisjoint(names)
     assert "fusion.rank_constant" in names
     assert "quality" not in {section.name for section in ConsolidatedConfig.sections()}
-    assert ConsolidatedConfig().problems({"fusion.pool": 50}) == {"fusion.pool": "is no tunable"}
+    assert ConsolidatedConfig().problems({"fusion.pool": 50}) == {"fusion.pool": "is not a setting"}
     assert {facts.name for facts in CorecubeConfig.declared_below()} >= ConsolidatedConfig.unused

@@ -297,7 +297,7 @@ def test_an_unfinished_database_is_not_kept(server):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [(["--chunks=10"], "between 1,000 and 5,000,000"), (["--preset=nonsense"], "There is no preset 'nonsense'")],
+    [(["--chunks=10"], "between 1,000 and 5,000,000"), (["--preset=nonsense"], "Unknown preset 'nonsense'")],
 )
 def test_bad_options_are_named_before_anything_is_built(options, message):
     with pytest.raises(CommandError, match=message):

@@ -71,7 +71,7 @@ def test_too_few_questions_are_refused(world, tmp_path):
     [
         ((), "Name a file of judged questions"),
         (("nowhere.jsonl",), "There is no file or folder"),
-        (("--preset", "nope", "--show"), "There is no preset"),
+        (("--preset", "nope", "--show"), "Unknown preset"),
     ],
 )
 def test_what_is_missing_is_named(db, arguments, message):

@@ -70,7 +70,7 @@ def test_nobody_else_sees_a_collection_and_no_query_is_left_in_the_log(world, da
 
 
 def test_an_unknown_preset_and_a_folder_that_is_no_dataset_are_named(db, dataset, tmp_path):
-    with pytest.raises(CommandError, match="There is no preset 'nope'"):
+    with pytest.raises(CommandError, match="Unknown preset 'nope'"):
         call_command("evaluate", str(dataset), "--preset", "nope")
     with pytest.raises(CommandError, match=r"no corpus\.jsonl"):
         call_command("evaluate", str(tmp_path))

@@ -93,7 +93,7 @@ def test_the_bits_of_int8_are_thresholds_apart(index):
 @pytest.mark.parametrize(
     ("choice", "message"),
     [
-        (ScanChoice("float1"), "no scan 'float1'"),
+        (ScanChoice("float1"), "Unknown scan 'float1'"),
         (ScanChoice("prefix", 16), "was not trained so"),
         (ScanChoice("binary", 16), "Only the scan prefix"),
         (ScanChoice("binary", oversample=0.5), "between 1 and 20"),
@@ -107,7 +107,7 @@ def test_what_cannot_be_is_refused(choice, message):
 
 @pytest.mark.parametrize("dim", [0, 15, 64, 65])
 def test_a_prefix_is_shorter_than_the_vectors_and_no_shorter_than_the_model_allows(dim):
-    with pytest.raises(ConfigError, match="16 to 63 components"):
+    with pytest.raises(ConfigError, match="16 to 63 dimensions"):
         ScanChoice("prefix", dim).of(Nested())
     assert ScanChoice("prefix", 16).of(Nested()).dim == 16
 

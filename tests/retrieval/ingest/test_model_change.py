@@ -285,7 +285,7 @@ def test_late_vectors_come_from_the_whole_document(world, models, begin):
 
 
 def test_late_chunking_needs_a_model_for_it(begin):
-    with pytest.raises(ConfigError, match="not for late chunking"):
+    with pytest.raises(ConfigError, match="does not support late chunking"):
         begin(mode="late")
 
 

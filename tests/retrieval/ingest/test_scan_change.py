@@ -120,7 +120,7 @@ def test_what_the_other_index_lacks_is_embedded(world, encoder, begin):
 def test_the_same_walk_is_refused_and_so_is_a_prefix_that_the_model_does_not_allow(world, encoder, begin):
     with pytest.raises(IndexStateError, match="already"):
         begin("halfvec")
-    with pytest.raises(ConfigError, match="16 to 63 components"):
+    with pytest.raises(ConfigError, match="16 to 63 dimensions"):
         begin("prefix", 8)
     reindex.build_index(row := begin("binary"))
     indexes.switch_to(row, actor=None)

@@ -98,7 +98,7 @@ def test_overrides_under_former_names_hold_and_are_stored_under_the_present_ones
     assert outcome.configuration.overridden == {"quality.minimum": 0.3, "blend.dense": 0.6}
     record = SearchRecord.objects.get(pk=outcome.id)
     assert record.trace["overrides"] == {"quality.minimum": 0.1, "blend.dense": 0.5}
-    with pytest.raises(OverridesError, match=r"fulltext\.max_matches costs time"):
+    with pytest.raises(OverridesError, match=r"fulltext\.max_matches is costly"):
         find(world, overrides={"fulltext.most_matches": 20_000})
 
 
@@ -113,7 +113,7 @@ def test_overrides_stand_on_the_live_version(world):
     store({"fusion.pool": 50, "blend.dense": 0.2})
     outcome = find(world, overrides={"blend.fulltext": 0.9})
     assert (outcome.config.fusion.pool, outcome.config.blend.dense, outcome.config.blend.fulltext) == (50, 0.2, 0.9)
-    with pytest.raises(OverridesError, match=r"fusion\.pool costs time, and a request can only lower it from 50"):
+    with pytest.raises(OverridesError, match=r"fusion\.pool is costly: a request can only lower it from 50"):
         find(world, overrides={"fusion.pool": 51})
 
 
@@ -167,7 +167,7 @@ def test_stored_numbers_that_do_not_fit_leave_the_search_their_defaults(world, c
     assert outcome.config.deadline_ms == PRESET.defaults.deadline_ms
     assert outcome.hits
     assert outcome.state.degraded == ("config_unfit",)
-    assert "gone.since is no tunable" in outcome.trace[0].notes[0].text
+    assert "gone.since is not a setting" in outcome.trace[0].notes[0].text
     assert set(outcome.configuration.unfit) == {"blend.dense", "gone.since", "deadline_ms"}
     # Once for each process and version, not once for each search.
     assert [record.getMessage() for record in caplog.records] == [

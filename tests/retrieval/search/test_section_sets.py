@@ -104,9 +104,9 @@ def test_an_edit_of_what_was_deleted_meanwhile_is_refused(alice):
 @pytest.mark.parametrize(
     ("section", "values", "problem"),
     [
-        ("overview", {"score_floor": 1.5}, ("overview.score_floor", "must lie between 0.0 and 1.0")),
+        ("overview", {"score_floor": 1.5}, ("overview.score_floor", "must be between 0.0 and 1.0")),
         ("overview", {"complexity": "many"}, ("overview.complexity", "must be a number")),
-        ("overview", {"depth": 3}, ("overview.depth", "is not known")),
+        ("overview", {"depth": 3}, ("overview.depth", "is unknown")),
     ],
 )
 def test_what_does_not_fit_is_named_with_its_bounds_and_nothing_is_saved(alice, section, values, problem):

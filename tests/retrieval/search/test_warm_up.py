@@ -45,7 +45,7 @@ def test_a_new_installation_has_nothing_to_warm_and_starts(db):
         "router": "ok",
         "disk": "ModelMissingError",
         "walk": "0 walks",
-        "rehearsal": "no user sees anything",
+        "rehearsal": "no user has access",
     }
 
 

@@ -37,7 +37,7 @@ class CascadeConfig(Tunables, label="Recovery"):
         low=1,
         high=100,
         unit="chunks",
-        help="Found chunks under matching headings that make a search of the whole scope unnecessary.",
+        help="Number of chunks under matching headings from which the whole scope is not searched.",
     )
     min_tokens: int = tunable(5, low=0, high=500, unit="tokens", help="Minimum number of tokens of a recovered chunk.")
     floor_share: float = fraction(0.5, help="Share of the section's score floor that a recovered chunk must reach.")

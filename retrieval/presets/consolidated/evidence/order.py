@@ -144,7 +144,7 @@ class PrecedenceConfig(Tunables, label="Precedence"):
         at_most="min_margin",
     )
     min_margin: float = tunable(0.005, low=0.0, high=0.05, help="Minimum difference of reranker scores that counts.")
-    fallback_share: float = fraction(0.5, help="Share of the boost if the fallback scored, whose scores are smaller.")
+    fallback_share: float = fraction(0.5, help="Share of the boost for scores of the fallback, which are smaller.")
 
 
 def boosts(precedence: Sequence[str], *, is_fallback: bool, config: PrecedenceConfig) -> dict[str, float]:

@@ -29,7 +29,7 @@ _DECLARED: Final = {facts.name: facts for facts in Section.declared()}
 def shipped(name: str) -> SectionSet:
     """Return a shipped section set; raise ConfigError for another name."""
     if name not in SHIPPED:
-        raise ConfigError(f"There is no section set {name!r}; there are: {', '.join(SHIPPED)}.")
+        raise ConfigError(f"Unknown section set {name!r}. Available sets: {', '.join(SHIPPED)}.")
     return read_section_set(read_toml("retrieval.presets.consolidated.evidence", f"section_sets/{name}.toml"))
 
 
@@ -113,7 +113,7 @@ class _Reading:
             return {}
         for name in written:
             if name not in known:
-                self.problems[f"{where}.{name}"] = "is not known"
+                self.problems[f"{where}.{name}"] = "is unknown"
         return {name: value for name, value in written.items() if name in known}
 
     def _list(self, where: str, written: object) -> list[object]:

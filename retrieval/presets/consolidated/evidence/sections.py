@@ -82,7 +82,7 @@ class Section(Tunables):
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """Yield the invalid and contradictory fields, each with its problem."""
         if not NAME.fullmatch(self.name):
-            yield "name", "must be small letters, digits and _, beginning with a letter, at most 60"
+            yield "name", "must start with a letter and have at most 60 lowercase letters, digits and _"
         if not 0 < len(self.title.strip()) <= _MAX_TITLE:
             yield "title", f"must have 1 to {_MAX_TITLE} characters"
         if problem := _template_problem(self.template):
@@ -92,15 +92,15 @@ class Section(Tunables):
         for name in TYPE_LISTS:
             types: tuple[str, ...] = getattr(self, name)
             if len(set(types)) < len(types):
-                yield name, "names a source type twice"
+                yield name, "contains a source type twice"
             if name != "required" and (both := sorted(set(self.required) & set(types))):
-                yield name, f"names what is required: {', '.join(both)}"
+                yield name, f"contains required source types: {', '.join(both)}"
         yield from self._floors("quantity_floors", self.quantity_floors, "cap", self.cap)
         yield from self._floors("survivor_floors", self.survivor_floors, "keep", self.keep)
 
     def _floors(self, name: str, floors: Mapping[str, int], bound: str, limit: int) -> Iterator[tuple[str, str]]:
         if others := sorted(set(floors) - set(self.required)):
-            yield name, f"names what is not required: {', '.join(others)}"
+            yield name, f"contains types that are not required: {', '.join(others)}"
         if any(floor < 1 for floor in floors.values()):
             yield name, "must be 1 or more"
         if sum(floors.values()) > limit:
@@ -117,11 +117,11 @@ def _template_problem(template: str) -> str:
     try:
         parts = list(Formatter().parse(template))
     except ValueError:
-        return "has a brace without its other half"
+        return "has an unmatched brace"
     known = all(
         name is None or (name in _PLACEHOLDERS and not spec and not conversion) for _, name, spec, conversion in parts
     )
-    return "" if known else "may hold no placeholder but {subject}"
+    return "" if known else "must have no placeholder except {subject}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,26 +184,26 @@ class SectionSet:
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """Yield the problems between its parts, by dotted names."""
         if not NAME.fullmatch(self.name):
-            yield "name", "must be small letters, digits and _, beginning with a letter, at most 60"
+            yield "name", "must start with a letter and have at most 60 lowercase letters, digits and _"
         if not self.title.strip():
             yield "title", "must not be empty"
         if not self.sections:
             yield "sections", "must not be empty"
         sections = [it.name for it in self.sections]
         if len(set(sections)) < len(sections):
-            yield "sections", "have a name twice"
+            yield "sections", "contain a name twice"
         types = [name for it in self.source_types for name in it.all_names]
         if len(set(types)) < len(types):
-            yield "source_types", "have a name twice"
+            yield "source_types", "contain a name twice"
         if any(not NAME.fullmatch(name) for name in types):
-            yield "source_types", "must be small letters, digits and _, beginning with a letter"
+            yield "source_types", "must start with a letter and have only lowercase letters, digits and _"
         known = set(self.precedence)
         for name, named in (
             ("defaults", set(self.defaults.never_recovered)),
             *((it.name, set(it.source_types)) for it in self.sections),
         ):
             if unknown := sorted(named - known):
-                yield name, f"names source types that the set does not have: {', '.join(unknown)}"
+                yield name, f"has unknown source types: {', '.join(unknown)}"
 
     def to_mapping(self) -> dict[str, object]:
         """Return it as JSON. Default values of sections are left out, so that they follow later changes."""

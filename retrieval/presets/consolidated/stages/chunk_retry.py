@@ -35,7 +35,7 @@ class RetryChunks(SectionStage, name="chunk_retry", needs={"hits", "section"}):
 
     about: ClassVar[About] = About(
         "retried",
-        "Repeats the search with fewer filters where the pool is thin.",
+        "Repeats the search with fewer filters if the pool has few chunks.",
         group=StageGroup.FIND,
         drops=(
             DropReason.OUTSIDE_WINDOW,

@@ -47,7 +47,7 @@ class SetUpSection(BaseStage, name="setup", needs={"terms", "scope"}, gives={"se
 
     about: ClassVar[About] = About(
         "section",
-        "Decides how many chunks the section needs, and adds its filters to the request's.",
+        "Decides how many chunks the section needs, and adds the section's filters to those of the request.",
         group=StageGroup.QUESTION,
         unit="chunks",
         left=lambda state: section.top_k if (section := state.part(SectionState)) else None,
@@ -112,7 +112,7 @@ class SetUpSection(BaseStage, name="setup", needs={"terms", "scope"}, gives={"se
         return counts, Health.SPARSE if healths == {Health.SPARSE} else Health.GOOD
 
     def _note(self, section: SectionState, *, is_admin: bool) -> Note:
-        """Return "Asks for 28 chunks (base 28, 5 documents x 1, good x 1, cap 60), reads 42.".
+        """Return "Requests 28 chunks (base 28, 5 documents x 1, good x 1, cap 60), reads 42.".
 
         The number of documents is disclosed up to the limit that makes a difference. Only admins see that searches of a
         compartment fail, since those are other people's.
@@ -127,11 +127,11 @@ class SetUpSection(BaseStage, name="setup", needs={"terms", "scope"}, gives={"se
         ]
         if _shows_health(section, is_admin):
             parts.insert(2, f"{section.health} x {health_factor(section.health, depth):g}")
-        return Note("setup", f"Asks for {section.top_k} chunks ({', '.join(parts)}), reads {section.fetched}.")
+        return Note("setup", f"Requests {section.top_k} chunks ({', '.join(parts)}), reads {section.fetched}.")
 
 
 def question_ask(config: QuestionConfig, *, keep: int) -> SectionAsk:
-    """Return the policy of a plain question that wants `keep` hits: it asks for at least as many."""
+    """Return the policy of a plain question that wants `keep` hits: it requests at least as many."""
     complexity = max(config.complexity, keep)
     section = Section(
         name=PLAIN,

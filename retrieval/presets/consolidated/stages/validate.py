@@ -20,7 +20,7 @@ class ValidateScope(BaseStage, name="validate", needs={"section", "scope"}):
         unit="",
         notes={
             "no_compartment": "nothing in scope",
-            "words_alone": "words only",
+            "words_alone": "text only",
             "documents_missing": "documents not found",
         },
         badges=frozenset({"no_compartment", "words_alone", "documents_missing"}),

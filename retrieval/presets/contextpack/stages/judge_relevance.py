@@ -25,7 +25,7 @@ from retrieval.stages.rerank import Rerank, RerankConfig
 logger = logging.getLogger(__name__)
 
 RELEVANCE_SPENT: Final = "relevance_spent"  #: The event with the model that scored, and its usage.
-_RERANK_RESERVE_MS: Final = 100  #: Time reserved for the rest of the search when a reranker stands in.
+_RERANK_RESERVE_MS: Final = 100  #: Time reserved for the rest of the search when a reranker is used instead.
 
 
 def _rubric_fact(hit: Hit, config: Any) -> str:  # noqa: ANN401, ARG001 -- one signature for all stages
@@ -52,14 +52,14 @@ class JudgeRelevance(
 
     about: ClassVar[About] = About(
         "reranked",
-        "Has a language model score the best of the blend by a rubric, 0 to 100; without one another score is mapped "
-        "to that scale.",
+        "A language model scores the top blended hits from 0 to 100. Without one, another score is mapped to that "
+        "scale.",
         section="relevance",
         drops=(DropReason.RERANK_CUT,),
         window="relevance.top",
         notes={
             "relevance_judged": "scored by a language model",
-            "relevance_none": "no language model to score",
+            "relevance_none": "no language model for scoring",
             "relevance_forbidden": "no model may read all candidates",
             "relevance_failed": "language model failed to score",
             "relevance_timeout": "language model timed out",
@@ -84,7 +84,7 @@ class JudgeRelevance(
         known = f", {judged.known} more were cached" if judged.known else ""
         notes = [Note("relevance_judged", f"{scored}{known}.")]
         if missing := len(seen) - len(judged.by_chunk):
-            text = f"{judged.model} left {missing} candidates out; they rank before unrelated ones."
+            text = f"{judged.model} left {missing} candidates out; they rank above those graded as unrelated."
             notes.append(Note("relevance_incomplete", text, degraded=True))
         state = replace(state, hits=hits, notes=(*state.notes, *notes), events=(*state.events, spent))
         return self._cut(state, judged.by_chunk)

@@ -46,7 +46,7 @@ class Neighbours(BaseStage, name="neighbours", needs={"hits", "facts", "order", 
 
     about: ClassVar[About] = About(
         "neighbours",
-        "Reads the rest of the best hits' sections, and the chunks next to them and on the next pages.",
+        "Reads the rest of the best hits' sections, and the chunks next to them and on adjacent pages.",
         group=StageGroup.PACK,
         unit="chunks",
         section="neighbours",

@@ -43,7 +43,7 @@ class PackContext(BaseStage, name="pack_context", needs={"hits", "facts", "order
 
     about: ClassVar[About] = About(
         "packed",
-        "Packs the best hits, each with its section, then their neighbours, under the token budget.",
+        "Packs the best hits, each with its section, then their neighbours, within the token budget.",
         group=StageGroup.PACK,
         unit="passages",
         section="context",

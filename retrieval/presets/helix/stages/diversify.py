@@ -47,7 +47,7 @@ class DiversifyConfig(Tunables, label="Diversity"):
     """Trade-off between relevance and diversity (MMR)."""
 
     relevance: float = fraction(0.5, help="MMR's lambda: 1 ranks by relevance only, 0 by diversity only.")
-    depth: int = costly(50, low=2, high=200, unit="hits", help="Best hits that are compared with each other.")
+    depth: int = costly(50, low=2, high=200, unit="hits", help="Number of top hits that are compared with each other.")
     min_cosine: float = tunable(
         0.94, low=0.0, high=0.99, unit="cosine", help="Similarity of two passages above which repetition is penalised."
     )

@@ -27,7 +27,7 @@ class QuestionNames:
 
     known: Sequence[KnownName] = ()
     is_cut: bool = False  #: More documents bear one of the names than were read.
-    #: Keys whose chunks were counted, and those of them that stand in too many to mean one document.
+    #: Keys whose chunks were counted, and those of them that occur in too many to mean one document.
     counted: frozenset[str] = frozenset()
     hubs: frozenset[str] = frozenset()
     rest: str = ""  #: The question less its names; empty where it has none, or is nothing else.
@@ -45,7 +45,7 @@ class LinkEntities(BaseStage, name="names", needs={"query", "terms", "scope"}, g
 
     about: ClassVar[About] = About(
         "names",
-        "Looks up names of documents in the question while the legs search, and embeds the rest of it.",
+        "Looks up document names in the question while the legs search, and embeds the remaining text.",
         group=StageGroup.FIND,
         unit="",
     )

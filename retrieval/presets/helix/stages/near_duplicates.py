@@ -26,7 +26,7 @@ class NearDuplicates(BaseStage, name="near_duplicates", needs={"hits", "facts", 
 
     about: ClassVar[About] = About(
         "deduped",
-        "Keeps the highest-ranked of several near-duplicate chunks.",
+        "Removes near-duplicate chunks and retains the highest-ranked one.",
         section="near_duplicates",
         drops=(DropReason.DUPLICATE,),
     )

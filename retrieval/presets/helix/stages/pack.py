@@ -31,7 +31,7 @@ class Pack(BaseStage, name="pack", needs={"hits", "facts", "order", "scope"}, gi
 
     about: ClassVar[About] = About(
         "packed",
-        "Packs the best hits under the token budget, the best first and the second last.",
+        "Packs the best hits within the token budget, the best first and the second best last.",
         group=StageGroup.PACK,
         unit="passages",
         section="pack",

@@ -56,7 +56,7 @@ class Route(BaseStage, name="route", needs={"query", "vector", "scope"}, gives={
 
     about: ClassVar[About] = About(
         "routed",
-        "Decides from the question whether to search, and for which memory type, time and project.",
+        "Decides from the question whether to search, and which memory type, time and project to use.",
         group=StageGroup.QUESTION,
         unit="",
         section="route",

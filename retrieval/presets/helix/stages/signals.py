@@ -115,7 +115,7 @@ class SignalsConfig(Tunables, label="Signals"):
 
     hourly_decay: float = tunable(0.995, low=0.5, high=1.0, help="Factor for recency per hour without being opened.")
     type_share: float = fraction(
-        0.6, help="Share of the best ten hits' similarity that a memory type must have for its weights to apply."
+        0.6, help="Minimum share of the top ten hits' similarity for the weights of a memory type to apply."
     )
     dense_share: float = fraction(0.65, help="Share of the cosine in similarity. The rest is the full-text score.")
     sparse_share: float = fraction(0.3, help="Share of the sparse leg's score in similarity, if that leg searches.")
@@ -143,7 +143,7 @@ class SignalsConfig(Tunables, label="Signals"):
 
     @property
     def min_spans(self) -> dict[str, float]:
-        """The least span of each signal that has one."""
+        """The minimum span of each signal that has one."""
         return dict.fromkeys(("recency", "salience", "confidence"), self.min_span)
 
     def of(self, memory_type: MemoryType) -> SignalWeights:

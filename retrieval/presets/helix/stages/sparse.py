@@ -41,7 +41,7 @@ class Sparse(BaseStage, name="sparse", needs={"query", "terms", "scope"}, gives=
 
     about: ClassVar[About] = About(
         "sparse",
-        "Finds the chunks in scope with the nearest learned sparse vectors.",
+        "Finds the chunks in scope nearest to the query's sparse vector (SPLADE).",
         group=StageGroup.FIND,
         section="sparse",
         notes={

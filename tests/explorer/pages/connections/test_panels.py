@@ -16,8 +16,8 @@ def test_what_comes_after_a_failure_was_not_tried():
     assert [(label, state) for label, state, _ in rows] == [
         ("Reach the source", "passed"),
         ("Sign in", "failed"),
-        ("List contents", "not tried"),
-        ("Read a document", "not tried"),
+        ("List contents", "not tested"),
+        ("Read a document", "not tested"),
     ]
     assert check_rows([]) == []
 

@@ -101,7 +101,7 @@ def test_a_set_is_measured_as_the_admin_who_asks(browse, questions, limited_admi
 def test_a_preset_that_is_not_there_is_told(browse, questions):
     response = browse("alice").post("/judgments/release-questions/measures/", {"preset": "no-such"})
     assert response.status_code == 404
-    assert "There is no preset" in page(response)
+    assert "Unknown preset" in page(response)
 
 
 def test_judgments_are_imported_from_a_file_or_pasted(browse, questions):

@@ -198,7 +198,7 @@ def test_a_move_of_what_was_changed_meanwhile_is_refused(alice):
     stale = fingerprint(REPORT)
     alice.post(SECTION, sent(keep="12"))
     page = alice.post(f"{SECTION}change/", {"do": "remove", "replaces": stale}, follow=True)
-    assert "changed by somebody else" in page.content.decode()
+    assert "has changed the section set" in page.content.decode()
     assert "facts_and_figures" in order()
 
 

@@ -115,7 +115,7 @@ def test_a_reranked_hit_shows_the_logit_and_what_the_blend_knew(finished, make_o
     assert dense.facts == ("cosine 0.713", "rank 2 of 3")
     assert [term.lexeme for term in fulltext.terms] == ["rollback", "stage"]
     assert {row.value for row in (dense, fulltext, freshness)} == {""}
-    assert {row.formula for row in (dense, fulltext, freshness)} == {"counted in the blend only"}
+    assert {row.formula for row in (dense, fulltext, freshness)} == {"used in the blended score only"}
     assert made.total == ""
 
 

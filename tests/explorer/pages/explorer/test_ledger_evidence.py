@@ -103,7 +103,7 @@ def test_the_boost_and_the_move_are_told(finished, rows):
     found = rows(moved, scored(first, 0.9, merit_rank=1))
     assert (found["precedence"].value, found["precedence"].facts) == (
         "+0.0027",
-        ("excel is 2 of 4", "compared as 0.8527"),
+        ("excel ranks 2 of 4", "adjusted score 0.8527"),
     )
     assert (found["fairness"].value, found["fairness"].facts) == ("moved up by 1", ("rank 2 by score and precedence",))
 

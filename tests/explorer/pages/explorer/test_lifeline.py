@@ -18,7 +18,7 @@ LINE = Lifeline(
         Step("indexed", StepState.PASSED, "14 chunks"),
         Step("allowed", StepState.PASSED, "compartment Engineering through group platform"),
         Step("fulltext", StepState.MISSED, "it contains none of it"),
-        Step("dedupe", StepState.DROPPED, "lost to its near-duplicate", "A number would have kept both."),
+        Step("dedupe", StepState.DROPPED, "lost to its near-duplicate", "A number would retain both."),
         Step("top_k", StepState.NOT_REACHED),
     ),
     inclusion=Inclusion(RUNBOOKS, "group platform", Sensitivity.CONFIDENTIAL),
@@ -66,7 +66,7 @@ def test_access_is_told_with_the_whole_rule():
     ],
 )
 def test_what_would_open_a_document_leads_to_where_an_admin_does_it(reason, address):
-    steps = (LINE.steps[0], Step("allowed", StepState.DROPPED, "outside", "This would open it."))
+    steps = (LINE.steps[0], Step("allowed", StepState.DROPPED, "outside", "This gives access."))
     shut = replace(LINE, steps=steps, inclusion=None, exclusion=ExcludedConnection(RUNBOOKS, reason))
     assert [step.remedy_address for step in lifeline_panel(shut).steps] == ["", address]
 

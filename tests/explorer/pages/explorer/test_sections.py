@@ -38,7 +38,7 @@ def test_a_plain_question_says_what_it_asks_for_and_no_section(browse):
     response = browse("alice").get("/", {"q": "rollback staging", "preset": "consolidated"})
     strip = response.context["section_strip"]
     assert strip["label"] == ""
-    assert {"Searches", "Requests", "Retains", "Floors"} <= {label for label, *_ in strip["facts"]}
+    assert {"Scope", "Rerank depth", "Retained", "Floors"} <= {label for label, *_ in strip["facts"]}
     assert "section" not in SearchRecord.objects.get().trace
 
 
@@ -141,5 +141,5 @@ def test_nobody_learns_of_what_they_may_not_see(browse, tab):
     for secret in ("Breach of March", "tangerine", "zanzibar", "Finance", "Vault", "Ledger"):
         assert secret not in text
     strip = response.context["section_strip"]
-    searched = next(value for label, value, _ in strip["facts"] if label == "Searches")
+    searched = next(value for label, value, _ in strip["facts"] if label == "Scope")
     assert re.match(r"\d+ chunks? in 2 documents", searched)

@@ -144,7 +144,7 @@ def test_an_admin_is_told_the_rule_that_keeps_a_document_from_a_person(where):
     assert rows(response)["allowed"].fact.startswith("sensitivity restricted > clearance internal")
     assert f'href="/documents/{id_of("Breach of March")}/"' in fragment(response)
     assert (
-        '<a href="/access/clearances/">A clearance of at least restricted on Engineering would open it.</a>'
+        '<a href="/access/clearances/">A clearance of at least restricted on Engineering gives access.</a>'
         in fragment(response)
     )
 

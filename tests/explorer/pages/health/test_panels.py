@@ -57,7 +57,7 @@ def test_an_installation_that_is_well_says_so_part_by_part():
     )
     assert found["bm25"].detail == "Not used on this machine."
     assert found["workers"].detail == "1 worker: vm:7, started 3 hours ago."
-    assert overall(tuple(found.values())).detail == "All parts work."
+    assert overall(tuple(found.values())).detail == "All components are working."
 
 
 def test_the_bm25_index_tells_its_size_and_how_far_behind_it_is():

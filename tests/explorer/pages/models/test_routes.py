@@ -26,7 +26,7 @@ def test_routes_are_for_admins(browse, world, method, address):
 def test_every_route_is_listed_with_its_examples(admin):
     text = page(admin)
     assert "Good morning" in text
-    assert "Other skips" in text
+    assert "Other (no search)" in text
     assert "none yet" in text
 
 
@@ -59,9 +59,9 @@ def test_an_example_changes_what_a_question_is_like(admin):
     def first():
         return admin.get("/routes/", {"q": "sing me a song about pumps"}).context["trial"].similarities[0][0]
 
-    assert first() != "Other skips"
+    assert first() != "Other (no search)"
     admin.post("/routes/", {"route": "skip", "text": "sing me a song about pumps"})
-    assert first() == "Other skips"
+    assert first() == "Other (no search)"
 
 
 def test_a_question_is_shown_with_all_likenesses(admin):

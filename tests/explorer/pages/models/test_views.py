@@ -161,7 +161,7 @@ def test_a_model_that_the_active_index_has_already_is_refused_with_the_reason(br
     monkeypatch.setattr("explorer.pages.models.views._choices", lambda: {"choices": [("hash", "hash")]})
     response = browse("alice").post("/models/indexes/", {"model": "hash"})
     assert response.status_code == 409
-    assert "vectors already" in page(response)
+    assert "already uses this model" in page(response)
 
 
 def test_switching_asks_first_and_rolling_back_is_one_step(browse, second):

@@ -242,7 +242,7 @@ def test_live_numbers_that_do_not_fit_are_shown(browse, versions):
     PresetVersion.objects.filter(status="live").update(values={"blend.dense": 9, "gone": 1})
     text = page(browse("alice").get(PAGE))
     assert "are not valid in this release" in text
-    assert '<span class="mono">gone</span> is no tunable' in text
+    assert '<span class="mono">gone</span> is not a setting' in text
 
 
 def test_the_page_takes_the_same_statements_for_any_history(browse, versions, django_assert_max_num_queries):

@@ -278,4 +278,4 @@ def test_the_status_tells_how_far_behind_it_is(world, shelf, settings, capsys):
 
 
 def test_without_an_index_the_status_says_so(transactional_db):
-    assert "no BM25 index yet" in bm25_status().problem
+    assert "no readable BM25 index yet" in bm25_status().problem

@@ -52,9 +52,9 @@ def test_breakers_providers_skips_and_cuts_are_told():
 
 def test_the_band_is_that_of_the_live_version(client, world):
     client.force_login(world.alice)
-    assert "lies within 0.02 to 0.4." in client.get("/metrics").content.decode()
+    assert "is within 0.02 to 0.4." in client.get("/metrics").content.decode()
     PresetVersion.objects.create(preset="consolidated", number=1, status="live", values={"density.rate_to": 0.3})
-    assert "lies within 0.02 to 0.3." in client.get("/metrics").content.decode()
+    assert "is within 0.02 to 0.3." in client.get("/metrics").content.decode()
 
 
 def test_searches_of_the_process_are_counted_and_share_one_breaker(client, world, monkeypatch):

@@ -144,7 +144,7 @@ def test_as_boilerplate(shelf, trial):
     before, after = trial("valve noise", shelf["Valve noise"])
     assert_lost_then_through(before, after, "quality")
     assert before.lost_at.fact == "quality 0.12, minimum 0.30: navigation"
-    assert before.lost_at.remedy == "A quality.minimum of at most 0.11 would have kept it."
+    assert before.lost_at.remedy == "A quality.minimum of at most 0.11 would retain it."
 
 
 def test_beyond_what_the_reranker_reads(shelf, trial):

@@ -58,10 +58,10 @@ def test_an_admin_is_told_which_rule_keeps_a_document_from_a_person(world, read)
     assert (line.lost_at.name, line.exclusion.reason) == ("allowed", Exclusion.CLEARANCE)
     assert (line.title, line.source) == ("Breach of March", "Vault")
     assert {step.state for step in line.steps[2:]} == {NOT_REACHED}
-    assert line.lost_at.remedy == "A clearance of at least restricted on Engineering would open it."
+    assert line.lost_at.remedy == "A clearance of at least restricted on Engineering gives access."
     ungranted = read("alice", id_of(world.ledger))
     assert ungranted.exclusion.reason is Exclusion.NO_GRANT
-    assert ungranted.lost_at.remedy == "A grant on Finance with a clearance of at least internal would open it."
+    assert ungranted.lost_at.remedy == "A grant on Finance with a clearance of at least internal gives access."
 
 
 def test_an_admin_without_a_grant_is_told_the_rule_but_not_the_title(world, read):
@@ -75,10 +75,7 @@ def test_an_admin_is_told_that_a_connection_is_disabled(world, read):
     document = id_of(world.runbooks)
     type(world.runbooks).objects.filter(pk=world.runbooks.pk).update(enabled=False)
     line = read("alice", document)
-    assert (line.exclusion.reason, line.lost_at.remedy) == (
-        Exclusion.DISABLED,
-        "Enabling the connection would open it.",
-    )
+    assert (line.exclusion.reason, line.lost_at.remedy) == (Exclusion.DISABLED, "Enable the connection to give access.")
     assert read("bob", document) is None
 
 
@@ -86,7 +83,7 @@ def test_a_grant_alone_does_not_open_a_disabled_connection(world, read):
     document = id_of(world.ledger)
     type(world.ledger).objects.filter(pk=world.ledger.pk).update(enabled=False)
     assert read("alice", document).lost_at.remedy == (
-        "A grant on Finance with a clearance of at least internal would open it, once the connection is enabled."
+        "A grant on Finance with a clearance of at least internal gives access, once the connection is enabled."
     )
 
 

@@ -52,7 +52,7 @@ def test_a_score_floor_is_named_as_the_section_has_it(shelf, gathered, lifeline)
     name, fact, remedy = lost(line)
     assert (name, "floor" in fact) == ("floors", True)
     assert remedy.startswith("A score floor of at most ")
-    assert remedy.endswith(" in overview would have kept it.")
+    assert remedy.endswith(" in overview would retain it.")
     minimum = float(remedy.split("at most ")[1].split()[0])
     after = lifeline(dropped.chunk_id.document_id, gathered("valve gasket", score_floor=minimum))
     assert next(step for step in after.steps if step.name == "floors").state is StepState.PASSED

@@ -60,13 +60,13 @@ def test_everything_that_is_wrong_is_named(written):
     with pytest.raises(TunablesError) as caught:
         read_section_set(written)
     assert caught.value.problems == {
-        "section_set.extra": "is not known",
-        "defaults.quality_floor": "must lie between 0.0 and 1.0",
-        "executive_summary.speed": "is not known",
+        "section_set.extra": "is unknown",
+        "defaults.quality_floor": "must be between 0.0 and 1.0",
+        "executive_summary.speed": "is unknown",
         "executive_summary.complexity": "must be a number",
         "executive_summary.cap": "must be a whole number",
         "executive_summary.keep": "must be a number",
-        "executive_summary.score_floor": "must lie between 0.0 and 1.0",
+        "executive_summary.score_floor": "must be between 0.0 and 1.0",
         "investment_rationale.title": "must be a text",
         "investment_rationale.required": "must be a list",
         "investment_rationale.survivor_floors.excel": "must be a whole number",
@@ -78,13 +78,13 @@ def test_everything_that_is_wrong_is_named(written):
     ("change", "said"),
     [
         (lambda it: it.update(sections=[]), "sections must not be empty"),
-        (lambda it: it["sections"].append(it["sections"][0]), "have a name twice"),
-        (lambda it: it["source_types"].append({"name": "csv"}), "source_types have a name twice"),
-        (lambda it: it["source_types"].append({"name": "C S V"}), "must be small letters"),
-        (lambda it: it["sections"][0].update(optional=["fax"]), "does not have: fax"),
-        (lambda it: it["defaults"].update(never_recovered=["fax"]), "does not have: fax"),
+        (lambda it: it["sections"].append(it["sections"][0]), "contain a name twice"),
+        (lambda it: it["source_types"].append({"name": "csv"}), "source_types contain a name twice"),
+        (lambda it: it["source_types"].append({"name": "C S V"}), "must start with a letter"),
+        (lambda it: it["sections"][0].update(optional=["fax"]), "unknown source types: fax"),
+        (lambda it: it["defaults"].update(never_recovered=["fax"]), "unknown source types: fax"),
         (lambda it: it["sections"][0].update(required=["excel"]), "executive_summary does not fit"),
-        (lambda it: it.update(name="A B"), "name must be small letters"),
+        (lambda it: it.update(name="A B"), "name must start with a letter"),
         (lambda it: it.update(title=""), "title must not be empty"),
         (lambda it: it.update(sections="all"), "sections must be a list"),
         (lambda it: it.update(sections=[1]), "sections.1 must be a table"),
@@ -105,7 +105,7 @@ def test_junk_is_no_set(junk):
 
 
 def test_an_unknown_set_is_named():
-    with pytest.raises(ConfigError, match="there are: property_memo, report"):
+    with pytest.raises(ConfigError, match="Available sets: property_memo, report"):
         shipped("poem")
 
 

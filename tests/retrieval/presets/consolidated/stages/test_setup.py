@@ -69,7 +69,7 @@ def test_a_section_asks_for_its_complexity_times_the_documents_factor(world, set
     state = set_up(ask(complexity=28, cap=60, keep=16))
     assert (state.part(SectionState).top_k, state.part(SectionState).fetched, state.top_k) == (28, 42, 16)
     assert (state.part(SectionState).documents, state.part(SectionState).health) == (4, Health.GOOD)
-    assert note(state) == "Asks for 28 chunks (base 28, 4 documents x 1, good x 1, cap 60), reads 42."
+    assert note(state) == "Requests 28 chunks (base 28, 4 documents x 1, good x 1, cap 60), reads 42."
     # Bob sees 2: 28 x 1.75 = 49, read as many as the cap lets.
     state = set_up(ask(complexity=28, cap=60, keep=16), name="bob")
     assert (state.part(SectionState).top_k, state.part(SectionState).fetched) == (49, 60)
