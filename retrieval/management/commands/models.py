@@ -35,7 +35,6 @@ _UNIT_LENGTH_TOLERANCE = 1e-4
 class Command(CoreCubeCommand):
     """List, fetch, adopt and verify embedding and reranking models."""
 
-    help = "List, fetch, adopt and verify embedding and reranking models."
     # Models are fetched before the rest of the installation is ready.
     requires_system_checks = ()
 
