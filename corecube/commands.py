@@ -22,10 +22,14 @@ _CLEAR_LINE: Final = "\r\x1b[2K"
 
 
 class CoreCubeCommand(BaseCommand):
-    """A command that reports a CoreCubeError as its message."""
+    """A command that reports a CoreCubeError as its message, and whose help is its docstring unless it has another."""
 
     #: Only CoreCube's own checks: Django's load every page and API, which takes longer than most commands.
     requires_system_checks: tuple[str, ...] = ("corecube",)
+
+    def __init_subclass__(cls) -> None:
+        if "help" not in cls.__dict__:
+            cls.help = cls.__doc__ or ""
 
     def execute(self, *args: Any, **options: Any) -> str | None:  # noqa: ANN401 -- Django's signature
         """Run the command; raise CommandError for a CoreCubeError."""

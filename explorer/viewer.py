@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial, wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 from django.contrib import messages
@@ -23,6 +23,7 @@ from corecube.models import User
 from retrieval.models import SearchRecord
 
 _P = ParamSpec("_P")
+_Default = TypeVar("_Default")
 _View = Callable[Concatenate[HtmxHttpRequest, _P], HttpResponseBase]
 
 
@@ -94,6 +95,11 @@ def _guarded(
 ) -> _View[_P]:
     shown = vary_on_headers("HX-Request")(view) if varies else view
     return require_http_methods(list(methods))(guard(shown if may_cache else never_cache(shown)))
+
+
+def whole_number(text: str, default: _Default, *, digits: int = 18) -> int | _Default:
+    """Return a number of an address or a form; the default for anything else, and for more digits."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= digits else default
 
 
 def wants_fragment(request: HtmxHttpRequest) -> bool:

@@ -56,20 +56,6 @@ def _page(view: _View) -> _View:
 
 
 @_page
-def start(request: HttpRequest) -> HttpResponse:
-    """Redirect the browser to the provider."""
-    response: HttpResponse = _Start.as_view()(request)
-    return response
-
-
-@_page
-def callback(request: HttpRequest) -> HttpResponse:
-    """Complete the sign-in after the provider, and redirect to the requested page."""
-    response: HttpResponse = _Callback.as_view()(request)
-    return response
-
-
-@_page
 def sign_out_there(request: HttpRequest) -> HttpResponse:
     """Redirect the browser to the sign-out page of the provider."""
     address = provider().sign_out_url
@@ -176,6 +162,10 @@ class _Callback(_Settings, OIDCAuthenticationCallbackView):  # type: ignore[misc
     def login_failure(self) -> HttpResponse:
         """Raise NoAccountError; the library gives no reason."""
         raise NoAccountError
+
+
+start = _page(_Start.as_view())  #: Redirects the browser to the provider.
+callback = _page(_Callback.as_view())  #: Completes the sign-in after the provider, and redirects to the requested page.
 
 
 def _with_query(address: str, query: str) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
@@ -31,21 +31,6 @@ _MARKDOWN: Final = MarkdownIt("commonmark", {"html": False}).enable("table").dis
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerPanel:
-    """A cited answer, ready to show."""
-
-    html: SafeString
-    provider: str  #: The language model, or "extractive" for quotes only.
-    refused: bool = False
-    notices: tuple[str, ...] = ()
-
-    @property
-    def announcement(self) -> str:
-        """What a screen reader announces when it arrives."""
-        return "Not found in your documents." if self.refused else "Answer ready."
-
-
-@dataclass(frozen=True, slots=True)
 class Doubt:
     """A sentence to mark: its position in code points, end exclusive, and the sign after it."""
 
@@ -54,33 +39,31 @@ class Doubt:
     sign: SafeString
 
 
-@dataclass(frozen=True, slots=True)
-class Citable:
-    """A passage that an answer may cite."""
-
-    address: str
-    header: str  #: The line above the passage, the marker's tooltip.
-
-
-def answer_panel(answering: Answering, *, address: Callable[[ChunkId], str]) -> AnswerPanel:
+def answer_panel(answering: Answering, *, address: Callable[[ChunkId], str]) -> dict[str, Any]:
     """Return the answer to a search from its passages, the same as in the API. Raises CoreCubeError."""
     passages = {
-        passage.number: Citable(address(passage.hit.chunk_id), passage.header.removeprefix("### "))
+        passage.number: (address(passage.hit.chunk_id), passage.header.removeprefix("### "))
         for passage in answering.outcome.passages
     }
     done = answered(answering)
     note(answering, done)
-    notices = tuple(it.text for it in done.notices)
-    return AnswerPanel(answer_html(done.text, passages), done.provider, done.refused, notices)
+    return {
+        "html": answer_html(done.text, passages),
+        "provider": done.provider,
+        "refused": done.refused,
+        "announcement": "Not found in your documents." if done.refused else "Answer ready.",
+        "notices": tuple(it.text for it in done.notices),
+    }
 
 
-def answer_html(text: str, passages: Mapping[int, Citable]) -> SafeString:
+def answer_html(text: str, passages: Mapping[int, tuple[str, str]]) -> SafeString:
     """Return an answer's Markdown as HTML, the markers of passages 1 to len(passages) as links.
 
-    Everything is escaped except Markdown's elements and those links.
+    `passages` has the address and the header of each, by number; the header is the tooltip of its marker. Everything is
+    escaped except Markdown's elements and those links.
     """
     link = '<a class="citation" href="{}" title="{}">[{}]</a>'
-    markers = {number: format_html(link, it.address, it.header, number) for number, it in passages.items()}
+    markers = {number: format_html(link, *it, number) for number, it in passages.items()}
     return marked_html(text, markers)
 
 

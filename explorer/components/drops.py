@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from corecube.scope import AccessScope
@@ -27,25 +27,6 @@ class DropRow:
     label: str
     reason: str
     detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class DropList:
-    """What one stage removed: the rows shown, and how many more there are."""
-
-    rows: tuple[DropRow, ...]
-    total: int
-    gone: int = 0  #: Those that were no longer in the store; they are never named.
-
-    @property
-    def gone_words(self) -> str:
-        """The number of deleted ones with the reason; empty for none."""
-        return f"{self.gone:,} {DropReason.STALE.label}" if self.gone else ""
-
-    @property
-    def unlisted(self) -> int:
-        """Drops without a row and without a reason."""
-        return self.total - len(self.rows) - self.gone
 
 
 def chunk_label(title: str, heading_path: Iterable[str], *, source: str) -> str:
@@ -89,7 +70,7 @@ def chunk_labels(outcome: SearchOutcome) -> dict[ChunkId, str]:
     return labels | {chunk_id: label for chunk_id, label in found.items() if chunk_id in unknown}
 
 
-def drop_list(drops: Iterable[Drop], labels: ChunkLabels) -> DropList:
+def drop_list(drops: Iterable[Drop], labels: ChunkLabels) -> dict[str, Any]:
     """Return the drops as rows. Nameless ones and those without a label are only counted."""
     dropped = tuple(drops)
     rows = tuple(
@@ -98,7 +79,16 @@ def drop_list(drops: Iterable[Drop], labels: ChunkLabels) -> DropList:
         if not drop.is_nameless and drop.chunk_id in labels
     )
     gone = sum(drop.reason is DropReason.STALE for drop in dropped)
-    return DropList(rows[:MAX_ROWS], len(dropped), gone)
+    shown = rows[:MAX_ROWS]
+    return {
+        "rows": shown,
+        "total": len(dropped),
+        "gone": gone,
+        # Those that were no longer in the store, with the reason; they are never named.
+        "gone_words": f"{gone:,} {DropReason.STALE.label}" if gone else "",
+        # Those without a row and without a reason.
+        "unlisted": len(dropped) - len(shown) - gone,
+    }
 
 
 def readable(detail: str, labels: ChunkLabels) -> str:

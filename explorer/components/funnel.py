@@ -1,15 +1,15 @@
 """The stages of a search: a funnel with what each returned, dropped and cost, and a timeline of all spans."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Final
+from dataclasses import fields
+from typing import Any, Final
 
 from corecube.scope import AccessScope
 from explorer import wording
 from explorer.charts.waterfall import timed
-from explorer.components.bars import BarPart, percent, stacked
-from explorer.components.drops import ChunkLabels, DropList, drop_list
-from explorer.components.events import EventLine, event_lines
+from explorer.components.bars import percent, stacked
+from explorer.components.drops import ChunkLabels, drop_list
+from explorer.components.events import event_lines
 from explorer.wording import milliseconds
 from retrieval.engine.state import SearchState, Span
 from retrieval.engine.tunables import TunableFacts, Tunables
@@ -22,44 +22,15 @@ _MAX_IN_ROW: Final = 18
 Setting = tuple[str, float, TunableFacts]  #: The key of a setting in the configuration, its value and declaration.
 
 
-@dataclass(frozen=True, slots=True)
-class _FunnelCell:
-    span: Span
-    label: str
-    purpose: str
-    count: str  #: What it returned; empty for a stage that returns nothing to count.
-    unit: str
-    dropped: int
-    milliseconds: str
-    bar: float  #: Percent of the slowest stage's time.
-    degraded: bool
-    settings: tuple[Setting, ...]
-    drops: DropList
-    events: tuple[EventLine, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Funnel:
-    """All stages and the clock."""
-
-    cells: tuple[_FunnelCell, ...]
-    clock: tuple[BarPart, ...]  #: Each stage's time, as a share of the deadline.
-    milliseconds: str
-    deadline_ms: int
-
-    @property
-    def is_long(self) -> bool:
-        """Whether the stages need several rows."""
-        return len(self.cells) > _MAX_IN_ROW
-
-
-def funnel(outcome: SearchOutcome, labels: ChunkLabels) -> Funnel:
+def funnel(outcome: SearchOutcome, labels: ChunkLabels) -> dict[str, Any]:
     """Return the funnel of a search. Legs replace the stage that ran them."""
     state = outcome.state
     return _funnel(outcome.trace, outcome.config, labels, state.scope, seconds=outcome.seconds, state=state)
 
 
-def stored_funnel(spans: Sequence[Span], config: PresetConfig, labels: ChunkLabels, scope: AccessScope) -> Funnel:
+def stored_funnel(
+    spans: Sequence[Span], config: PresetConfig, labels: ChunkLabels, scope: AccessScope
+) -> dict[str, Any]:
     """Return the funnel of a stored search, of which only hits are counted; `scope` is what its reader may see."""
     seconds = sum(span.seconds for span in spans if not span.parent)
     return _funnel(spans, config, labels, scope, seconds=seconds, state=None)
@@ -73,30 +44,36 @@ def _funnel(
     *,
     seconds: float,
     state: SearchState | None,
-) -> Funnel:
+) -> dict[str, Any]:
     parents = {span.parent for span in spans}
     leaves = [span for span in spans if span.stage not in parents]
     slowest = max((span.seconds for span in leaves), default=0.0)
 
-    def cell(span: Span) -> _FunnelCell:
+    def cell(span: Span) -> dict[str, Any]:
         count, unit = _count(span, state)
-        return _FunnelCell(
-            span=span,
-            label=wording.stage_label(span.stage),
-            purpose=wording.stage_purpose(span.stage),
-            count=count,
-            unit=unit,
-            dropped=removed(span),
-            milliseconds=milliseconds(span.seconds),
-            bar=round(percent(span.seconds, slowest), 1),
-            degraded=any(note.degraded for note in span.notes),
-            settings=settings_of(span.stage, config),
-            drops=drop_list(span.drops, labels),
-            events=event_lines(span.events, scope),
-        )
+        return {
+            "span": span,
+            "label": wording.stage_label(span.stage),
+            "purpose": wording.stage_purpose(span.stage),
+            "count": count,
+            "unit": unit,
+            "dropped": removed(span),
+            "milliseconds": milliseconds(span.seconds),
+            "bar": round(percent(span.seconds, slowest), 1),
+            "degraded": any(note.degraded for note in span.notes),
+            "settings": settings_of(span.stage, config),
+            "drops": drop_list(span.drops, labels),
+            "events": event_lines(span.events, scope),
+        }
 
     clock = stacked({span.stage: span.seconds for span in spans if not span.parent}, full=config.deadline_ms / 1000)
-    return Funnel(tuple(map(cell, leaves)), clock, milliseconds(seconds), config.deadline_ms)
+    return {
+        "cells": tuple(map(cell, leaves)),
+        "is_long": len(leaves) > _MAX_IN_ROW,  # The stages need several rows.
+        "clock": clock,
+        "milliseconds": milliseconds(seconds),
+        "deadline_ms": config.deadline_ms,
+    }
 
 
 def removed(span: Span) -> int:
@@ -129,31 +106,18 @@ def settings_of(stage: str, config: PresetConfig) -> tuple[Setting, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class TraceRow:
-    """One span."""
-
-    span: Span
-    purpose: str
-    dropped: int
-    milliseconds: str
-    x: float  #: Start and length in percent of the search's time.
-    width: float
-    events: tuple[EventLine, ...] = ()
-
-
-def span_rows(spans: Sequence[Span], scope: AccessScope) -> tuple[TraceRow, ...]:
+def span_rows(spans: Sequence[Span], scope: AccessScope) -> tuple[dict[str, Any], ...]:
     """Return the spans of a search as rows, each parent before its children; `scope` is what their reader may see."""
     total = sum(span.seconds for span in spans if not span.parent)
     return tuple(
-        TraceRow(
-            span=span,
-            purpose=wording.stage_purpose(span.stage),
-            dropped=removed(span),
-            milliseconds=milliseconds(span.seconds),
-            x=round(percent(started, total), 2),
-            width=round(percent(span.seconds, total), 2),
-            events=event_lines(span.events, scope),
-        )
+        {
+            "span": span,
+            "purpose": wording.stage_purpose(span.stage),
+            "dropped": removed(span),
+            "milliseconds": milliseconds(span.seconds),
+            "x": round(percent(started, total), 2),
+            "width": round(percent(span.seconds, total), 2),
+            "events": event_lines(span.events, scope),
+        }
         for span, started in timed(spans)
     )

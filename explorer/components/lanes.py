@@ -6,7 +6,7 @@ Rows have a fixed height, so that the lines need no script that measures the pag
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 from corecube.scope import AccessScope
 from explorer import wording
@@ -62,66 +62,6 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """The line of a chunk from one lane to the next."""
-
-    path: str
-    direction: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Gap:
-    lines: tuple[Line, ...]
-    width: int
-    height: int
-
-
-@dataclass(frozen=True, slots=True)
-class Lane:
-    """A ranking's first cards."""
-
-    key: str
-    label: str
-    cards: tuple[Card, ...]
-    total: int
-    is_result: bool = False
-    returned: int | None = None  #: How many were returned; None for all.
-    gap: _Gap | None = None  #: The lines to the next lane; None for the last.
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A chunk's place in a ranking."""
-
-    rank: int
-    score: str
-
-
-@dataclass(frozen=True, slots=True)
-class Overlap:
-    """What two rankings share, counted over all hits."""
-
-    left: str
-    right: str
-    only_left: int
-    both: int
-    only_right: int
-    jaccard: float
-    rbo: float
-
-
-@dataclass(frozen=True, slots=True)
-class LanesPanel:
-    """Rankings side by side."""
-
-    lanes: tuple[Lane, ...]
-    table: tuple[tuple[Card, tuple[Cell | None, ...]], ...]  #: Each chunk, and its place in each ranking or None.
-    overlap: Overlap | None  #: The overlap of the outer lanes; None unless there are two to compare.
-    result: str  #: The lane that the colours of lines refer to.
-    limit: int
-
-
-@dataclass(frozen=True, slots=True)
 class Source:
     """The ranking of a lane."""
 
@@ -174,21 +114,24 @@ def drop_words(outcome: SearchOutcome) -> dict[ChunkId, str]:
     return {drop.chunk_id: drop.reason.label for drop in drops}
 
 
-def lanes_panel(sources: Sequence[Source], facts: Facts) -> LanesPanel:
+def lanes_panel(sources: Sequence[Source], facts: Facts) -> dict[str, Any]:
     """Return the lanes of rankings, in their order."""
     ranks = {source.key: {hit.chunk_id: rank for rank, hit in enumerate(source.hits, start=1)} for source in sources}
     # Once per chunk: choosing a snippet is slow, and a chunk can be in several lanes.
     faces = {chunk_id: face(hit, facts.scope) for chunk_id, hit in facts.read.items()}
     lanes = [_lane(source, sources, ranks, facts.reasons, faces) for source in sources]
-    height = max((len(lane.cards) for lane in lanes), default=0) * _ROW
-    gaps = [_Gap(tuple(_lines(left, right, ranks)), _WIDTH, height) for left, right in pairwise(sources)]
-    return LanesPanel(
-        lanes=tuple(replace(lane, gap=gap) for lane, gap in zip(lanes, [*gaps, None], strict=True)),
-        table=tuple(_table(sources, lanes)),
-        overlap=_overlap(sources),
-        result=next((source.label for source in sources if source.is_result), ""),
-        limit=MAX_CARDS,
-    )
+    height = max((len(lane["cards"]) for lane in lanes), default=0) * _ROW
+    gaps = [
+        {"lines": tuple(_lines(left, right, ranks)), "width": _WIDTH, "height": height}
+        for left, right in pairwise(sources)
+    ]
+    return {
+        "lanes": tuple({**lane, "gap": gap} for lane, gap in zip(lanes, [*gaps, None], strict=True)),
+        "table": tuple(_table(sources, lanes)),
+        "overlap": _overlap(sources),
+        "result": next((source.label for source in sources if source.is_result), ""),
+        "limit": MAX_CARDS,
+    }
 
 
 def _lane(
@@ -197,7 +140,7 @@ def _lane(
     ranks: Mapping[str, Ranks],
     reasons: Mapping[ChunkId, str],
     faces: Mapping[ChunkId, Card],
-) -> Lane:
+) -> dict[str, Any]:
     """Return one lane; its cards show the ranks in the lanes that it is compared with: a leg with the result."""
     others = [it for it in sources if it.key != source.key and (it.is_result or source.is_result)]
     cards: list[Card] = []
@@ -209,7 +152,8 @@ def _lane(
         score, is_last = f"{hit.score:.3f}", rank == source.returned
         cards.append(replace(shown, rank=rank, score=score, places=places, is_last=is_last))
     returned = None if source.returned is None else min(source.returned, len(source.hits))
-    return Lane(source.key, source.label, tuple(cards), len(source.hits), source.is_result, returned)
+    total = len(source.hits)
+    return {"key": source.key, "label": source.label, "cards": tuple(cards), "total": total, "returned": returned}
 
 
 def _place(source: Source, rank: int, other: Source, there: int | None) -> Place:
@@ -232,7 +176,7 @@ def hue_of(connection_id: int) -> str:
     return _HUES[connection_id % len(_HUES)]
 
 
-def _lines(left: Source, right: Source, ranks: Mapping[str, Ranks]) -> Iterator[Line]:
+def _lines(left: Source, right: Source, ranks: Mapping[str, Ranks]) -> Iterator[dict[str, Any]]:
     """Yield a curve for each chunk that both lanes show, coloured by how the result moved it."""
     before, after = (right, left) if left.is_result else (left, right)
     for hit in left.hits[:MAX_CARDS]:
@@ -240,29 +184,37 @@ def _lines(left: Source, right: Source, ranks: Mapping[str, Ranks]) -> Iterator[
         if there is not None and there <= MAX_CARDS:
             move = Move("", ranks[before.key][hit.chunk_id], ranks[after.key][hit.chunk_id])
             start, end, middle = rank * _ROW - _ROW // 2, there * _ROW - _ROW // 2, _WIDTH // 2
-            yield Line(f"M0 {start}C{middle} {start} {middle} {end} {_WIDTH} {end}", move.direction)
+            yield {"path": f"M0 {start}C{middle} {start} {middle} {end} {_WIDTH} {end}", "direction": move.direction}
 
 
-def _overlap(sources: Sequence[Source]) -> Overlap | None:
+def _overlap(sources: Sequence[Source]) -> dict[str, Any] | None:
     pair = sources if len(sources) == _TWO else [source for source in sources if not source.is_result]
     if len(pair) != _TWO:
         return None
     left, right = pair
     found = compare([hit.chunk_id for hit in left.hits], [hit.chunk_id for hit in right.hits])
-    return Overlap(
-        left.label, right.label, len(found.only_left), len(found.both), len(found.only_right), found.jaccard, found.rbo
-    )
+    return {
+        "left": left.label,
+        "right": right.label,
+        "only_left": len(found.only_left),
+        "both": len(found.both),
+        "only_right": len(found.only_right),
+        "jaccard": found.jaccard,
+        "rbo": found.rbo,
+    }
 
 
-def _table(sources: Sequence[Source], lanes: Sequence[Lane]) -> Iterator[tuple[Card, tuple[Cell | None, ...]]]:
+def _table(
+    sources: Sequence[Source], lanes: Sequence[dict[str, Any]]
+) -> Iterator[tuple[Card, tuple[dict[str, Any] | None, ...]]]:
     """Yield a row for each chunk that a lane shows: the result's first, then those of the others."""
     cells = [
-        {hit.chunk_id: Cell(rank, f"{hit.score:.3f}") for rank, hit in enumerate(source.hits, start=1)}
+        {hit.chunk_id: {"rank": rank, "score": f"{hit.score:.3f}"} for rank, hit in enumerate(source.hits, start=1)}
         for source in sources
     ]
     listed: set[ChunkId] = set()
     for source, lane in sorted(zip(sources, lanes, strict=True), key=lambda pair: not pair[0].is_result):
-        for card, hit in zip(lane.cards, source.hits, strict=False):
+        for card, hit in zip(lane["cards"], source.hits, strict=False):
             if hit.chunk_id not in listed:
                 listed.add(hit.chunk_id)
                 yield card, tuple(column.get(hit.chunk_id) for column in cells)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.forms import BoundField
 
@@ -16,16 +17,6 @@ from retrieval.presets.preset import Preset, PresetConfig
 from retrieval.search.configuration import SHIPPED, Configuration, fitted
 
 _TONES: Mapping[str, str] = {PresetVersion.Status.LIVE: "good", PresetVersion.Status.DRAFT: "warn"}
-
-
-@dataclass(frozen=True, slots=True)
-class _PresetRow:
-    name: str
-    description: str
-    live: str
-    since: str  #: "by alice, 3 days ago"; empty for the shipped defaults.
-    changed: int
-    draft: int | None  #: The draft's number; None for none.
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +51,18 @@ class FieldRow:
     live: str  #: The live value, if the field's value differs; empty otherwise.
 
 
-def preset_row(preset: Preset, *, live: PresetVersion | None, draft: PresetVersion | None, now: datetime) -> _PresetRow:
+def preset_row(
+    preset: Preset, *, live: PresetVersion | None, draft: PresetVersion | None, now: datetime
+) -> dict[str, Any]:
     """Return a preset's row; without a live version it uses the shipped defaults."""
-    return _PresetRow(
-        name=preset.name,
-        description=preset.description,
-        live=version_label(live.number if live else SHIPPED),
-        since=_event(live.promoted_by, live.promoted_at, now) if live else "",
-        changed=_changed(preset, live) if live else 0,
-        draft=draft.number if draft else None,
-    )
+    return {
+        "name": preset.name,
+        "description": preset.description,
+        "live": version_label(live.number if live else SHIPPED),
+        "since": _event(live.promoted_by, live.promoted_at, now) if live else "",
+        "changed": _changed(preset, live) if live else 0,
+        "draft": draft.number if draft else None,
+    }
 
 
 def version_label(number: int) -> str:

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from django.conf import settings
@@ -23,22 +22,6 @@ logger = logging.getLogger(__name__)
 
 _SERVER_ERROR: Final = 500
 _KEYWORD_LEGS: Final = frozenset({"fulltext", "bm25", "sparse"})
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """An option of a menu."""
-
-    value: str
-    label: str
-
-
-@dataclass(frozen=True, slots=True)
-class ChoiceGroup:
-    """Options with one heading."""
-
-    heading: str
-    choices: tuple[Choice, ...]
 
 
 def with_chosen(choices: Iterable[tuple[str, str]], chosen: str) -> list[tuple[str, str]]:

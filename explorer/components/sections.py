@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from explorer import wording
-from explorer.components.search_page import Choice, ChoiceGroup
 from explorer.wording import WORDS
 from retrieval.errors import UnknownSectionError
 from retrieval.presets.catalog import PRESETS
@@ -21,10 +20,7 @@ def has_sections(preset: str) -> bool:
 
 def picker(chosen: str) -> dict[str, Any]:
     """Return the picker with a section chosen, or none."""
-    groups = [
-        ChoiceGroup(it.title, tuple(Choice(f"{it.name}/{one.name}", one.title) for one in it.sections))
-        for it in section_sets()
-    ]
+    groups = [(it.title, tuple((f"{it.name}/{one.name}", one.title) for one in it.sections)) for it in section_sets()]
     return {"chosen": chosen, "groups": groups}
 
 

@@ -14,11 +14,11 @@ from explorer import wording
 from explorer.components.bars import BarPart
 from explorer.components.drops import DropRow
 from explorer.components.lanes import Card, Place
-from explorer.components.ledger_rows import LedgerRow
 from explorer.components.links import document_url
 from explorer.components.snippets import Segment
 from explorer.pages.evaluation.judge import JudgeStrip
-from explorer.pages.side_by_side.preset_cost import cost_words, model_words
+from explorer.pages.explorer.ledger_rows import LedgerRow
+from explorer.pages.side_by_side.panels import cost_words, model_words
 from explorer.wording import FIELD_NAMES
 from retrieval.ingest import problems
 from retrieval.records.judgments import GRADES

@@ -1,36 +1,26 @@
 """Connections: read, create, check, change and delete them; uploads and syncs. All but the list are for admins."""
 
-from typing import Any, Final
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal, Self
 
 from django.http import HttpRequest
 from django.utils.text import slugify
 from ninja import File, Router, Status, UploadedFile
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from corecube import connections as services
 from corecube.access import Principal, scope_for
 from corecube.api import principal_of
-from corecube.connections import InvalidConnectionError, change_connection, checked, create_connection, require_checked
+from corecube.connectors.types import Capability
 from corecube.connectors.upload import check_upload
-from corecube.errors import NotPermittedError
+from corecube.errors import ConfigError, NotPermittedError
 from corecube.models import Compartment, Connection
 from corecube.sanitise import storable
 from corecube.scope import Sensitivity, TrustLevel
 from retrieval.api import shape
-from retrieval.api.connection_schemas import (
-    CheckIn,
-    CheckOut,
-    ConnectionChange,
-    ConnectionDetail,
-    ConnectionIn,
-    ConnectionsOut,
-    DeletedOut,
-    ProblemOut,
-    StoredCheckIn,
-    SyncOut,
-    SyncStateOut,
-    UploadsOut,
-)
+from retrieval.api.jobs import ProblemOut, SyncOut
 from retrieval.api.managed import managed_connection, may_manage, require_admin, require_own_source
-from retrieval.api.schemas import REFUSALS
+from retrieval.api.schemas import REFUSALS, Source, StrictBody, filled
 from retrieval.ingest.enrich.wants import default_enrichment
 from retrieval.ingest.services import delete_connection, queue_sync, store_upload
 from retrieval.models import Sync, SyncProblem
@@ -38,6 +28,161 @@ from retrieval.models import Sync, SyncProblem
 router = Router(tags=["connections"])
 
 _MAX_PROBLEMS: Final = 100
+SensitivityName = Literal["public", "internal", "confidential", "restricted"]
+TrustName = Literal["volatile", "reference", "authoritative"]
+
+
+def _without_nulls(secrets: object) -> object:
+    if not isinstance(secrets, dict):
+        return secrets
+    return {name: value for name, value in secrets.items() if value is not None}
+
+
+Secrets = Annotated[
+    dict[str, Annotated[str, Field(max_length=4000)]],
+    Field(description="Write-only, by name, stored encrypted. An empty one is removed; null: no change.", repr=False),
+    BeforeValidator(_without_nulls),
+]
+
+
+class ConnectionChange(StrictBody):
+    """Settings to change; omitted ones stay. Fields of `config` are changed one by one; null restores the default."""
+
+    model_config = ConfigDict(hide_input_in_errors=True)
+
+    name: str = Field(default="", max_length=120)
+    slug: str = Field(default="", max_length=50)
+    config: dict[str, Any] = Field(default_factory=dict, description="Settings of the connector.")
+    secrets: Secrets = Field(default_factory=dict)
+    compartment: str = Field(default="", max_length=50, description="The compartment's slug.")
+    sensitivity: SensitivityName = "internal"
+    trust: TrustName = "reference"
+    source_type: str = Field(default="", max_length=20)
+    half_life_days: float = 180.0
+    freshness_basis: Literal["synced", "modified"] = "synced"
+    language: str = Field(default="", max_length=20)
+    chunk_profile: str = Field(default="default", max_length=20)
+    enrichment: str = Field(
+        default="",
+        max_length=20,
+        description="What a model adds to chunks. New connections get questions by default if a model may write them.",
+    )
+    sync_every_minutes: int | None = Field(default=None, description="Null: manual syncs only.")
+    enabled: bool = True
+    save_anyway: bool = Field(default=False, description="Saves the connection even if the check of its source fails.")
+
+
+class ConnectionIn(ConnectionChange):
+    """A new connection. An empty slug is generated from the name."""
+
+    name: str = Field(min_length=1, max_length=120)
+    kind: str = Field(max_length=20, description="folder, upload, git, web, s3, confluence or push.")
+    compartment: str = Field(min_length=1, max_length=50, description="The compartment's slug.")
+
+
+class StoredCheckIn(StrictBody):
+    """Unsaved changes to include in the check of a stored connection."""
+
+    model_config = ConfigDict(hide_input_in_errors=True)
+
+    config: dict[str, Any] = Field(default_factory=dict)
+    secrets: Secrets = Field(default_factory=dict)
+
+
+class CheckIn(StoredCheckIn):
+    """A source to check. Nothing is stored."""
+
+    kind: str = Field(max_length=20)
+
+
+class CapabilityOut(BaseModel):
+    """A capability that a source needs."""
+
+    name: str = Field(description="reach, authenticate, list or read.")
+    ok: bool
+    message: str
+
+
+class CheckOut(BaseModel):
+    """The capabilities of a source, in the order of the check, up to the first that fails."""
+
+    ok: bool
+    capabilities: list[CapabilityOut]
+
+    @classmethod
+    def of(cls, capabilities: tuple[Capability, ...]) -> Self:
+        """Return the response for a check."""
+        shown = [CapabilityOut.model_validate(it, from_attributes=True) for it in capabilities]
+        return cls(ok=all(it.ok for it in capabilities), capabilities=shown)
+
+
+class ConnectionDetail(BaseModel):
+    """A connection with its settings. Only the lengths of its secrets are included."""
+
+    connection: str = Field(description="The slug.")
+    name: str
+    kind: str
+    config: dict[str, Any]
+    secrets: dict[str, int] = Field(description="Characters of each secret that is set.")
+    compartment: str
+    sensitivity: str
+    trust: str
+    source_type: str
+    half_life_days: float
+    freshness_basis: str
+    language: str
+    chunk_profile: str
+    enrichment: str
+    sync_every_minutes: int | None
+    enabled: bool
+    last_synced_at: datetime | None
+    next_sync_at: datetime | None
+
+    @classmethod
+    def of(cls, connection: Connection) -> Self:
+        """Return the response for a connection; without secrets if they can no longer be decrypted."""
+        try:
+            lengths = {name: len(value) for name, value in services.secrets_with(connection, {}).items()}
+        except ConfigError:
+            lengths = {}
+        return filled(
+            cls,
+            connection,
+            connection=connection.slug,
+            secrets=lengths,
+            compartment=connection.compartment.slug,
+            sensitivity=Sensitivity(connection.sensitivity).name.lower(),
+            trust=TrustLevel(connection.trust).name.lower(),
+        )
+
+
+class ConnectionsOut(BaseModel):
+    """The connections that the principal may see."""
+
+    connections: list[Source]
+
+
+class DeletedOut(BaseModel):
+    """What was deleted with a connection."""
+
+    documents: int
+    chunks: int
+
+
+class SyncStateOut(BaseModel):
+    """A connection's latest sync and the items that could not be indexed."""
+
+    connection: str
+    sync: SyncOut | None = Field(description="None before the first sync.")
+    problem_count: int = Field(description="Items that are not indexed, including those of a running sync so far.")
+    problems: list[ProblemOut] = Field(description="The first 100.")
+
+
+class UploadsOut(BaseModel):
+    """Uploaded files, and the sync that indexes them."""
+
+    files: list[str]
+    sync: SyncOut
 
 
 @router.get("/connections", response={200: ConnectionsOut, **REFUSALS}, summary="List connections")
@@ -101,8 +246,8 @@ def add_connection(request: HttpRequest, body: ConnectionIn) -> Status[Connectio
     _require_manageable(principal, connection)
     require_own_source(principal, connection, body.secrets)
     if not body.save_anyway:
-        require_checked(connection, body.secrets)
-    return Status(201, ConnectionDetail.of(create_connection(connection, body.secrets, actor=principal.user)))
+        services.require_checked(connection, body.secrets)
+    return Status(201, ConnectionDetail.of(services.create_connection(connection, body.secrets, actor=principal.user)))
 
 
 @router.post("/connections/check", response={200: CheckOut, **REFUSALS}, summary="Check a source")
@@ -110,7 +255,7 @@ def check_new(request: HttpRequest, body: CheckIn) -> CheckOut:
     """Check a source and store nothing. For admins."""
     connection = Connection(kind=body.kind, slug="unsaved", config=body.config)
     require_own_source(require_admin(principal_of(request)), connection, body.secrets)
-    return CheckOut.of(checked(connection, body.secrets))
+    return CheckOut.of(services.checked(connection, body.secrets))
 
 
 @router.get("/connections/{slug}", response={200: ConnectionDetail, **REFUSALS}, summary="Read a connection")
@@ -125,10 +270,10 @@ def patch_connection(request: HttpRequest, slug: str, body: ConnectionChange) ->
     principal = principal_of(request)
     connection = _changed(principal, slug, body)
     if {"config", "secrets"} & body.model_fields_set and not body.save_anyway:
-        require_checked(connection, body.secrets)
+        services.require_checked(connection, body.secrets)
         # The check takes time: reload, so that changes made in the meantime stay.
         connection = _changed(principal, slug, body)
-    change_connection(connection, body.secrets, actor=principal.user)
+    services.change_connection(connection, body.secrets, actor=principal.user)
     return ConnectionDetail.of(connection)
 
 
@@ -147,7 +292,7 @@ def check_stored(request: HttpRequest, slug: str, body: StoredCheckIn) -> CheckO
     connection = managed_connection(principal, slug)
     before, connection.config = connection.config, _merged(connection.config, body.config)
     require_own_source(principal, connection, body.secrets, before=before)
-    return CheckOut.of(checked(connection, body.secrets))
+    return CheckOut.of(services.checked(connection, body.secrets))
 
 
 def _changed(principal: Principal, slug: str, body: ConnectionChange) -> Connection:
@@ -176,7 +321,7 @@ def _apply(connection: Connection, body: ConnectionChange) -> None:
     if "compartment" in sent:
         compartment = Compartment.objects.filter(slug=storable(body.compartment)).first()
         if compartment is None:
-            raise InvalidConnectionError({"compartment": "No compartment has this slug."})
+            raise services.InvalidConnectionError({"compartment": "No compartment has this slug."})
         connection.compartment = compartment
 
 

@@ -1,5 +1,6 @@
 """/api/v1/jobs: list, read, cancel and retry syncs, for admins."""
 
+from datetime import datetime
 from typing import Annotated, Final, Self
 from uuid import UUID
 
@@ -7,20 +8,70 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from ninja import Query, Router, Status
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from corecube.access import Principal
 from corecube.api import principal_of
 from corecube.errors import NotFoundError
-from retrieval.api.connection_schemas import ProblemOut, SyncFigures
 from retrieval.api.managed import managed_connection, managed_connections, require_admin
-from retrieval.api.schemas import REFUSALS, RequestBody
+from retrieval.api.schemas import REFUSALS, RequestBody, filled
 from retrieval.ingest.jobs import JobState, job_states
+from retrieval.ingest.problems import PERMANENT, advice
 from retrieval.ingest.services import cancel_sync, queue_sync, retry_failed
-from retrieval.models import Sync, SyncItem
+from retrieval.models import Sync, SyncItem, SyncProblem
 
 router = Router(tags=["jobs"])
 _MAX_ERRORS: Final = 100
+
+
+class ProblemOut(BaseModel):
+    """An item that could not be indexed."""
+
+    item: str
+    reason: str
+    message: str
+    advice: str = Field(description="How to fix it; empty if there is no general advice.")
+    retryable: bool = Field(description="Whether a retry can succeed without a change of the source.")
+
+    @classmethod
+    def of(cls, problem: SyncItem | SyncProblem) -> Self:
+        """Return the response for a problem."""
+        return filled(
+            cls,
+            problem,
+            item=problem.external_id,
+            advice=advice(problem.reason),
+            retryable=problem.reason not in PERMANENT,
+        )
+
+
+class SyncFigures(BaseModel):
+    """What every response about a sync has."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    id: UUID
+    label: str = Field(description='The status in words: "done with 4 problems".')
+    kind: str = Field(
+        description="full, changes (only what changed), retry (only what failed) or dry_run (stores nothing)."
+    )
+    queued_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    seen: int
+    added: int
+    changed: int
+    unchanged: int
+    failed: int = Field(description="Items that could not be indexed.")
+    deleted: int
+    chunks: int
+    message: str
+
+
+class SyncOut(SyncFigures):
+    """A sync of a connection."""
+
+    status: str
 
 
 class JobOut(SyncFigures):

@@ -99,28 +99,24 @@ def _reranker() -> Part:
     return Part(State.DEGRADED if problem else State.OK, problem)
 
 
-def _language_models() -> Part:
+def _optional(problem: Callable[[], str]) -> Part:
     try:
-        statuses = [(model.name, status_of(model)) for model in stored_models()]
+        reason = problem()
     except Exception as error:  # noqa: BLE001 -- the state is unknown without the database, which is another part
         return Part(State.DEGRADED, str(error))
+    return Part(State.DEGRADED if reason else State.OK, reason)
+
+
+def _failing_models() -> str:
     now = timezone.now()
-    failing = [f"{name} {status_words(it, now)}" for name, it in statuses if it.state not in _HEALTHY]
-    return Part(State.DEGRADED if failing else State.OK, " ".join(failing))
-
-
-def _bm25() -> Part:
-    try:
-        problem = bm25_status().problem
-    except Exception as error:  # noqa: BLE001 -- the state is unknown without the database, which is another part
-        return Part(State.DEGRADED, str(error))
-    return Part(State.DEGRADED if problem else State.OK, problem)
+    statuses = [(model.name, status_of(model)) for model in stored_models()]
+    return " ".join(f"{name} {status_words(it, now)}" for name, it in statuses if it.state not in _HEALTHY)
 
 
 _CHECKS: Final[Mapping[str, BoundedCheck[Part]]] = {
     "database": BoundedCheck(lambda: _required(require_database)),
     "model": BoundedCheck(lambda: _required(lambda: active.encoder())),  # noqa: PLW0108 -- tests replace the encoder
     "reranker": BoundedCheck(_reranker),
-    "bm25": BoundedCheck(_bm25),
-    "language_model": BoundedCheck(_language_models),
+    "bm25": BoundedCheck(lambda: _optional(lambda: bm25_status().problem)),
+    "language_model": BoundedCheck(lambda: _optional(_failing_models)),
 }

@@ -9,9 +9,7 @@ from corecube.sign_in_limits import reset_limits
 
 
 class Command(DatabaseCommand):
-    """Delete failed sign-ins by name, by address, or all of them."""
-
-    help = "Reset the limits of failed sign-ins, so that users can sign in at once."
+    """Reset the limits of failed sign-ins, so that users can sign in at once."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("action", choices=["lift"])

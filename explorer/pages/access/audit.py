@@ -15,12 +15,11 @@ from django.shortcuts import render
 from corecube import audit as log
 from corecube.http import HtmxHttpRequest
 from corecube.models import AuditEvent
-from explorer.viewer import admin_page, viewer_of
+from explorer.viewer import admin_page, viewer_of, whole_number
 
 CSV_HEADER: Final = ("at", "actor", "action", "subject", "details")
 #: Spreadsheets interpret cells that start with one of these as formulas.
 _FORMULA_PREFIXES: Final = ("=", "+", "-", "@", "\t", "\r")
-_MAX_DIGITS: Final = 18
 _MAX_FILTER_LENGTH: Final = 200
 _PAGE_SIZE: Final = 50
 _BATCH_SIZE: Final = 1000
@@ -40,13 +39,12 @@ class AuditFilter:
     @classmethod
     def read(cls, query: Mapping[str, str]) -> Self:
         """Return the filters of a query string; invalid values are ignored."""
-        before = query.get("before", "")
         return cls(
             action=_plain(query.get("action", "")),
             actor=_plain(query.get("actor", "")),
             subject=_plain(query.get("subject", "")),
             since=_day(query.get("since", "")),
-            before=int(before) if before.isdecimal() and len(before) <= _MAX_DIGITS else None,
+            before=whole_number(query.get("before", ""), None),
         )
 
     @property

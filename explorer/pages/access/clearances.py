@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from django.contrib import messages
 from django.contrib.auth.models import Group
@@ -17,55 +17,21 @@ from corecube.http import HtmxHttpRequest
 from corecube.models import AuditEvent, Compartment, Grant, User
 from corecube.scope import Sensitivity
 from explorer import wording
-from explorer.viewer import admin_action, admin_page, viewer_of, wants_fragment
+from explorer.viewer import admin_action, admin_page, viewer_of, wants_fragment, whole_number
 from explorer.wording import reach_summary
 
 LEVELS: Final = ("none", *(level.name.lower() for level in Sensitivity))
 
 #: Clearances by kind and id of the holder, and by compartment id.
 Clearances = Mapping[tuple[str, int, int], Sensitivity]
-_MAX_DIGITS: Final = 18
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One clearance in the matrix."""
-
-    holder: Holder
-    compartment: str
-    compartment_slug: str
-    level: str
-
-    @property
-    def key(self) -> str:
-        """The id in the page: "group-3-finance"."""
-        return f"{self.holder.kind}-{self.holder.id}-{self.compartment_slug}"
-
-    @property
-    def label(self) -> str:
-        """The label for screen readers."""
-        return f"Clearance of {self.holder.label} on {self.compartment}"
-
-    @property
-    def levels(self) -> tuple[str, ...]:
-        """The levels to choose from."""
-        return LEVELS
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A holder's clearances, one for each compartment."""
-
-    holder: Holder
-    note: str
-    cells: tuple[Cell, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _ChangeNote:
     text: str
     tone: str = ""
-    cell: Cell | None = None  #: The current cell, and the level before the change; empty if there is nothing to undo.
+    #: The current cell, and the level before the change; empty if there is nothing to undo.
+    cell: dict[str, Any] | None = None
     before: str = ""
 
 
@@ -87,29 +53,36 @@ def columns(compartments: Iterable[Compartment]) -> Iterator[tuple[Compartment, 
         yield compartment, ", ".join(f"{count} {name}" for count, name in counts if count) or "no connections"
 
 
-def row(holder: Holder, compartments: Iterable[Compartment], grants: Clearances, *, note: str = "") -> Row:
-    """Return a holder's row."""
-    return Row(
-        holder, note, tuple(cell(holder, it, grants.get((holder.kind, holder.id, it.pk))) for it in compartments)
-    )
+def row(holder: Holder, compartments: Iterable[Compartment], grants: Clearances, *, note: str = "") -> dict[str, Any]:
+    """Return the row of a holder, with a cell for each compartment."""
+    levels = ((it, level_name(grants.get((holder.kind, holder.id, it.pk)))) for it in compartments)
+    return {"holder": holder, "note": note, "cells": tuple(cell(holder, *it) for it in levels)}
 
 
-def cell(holder: Holder, compartment: Compartment, clearance: Sensitivity | None) -> Cell:
-    """Return one cell."""
-    return Cell(holder, compartment.name, compartment.slug, level_name(clearance))
+def cell(holder: Holder, compartment: Compartment, level: str) -> dict[str, Any]:
+    """Return one clearance in the matrix."""
+    return {
+        "holder": holder,
+        "compartment": compartment.name,
+        "compartment_slug": compartment.slug,
+        "key": f"{holder.kind}-{holder.id}-{compartment.slug}",  # The id in the page: "group-3-finance".
+        "label": f"Clearance of {holder.label} on {compartment.name}",
+        "level": level,
+        "levels": LEVELS,
+    }
 
 
 def _change_note(change: GrantChange) -> _ChangeNote:
     if change.event is None:
         return _ChangeNote(f"{change.holder.label} on {change.compartment.name} is already {level_name(change.after)}.")
     text = f"{_step(change.holder, change.compartment, level_name(change.before), level_name(change.after))}."
-    now = cell(change.holder, change.compartment, change.after)
+    now = cell(change.holder, change.compartment, level_name(change.after))
     return _ChangeNote(f"{text} {reach_summary(change.reach)}", "good", now, level_name(change.before))
 
 
 def _earlier_change_note(event: AuditEvent, holder: Holder, compartment: Compartment) -> _ChangeNote:
     before, after = str(event.details.get("before")), str(event.details.get("after"))
-    now = Cell(holder, compartment.name, compartment.slug, after)
+    now = cell(holder, compartment, after)
     return _ChangeNote(f"{_step(holder, compartment, before, after)}.", "", now, before)
 
 
@@ -174,7 +147,7 @@ def _answer(
         query = f"?changed={done.event.pk}" if done and done.event else ""
         return HttpResponseRedirect(f"{_page(origin, holder, compartment)}{query}")
     grant = holder.grants.filter(compartment=compartment).first()
-    level = None if grant is None else Sensitivity(grant.clearance)
+    level = level_name(None if grant is None else Sensitivity(grant.clearance))
     context = {"cell": cell(holder, compartment, level), "origin": origin, "change": note, "swapped": True}
     return render(request, "explorer/access/_cell_changed.html", context, status=status)
 
@@ -189,7 +162,9 @@ def _page(origin: str, holder: Holder, compartment: Compartment) -> str:
 
 def last_change(request: HtmxHttpRequest) -> _ChangeNote | None:
     """Return the note on the change named in the query string; None if its holder or compartment is gone."""
-    event = AuditEvent.objects.filter(pk=_number(request.GET.get("changed", "")), action="grant.changed").first()
+    event = AuditEvent.objects.filter(
+        pk=whole_number(request.GET.get("changed", ""), 0), action="grant.changed"
+    ).first()
     if event is None:
         return None
     given = event.details.get("holder", {})
@@ -203,15 +178,10 @@ def last_change(request: HtmxHttpRequest) -> _ChangeNote | None:
 
 def _holder(kind: str, given: str) -> Holder:
     if kind == "user":
-        return Holder.of(get_object_or_404(User, pk=_number(given)))
+        return Holder.of(get_object_or_404(User, pk=whole_number(given, 0)))
     if kind == "group":
-        return Holder.of(get_object_or_404(Group, pk=_number(given)))
+        return Holder.of(get_object_or_404(Group, pk=whole_number(given, 0)))
     raise Http404
-
-
-def _number(text: str) -> int:
-    """Return a submitted id; 0, which no row has, for an invalid one."""
-    return int(text) if text.isdecimal() and len(text) <= _MAX_DIGITS else 0
 
 
 def _level(name: str) -> Sensitivity | None:

@@ -1,7 +1,7 @@
 """Compartments and sensitivity levels, for admins."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import Any
 
 from django.contrib import messages
 from django.db.models import Count
@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 
 from corecube.compartments import change_compartment, consequences, create_compartment, delete_compartment
 from corecube.errors import CoreCubeError
-from corecube.grants import Holder
+from corecube.grants import Holder, level_name
 from corecube.http import HtmxHttpRequest
 from corecube.models import Compartment, Connection, Grant, User
 from corecube.reach import Reach, reach_of
@@ -22,40 +22,24 @@ from explorer.wording import WORDS
 from retrieval.models import Document
 
 
-@dataclass(frozen=True, slots=True)
-class _ConnectionLine:
-    connection: Connection
-    sensitivity: str
-    documents: int
-    people: int
-
-
-@dataclass(frozen=True, slots=True)
-class _CompartmentRow:
-    compartment: Compartment
-    connections: tuple[_ConnectionLine, ...]
-    documents: int
-    holders: tuple[tuple[Holder, str], ...]  #: Each with its level.
-
-
-def _compartment_row(compartment: Compartment, documents: Mapping[int, int], reach: Reach) -> _CompartmentRow:
+def _compartment_row(compartment: Compartment, documents: Mapping[int, int], reach: Reach) -> dict[str, Any]:
     """Return a compartment's row; its connections and grants must be prefetched."""
-    lines = tuple(
-        _ConnectionLine(
-            connection=it,
-            sensitivity=level_of(it.sensitivity),
-            documents=documents.get(it.pk, 0),
-            people=sum(it.pk in seen for seen in reach.values()),
-        )
+    lines: tuple[dict[str, Any], ...] = tuple(
+        {
+            "connection": it,
+            "sensitivity": level_of(it.sensitivity),
+            "documents": documents.get(it.pk, 0),
+            "people": sum(it.pk in seen for seen in reach.values()),
+        }
         for it in compartment.connections.all()
     )
     holders = [_holder(grant) for grant in compartment.grants.all()]
-    return _CompartmentRow(
-        compartment=compartment,
-        connections=lines,
-        documents=sum(line.documents for line in lines),
-        holders=tuple(sorted(holders, key=lambda it: (it[0].kind, it[0].name))),
-    )
+    return {
+        "compartment": compartment,
+        "connections": lines,
+        "documents": sum(line["documents"] for line in lines),
+        "holders": tuple(sorted(holders, key=lambda it: (it[0].kind, it[0].name))),
+    }
 
 
 def _holder(grant: Grant) -> tuple[Holder, str]:
@@ -111,7 +95,7 @@ def compartment(request: HtmxHttpRequest, slug: str) -> HttpResponse:
         "section": "compartments",
         "compartment": found,
         "row": row,
-        "cells": [cell(it, found, levels[it.kind, it.id, found.pk]) for it, _ in row.holders],
+        "cells": [cell(it, found, level_name(levels[it.kind, it.id, found.pk])) for it, _ in row["holders"]],
         "origin": "compartment",
         "change": last_change(request),
         "form": form,
@@ -136,7 +120,7 @@ def delete(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     return render(request, "explorer/access/compartment_delete.html", context)
 
 
-def _rows(found: Iterable[Compartment], *, with_people: bool = False) -> list[_CompartmentRow]:
+def _rows(found: Iterable[Compartment], *, with_people: bool = False) -> list[dict[str, Any]]:
     shown = list(found)
     counted = Document.objects.filter(connection__compartment__in=shown).values_list("connection_id")
     documents = dict(counted.annotate(Count("pk")))

@@ -12,17 +12,9 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
+from corecube import keys as services
 from corecube.access import Principal, scope_for
 from corecube.http import HtmxHttpRequest
-from corecube.keys import (
-    KeyState,
-    allow_forwarding,
-    issue_key,
-    key_state,
-    revoke_key,
-    stop_forwarding,
-    visible_compartments,
-)
 from corecube.models import ApiKey, User
 from explorer import wording
 from explorer.pages.access.clearances import level_of
@@ -42,37 +34,24 @@ class Visible:
     connections: Collection[int]
 
 
-@dataclass(frozen=True, slots=True)
-class _KeyRow:
-    key: ApiKey
-    state: str
-    tone: str
-    limits: str  #: The limits of its access; "everything its user can see" without any.
-    rate: str
-    created: str
-    used: str
-    expires: str
-    is_open: bool
-
-
-def key_row(key: ApiKey, now: datetime, visible: Visible | None) -> _KeyRow:
+def key_row(key: ApiKey, now: datetime, visible: Visible | None) -> dict[str, Any]:
     """Return a key's row; its user, compartments and connections must be read already.
 
     What is not `visible` to the viewer is not named; None names everything.
     """
-    state = key_state(key, now)
+    state = services.key_state(key, now)
     access = "; ".join(_limits(key, visible)) or "everything its user can see"
-    return _KeyRow(
-        key=key,
-        state=state.value,
-        tone=WORDS["key_tones"][state],
-        limits=f"{access}; user forwarding" if key.may_forward_users else access,
-        rate=f"{key.requests_per_minute:,} per minute" if key.requests_per_minute else "unlimited",
-        created=wording.ago(key.created_at, now),
-        used=wording.ago(key.last_used_at, now) if key.last_used_at else "never",
-        expires=f"{key.expires_at:%Y-%m-%d}" if key.expires_at else "never",
-        is_open=state in {KeyState.ACTIVE, KeyState.OWNER_INACTIVE},
-    )
+    return {
+        "key": key,
+        "state": state.value,
+        "tone": WORDS["key_tones"][state],
+        "limits": f"{access}; user forwarding" if key.may_forward_users else access,
+        "rate": f"{key.requests_per_minute:,} per minute" if key.requests_per_minute else "unlimited",
+        "created": wording.ago(key.created_at, now),
+        "used": wording.ago(key.last_used_at, now) if key.last_used_at else "never",
+        "expires": f"{key.expires_at:%Y-%m-%d}" if key.expires_at else "never",
+        "is_open": state in {services.KeyState.ACTIVE, services.KeyState.OWNER_INACTIVE},
+    }
 
 
 def _limits(key: ApiKey, visible: Visible | None) -> Iterator[str]:
@@ -123,12 +102,12 @@ def new_key(request: HtmxHttpRequest) -> HttpResponse:
         owner=User.objects.filter(username=name).first() if viewer.is_admin and name else None,
     )
     if request.method == "POST" and form.is_valid():
-        key, secret = issue_key(user=form.owner, terms=form.terms, actor=viewer)
-        forwarding_secret = allow_forwarding(key, actor=viewer) if form.may_forward_users else ""
+        key, secret = services.issue_key(user=form.owner, terms=form.terms, actor=viewer)
+        forwarding_secret = services.allow_forwarding(key, actor=viewer) if form.may_forward_users else ""
         row = key_row(key, timezone.now(), _visible(viewer))
         section = _section(key, viewer)
-        context = {"section": section, "row": row, "secret": secret, "forwarding_secret": forwarding_secret}
-        return render(request, "explorer/access/key_issued.html", context)
+        issued = {"section": section, "row": row, "secret": secret, "forwarding_secret": forwarding_secret}
+        return render(request, "explorer/access/key_issued.html", issued)
     context = {"section": "own_keys", "form": form, "is_admin": viewer.is_admin}
     return render(request, "explorer/access/key_new.html", context, status=422 if form.errors else 200)
 
@@ -141,7 +120,7 @@ def revoke(request: HtmxHttpRequest, key_id: UUID) -> HttpResponse:
     key = get_object_or_404(keys.select_related("user"), pk=key_id)
     back = "explorer:keys" if key.user != viewer else "explorer:own_keys"
     if request.method == "POST":
-        revoke_key(key, actor=viewer)
+        services.revoke_key(key, actor=viewer)
         messages.success(request, f"{key.name} was revoked. Applications that use it no longer have access.")
         return redirect(back)
     row = key_row(key, timezone.now(), _visible(viewer))
@@ -153,21 +132,21 @@ def revoke(request: HtmxHttpRequest, key_id: UUID) -> HttpResponse:
 def forwarding(request: HtmxHttpRequest, key_id: UUID) -> HttpResponse:
     """Show whether a key acts for other users. A POST allows it and shows a new secret once, or stops it."""
     key = get_object_or_404(ApiKey.objects.select_related("user"), pk=key_id)
-    if key_state(key, timezone.now()) in {KeyState.REVOKED, KeyState.EXPIRED}:
+    if services.key_state(key, timezone.now()) in {services.KeyState.REVOKED, services.KeyState.EXPIRED}:
         raise Http404
     secret = ""
     if request.method == "POST" and request.POST.get("do") == "stop":
-        stop_forwarding(key, actor=viewer_of(request))
+        services.stop_forwarding(key, actor=viewer_of(request))
         messages.success(request, f"{key.name} now acts only for its own user.")
         return redirect("explorer:key_forwarding", key_id=key_id)
     if request.method == "POST":
-        secret = allow_forwarding(key, actor=viewer_of(request))
+        secret = services.allow_forwarding(key, actor=viewer_of(request))
     row = key_row(key, timezone.now(), None)
     context = {"section": "keys", "row": row, "is_allowed": key.may_forward_users, "secret": secret}
     return render(request, "explorer/access/key_forwarding.html", context)
 
 
-def key_rows(found: QuerySet[ApiKey], now: datetime) -> list[_KeyRow]:
+def key_rows(found: QuerySet[ApiKey], now: datetime) -> list[dict[str, Any]]:
     """Return keys as rows for an admin."""
     return [key_row(key, now, None) for key in _with_related(found)[:_MAX_KEYS]]
 
@@ -192,7 +171,7 @@ def _visible(viewer: User) -> Visible | None:
     if viewer.is_admin:
         return None
     ids = scope_for(Principal(viewer)).connection_ids
-    return Visible({compartment.pk for compartment in visible_compartments(viewer)}, set(ids))
+    return Visible({compartment.pk for compartment in services.visible_compartments(viewer)}, set(ids))
 
 
 def _section(key: ApiKey, viewer: User) -> str:

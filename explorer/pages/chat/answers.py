@@ -89,7 +89,7 @@ def passage(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID, n
     if chunk is None or panel is None:
         raise Http404
     if not wants_fragment(request):
-        return redirect(panel.address)
+        return redirect(panel["address"])
     audit.record("document.read", actor=viewer, subject=str(chunk.document_id), passage=chunk.ordinal)
     return render(request, "explorer/chat/_passage.html", {"passage": panel})
 

@@ -1,7 +1,6 @@
 """The parts of the chat page: answers with citations and sources, the list, the choice of sources, and a passage."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import groupby
 from typing import Any, Final
@@ -16,6 +15,7 @@ from corecube.scope import AccessScope, ConnectionFacts
 from explorer import wording
 from explorer.components.answers import Doubt, marked_html
 from explorer.components.links import document_url
+from explorer.viewer import whole_number
 from explorer.wording import WORDS
 from retrieval.answers.conversations.reading import Exchange, Reference, ReferenceState
 from retrieval.answers.conversations.shelf import conversations_of
@@ -28,70 +28,38 @@ _PROBLEM: Final = "Something went wrong while the answer was written."
 
 PER_PAGE: Final = 60
 _AROUND: Final = 1  #: Chunks before and after the cited one.
-_MAX_DIGITS: Final = 4
 _WEEK: Final = timedelta(days=7)
 _MONTH: Final = timedelta(days=30)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _SourcePanel:
-    reference: Reference
-    anchor: str
-    address: str  #: Its place in its document; empty for none.
-    path: str  #: Each is empty if unknown.
-    pages: str
-    score: str
-    excerpt: str
-    warning: str  #: Set if the source changed or is no longer visible.
-
-    @property
-    def name(self) -> str:
-        return self.reference.title or self.reference.connection or "a source"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ExchangePanel:
-    read: Exchange
-    id: UUID
-    html: SafeString
-    problem: str  #: Why the answer is incomplete, in a sentence; empty otherwise.
-    doubts: int
-    cited: tuple[_SourcePanel, ...]
-    considered: tuple[_SourcePanel, ...]
-
-    @property
-    def is_open(self) -> bool:
-        return self.read.state in {Message.State.WAITING, Message.State.WRITING}
-
-    @property
-    def is_retried(self) -> bool:
-        return self.read.state in {Message.State.FAILED, Message.State.STOPPED}
-
-    @property
-    def spoken(self) -> str:
-        if self.read.state is Message.State.FAILED:
-            return f"The answer was interrupted. {self.problem}"
-        if self.read.state is Message.State.STOPPED:
-            return "The answer was stopped."
-        if self.read.is_refused:
-            return "Not found in your documents."
-        return f"Answer ready, with {wording.counted(len(self.cited), 'source')}."
-
-
-def exchange_panel(exchange: Exchange) -> _ExchangePanel:
+def exchange_panel(exchange: Exchange) -> dict[str, Any]:
     """Return one question and its answer, limited to what their user may read now."""
     answer = exchange.answer
     sources = {it.number: _source(it, answer.pk) for it in exchange.references}
     doubts = tuple(_doubts(exchange.unsupported, answer.pk))
-    return _ExchangePanel(
-        read=exchange,
-        id=answer.pk,
-        html=marked_html(exchange.text, {number: _chip(it) for number, it in sources.items()}, doubts),
-        problem=problem_text(exchange.problem) if exchange.state is Message.State.FAILED else "",
-        doubts=len(doubts),
-        cited=tuple(sources[it.number] for it in exchange.cited),
-        considered=tuple(sources[it.number] for it in exchange.considered),
-    )
+    problem = problem_text(exchange.problem) if exchange.state is Message.State.FAILED else ""
+    return {
+        "read": exchange,
+        "id": answer.pk,
+        "is_open": exchange.state in {Message.State.WAITING, Message.State.WRITING},
+        "is_retried": exchange.state in {Message.State.FAILED, Message.State.STOPPED},
+        "spoken": _spoken(exchange, problem),
+        "html": marked_html(exchange.text, {number: _chip(it) for number, it in sources.items()}, doubts),
+        "problem": problem,
+        "doubts": len(doubts),
+        "cited": tuple(sources[it.number] for it in exchange.cited),
+        "considered": tuple(sources[it.number] for it in exchange.considered),
+    }
+
+
+def _spoken(exchange: Exchange, problem: str) -> str:
+    if exchange.state is Message.State.FAILED:
+        return f"The answer was interrupted. {problem}"
+    if exchange.state is Message.State.STOPPED:
+        return "The answer was stopped."
+    if exchange.is_refused:
+        return "Not found in your documents."
+    return f"Answer ready, with {wording.counted(len(exchange.cited), 'source')}."
 
 
 def readers_text(*, keeps_text: bool, days: int) -> str:
@@ -107,27 +75,28 @@ def problem_text(code: str) -> str:
     return WORDS["answer_problems"].get(code, _PROBLEM)
 
 
-def _source(reference: Reference, answer: UUID) -> _SourcePanel:
+def _source(reference: Reference, answer: UUID) -> dict[str, Any]:
     line = " ".join(reference.text.split())
     excerpt = line if len(line) <= _EXCERPT_CHARACTERS else f"{line[:_EXCERPT_CHARACTERS].rsplit(' ', 1)[0]} \u2026"
-    return _SourcePanel(
-        reference=reference,
-        anchor=f"source-{answer}-{reference.number}",
-        address=document_url(reference.chunk, "") if reference.chunk else "",
-        path=" \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} ".join(reference.heading_path),
-        pages=wording.pages(*(reference.pages or (None, None))),
-        score="" if reference.score is None else f"{reference.score:.2f}",
-        excerpt=excerpt,
-        warning=WORDS["reference_warnings"].get(reference.state, ""),
-    )
+    return {
+        "reference": reference,
+        "name": reference.title or reference.connection or "a source",
+        "anchor": f"source-{answer}-{reference.number}",
+        "address": document_url(reference.chunk, "") if reference.chunk else "",
+        "path": " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} ".join(reference.heading_path),
+        "pages": wording.pages(*(reference.pages or (None, None))),
+        "score": "" if reference.score is None else f"{reference.score:.2f}",
+        "excerpt": excerpt,
+        "warning": WORDS["reference_warnings"].get(reference.state, ""),
+    }
 
 
-def _chip(source: _SourcePanel) -> SafeString:
+def _chip(source: dict[str, Any]) -> SafeString:
     """Return a citation: a link to the source in the list below the answer."""
-    number = source.reference.number
-    gone = "" if source.reference.state is ReferenceState.CURRENT else " is-gone"
+    number = source["reference"].number
+    gone = "" if source["reference"].state is ReferenceState.CURRENT else " is-gone"
     chip = '<a class="citation cite{}" href="#{}" data-cite aria-label="{}">{}</a>'
-    return format_html(chip, gone, source.anchor, f"Source {number}: {source.name}", number)
+    return format_html(chip, gone, source["anchor"], f"Source {number}: {source['name']}", number)
 
 
 def _doubts(unsupported: Iterable[Mapping[str, Any]], answer: UUID) -> Iterator[Doubt]:
@@ -140,28 +109,10 @@ def _doubts(unsupported: Iterable[Mapping[str, Any]], answer: UUID) -> Iterator[
         yield Doubt(it["start"], it["end"], html)
 
 
-@dataclass(frozen=True, slots=True)
-class _PassageBlock:
-    heading: str  #: The last heading above it; empty if it is the same as in the block before.
-    text: str
-    is_cited: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _PassagePanel:
-    number: int
-    title: str
-    connection: str
-    path: str
-    pages: str  #: Pages, rows or lines, in words.
-    address: str
-    blocks: tuple[_PassageBlock, ...]
-
-
 def shelf_of(viewer: User, find: str, *, page: str = "", now: datetime | None = None) -> dict[str, Any]:
     """Return the viewer's conversations for the list, the latest first; `more` counts those after this page."""
     found = conversations_of(viewer, find)
-    number = int(page) if page.isdecimal() and len(page) <= _MAX_DIGITS else 1
+    number = whole_number(page, 1, digits=4)
     start = (max(number, 1) - 1) * PER_PAGE
     items = list(found[start : start + PER_PAGE])
     more = max(found.count() - start - PER_PAGE, 0) if len(items) == PER_PAGE else 0
@@ -197,7 +148,7 @@ def scope_words(choices: Sequence[tuple[ConnectionFacts, bool]]) -> str:
     return chosen[0].name if len(chosen) == 1 else f"{len(chosen)} of {len(choices)} sources"
 
 
-def passage_panel(scope: AccessScope, chunk_id: ChunkId, number: int) -> _PassagePanel | None:
+def passage_panel(scope: AccessScope, chunk_id: ChunkId, number: int) -> dict[str, Any] | None:
     """Return a passage with its neighbours; None if the scope has no such passage."""
     document_id, ordinal = chunk_id
     around = range(ordinal - _AROUND, ordinal + _AROUND + 1)
@@ -206,20 +157,20 @@ def passage_panel(scope: AccessScope, chunk_id: ChunkId, number: int) -> _Passag
     cited = next((it for it in chunks if it.ordinal == ordinal), None)
     if cited is None:
         return None
-    return _PassagePanel(
-        number=number,
-        title=cited.document.title,
-        connection=scope.inclusion(cited.connection_id).connection.name,
-        path=" \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} ".join(cited.heading_path),
-        pages=wording.place(cited, cited.document.source_type),
-        address=document_url(chunk_id, ""),
-        blocks=tuple(_blocks(chunks, ordinal)),
-    )
+    return {
+        "number": number,
+        "title": cited.document.title,
+        "connection": scope.inclusion(cited.connection_id).connection.name,
+        "path": " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} ".join(cited.heading_path),
+        "pages": wording.place(cited, cited.document.source_type),
+        "address": document_url(chunk_id, ""),
+        "blocks": tuple(_blocks(chunks, ordinal)),
+    }
 
 
-def _blocks(chunks: Iterable[Chunk], cited: int) -> Iterator[_PassageBlock]:
+def _blocks(chunks: Iterable[Chunk], cited: int) -> Iterator[dict[str, Any]]:
     before: list[str] | None = None
     for chunk in chunks:
         heading = chunk.heading_path[-1] if chunk.heading_path and chunk.heading_path != before else ""
-        yield _PassageBlock(heading, chunk.text, chunk.ordinal == cited)
+        yield {"heading": heading, "text": chunk.text, "is_cited": chunk.ordinal == cited}
         before = chunk.heading_path

@@ -16,10 +16,9 @@ from explorer import wording
 from explorer.charts.chart import Chart
 from explorer.charts.rank_flow import rank_flow
 from explorer.components import search_page
-from explorer.components.badges import Badge
 from explorer.components.drops import chunk_name
-from explorer.components.lanes import Facts, LanesPanel, Source, first_with_facts, lanes_panel
-from explorer.components.preset_numbers import ChangeRow, change_rows
+from explorer.components.lanes import Facts, Source, first_with_facts, lanes_panel
+from explorer.components.preset_numbers import change_rows
 from explorer.components.scope import scope_chips
 from explorer.components.sections import has_sections, picker, section_asked
 from explorer.components.sides import Question, Run, Side, narrowing_of, opposite, read_side, run
@@ -38,44 +37,30 @@ RIGHT: Final = "b"
 _DEPTH: Final = 20  #: Hits per side, unless a logged search sets the number.
 
 
-@dataclass(frozen=True, slots=True)
-class _ComparePanel:
-    left: Run
-    right: Run
-    found: Comparison[ChunkId]
-    counts: Mapping[str, int]  #: The hits by direction: up, down, same, only_left, only_right.
-    unseen: tuple[int, int]  #: Hits on each side that were deleted or that the reader may not see.
-    facts: tuple[tuple[str, str, str], ...]  #: Label, and the value of each run.
-    notes: tuple[tuple[str, Badge], ...]
-    changes: tuple[ChangeRow, ...] | None  #: Changed settings; None if those of a side are unknown.
-    lanes: LanesPanel
-    chart: Chart | None
-    is_skewed: bool  #: Whether the two ran different queries.
-
-    @property
-    def announcement(self) -> str:
-        words = wording.WORDS["directions"]
-        return f"{', '.join(f'{self.counts[name]} {word}' for name, word in words.items())}."
-
-
-def _compare_panel(left: Run, right: Run, facts: Facts) -> _ComparePanel:
+def _compare_panel(left: Run, right: Run, facts: Facts) -> dict[str, Any]:
     """Return two runs side by side; `facts` has the chunks that the reader may see."""
     found = compare_rankings(*([hit.chunk_id for hit in run.hits] for run in (left, right)))
     shown = _shown(right)
+    counts = {direction.value: found.count(direction) for direction in Direction}
+    words = wording.WORDS["directions"]
     sources = (Source(LEFT, "A", left.hits), Source(RIGHT, "B", right.hits, is_result=True))
-    return _ComparePanel(
-        left=left,
-        right=right,
-        found=found,
-        counts={direction.value: found.count(direction) for direction in Direction},
-        unseen=(_unseen(left, facts), _unseen(right, facts)),
-        facts=tuple((label, value, shown[label]) for label, value in _shown(left).items()),
-        notes=tuple((name, badge) for name, run in (("A", left), ("B", right)) for badge in run.notes),
-        changes=change_rows(left.config, right.config) if left.config and right.config else None,
-        lanes=lanes_panel(sources, facts),
-        chart=_chart(found, facts, left, right),
-        is_skewed=bool(left.query and right.query and left.query != right.query),
-    )
+    return {
+        "left": left,
+        "right": right,
+        "found": found,
+        "counts": counts,
+        "announcement": f"{', '.join(f'{counts[name]} {word}' for name, word in words.items())}.",
+        # Hits on each side that were deleted or that the reader may not see.
+        "unseen": (_unseen(left, facts), _unseen(right, facts)),
+        # Label, and the value of each run.
+        "facts": tuple((label, value, shown[label]) for label, value in _shown(left).items()),
+        "notes": tuple((name, badge) for name, run in (("A", left), ("B", right)) for badge in run.notes),
+        "changes": change_rows(left.config, right.config) if left.config and right.config else None,
+        "lanes": lanes_panel(sources, facts),
+        "chart": _chart(found, facts, left, right),
+        # Whether the two ran different queries.
+        "is_skewed": bool(left.query and right.query and left.query != right.query),
+    }
 
 
 def _unseen(run: Run, facts: Facts) -> int:
@@ -102,23 +87,21 @@ def _shown(run: Run) -> Mapping[str, str]:
 
 def _side_choices(
     presets: Sequence[Preset], *, drafts: frozenset[str], chosen: Sequence[Side]
-) -> tuple[search_page.ChoiceGroup, ...]:
+) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
     """Return the options of a side: each preset in each mode, live and, if it is in `drafts`, as its draft."""
-    groups = [search_page.ChoiceGroup(preset.name, tuple(_choices(preset.name, drafts))) for preset in presets]
-    known = {choice.value for group in groups for choice in group.choices}
+    groups = [(preset.name, tuple(_choices(preset.name, drafts))) for preset in presets]
+    known = {value for _, choices in groups for value, _ in choices}
     others = {side.value: side.label for side in chosen if side.value not in known}
     if others:
-        groups.append(
-            search_page.ChoiceGroup("From the URL", tuple(search_page.Choice(*other) for other in others.items()))
-        )
+        groups.append(("From the URL", tuple(others.items())))
     return tuple(groups)
 
 
-def _choices(preset: str, drafts: frozenset[str]) -> Iterator[search_page.Choice]:
+def _choices(preset: str, drafts: frozenset[str]) -> Iterator[tuple[str, str]]:
     for draft in (False, True) if preset in drafts else (False,):
         for mode in search_page.modes_of(preset):
             side = Side(preset, draft, mode)
-            yield search_page.Choice(side.value, side.label)
+            yield side.value, side.label
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,10 +212,10 @@ def _results(principal: Principal, asked: Compared, scope: AccessScope) -> dict[
     if not asked.text and not (asked.section and asked.text is not None):
         return {}
     panel = _compared(principal, asked, scope)
-    return {"compared": panel, "lanes": panel.lanes, "announcement": panel.announcement}
+    return {"compared": panel, "lanes": panel["lanes"], "announcement": panel["announcement"]}
 
 
-def _compared(principal: Principal, asked: Compared, scope: AccessScope) -> _ComparePanel:
+def _compared(principal: Principal, asked: Compared, scope: AccessScope) -> dict[str, Any]:
     """Run both sides. Titles are limited to what the principal may see now."""
     section = section_asked(asked.section, asked.text or "") if asked.section and asked.has_sections else None
     question = Question(

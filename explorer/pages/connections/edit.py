@@ -20,13 +20,12 @@ from corecube.reach import AccessChange, ConnectionAccess, access_change, access
 from corecube.scope import Sensitivity
 from explorer.pages.connections.forms import ConnectionForm, DeleteConnectionForm
 from explorer.pages.connections.views import access_summary, check_rows
-from explorer.viewer import admin_page, render_page, viewer_of
+from explorer.viewer import admin_page, render_page, viewer_of, whole_number
 from explorer.wording import counted
 from retrieval.ingest.enrich.wants import default_enrichment
 from retrieval.ingest.services import delete_connection, queue_sync, stored_counts
 
 _SOURCE_FIELDS: Final = ("config_", "secret_", "drop_")
-_MAX_DIGITS: Final = 18
 _NO_CHANGE: Final = AccessChange(ConnectionAccess((), ()), ConnectionAccess((), ()))
 
 
@@ -69,7 +68,7 @@ def edit_connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
 def connection_access(request: HtmxHttpRequest, slug: str = "") -> HttpResponse:
     """Show who could see a connection with these settings and, for a stored one, who would gain or lose access."""
     before = get_object_or_404(Connection, slug=slug) if slug else None
-    compartment, sensitivity = _number(request, "compartment"), _number(request, "sensitivity")
+    compartment, sensitivity = (whole_number(request.GET.get(it, ""), -1) for it in ("compartment", "sensitivity"))
     context: dict[str, object] = {"is_new": before is None, "is_swapped": True}
     if compartment and sensitivity in set(Sensitivity):
         context |= _access_context(_access_change(before, compartment, sensitivity), compartment, sensitivity)
@@ -190,9 +189,3 @@ def _access_context(change: AccessChange, compartment: int, sensitivity: int) ->
         "gaining": access_summary(change.gaining),
         "losing": access_summary(change.losing),
     }
-
-
-def _number(request: HtmxHttpRequest, name: str) -> int:
-    """Return an integer of the query; -1 for anything that the database could not store."""
-    text = request.GET.get(name, "")
-    return int(text) if text.isdecimal() and text.isascii() and len(text) <= _MAX_DIGITS else -1

@@ -1,8 +1,7 @@
 """Jobs, for admins: all syncs with their progress and actions."""
 
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -29,74 +28,40 @@ _JOBS_PER_PAGE: Final = 50
 _ERRORS_PER_PAGE: Final = 50
 
 
-@dataclass(frozen=True, slots=True)
-class SyncRow:
-    """One sync."""
-
-    id: UUID
-    slug: str
-    connection_name: str
-    kind: str  #: Empty for an ordinary sync, else "changes", "retry" or "dry run".
-    description: str
-    status: str  #: queued, running, stalled, done ...
-    label: str  #: The status as text: "done with 4 problems".
-    stage: str  #: The stage of a running sync: "listing", "3 parsing, 40 embedding (120 of 256 chunks), 200 queued".
-    rate: str  #: "4.1 documents/s, 12.0 chunks/s"; empty without documents.
-    left: str  #: "about 4 min left"; "estimating time left" while the speed is unknown; empty when nothing is left.
-    wait: str  #: The reason why a queued sync waits, or a note on one that is being cancelled.
-    found: str  #: The result of a dry run: "Would add 12, change 3, delete 1; 4 cannot be indexed."
-    tone: str
-    since: str  #: When it started, or was queued.
-    seconds: str
-    seen: int
-    added: int
-    changed: int
-    unchanged: int
-    failed: int
-    deleted: int
-    chunks: int
-    message: str
-    progress: float | None  #: Percent; an estimate until the source is listed. None if unknown.
-    is_open: bool  #: It has not ended, so the page polls.
-    can_cancel: bool
-    is_stopped: bool  #: Stopped until somebody confirms that missing documents are deleted.
-    retryable: int
-
-
-def sync_row(job: JobState, now: datetime, *, known: int) -> SyncRow:
+def sync_row(job: JobState, now: datetime, *, known: int) -> dict[str, Any]:
     """Return the row of a sync; progress is estimated from the `known` stored documents until the source is listed."""
     sync = job.sync
     is_open = sync.status in Sync.OPEN
     wait = wait_words(job.wait) if job.wait else ""
     counts = ("seen", "added", "changed", "unchanged", "failed", "deleted", "chunks")
-    return SyncRow(
-        id=sync.pk,
-        slug=sync.connection.slug,
-        connection_name=sync.connection.name,
-        kind="" if sync.kind == Sync.Kind.FULL else sync.get_kind_display().lower(),
-        description=WORDS["sync_kinds"][sync.kind],
-        status=job.state,
-        label=job.label,
-        tone="warn" if job.state == Sync.Status.DONE and sync.failed else WORDS["sync_tones"][job.state],
-        stage=_stage(job),
-        rate=f"{job.documents_per_second:.1f} documents/s, {job.chunks_per_second:.1f} chunks/s"
+    return {
+        "id": sync.pk,
+        "slug": sync.connection.slug,
+        "connection_name": sync.connection.name,
+        "kind": "" if sync.kind == Sync.Kind.FULL else sync.get_kind_display().lower(),
+        "description": WORDS["sync_kinds"][sync.kind],
+        "status": job.state,
+        "label": job.label,
+        "tone": "warn" if job.state == Sync.Status.DONE and sync.failed else WORDS["sync_tones"][job.state],
+        "stage": _stage(job),
+        "rate": f"{job.documents_per_second:.1f} documents/s, {job.chunks_per_second:.1f} chunks/s"
         if job.documents_per_second
         else "",
-        left=_left(job),
-        wait="Stopping. This takes a few seconds." if sync.status == Sync.Status.CANCELLING else wait,
-        found=_found(sync),
-        since=wording.ago(sync.started_at or sync.queued_at, now),
-        seconds=""
+        "left": _left(job),
+        "wait": "Stopping. This takes a few seconds." if sync.status == Sync.Status.CANCELLING else wait,
+        "found": _found(sync),
+        "since": wording.ago(sync.started_at or sync.queued_at, now),
+        "seconds": ""
         if sync.started_at is None
         else duration(((sync.finished_at or now) - sync.started_at).total_seconds()),
-        message=sync.message,
-        progress=_progress(job, known) if is_open else None,
-        is_open=is_open,
-        can_cancel=is_open and sync.status != Sync.Status.CANCELLING,
-        is_stopped=sync.status == Sync.Status.STOPPED,
-        retryable=job.retryable,
+        "message": sync.message,
+        "progress": _progress(job, known) if is_open else None,
+        "is_open": is_open,
+        "can_cancel": is_open and sync.status != Sync.Status.CANCELLING,
+        "is_stopped": sync.status == Sync.Status.STOPPED,
+        "retryable": job.retryable,
         **{name: getattr(sync, name) for name in counts},
-    )
+    }
 
 
 def stage_rows(job: JobState) -> list[tuple[str, int]]:
@@ -195,7 +160,7 @@ def jobs(request: HtmxHttpRequest) -> HttpResponse:
         "query": urlencode(filters),
         "states": WORDS["sync_filters"],
         "connections": with_chosen(Connection.objects.values_list("slug", "name"), filters.get("connection", "")),
-        "is_open": any(row.is_open for row in rows),
+        "is_open": any(row["is_open"] for row in rows),
         "is_swapped": wants_fragment(request),
     }
     return render_page(request, "explorer/connections/jobs.html", "explorer/connections/_jobs.html", context)
@@ -216,7 +181,7 @@ def job(request: HtmxHttpRequest, job_id: UUID) -> HttpResponse:
         "stages": stage_rows(state),
         "names": dry_run_names(sync),
         "errors": Paginator(failed, _ERRORS_PER_PAGE).get_page(request.GET.get("page")),
-        "is_open": row.is_open,
+        "is_open": row["is_open"],
         "is_swapped": wants_fragment(request),
     }
     return render_page(request, "explorer/connections/job.html", "explorer/connections/_job.html", context)

@@ -1,9 +1,8 @@
 """Connections, for admins: the list, one connection and its actions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from django.contrib import messages
 from django.core.paginator import Paginator
@@ -26,7 +25,7 @@ from corecube.reach import ConnectionAccess
 from corecube.scope import Sensitivity, TrustLevel
 from explorer import wording
 from explorer.components.forms import QualityForm, UploadForm
-from explorer.pages.connections.jobs import SyncRow, dry_run_names, sync_row
+from explorer.pages.connections.jobs import dry_run_names, sync_row
 from explorer.viewer import admin_action, admin_page, render_page, viewer_of, wants_fragment
 from explorer.wording import capability_label, config_label, time_left
 from retrieval.ingest.jobs import JobState, job_states
@@ -43,23 +42,7 @@ _MAX_REFUSED: Final = 20  #: Items that a dry run could not read, listed on the 
 _MAX_LOW_CHUNKS: Final = 50
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionRow:
-    """A connection in the list."""
-
-    connection: Connection
-    kind_label: str
-    sensitivity: str
-    trust: str
-    documents: int
-    chunks: int
-    synced: str  #: "3 days ago", or "never".
-    next_sync: str  #: When the schedule starts the next sync: "in about 3 h 5 min"; empty without a schedule.
-    sync: SyncRow | None
-    problems: int
-
-
-def connection_rows(connections: list[Connection]) -> list[ConnectionRow]:
+def connection_rows(connections: list[Connection]) -> list[dict[str, Any]]:
     """Return the rows of connections in seven queries."""
     ids = [connection.pk for connection in connections]
     # The empty lexeme counts chunks, so that millions of them need not be counted one by one.
@@ -80,19 +63,19 @@ def connection_rows(connections: list[Connection]) -> list[ConnectionRow]:
 
 def _row(
     connection: Connection, job: JobState | None, now: datetime, documents: int, chunks: int, problems: int
-) -> ConnectionRow:
-    return ConnectionRow(
-        connection=connection,
-        kind_label=KINDS[connection.kind].label if connection.kind in KINDS else connection.kind,
-        sensitivity=wording.level(Sensitivity(connection.sensitivity)),
-        trust=wording.level(TrustLevel(connection.trust)),
-        documents=documents,
-        chunks=chunks,
-        synced=wording.ago(connection.last_synced_at, now) if connection.last_synced_at else "never",
-        next_sync=_next_sync(connection, now),
-        sync=sync_row(job, now, known=documents) if job else None,
-        problems=problems,
-    )
+) -> dict[str, Any]:
+    return {
+        "connection": connection,
+        "kind_label": KINDS[connection.kind].label if connection.kind in KINDS else connection.kind,
+        "sensitivity": wording.level(Sensitivity(connection.sensitivity)),
+        "trust": wording.level(TrustLevel(connection.trust)),
+        "documents": documents,
+        "chunks": chunks,
+        "synced": wording.ago(connection.last_synced_at, now) if connection.last_synced_at else "never",
+        "next_sync": _next_sync(connection, now),
+        "sync": sync_row(job, now, known=documents) if job else None,
+        "problems": problems,
+    }
 
 
 def check_rows(capabilities: Sequence[Capability]) -> list[tuple[str, str, str]]:
@@ -151,9 +134,9 @@ def connections(request: HtmxHttpRequest) -> HttpResponse:
     context = {
         "section": "connections",
         "rows": rows,
-        "documents": sum(row.documents for row in rows),
-        "chunks": sum(row.chunks for row in rows),
-        "is_open": any(row.sync and row.sync.is_open for row in rows),
+        "documents": sum(row["documents"] for row in rows),
+        "chunks": sum(row["chunks"] for row in rows),
+        "is_open": any(row["sync"] and row["sync"]["is_open"] for row in rows),
         "is_swapped": wants_fragment(request),
     }
     page, fragment = "explorer/connections/connections.html", "explorer/connections/_connections.html"
@@ -249,7 +232,7 @@ def _connection_context(request: HtmxHttpRequest, slug: str) -> dict[str, object
     row = connection_rows([connection])[0]
     now = timezone.now()
     last = list(connection.syncs.select_related("connection")[:_LAST_SYNCS])
-    syncs: list[SyncRow] = [sync_row(job, now, known=row.documents) for job in job_states(last, now)]
+    syncs: list[dict[str, Any]] = [sync_row(job, now, known=row["documents"]) for job in job_states(last, now)]
     problems = Paginator(connection.problems.all(), _PROBLEMS).get_page(request.GET.get("page"))
     # By item, the finished sync in which it failed and from which it can be retried.
     failed = retryable(
@@ -265,14 +248,14 @@ def _connection_context(request: HtmxHttpRequest, slug: str) -> dict[str, object
         "config": config_rows(connection),
         "syncs": syncs,
         "dry_run": _dry_run(last, syncs),
-        "is_open": any(sync.is_open for sync in syncs),
+        "is_open": any(sync["is_open"] for sync in syncs),
         "older": older_documents_of(connection),
         "problems": problems,
         "retries": dict(ended.values_list("external_id", "sync_id")),
     }
 
 
-def _dry_run(last: list[Sync], rows: list[SyncRow]) -> dict[str, object] | None:
+def _dry_run(last: list[Sync], rows: list[dict[str, Any]]) -> dict[str, object] | None:
     if not last or last[0].kind != Sync.Kind.DRY_RUN or last[0].status != Sync.Status.DONE:
         return None
     failed = last[0].items.filter(state=SyncItem.State.FAILED)

@@ -1,7 +1,6 @@
 """Documents that the viewer may see: the list, and one document."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
@@ -17,81 +16,50 @@ from corecube.http import HtmxHttpRequest
 from corecube.sanitise import storable
 from explorer import wording
 from explorer.components.search_page import with_chosen
-from explorer.viewer import principal_for, render_page, user_page, viewer_of, wants_fragment
+from explorer.viewer import principal_for, render_page, user_page, viewer_of, wants_fragment, whole_number
 from retrieval.models import Chunk, Document
 from retrieval.records.accesses import note_accesses
 
 PER_PAGE: Final = 50  #: Rows per page, and documents that paging can reach.
 MAX_LISTED: Final = 10_000
 _KIB: Final = 1024
-_MAX_DIGITS: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentPage:
-    """One page of the list."""
-
-    rows: tuple[Document, ...]  #: With `chunk_count`, None for no chunks.
-    total: int  #: All matching documents, counted up to one more than MAX_LISTED.
-    number: int
-
-    @property
-    def is_capped(self) -> bool:
-        """Whether there are more than paging can reach."""
-        return self.total > MAX_LISTED
-
-    @property
-    def listed(self) -> int:
-        """Documents that paging can reach."""
-        return min(self.total, MAX_LISTED)
-
-    @property
-    def first(self) -> int:
-        """The number of the first row, from 1; 0 without rows."""
-        return (self.number - 1) * PER_PAGE + 1 if self.rows else 0
-
-    @property
-    def last(self) -> int:
-        """The number of the last row."""
-        return self.first + len(self.rows) - 1 if self.rows else 0
-
-    @property
-    def before(self) -> int | None:
-        """The previous page."""
-        return self.number - 1 if self.number > 1 else None
-
-    @property
-    def after(self) -> int | None:
-        """The next page."""
-        return self.number + 1 if self.last < self.listed else None
+def document_page(rows: tuple[Document, ...], total: int, number: int) -> dict[str, Any]:
+    """Return one page of the list; `total` counts all matching documents, up to one more than MAX_LISTED."""
+    first = (number - 1) * PER_PAGE + 1 if rows else 0
+    last = first + len(rows) - 1 if rows else 0
+    listed = min(total, MAX_LISTED)
+    return {
+        "rows": rows,
+        "number": number,
+        "total": total,
+        "is_capped": total > MAX_LISTED,
+        "listed": listed,  # Documents that paging can reach.
+        "first": first,  # The number of the first row, from 1; 0 without rows.
+        "last": last,
+        "before": number - 1 if number > 1 else None,
+        "after": number + 1 if last < listed else None,
+    }
 
 
 def page_number(requested: str, total: int) -> int:
     """Return the requested page number, limited to the existing pages."""
     last = max(1, -(-min(total, MAX_LISTED) // PER_PAGE))
-    number = int(requested) if requested.isdecimal() and len(requested) <= _MAX_DIGITS else 1
-    return max(1, min(number, last))
+    return max(1, min(whole_number(requested, 1, digits=4), last))
 
 
-@dataclass(frozen=True, slots=True)
-class _ChunkBlock:
-    chunk: Chunk
-    headings: tuple[str, ...]  #: The heading path where it differs from the chunk before, else empty.
-    pages: str  #: Pages, rows or lines, as text.
-    triples: tuple[str, ...] = ()  #: "subject — relation — object", extracted by a language model.
-
-
-def chunk_blocks(chunks: Iterable[Chunk], source_type: str) -> Iterator[_ChunkBlock]:
+def chunk_blocks(chunks: Iterable[Chunk], source_type: str) -> Iterator[dict[str, Any]]:
     """Yield the chunks of a document, in order."""
     path: tuple[str, ...] = ()
     for chunk in chunks:
         headings = tuple(chunk.heading_path)
-        yield _ChunkBlock(
-            chunk=chunk,
-            headings=headings if headings != path else (),
-            pages=wording.place(chunk, source_type),
-            triples=tuple(" \N{EM DASH} ".join(triple) for triple in chunk.triples or ()),
-        )
+        yield {
+            "chunk": chunk,
+            "headings": headings if headings != path else (),
+            "pages": wording.place(chunk, source_type),
+            "triples": tuple(" \N{EM DASH} ".join(triple) for triple in chunk.triples or ()),
+        }
         path = headings
 
 
@@ -129,7 +97,7 @@ def documents(request: HtmxHttpRequest) -> HttpResponse:
     return render_page(request, page_template, fragment, context)
 
 
-def _page(found: QuerySet[Document], query: QueryDict) -> DocumentPage:
+def _page(found: QuerySet[Document], query: QueryDict) -> dict[str, Any]:
     total = found[: MAX_LISTED + 1].count()
     number = page_number(query.get("page", ""), total)
     chunks = Chunk.objects.filter(document_id=OuterRef("pk"), connection_id=OuterRef("connection_id")).order_by()
@@ -138,7 +106,7 @@ def _page(found: QuerySet[Document], query: QueryDict) -> DocumentPage:
     listed = rows.annotate(chunk_count=Subquery(counted, output_field=IntegerField()))
     start = (number - 1) * PER_PAGE
     shown = listed[start : min(start + PER_PAGE, MAX_LISTED)]
-    return DocumentPage(tuple(shown), total, number)
+    return document_page(tuple(shown), total, number)
 
 
 @user_page("GET")

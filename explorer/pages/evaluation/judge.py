@@ -35,40 +35,21 @@ class JudgeStrip:
     others: str
 
 
-@dataclass(frozen=True, slots=True)
-class MeasureCell:
-    """A measure with its name."""
-
-    name: str
-    value: str  #: Three decimals; a dash without judgments.
-    help: str
-
-
-@dataclass(frozen=True, slots=True)
-class _JudgePanel:
-    query: str
-    trace_id: UUID
-    strips: Mapping[int, JudgeStrip]  #: By rank.
-    measures: tuple[MeasureCell, ...]
-    judged: int  #: Judged passages of the query, and those judged by the viewer.
-    own: int
-
-    @property
-    def spoken(self) -> str:
-        return ", ".join(f"{cell.name} {cell.value}" for cell in self.measures)
-
-
 def _judge_panel(
     ranking: Sequence[PassageId], grades: Mapping[PassageId, Graded], *, query: str, trace_id: UUID
-) -> _JudgePanel:
-    return _JudgePanel(
-        query=query,
-        trace_id=trace_id,
-        strips={rank: judge_strip(rank, passage, grades.get(passage)) for rank, passage in enumerate(ranking, start=1)},
-        measures=measure_cells(measure(ranking, {passage: it.grade for passage, it in grades.items()})),
-        judged=len(grades),
-        own=sum(graded.own is not None for graded in grades.values()),
-    )
+) -> dict[str, Any]:
+    measures = measure_cells(measure(ranking, {passage: it.grade for passage, it in grades.items()}))
+    return {
+        "query": query,
+        "trace_id": trace_id,
+        "strips": {
+            rank: judge_strip(rank, passage, grades.get(passage)) for rank, passage in enumerate(ranking, start=1)
+        },
+        "measures": measures,
+        "spoken": ", ".join(f"{cell['name']} {cell['value']}" for cell in measures),
+        "judged": len(grades),
+        "own": sum(graded.own is not None for graded in grades.values()),
+    }
 
 
 def judge_strip(rank: int, passage: PassageId, graded: Graded | None) -> JudgeStrip:
@@ -80,16 +61,16 @@ def judge_strip(rank: int, passage: PassageId, graded: Graded | None) -> JudgeSt
     return JudgeStrip(rank=rank, passage=f"{passage.document_id}:{passage.content_hash}", own=own, others=others)
 
 
-def measure_cells(measures: Measures) -> tuple[MeasureCell, ...]:
+def measure_cells(measures: Measures) -> tuple[dict[str, Any], ...]:
     """Return the measures for display, rounded."""
     depths = {"cutoff": CUTOFF, "recall": RECALL_CUTOFF}
     values = {code: getattr(measures, code) for code in WORDS["measures"]}
     return tuple(
-        MeasureCell(
-            name=WORDS["measures"][code].format(**depths),
-            value="\N{EN DASH}" if value is None else f"{value:.3f}",
-            help=WORDS["measures_help"][code].format(**depths),
-        )
+        {
+            "name": WORDS["measures"][code].format(**depths),
+            "value": "\N{EN DASH}" if value is None else f"{value:.3f}",
+            "help": WORDS["measures_help"][code].format(**depths),
+        }
         for code, value in values.items()
     )
 
@@ -129,8 +110,8 @@ def judge_hit(request: HtmxHttpRequest) -> HttpResponse:
     panel = _judge_panel(ranking, grades_of(query, viewer=viewer, scope=scope), query=query, trace_id=record.pk)
     rank = ranking.index(passage) + 1 if passage in ranking else 0
     result = "no longer has a grade" if grade is None else f"graded {grade}, {GRADES[grade]}"
-    announcement = f"Hit {rank} {result}. {panel.spoken}."
-    context = {"judging": panel, "strip": panel.strips.get(rank), "announcement": announcement}
+    announcement = f"Hit {rank} {result}. {panel['spoken']}."
+    context = {"judging": panel, "strip": panel["strips"].get(rank), "announcement": announcement}
     return render(request, "explorer/evaluation/_judged.html", context)
 
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
@@ -15,18 +14,10 @@ from corecube.access import Principal, scope_for
 from corecube.errors import CoreCubeError, InvalidRequestError
 from corecube.http import HtmxHttpRequest
 from corecube.scope import AccessScope
-from explorer.pages.evaluation.judge import MeasureCell, measure_cells
+from explorer.pages.evaluation.judge import measure_cells
 from explorer.viewer import admin_action, admin_page, errors_shown, viewer_of, wants_fragment
+from retrieval.evaluation import question_sets as services
 from retrieval.evaluation.qrels import MAX_CHARACTERS, csv_of, import_lines, qrels_of, read_lines
-from retrieval.evaluation.question_sets import (
-    SetResult,
-    delete_case,
-    delete_set,
-    mark_case,
-    measure_cases,
-    save_case,
-    set_named,
-)
 from retrieval.models import Case, QuestionSet
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 from retrieval.records.judgments import normalised_query, standing
@@ -35,43 +26,25 @@ MAX_MEASURED: Final = 100
 _EXPORTS: Final = {"csv": (csv_of, "text/csv"), "qrels": (qrels_of, "text/plain")}
 
 
-@dataclass(frozen=True, slots=True)
-class _CaseResultRow:
-    query: str
-    is_answerable: bool
-    measures: tuple[MeasureCell, ...]  #: Empty for an unanswerable case.
-    is_refused: bool
-    is_wrong: bool  #: A refusal of an answerable case, or an answer to an unanswerable one.
-
-
-@dataclass(frozen=True, slots=True)
-class _SetResultPanel:
-    preset: str
-    measures: tuple[MeasureCell, ...]
-    measured: int
-    cases: tuple[_CaseResultRow, ...]
-    refused: str
-    wrongly_refused: str
-
-
-def _result_panel(result: SetResult) -> _SetResultPanel:
-    return _SetResultPanel(
-        preset=result.preset,
-        measures=measure_cells(result.means),
-        measured=result.measured,
-        cases=tuple(
-            _CaseResultRow(
-                query=case.query,
-                is_answerable=case.is_answerable,
-                measures=measure_cells(case.measures) if case.measures else (),
-                is_refused=case.is_refused,
-                is_wrong=case.is_refused == case.is_answerable,
-            )
+def _result_panel(result: services.SetResult) -> dict[str, Any]:
+    return {
+        "preset": result.preset,
+        "measures": measure_cells(result.means),
+        "measured": result.measured,
+        "cases": tuple(
+            {
+                "query": case.query,
+                "is_answerable": case.is_answerable,
+                "measures": measure_cells(case.measures) if case.measures else (),
+                "is_refused": case.is_refused,
+                # A refusal of an answerable case, or an answer to an unanswerable one.
+                "is_wrong": case.is_refused == case.is_answerable,
+            }
             for case in result.cases
         ),
-        refused=_share(result.refusals),
-        wrongly_refused=_share(result.wrongly_refused),
-    )
+        "refused": _share(result.refusals),
+        "wrongly_refused": _share(result.wrongly_refused),
+    }
 
 
 def _share(counts: tuple[int, int]) -> str:
@@ -90,7 +63,7 @@ def question_sets(request: HtmxHttpRequest) -> HttpResponse:
     viewer = viewer_of(request)
     if request.method == "POST":
         try:
-            made = set_named(request.POST.get("name", ""), actor=viewer)
+            made = services.set_named(request.POST.get("name", ""), actor=viewer)
         except CoreCubeError as error:
             messages.error(request, str(error))
             return redirect("explorer:judgments")
@@ -114,7 +87,9 @@ def question_set(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST":
         is_answerable = request.POST.get("answerable", "yes") == "yes"
         with errors_shown(request):
-            save_case(found, request.POST.get("query", ""), actor=viewer_of(request), is_answerable=is_answerable)
+            services.save_case(
+                found, request.POST.get("query", ""), actor=viewer_of(request), is_answerable=is_answerable
+            )
         return redirect("explorer:question_set", slug=slug)
     return render(request, "explorer/evaluation/question_set.html", _page(request, found))
 
@@ -141,7 +116,9 @@ def measures(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     context: dict[str, Any] = {"case_count": found.cases.count(), "max_measured": MAX_MEASURED, "question_set": found}
     status = 200
     try:
-        context["result"] = _result_panel(measure_cases(cases, preset=preset, principal=Principal(viewer_of(request))))
+        context["result"] = _result_panel(
+            services.measure_cases(cases, preset=preset, principal=Principal(viewer_of(request)))
+        )
     except CoreCubeError as error:
         context["failure"], status = str(error), error.status
     if wants_fragment(request):
@@ -156,9 +133,9 @@ def change_case(request: HtmxHttpRequest, case_id: UUID) -> HttpResponse:
     case = get_object_or_404(Case.objects.select_related("question_set"), pk=case_id)
     action = request.POST.get("action", "")
     if action == "delete":
-        delete_case(case, actor=viewer_of(request))
+        services.delete_case(case, actor=viewer_of(request))
     elif action in {"answerable", "unanswerable"}:
-        mark_case(case, is_answerable=action == "answerable", actor=viewer_of(request))
+        services.mark_case(case, is_answerable=action == "answerable", actor=viewer_of(request))
     else:
         raise Http404
     return redirect("explorer:question_set", slug=case.question_set.slug)
@@ -168,7 +145,7 @@ def change_case(request: HtmxHttpRequest, case_id: UUID) -> HttpResponse:
 def remove_set(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Delete a set with its cases."""
     found = get_object_or_404(QuestionSet, slug=slug)
-    delete_set(found, actor=viewer_of(request))
+    services.delete_set(found, actor=viewer_of(request))
     messages.success(request, f"{found.name} deleted. The judgments of its questions remain.")
     return redirect("explorer:judgments")
 

@@ -1,7 +1,6 @@
 """Section sets, for admins: the list, one set with its sections, copy, reset, delete, and the sections of a set."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 from django.contrib import messages
@@ -17,70 +16,30 @@ from explorer.pages.evidence.forms import CopyForm, SectionForm, SectionSetForm,
 from explorer.viewer import admin_action, admin_page, viewer_of
 from retrieval.errors import TunablesError, VersionConflictError
 from retrieval.presets.consolidated.evidence.sections import Section, SectionSet
+from retrieval.search import section_sets as services
 from retrieval.search.evidence_runs import MAX_SUBJECT
-from retrieval.search.section_sets import (
-    copy_section_set,
-    delete_section_set,
-    fingerprint,
-    is_edited,
-    is_shipped,
-    reset_section_set,
-    save_section_set,
-    section_named,
-    section_set_named,
-    section_sets,
-)
 
 _INVALID: Final = 422
 _STEPS: Final = {"up": -1, "down": 1}
 
 
-@dataclass(frozen=True, slots=True)
-class _SetRow:
-    set: SectionSet
-    state: str  #: "default", "edited" or "custom".
-    tone: str
-    is_shipped: bool
-    is_edited: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _SectionLine:
-    section: Section
-    query: str
-    floors: str
-    required: tuple[str, ...]  #: "excel (3, 1 retained)".
-    never_recovered: tuple[str, ...]  #: In addition to the set's defaults.
-
-
-@dataclass(frozen=True, slots=True)
-class _TypeFields:
-    name: str
-    role: BoundField
-    quantity: BoundField
-    survivors: BoundField
-
-    @property
-    def errors(self) -> list[str]:
-        return [str(error) for field in (self.role, self.quantity, self.survivors) for error in field.errors]
-
-
-def _set_row(found: SectionSet) -> _SetRow:
-    shipped, edited = is_shipped(found.name), is_edited(found)
+def _set_row(found: SectionSet) -> dict[str, Any]:
+    shipped, edited = services.is_shipped(found.name), services.is_edited(found)
     state = ("edited" if edited else "default") if shipped else "custom"
     tone = {"edited": "warn", "custom": "good"}.get(state, "")
-    return _SetRow(found, state, tone, shipped, edited)
+    return {"set": found, "state": state, "tone": tone, "is_shipped": shipped, "is_edited": edited}
 
 
-def _section_lines(found: SectionSet, subject: str) -> Iterator[_SectionLine]:
+def _section_lines(found: SectionSet, subject: str) -> Iterator[dict[str, Any]]:
     for section in found.sections:
-        yield _SectionLine(
-            section=section,
-            query=section.query(subject or "{subject}"),
-            floors=f"{figure(section.score_floor)} / {figure(section.quality_floor)}",
-            required=tuple(_required(section)),
-            never_recovered=tuple(it for it in section.never_recovered if it not in found.defaults.never_recovered),
-        )
+        yield {
+            "section": section,
+            "query": section.query(subject or "{subject}"),
+            "floors": f"{figure(section.score_floor)} / {figure(section.quality_floor)}",
+            "required": tuple(_required(section)),
+            # In addition to the defaults of the set.
+            "never_recovered": tuple(it for it in section.never_recovered if it not in found.defaults.never_recovered),
+        }
 
 
 def _required(section: Section) -> Iterator[str]:
@@ -100,24 +59,29 @@ def _number_rows(form: SectionForm | SectionSetForm, section_set: SectionSet) ->
         yield field_row(form[facts.name], facts, defaults.get(facts.name, facts.default))
 
 
+def _type_fields(name: str, role: BoundField, quantity: BoundField, survivors: BoundField) -> dict[str, Any]:
+    errors = [str(error) for field in (role, quantity, survivors) for error in field.errors]
+    return {"name": name, "role": role, "quantity": quantity, "survivors": survivors, "errors": errors}
+
+
 @admin_page("GET", may_cache=True)
 def sets(request: HtmxHttpRequest) -> HttpResponse:
     """List the section sets."""
-    rows = [_set_row(it) for it in section_sets()]
+    rows = [_set_row(it) for it in services.section_sets()]
     return render(request, "explorer/evidence/section_sets.html", {"section": "section_sets", "rows": rows})
 
 
 @admin_page("GET", "POST")
 def one_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
     """Show a section set; a POST saves its shared settings. Invalid input stays in the form."""
-    found = section_set_named(name)
+    found = services.section_set_named(name)
     if request.method == "GET":
         return _page(request, found, SectionSetForm(section_set=found))
     form = SectionSetForm(request.POST, section_set=found)
     if not form.is_valid():
         return _page(request, found, form, status=_INVALID, replaces=request.POST.get("replaces", ""))
     try:
-        save_section_set(
+        services.save_section_set(
             {**found.to_mapping(), **form.values}, actor=viewer_of(request), replaces=request.POST.get("replaces", "")
         )
     except TunablesError as error:
@@ -149,7 +113,7 @@ def _page(
         "form": form,
         "numbers": list(_number_rows(form, found)),
         "copy": copy or CopyForm(initial={"title": f"{found.title} (copy)"}),
-        "replaces": fingerprint(found) if replaces is None else replaces,
+        "replaces": services.fingerprint(found) if replaces is None else replaces,
     }
     return render(request, "explorer/evidence/section_set.html", context, status=status)
 
@@ -157,10 +121,10 @@ def _page(
 @admin_action
 def copy_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
     """Copy a section set under another name."""
-    found, form = section_set_named(name), CopyForm(request.POST)
+    found, form = services.section_set_named(name), CopyForm(request.POST)
     if form.is_valid():
         try:
-            made = copy_section_set(name, **form.cleaned_data, actor=viewer_of(request))
+            made = services.copy_section_set(name, **form.cleaned_data, actor=viewer_of(request))
         except TunablesError as error:
             form.add_error("new_name", "; ".join(f"{key.replace('_', ' ')} {it}" for key, it in error.problems.items()))
         except CoreCubeError as error:
@@ -174,11 +138,11 @@ def copy_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
 @admin_page("GET", "POST")
 def reset_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
     """Ask whether to reset a shipped set to its defaults; a POST does it."""
-    found = section_set_named(name)
-    if not is_edited(found):
+    found = services.section_set_named(name)
+    if not services.is_edited(found):
         raise Http404
     if request.method == "POST":
-        reset_section_set(name, actor=viewer_of(request))
+        services.reset_section_set(name, actor=viewer_of(request))
         messages.success(request, f"{found.title} reset to its defaults.")
         return redirect("explorer:section_set", name=name)
     return _confirm(request, found, "Reset")
@@ -187,11 +151,11 @@ def reset_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
 @admin_page("GET", "POST")
 def delete_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
     """Ask whether to delete a custom set; a POST does it."""
-    found = section_set_named(name)
-    if is_shipped(name):
+    found = services.section_set_named(name)
+    if services.is_shipped(name):
         raise Http404
     if request.method == "POST":
-        delete_section_set(name, actor=viewer_of(request))
+        services.delete_section_set(name, actor=viewer_of(request))
         messages.success(request, f"{found.title} deleted.")
         return redirect("explorer:section_sets")
     return _confirm(request, found, "Delete")
@@ -205,14 +169,14 @@ def _confirm(request: HtmxHttpRequest, found: SectionSet, action: str) -> HttpRe
 @admin_page("GET", "POST")
 def new_section(request: HtmxHttpRequest, name: str) -> HttpResponse:
     """Add a section at the end of a set."""
-    return _edited(request, section_set_named(name), None)
+    return _edited(request, services.section_set_named(name), None)
 
 
 @admin_page("GET", "POST")
 def edit_section(request: HtmxHttpRequest, name: str, section: str) -> HttpResponse:
     """Show a section's policy; a POST saves it, or with "preview" shows its query."""
-    found = section_set_named(name)
-    return _edited(request, found, section_named(found, section))
+    found = services.section_set_named(name)
+    return _edited(request, found, services.section_named(found, section))
 
 
 def _edited(request: HtmxHttpRequest, found: SectionSet, section: Section | None) -> HttpResponse:
@@ -225,7 +189,7 @@ def _edited(request: HtmxHttpRequest, found: SectionSet, section: Section | None
     if not is_valid:
         return _section_page(request, form, status=_INVALID, replaces=replaces)
     try:
-        save_section_set(_with(found, section, form), actor=viewer_of(request), replaces=replaces)
+        services.save_section_set(_with(found, section, form), actor=viewer_of(request), replaces=replaces)
     except TunablesError as error:
         add_problems(form, error.problems, {})
         return _section_page(request, form, status=_INVALID, replaces=replaces)
@@ -255,13 +219,13 @@ def _section_page(
         "form": form,
         "numbers": list(_number_rows(form, form.section_set)),
         "types": [
-            _TypeFields(it, form[f"role.{it}"], form[f"quantity_floors.{it}"], form[f"survivor_floors.{it}"])
+            _type_fields(it, form[f"role.{it}"], form[f"quantity_floors.{it}"], form[f"survivor_floors.{it}"])
             for it in form.source_types
         ],
         "subject": subject,
         "max_subject": MAX_SUBJECT,
         "preview": form.query if "preview" in request.POST else "",
-        "replaces": fingerprint(form.section_set) if replaces is None else replaces,
+        "replaces": services.fingerprint(form.section_set) if replaces is None else replaces,
     }
     return render(request, "explorer/evidence/section.html", context, status=status)
 
@@ -269,12 +233,12 @@ def _section_page(
 @admin_action
 def change_section(request: HtmxHttpRequest, name: str, section: str) -> HttpResponse:
     """Move a section up or down in its set, or remove it."""
-    found = section_set_named(name)
-    section_named(found, section)
+    found = services.section_set_named(name)
+    services.section_named(found, section)
     mapping = found.to_mapping()
     wanted = {**mapping, "sections": _changed(mapping["sections"], section, request.POST.get("do", ""))}
     try:
-        save_section_set(wanted, actor=viewer_of(request), replaces=request.POST.get("replaces", ""))
+        services.save_section_set(wanted, actor=viewer_of(request), replaces=request.POST.get("replaces", ""))
     except TunablesError:
         messages.error(request, "A section set needs at least one section. Delete the set instead.")
     except VersionConflictError as error:

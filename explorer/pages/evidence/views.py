@@ -1,6 +1,6 @@
 """Evidence for each section of a report."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, Self
@@ -15,12 +15,11 @@ from corecube.http import HtmxHttpRequest
 from corecube.models import Compartment, User
 from corecube.sanitise import storable
 from explorer import wording
-from explorer.components.badges import Badge, HitBadge, badges, hit_badges
+from explorer.components.badges import badges, hit_badges
 from explorer.components.search_page import failed, people_for, run_as_name
-from explorer.components.snippets import Segment, hit_text
-from explorer.viewer import includes_results, principal_for, render_page, user_page, viewer_of
+from explorer.components.snippets import hit_text
+from explorer.viewer import includes_results, principal_for, render_page, user_page, viewer_of, whole_number
 from explorer.wording import WORDS
-from retrieval.engine.types import ChunkId
 from retrieval.models import Document, SearchRecord
 from retrieval.models.document import id_in
 from retrieval.presets.consolidated.evidence.recovery import Cell, Presence
@@ -42,109 +41,65 @@ _WORDS: Final = WORDS["presence"]
 DEFAULT_SECONDS: Final = 30  #: The total timeout for all sections: default and bounds.
 MIN_SECONDS: Final = 1
 MAX_SECONDS: Final = 120
-_MAX_DIGITS: Final = 3
 _MAX_DOCUMENTS: Final = 50
 _MAX_CANDIDATES: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
-class _MatrixCell:
-    presence: str
-    word: str
-    count: int
-    detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class _EvidenceHit:
-    chunk_id: ChunkId
-    title: tuple[Segment, ...]
-    trail: tuple[str, ...]
-    snippet: tuple[Segment, ...]
-    source: str
-    source_type: str
-    place: str
-    score: str
-    badges: tuple[HitBadge, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _SectionRow:
-    name: str
-    title: str
-    cells: tuple[_MatrixCell, ...]
-    trace_id: UUID | None  #: Its search in the query log; None without a search.
-    again: str  #: The query string that runs it in the Explorer.
-    query: str
-    found: int
-    milliseconds: str
-    badges: tuple[Badge, ...]
-    hits: tuple[_EvidenceHit, ...]
-    problem: str  #: Why it was not searched; empty otherwise.
-
-    @property
-    def more(self) -> int:
-        return self.found - len(self.hits)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _EvidencePanel:
-    title: str
-    subject: str
-    columns: tuple[str, ...]
-    rows: tuple[_SectionRow, ...]
-    seconds: float
-
-    @property
-    def counts(self) -> dict[str, int]:
-        cells = [cell.presence for row in self.rows for cell in row.cells]
-        return {presence.value: cells.count(presence.value) for presence in Presence}
-
-    @property
-    def unsearched(self) -> int:
-        return sum(row.trace_id is None for row in self.rows)
-
-    @property
-    def announcement(self) -> str:
-        counts = self.counts
-        missing = wording.counted(counts["missing"], "source type")
-        text = f"{wording.counted(len(self.rows), 'section')}: {missing} missing, {counts['recovered']} recovered."
-        text += f" {counts['thin']} with too few chunks." if counts["thin"] else ""
-        text += f" {counts['not_looked_for']} not searched." if counts["not_looked_for"] else ""
-        return text + (f" {wording.counted(self.unsearched, 'section')} not searched." if self.unsearched else "")
-
-
-def evidence_panel(evidence: Evidence, *, run_as: str = "") -> _EvidencePanel:
+def evidence_panel(evidence: Evidence, *, run_as: str = "") -> dict[str, Any]:
     """Return the panel of a run; `run_as` is its user if that is not the reader."""
-    return _EvidencePanel(
-        title=evidence.section_set.title,
-        subject=evidence.subject,
-        columns=evidence.source_types,
-        rows=tuple(_row(found, cells, evidence, run_as) for found, cells in lines_of(evidence)),
-        seconds=evidence.seconds,
-    )
+    rows = tuple(_row(found, cells, evidence, run_as) for found, cells in lines_of(evidence))
+    cells = [cell["presence"] for row in rows for cell in row["cells"]]
+    counts = {presence.value: cells.count(presence.value) for presence in Presence}
+    unsearched = sum(row["trace_id"] is None for row in rows)
+    return {
+        "title": evidence.section_set.title,
+        "subject": evidence.subject,
+        "columns": evidence.source_types,
+        "rows": rows,
+        "counts": counts,
+        "unsearched": unsearched,
+        "announcement": _announcement(len(rows), counts, unsearched),
+        "seconds": evidence.seconds,
+    }
 
 
-def _row(found: SectionEvidence, cells: tuple[Cell, ...], evidence: Evidence, run_as: str) -> _SectionRow:
+def _announcement(sections: int, counts: Mapping[str, int], unsearched: int) -> str:
+    missing = wording.counted(counts["missing"], "source type")
+    text = f"{wording.counted(sections, 'section')}: {missing} missing, {counts['recovered']} recovered."
+    text += f" {counts['thin']} with too few chunks." if counts["thin"] else ""
+    text += f" {counts['not_looked_for']} not searched." if counts["not_looked_for"] else ""
+    return text + (f" {wording.counted(unsearched, 'section')} not searched." if unsearched else "")
+
+
+def _row(found: SectionEvidence, cells: tuple[Cell, ...], evidence: Evidence, run_as: str) -> dict[str, Any]:
     outcome, section = found.outcome, found.section
     pairs = {"preset": PRESET, "section": f"{evidence.section_set.name}/{section.name}", "q": evidence.subject}
     searched = zip(evidence.source_types, cells, strict=True) if outcome else ()
-    return _SectionRow(
-        name=section.name,
-        title=section.title,
-        cells=tuple(
-            _MatrixCell(cell.presence.value, _WORDS[cell.presence], cell.count, _detail(name, cell, section))
+    hits = tuple(_hits(outcome)) if outcome else ()
+    found_count = len(outcome.hits) if outcome else 0
+    return {
+        "name": section.name,
+        "title": section.title,
+        "cells": tuple(
+            {
+                "presence": cell.presence.value,
+                "word": _WORDS[cell.presence],
+                "count": cell.count,
+                "detail": _detail(name, cell, section),
+            }
             for name, cell in searched
         ),
-        trace_id=outcome.id if outcome else None,
-        again=urlencode({**pairs, **({"as": run_as} if run_as else {})}),
-        query=section.query(evidence.subject),
-        found=len(outcome.hits) if outcome else 0,
-        milliseconds=f"{outcome.seconds * 1000:,.0f}" if outcome else "",
-        badges=badges(outcome.trace) if outcome else (),
-        hits=tuple(_hits(outcome)) if outcome else (),
-        problem=found.problem,
-    )
+        "trace_id": outcome.id if outcome else None,
+        # The query string that runs it in the Explorer.
+        "again": urlencode({**pairs, **({"as": run_as} if run_as else {})}),
+        "query": section.query(evidence.subject),
+        "found": found_count,
+        "more": found_count - len(hits),
+        "milliseconds": f"{outcome.seconds * 1000:,.0f}" if outcome else "",
+        "badges": badges(outcome.trace) if outcome else (),
+        "hits": hits,
+        "problem": found.problem,
+    }
 
 
 def _detail(source_type: str, cell: Cell, section: Section) -> str:
@@ -153,21 +108,21 @@ def _detail(source_type: str, cell: Cell, section: Section) -> str:
     return sentence.format(type=source_type, chunks=chunks, recovered=cell.recovered, needed=needed)
 
 
-def _hits(outcome: SearchOutcome) -> Iterator[_EvidenceHit]:
+def _hits(outcome: SearchOutcome) -> Iterator[dict[str, Any]]:
     for hit in islice((hit for hit in outcome.hits if hit.facts is not None), MAX_HITS):
         connection = outcome.state.scope.inclusion(hit.chunk.connection_id).connection
         title, snippet = hit_text(hit, connection)
-        yield _EvidenceHit(
-            chunk_id=hit.chunk_id,
-            title=title,
-            trail=hit.chunk.heading_path,
-            snippet=snippet,
-            source=connection.name,
-            source_type=hit.chunk.source_type,
-            place=wording.place(hit.chunk, hit.chunk.source_type),
-            score=f"{hit.score:.3f}",
-            badges=tuple(hit_badges(hit)),
-        )
+        yield {
+            "chunk_id": hit.chunk_id,
+            "title": title,
+            "trail": hit.chunk.heading_path,
+            "snippet": snippet,
+            "source": connection.name,
+            "source_type": hit.chunk.source_type,
+            "place": wording.place(hit.chunk, hit.chunk.source_type),
+            "score": f"{hit.score:.3f}",
+            "badges": tuple(hit_badges(hit)),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,15 +141,14 @@ class _EvidenceParameters:
     @classmethod
     def read(cls, query: QueryDict) -> Self:
         ids = (id_in(text) for text in query.getlist("document"))
-        seconds = query.get("seconds", "")
-        is_number = seconds.isascii() and seconds.isdecimal() and len(seconds) <= _MAX_DIGITS
+        seconds = whole_number(query.get("seconds", ""), DEFAULT_SECONDS, digits=3)
         return cls(
             section_set=query.get("set", ""),
             section=query.get("part", ""),
             subject=query.get("about", ""),
             compartments=tuple(dict.fromkeys(filter(None, query.getlist("in")))),
             documents=tuple(dict.fromkeys(it for it in ids if it))[:_MAX_DOCUMENTS],
-            seconds=max(MIN_SECONDS, min(MAX_SECONDS, int(seconds))) if is_number else DEFAULT_SECONDS,
+            seconds=max(MIN_SECONDS, min(MAX_SECONDS, seconds)),
             run_as=query.get("as", ""),
             find=storable(query.get("find", "")).strip(),
             runs=query.get("run") == "1",
@@ -289,4 +243,4 @@ def _gathered(principal: Principal, asked: _EvidenceParameters, run_as: str) -> 
         principal=principal,
     )
     panel = evidence_panel(found, run_as=run_as)
-    return {"panel": panel, "announcement": panel.announcement}
+    return {"panel": panel, "announcement": panel["announcement"]}

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from corecube.scope import FreshnessBasis
 from explorer import wording
-from explorer.components.ledger_rows import LedgerRow, cosine_fact, rerank_facts
 from explorer.pages.explorer import ledger_rows
+from explorer.pages.explorer.ledger_rows import LedgerRow, cosine_fact, rerank_facts
 from retrieval.engine.state import DropReason, SearchState
 from retrieval.engine.types import ChunkId, Hit
 from retrieval.presets.consolidated.config import ConsolidatedConfig

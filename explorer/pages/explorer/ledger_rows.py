@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from corecube.scope import TrustLevel
 from explorer import wording
-from explorer.components.ledger_rows import LedgerRow, cosine_fact, rerank_facts
 from explorer.wording import WORDS
-from retrieval.engine.types import ChunkId, Hit, Lift, MemoryType
+from retrieval.engine.types import ChunkId, Hit, Lift, MemoryType, ScoreType, TermMatch
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.order import MERIT, PRECEDENCE, PROTECTED
 from retrieval.presets.consolidated.evidence.recovery import is_recovered
@@ -19,6 +19,33 @@ from retrieval.presets.helix.stages.signals import RankedAs
 from retrieval.ranking.blend import on_unit_scale
 from retrieval.ranking.signals import SIGNALS, WRITTEN, last_read, last_touched
 from retrieval.search.outcome import SearchOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    """One row of a score breakdown."""
+
+    signal: str
+    label: str
+    value: str  #: "+0.438", "allowed".
+    facts: tuple[str, ...]
+    formula: str = ""
+    config_key: str = ""
+    terms: tuple[TermMatch, ...] = ()  #: The query lexemes that the chunk contains.
+    absent: bool = False
+    amount: float | None = None  #: The contribution in full precision; None for a row that adds nothing to the score.
+
+
+def cosine_fact(hit: Hit) -> str:
+    """Return a hit's cosine: "cosine 0.713"."""
+    cosine = hit.signals.get("cosine")
+    return "no vector stored" if cosine is None else f"cosine {cosine:.3f}"
+
+
+def rerank_facts(hit: Hit) -> list[str]:
+    """Return a reranker's raw score, and its value on the unit scale where that differs."""
+    facts = [f"{WORDS['rerank_scores'].get(hit.score_type, 'score')} {hit.signals['rerank']:.3f}"]
+    return [*facts, f"logistic {on_unit_scale(hit):.3f}"] if hit.score_type is ScoreType.LOGIT else facts
 
 
 def part_rows(hit: Hit, outcome: SearchOutcome) -> Iterator[LedgerRow]:

@@ -1,27 +1,25 @@
 """The panels of one search, computed from its outcome: hits, lanes, and why a hit ranks above the next."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
-from uuid import UUID
+from typing import Any, Final
 
 from corecube.scope import AccessScope, ConnectionFacts, FreshnessBasis, TrustLevel
 from explorer import wording
-from explorer.charts.chart import ABSENT, Chart
+from explorer.charts.chart import ABSENT
 from explorer.charts.contributions import contributions
 from explorer.charts.scores import score_charts
 from explorer.charts.waterfall import waterfall
-from explorer.components.answerability import AnswerabilityPanel, answerability_panel
-from explorer.components.badges import Badge, HitBadge, badges, hit_badges
-from explorer.components.bars import BarPart, score_bar
-from explorer.components.context import ContextPanel, context_panel
+from explorer.components.answerability import answerability_panel
+from explorer.components.badges import badges, hit_badges
+from explorer.components.bars import score_bar
+from explorer.components.context import context_panel
 from explorer.components.drops import ChunkLabels
-from explorer.components.funnel import Funnel, TraceRow, funnel, span_rows
-from explorer.components.lanes import Facts, LanesPanel, drop_words, lane_sources, lanes_panel, shown_hits
+from explorer.components.funnel import funnel, span_rows
+from explorer.components.lanes import Facts, drop_words, lane_sources, lanes_panel, shown_hits
 from explorer.components.preset_numbers import version_label
-from explorer.components.snippets import Segment, hit_text
-from explorer.pages.explorer.ledger import Ledger, LedgerSource, ledger, leg_rank
+from explorer.components.snippets import hit_text
+from explorer.pages.explorer.ledger import LedgerSource, ledger, leg_rank
 from retrieval.engine.types import ChunkFacts, ChunkId, Hit, QueryTerms, ScoreType
 from retrieval.index.store import TextSearch, read_facts
 from retrieval.presets.consolidated.evidence.order import MERIT, PRECEDENCE
@@ -36,7 +34,7 @@ _VISIBLE: Final = 0.0005  #: Smaller differences print as 0.000 and are not ment
 _NAMED: Final = 2
 
 
-def lanes_of(outcome: SearchOutcome) -> LanesPanel:
+def lanes_of(outcome: SearchOutcome) -> dict[str, Any]:
     """Return a search's lanes. Chunks that were deleted since or are out of scope have a card without text."""
     sources = lane_sources(outcome)
     state = outcome.state
@@ -133,67 +131,46 @@ def _term(signal: str, difference: float) -> str:
     return f"{wording.SIGNAL_WORDS.get(signal, signal)} {sign}{abs(difference):.3f}"
 
 
-@dataclass(frozen=True, slots=True)
-class _LegRank:
-    leg: str
-    label: str
-    rank: str
-    absent: bool
-    detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class _HitRow:
-    hit: Hit
-    rank: int
-    title: tuple[Segment, ...]
-    snippet: tuple[Segment, ...]
-    source: str
-    trust: str
-    age: str
-    pages: str  #: "p. 3", "pp. 3-4", or empty.
-    bar: tuple[BarPart, ...]
-    legs: tuple[_LegRank, ...]
-    citation: int | None
-    ledger: Ledger
-    verdict: str
-    badges: tuple[HitBadge, ...] = ()
-
-
-def hit_rows(outcome: SearchOutcome) -> tuple[_HitRow, ...]:
+def hit_rows(outcome: SearchOutcome) -> tuple[dict[str, Any], ...]:
     """Return the rows of the returned hits, best first, without hits that the deadline left without facts."""
     source = LedgerSource.of(outcome)
     hits = [hit for hit in outcome.hits if hit.facts is not None]
     return tuple(_row(rank, hit, source) for rank, hit in enumerate(hits, start=1))
 
 
-def _row(rank: int, hit: Hit, source: LedgerSource) -> _HitRow:
+def _row(rank: int, hit: Hit, source: LedgerSource) -> dict[str, Any]:
     outcome, chunk = source.outcome, hit.chunk
     connection = outcome.state.scope.inclusion(chunk.connection_id).connection
     title, snippet = hit_text(hit, connection)
     numbers = {passage.hit.chunk_id: passage.number for passage in reversed(outcome.passages)}
-    return _HitRow(
-        hit=hit,
-        rank=rank,
-        title=title,
-        snippet=snippet,
-        source=connection.name,
-        trust=wording.level(connection.trust),
-        age=age(chunk, connection, outcome.state.now),
-        pages=wording.place(chunk, chunk.source_type),
-        bar=score_bar(hit, legs=frozenset(outcome.state.rankings), full=outcome.config.highest_score),
-        legs=tuple(_legs(hit, source)),
-        citation=numbers.get(hit.chunk_id),
-        ledger=ledger(hit, source),
-        verdict=_verdict(rank, hit, outcome),
-        badges=tuple(hit_badges(hit)),
-    )
+    return {
+        "hit": hit,
+        "rank": rank,
+        "title": title,
+        "snippet": snippet,
+        "source": connection.name,
+        "trust": wording.level(connection.trust),
+        "age": age(chunk, connection, outcome.state.now),
+        "pages": wording.place(chunk, chunk.source_type),
+        "bar": score_bar(hit, legs=frozenset(outcome.state.rankings), full=outcome.config.highest_score),
+        "legs": tuple(_legs(hit, source)),
+        "citation": numbers.get(hit.chunk_id),
+        "ledger": ledger(hit, source),
+        "verdict": _verdict(rank, hit, outcome),
+        "badges": tuple(hit_badges(hit)),
+    }
 
 
-def _legs(hit: Hit, source: LedgerSource) -> Iterator[_LegRank]:
+def _legs(hit: Hit, source: LedgerSource) -> Iterator[dict[str, Any]]:
     for leg in source.outcome.state.rankings:
         rank = hit.ranks.get(leg)
-        yield _LegRank(leg, wording.leg_label(leg), str(rank or ABSENT), rank is None, leg_rank(hit, leg, source))
+        yield {
+            "leg": leg,
+            "label": wording.leg_label(leg),
+            "rank": str(rank or ABSENT),
+            "absent": rank is None,
+            "detail": leg_rank(hit, leg, source),
+        }
 
 
 def _verdict(rank: int, hit: Hit, outcome: SearchOutcome) -> str:
@@ -212,52 +189,29 @@ def age(chunk: ChunkFacts, connection: ConnectionFacts, now: datetime) -> str:
     return f"synced {wording.ago(chunk.synced_at, now)}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ResultPanels:
-    trace_id: UUID
-    preset: str
-    preset_version: str
-    version: str  #: The version of the preset, and whether that was the draft.
-    is_draft: bool
-    principal: str
-    top_k: int
-    badges: tuple[Badge, ...]
-    funnel: Funnel
-    hits: tuple[_HitRow, ...]
-    context: ContextPanel
-    trace: tuple[TraceRow, ...]
-    contributions: Chart | None  #: None if there is nothing to draw.
-    scores: tuple[Chart, ...]
-    waterfall: Chart | None
-    answerability: AnswerabilityPanel | None  #: None if the search timed out before.
-    skipped: str  #: Why nothing was searched; empty otherwise.
-
-    @property
-    def announcement(self) -> str:
-        found = wording.counted(len(self.hits), "hit") if self.hits else "No results"
-        return f"{found} in {self.funnel.milliseconds} milliseconds."
-
-
-def result_panels(outcome: SearchOutcome, *, labels: ChunkLabels) -> _ResultPanels:
+def result_panels(outcome: SearchOutcome, *, labels: ChunkLabels) -> dict[str, Any]:
     """Return the panels of a search; `labels` has the chunks that its reader may see."""
-    return _ResultPanels(
-        trace_id=outcome.id,
-        preset=outcome.preset.name,
-        preset_version=outcome.preset_version,
-        version=version_label(outcome.version_number),
-        is_draft=outcome.configuration.is_draft,
-        principal=outcome.state.scope.principal,
-        top_k=outcome.state.top_k,
-        badges=badges(outcome.trace),
-        funnel=funnel(outcome, labels),
-        hits=hit_rows(outcome),
-        context=context_panel(outcome, labels),
-        trace=span_rows(outcome.trace, outcome.state.scope),
-        contributions=contributions(outcome),
-        scores=score_charts(outcome),
-        waterfall=waterfall(
+    hits, stages = hit_rows(outcome), funnel(outcome, labels)
+    found = wording.counted(len(hits), "hit") if hits else "No results"
+    return {
+        "trace_id": outcome.id,
+        "preset": outcome.preset.name,
+        "preset_version": outcome.preset_version,
+        "version": version_label(outcome.version_number),
+        "is_draft": outcome.configuration.is_draft,
+        "principal": outcome.state.scope.principal,
+        "top_k": outcome.state.top_k,
+        "badges": badges(outcome.trace),
+        "funnel": stages,
+        "hits": hits,
+        "announcement": f"{found} in {stages['milliseconds']} milliseconds.",
+        "context": context_panel(outcome, labels),
+        "trace": span_rows(outcome.trace, outcome.state.scope),
+        "contributions": contributions(outcome),
+        "scores": score_charts(outcome),
+        "waterfall": waterfall(
             outcome.trace, deadline_ms=outcome.config.deadline_ms, soft_share=outcome.config.soft_share
         ),
-        answerability=answerability_panel(outcome),
-        skipped=outcome.skipped,
-    )
+        "answerability": answerability_panel(outcome),
+        "skipped": outcome.skipped,
+    }

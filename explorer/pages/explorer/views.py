@@ -18,7 +18,7 @@ from corecube.models import User
 from corecube.scope import AccessScope
 from explorer import wording
 from explorer.components import search_page
-from explorer.components.answers import AnswerPanel, answer_panel
+from explorer.components.answers import answer_panel
 from explorer.components.drops import chunk_labels
 from explorer.components.links import document_url
 from explorer.components.preset_numbers import ChangeRow, change_rows
@@ -30,7 +30,7 @@ from explorer.pages.explorer.examples import examples_for
 from explorer.pages.explorer.page import lanes_of, result_panels
 from explorer.pages.explorer.recent_searches import Asking, searched
 from explorer.pages.explorer.where import pinned_title, reader_of, where_panel
-from explorer.viewer import principal_for, principal_of, render_page, user_page, viewer_of, wants_fragment
+from explorer.viewer import principal_for, principal_of, render_page, user_page, viewer_of, wants_fragment, whole_number
 from retrieval.answers.answering import prepare
 from retrieval.engine.pipeline import HYBRID
 from retrieval.engine.stored_filter import FullFilter, read_filter
@@ -47,7 +47,6 @@ _TABS: Final = ("hits", "lanes", "context", "answer", "where", "scores", "trace"
 #: The header by which a fragment requests another view of the search on its page. It is not part of the address, since
 #: a shared address runs a new search.
 _TRACE: Final = "CoreCube-Trace"
-_MAX_DIGITS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ class Asked:
     @classmethod
     def read(cls, query: QueryDict) -> Self:
         """Return the parameters of a query string; invalid ones get their default."""
-        tab, hit = query.get("tab", ""), query.get("hit", "")
+        tab = query.get("tab", "")
         preset = query.get("preset", DEFAULT_PRESET)
         return cls(
             text=query.get("q"),
@@ -82,13 +81,9 @@ class Asked:
             mode=search_page.mode_in(preset, query.get("mode") or HYBRID),
             run_as=query.get("as", ""),
             without=search_page.excluded_slugs(query),
-            filter=query.get("filter", ""),
             tab=tab if tab in _TABS else _TABS[0],
-            hit=int(hit) if hit.isdecimal() and len(hit) <= _MAX_DIGITS else 1,
-            stage=query.get("stage", ""),
-            view=query.get("view", ""),
-            find=query.get("find", ""),
-            pin=query.get("pin", ""),
+            hit=whole_number(query.get("hit", ""), 1, digits=4),
+            **{name: query.get(name, "") for name in ("filter", "stage", "view", "find", "pin")},
             with_answer=query.get("answer") == "1",
             section=query.get("section", "") if has_sections(preset) else "",
         )
@@ -166,7 +161,7 @@ def _scope(viewer: User, principal: Principal, asked: Asked) -> dict[str, Any]:
         "chips": chips,
         "scope_rows": scope_rows(chips),
         "view_as": view_as(viewer),
-        "included": sum(chip.included for chip in chips),
+        "included": sum(chip["included"] for chip in chips),
     }
 
 
@@ -181,7 +176,7 @@ def _results(principal: Principal, asked: Asked, scope: AccessScope, trace: str)
     is_default = asked.preset == PRESET and asked.mode == HYBRID and not asked.draft
     return {
         "panels": panels,
-        "announcement": (where.announcement if where else "") or panels.announcement,
+        "announcement": (where["announcement"] if where else "") or panels["announcement"],
         # Otherwise the page loads the answer later.
         "answer": answered(outcome, principal) if asked.tab == "answer" and asked.with_answer else None,
         "lanes": lanes_of(outcome) if asked.tab == "lanes" else None,
@@ -219,7 +214,7 @@ def _asking(principal: Principal, asked: Asked, scope: AccessScope, limits: Full
     return Asking(request, principal, scope)
 
 
-def answered(outcome: SearchOutcome, principal: Principal) -> AnswerPanel:
+def answered(outcome: SearchOutcome, principal: Principal) -> dict[str, Any]:
     """Return the answer to a search, its markers linked to their passages. Raises CoreCubeError."""
     return answer_panel(
         prepare(outcome, principal), address=partial(document_url, run_as=search_page.run_as_name(principal))

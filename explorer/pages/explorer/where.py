@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.urls import reverse
@@ -12,7 +12,6 @@ from corecube.sanitise import storable
 from corecube.scope import AccessScope, Exclusion
 from explorer import wording
 from explorer.wording import WORDS
-from retrieval.engine.types import ChunkId
 from retrieval.models import Document, SyncItem
 from retrieval.models.document import id_in
 from retrieval.records.lifeline.service import Reader, follow
@@ -26,34 +25,6 @@ _MAX_CANDIDATES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class _StepRow:
-    name: str
-    label: str
-    state: str
-    word: str
-    fact: str
-    remedy: str
-    remedy_address: str  #: The page on which an admin applies the remedy; empty for none.
-    is_loss: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _LifelinePanel:
-    document_id: UUID
-    title: str
-    has_page: bool  #: Whether the reader can open it, and whether as the search's principal.
-    is_principals: bool
-    source: str
-    verdict: str
-    is_packed: bool
-    steps: tuple[_StepRow, ...]
-    chunk_id: ChunkId | None  #: The chunk of the steps; None for none.
-    place: str
-    ways: tuple[str, ...]  #: The results of all its chunks, if there are several.
-    chunks: int
-
-
-@dataclass(frozen=True, slots=True)
 class Candidate:
     """A document that the search box found."""
 
@@ -63,44 +34,25 @@ class Candidate:
     trouble: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WherePanel:
-    """The tab "Document trace"."""
-
-    find: str
-    candidates: tuple[Candidate, ...]
-    has_more: bool
-    lifeline: _LifelinePanel | None  #: None if no document is pinned, or if the reader may not see it.
-    is_pinned: bool
-
-    @property
-    def announcement(self) -> str:
-        """What a screen reader announces."""
-        if self.lifeline:
-            return f"{self.lifeline.title}: {self.lifeline.verdict}."
-        if self.is_pinned:
-            return "Document not found."
-        return f"{wording.counted(len(self.candidates), 'document')} found." if self.find else ""
-
-
-def lifeline_panel(line: Lifeline) -> _LifelinePanel:
+def lifeline_panel(line: Lifeline) -> dict[str, Any]:
     """Return the panel of a document's path."""
     lost = line.lost_at
     total = sum(way.chunks for way in line.ways)
-    return _LifelinePanel(
-        document_id=line.document_id,
-        title=line.title or "A document",
-        has_page=bool(line.title) and line.steps[0].state is not StepState.DROPPED,
-        is_principals=line.inclusion is not None,
-        source=line.source,
-        verdict=_verdict(lost, line),
-        is_packed=lost is None,
-        steps=tuple(_row(step, line, is_loss=step is lost) for step in line.steps),
-        chunk_id=line.followed.chunk_id if line.followed else None,
-        place=_place(line),
-        ways=tuple(f"{way.chunks:,} {_result(way)}" for way in line.ways) if total > 1 else (),
-        chunks=total,
-    )
+    return {
+        "document_id": line.document_id,
+        "title": line.title or "A document",
+        # Whether the reader can open it, and whether as the principal of the search.
+        "has_page": bool(line.title) and line.steps[0].state is not StepState.DROPPED,
+        "is_principals": line.inclusion is not None,
+        "source": line.source,
+        "verdict": _verdict(lost, line),
+        "is_packed": lost is None,
+        "steps": tuple(_row(step, line, is_loss=step is lost) for step in line.steps),
+        "chunk_id": line.followed.chunk_id if line.followed else None,
+        "place": _place(line),
+        "ways": tuple(f"{way.chunks:,} {_result(way)}" for way in line.ways) if total > 1 else (),
+        "chunks": total,
+    }
 
 
 def step_label(name: str) -> str:
@@ -120,23 +72,24 @@ def _lost_at(name: str) -> str:
     return _PLACES.get(name) or name.replace("_", " ")
 
 
-def _row(step: Step, line: Lifeline, *, is_loss: bool) -> _StepRow:
-    return _StepRow(
-        name=step.name,
-        label=step_label(step.name),
-        state=step.state.value,
-        word=_WORDS[step.state],
-        fact=_fact(step, line),
-        remedy=step.remedy,
-        remedy_address=(
+def _row(step: Step, line: Lifeline, *, is_loss: bool) -> dict[str, Any]:
+    return {
+        "name": step.name,
+        "label": step_label(step.name),
+        "state": step.state.value,
+        "word": _WORDS[step.state],
+        "fact": _fact(step, line),
+        "remedy": step.remedy,
+        # The page on which an admin applies the remedy.
+        "remedy_address": (
             reverse("explorer:connection", args=[line.exclusion.connection.slug])
             if line.exclusion.reason is Exclusion.DISABLED
             else reverse("explorer:clearances")
         )
         if step.name == ACCESS and step.remedy and line.exclusion
         else "",
-        is_loss=is_loss,
-    )
+        "is_loss": is_loss,
+    }
 
 
 def _fact(step: Step, line: Lifeline) -> str:
@@ -169,19 +122,30 @@ def candidates(rows: Iterable[Candidate], limit: int) -> tuple[tuple[Candidate, 
     return found[:limit], len(found) > limit
 
 
-def where_panel(outcome: SearchOutcome, reader: Reader, *, find: str, pin: str) -> WherePanel:
+def where_panel(outcome: SearchOutcome, reader: Reader, *, find: str, pin: str) -> dict[str, Any]:
     """Return the tab: the path of the pinned document, and the documents that the search box found, each once."""
     find = storable(find).strip()
     found, has_more = candidates(_named(find, reader) if find else (), _MAX_CANDIDATES)
     document_id = id_in(pin)
     line = follow(document_id, outcome, reader) if document_id else None
-    return WherePanel(
-        find=find,
-        candidates=found,
-        has_more=has_more,
-        lifeline=lifeline_panel(line) if line else None,
-        is_pinned=bool(pin),
-    )
+    lifeline = lifeline_panel(line) if line else None
+    return {
+        "find": find,
+        "candidates": found,
+        "has_more": has_more,
+        "lifeline": lifeline,
+        "is_pinned": bool(pin),
+        "announcement": announcement(lifeline, found=len(found), find=find, pin=pin),
+    }
+
+
+def announcement(lifeline: dict[str, Any] | None, *, found: int, find: str, pin: str) -> str:
+    """Return what a screen reader announces."""
+    if lifeline:
+        return f"{lifeline['title']}: {lifeline['verdict']}."
+    if pin:
+        return "Document not found."
+    return f"{wording.counted(found, 'document')} found." if find else ""
 
 
 def reader_of(principal: Principal, whole: AccessScope) -> Reader:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from explorer import wording
 from explorer.components.bars import percent
@@ -38,28 +38,18 @@ class Figure:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class _LoadPanel:
-    share: float  #: Connections in use in percent, and the tone of the bar.
-    tone: str
-    summary: str
-    marks: tuple[tuple[float, int, str], ...]  #: Thresholds: percent of the meter, connections and meaning.
-    figures: tuple[Figure, ...]
-    refusals: tuple[Figure, ...]  #: Rejected queries by reason, without reasons that did not occur.
-
-
-def load_panel(load: Load, ingest: IngestLoad, *, refused_early: int = 0) -> _LoadPanel:
+def load_panel(load: Load, ingest: IngestLoad, *, refused_early: int = 0) -> dict[str, Any]:
     """Return the panel of these figures; `refused_early` counts API requests that were refused unread."""
     by_reason = [(it.value, WORDS["admission_refusals"][it], load.refused.get(it, 0)) for it in Refusal]
     by_reason.append(("door", "too many open requests", refused_early))
-    return _LoadPanel(
-        share=round(percent(load.active, load.connections), 2),
-        tone=load_tone(load),
-        summary=f"{load.active} of {wording.counted(load.connections, 'connection')} in use: {_RUNGS[load.rung]}.",
-        marks=tuple(_marks(load)),
-        figures=tuple(_figures(load, ingest)),
-        refusals=tuple(Figure(key, words.capitalize(), f"{count:,}") for key, words, count in by_reason if count),
-    )
+    return {
+        "share": round(percent(load.active, load.connections), 2),
+        "tone": load_tone(load),
+        "summary": f"{load.active} of {wording.counted(load.connections, 'connection')} in use: {_RUNGS[load.rung]}.",
+        "marks": tuple(_marks(load)),
+        "figures": tuple(_figures(load, ingest)),
+        "refusals": tuple(Figure(key, words.capitalize(), f"{count:,}") for key, words, count in by_reason if count),
+    }
 
 
 def load_tone(load: Load) -> str:

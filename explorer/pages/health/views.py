@@ -20,10 +20,10 @@ from corecube.models import ApiKey, AuditEvent, Connection, Grant, User
 from corecube.overload import overload_guard
 from explorer import wording
 from explorer.charts.traffic import milliseconds, traffic_charts
-from explorer.pages.connections.jobs import SyncRow, sync_row
-from explorer.pages.connections.views import ConnectionRow, connection_rows
+from explorer.pages.connections.jobs import sync_row
+from explorer.pages.connections.views import connection_rows
 from explorer.pages.health.panels import HealthRow, health_rows, load_panel, overall
-from explorer.pages.log.panels import LogRow, log_row, with_facts
+from explorer.pages.log.panels import log_row, with_facts
 from explorer.viewer import admin_action, admin_page, viewer_of
 from retrieval.engine.types import Verdict
 from retrieval.ingest.jobs import STALLED, job_states
@@ -93,18 +93,18 @@ def _log(since: str, flag: str = "") -> str:
     return f"{reverse('explorer:log')}?{urlencode(query)}"
 
 
-def store_figures(rows: Sequence[ConnectionRow]) -> tuple[Figure, ...]:
+def store_figures(rows: Sequence[dict[str, Any]]) -> tuple[Figure, ...]:
     """Return the figures of the stored documents."""
     connections = reverse("explorer:connections")
     return (
         Figure("Connections", f"{len(rows):,}", connections),
-        Figure("Documents", f"{sum(row.documents for row in rows):,}", reverse("explorer:documents")),
-        Figure("Chunks", f"{sum(row.chunks for row in rows):,}"),
+        Figure("Documents", f"{sum(row['documents'] for row in rows):,}", reverse("explorer:documents")),
+        Figure("Chunks", f"{sum(row['chunks'] for row in rows):,}"),
     )
 
 
 def problems(
-    rows: Iterable[ConnectionRow], keys: Iterable[ApiKey], parts: Iterable[HealthRow], now: datetime
+    rows: Iterable[dict[str, Any]], keys: Iterable[ApiKey], parts: Iterable[HealthRow], now: datetime
 ) -> tuple[_Problem, ...]:
     """Return the problems, errors first."""
     unwell = (part for part in parts if not part.is_well)
@@ -117,22 +117,26 @@ def problems(
     return tuple(sorted(found, key=lambda it: it.tone != "bad"))
 
 
-def _of_connections(rows: Iterable[ConnectionRow]) -> Iterator[_Problem]:
+def _of_connections(rows: Iterable[dict[str, Any]]) -> Iterator[_Problem]:
     for row in rows:
-        if not row.connection.enabled:
+        if not row["connection"].enabled:
             continue
-        address = reverse("explorer:connection", args=[row.connection.slug])
-        if row.sync is None:
-            if row.connection.kind != "push":
+        address = reverse("explorer:connection", args=[row["connection"].slug])
+        if row["sync"] is None:
+            if row["connection"].kind != "push":
                 yield _Problem(
-                    "warn", f"{row.connection.name} was never synced", "Its documents cannot be found yet.", address
+                    "warn", f"{row['connection'].name} was never synced", "Its documents cannot be found yet.", address
                 )
-        elif row.sync.status in _LAST_SYNC:
-            tone, text = _LAST_SYNC[row.sync.status]
-            yield _Problem(tone, text.format(row.connection.name), row.sync.message or row.sync.since, address)
-        if row.problems:
-            count = wording.counted(row.problems, "document")
-            yield _Problem("warn", f"{count} of {row.connection.name} could not be indexed", "", f"{address}#problems")
+        elif row["sync"]["status"] in _LAST_SYNC:
+            tone, text = _LAST_SYNC[row["sync"]["status"]]
+            yield _Problem(
+                tone, text.format(row["connection"].name), row["sync"]["message"] or row["sync"]["since"], address
+            )
+        if row["problems"]:
+            count = wording.counted(row["problems"], "document")
+            yield _Problem(
+                "warn", f"{count} of {row['connection'].name} could not be indexed", "", f"{address}#problems"
+            )
 
 
 def _expiring(key: ApiKey, now: datetime) -> _Problem:
@@ -142,40 +146,7 @@ def _expiring(key: ApiKey, now: datetime) -> _Problem:
     return _Problem("warn", f"The API key {key.name} of {key.user.username} {state}", "", reverse("explorer:keys"))
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A step."""
-
-    key: str
-    title: str
-    text: str
-    address: str
-    is_done: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Guide:
-    """The steps in order."""
-
-    steps: tuple[Step, ...]
-
-    @property
-    def is_done(self) -> bool:
-        """Whether all steps are completed."""
-        return all(step.is_done for step in self.steps)
-
-    @property
-    def done(self) -> int:
-        """The number of completed steps."""
-        return sum(step.is_done for step in self.steps)
-
-    @property
-    def next_step(self) -> Step | None:
-        """The first step that is not completed."""
-        return next((step for step in self.steps if not step.is_done), None)
-
-
-def guide(viewer: User) -> Guide:
+def guide(viewer: User) -> dict[str, Any]:
     """Return the steps with their state, in a query each."""
     useful = Q(verdict__in=(Verdict.ANSWERABLE.value, Verdict.PARTIAL.value))
     done = {
@@ -186,9 +157,16 @@ def guide(viewer: User) -> Guide:
         "key": ApiKey.objects.filter(revoked_at__isnull=True).exists(),
     }
     rows = ((key, _GUIDE[key], is_done) for key, is_done in done.items())
-    return Guide(
-        tuple(Step(key, row["title"], row["text"], reverse(f"explorer:{row['page']}"), it) for key, row, it in rows)
-    )
+    steps = [
+        {**row, "key": key, "address": reverse(f"explorer:{row['page']}"), "is_done": is_done}
+        for key, row, is_done in rows
+    ]
+    return {
+        "steps": steps,
+        "done": sum(done.values()),
+        "is_done": all(done.values()),
+        "next_step": next((step for step in steps if not step["is_done"]), None),
+    }
 
 
 def is_dismissed(viewer: User) -> bool:
@@ -259,17 +237,17 @@ def _searches(chosen: str, now: datetime) -> dict[str, Any]:
     found = traffic(until=now, span=span, width=width)
     ids = list(SearchRecord.objects.order_by("-at", "-id").values_list("pk", flat=True)[:_LAST_SEARCHES])
     last = with_facts(SearchRecord.objects.filter(pk__in=ids)).defer("trace").order_by("-at", "-id")
-    rows: list[LogRow] = [log_row(record, now) for record in last]
+    rows: list[dict[str, Any]] = [log_row(record, now) for record in last]
     return {"figures": search_figures(found.total, since), "charts": traffic_charts(found), "searches": rows}
 
 
 def _jobs(now: datetime) -> dict[str, Any]:
     syncs = Sync.objects.filter(status__in=Sync.OPEN).select_related("connection").order_by("queued_at")[:_MAX_JOBS]
-    rows: list[SyncRow] = [sync_row(job, now, known=0) for job in job_states(syncs, now)]
+    rows: list[dict[str, Any]] = [sync_row(job, now, known=0) for job in job_states(syncs, now)]
     return {"jobs": rows, "is_open": bool(rows)}
 
 
 def _guide(viewer: User, *, is_requested: bool) -> object:
     """Return the first steps if requested, or while some are left and the admin has not dismissed them."""
     steps = guide(viewer)
-    return steps if is_requested or not (steps.is_done or is_dismissed(viewer)) else None
+    return steps if is_requested or not (steps["is_done"] or is_dismissed(viewer)) else None

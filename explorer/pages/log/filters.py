@@ -12,6 +12,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.timezone import is_aware
 
 from corecube.sanitise import storable
+from explorer.viewer import whole_number
 from retrieval.models import SearchRecord
 from retrieval.models.search import FLAGS
 from retrieval.presets.catalog import PRESETS
@@ -72,11 +73,10 @@ class LogFilter:
     @classmethod
     def read(cls, query: QueryDict) -> Self:
         """Return the filters of a query string; invalid ones get their default."""
-        ms, since, surface = query.get("ms", ""), query.get("since", ""), query.get("surface", "")
-        preset, is_number = query.get("preset", ""), ms.isdecimal() and ms.isascii() and len(ms) <= len("1000000")
+        preset, since, surface = (query.get(name, "") for name in ("preset", "since", "surface"))
         return cls(
             flags=tuple(name for name in (*FLAGS, "slow") if name in query.getlist("flag")),
-            slow_ms=min(int(ms), _MAX_SLOW_MS) if is_number else SLOW_MS,
+            slow_ms=min(whole_number(query.get("ms", ""), SLOW_MS, digits=7), _MAX_SLOW_MS),
             user=storable(query.get("user", "")),
             preset=preset if preset in PRESETS else "",
             surface=surface if surface in SearchRecord.Surface.values else "",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import Count, F, Q, QuerySet
@@ -33,44 +33,12 @@ class _LogBadge:
 
 
 @dataclass(frozen=True, slots=True)
-class LogRow:
-    """One search."""
-
-    record: SearchRecord
-    ago: str
-    surface: str
-    version: str
-    milliseconds: str
-    verdict: _LogBadge | None
-    confidence: str  #: "0.86"; empty without a verdict.
-    badges: tuple[_LogBadge, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class _LogCount:
     number: int
     more: bool = False
 
     def __str__(self) -> str:
         return f"{self.number:,}+" if self.more else f"{self.number:,}"
-
-
-@dataclass(frozen=True, slots=True)
-class _LogFlag:
-    name: str
-    label: str
-    help: str
-    is_on: bool
-    switched: tuple[str, ...]  #: The flags of the address after it is switched.
-    count: _LogCount
-
-
-@dataclass(frozen=True, slots=True)
-class _LogPage:
-    rows: tuple[LogRow, ...]
-    older: str  #: The positions of the next pages; empty at an end.
-    newer: str
-    read: int = 0  #: The number of searches that were read for a text if there are more; else 0.
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,15 +101,22 @@ def _counted(records: QuerySet[SearchRecord]) -> _LogCount:
     return _LogCount(min(number, MAX_COUNTED), number > MAX_COUNTED)
 
 
-def log_flags(wanted: LogFilter, counts: Mapping[str, _LogCount]) -> Iterator[_LogFlag]:
+def log_flags(wanted: LogFilter, counts: Mapping[str, _LogCount]) -> Iterator[dict[str, Any]]:
     """Yield the flags."""
     for name, label in FLAG_LABELS.items():
         is_on = name in wanted.flags
         others = tuple(flag for flag in wanted.flags if flag != name)
-        yield _LogFlag(name, label, FLAG_HELP[name], is_on, others if is_on else (*others, name), counts[name])
+        yield {
+            "name": name,
+            "label": label,
+            "help": FLAG_HELP[name],
+            "is_on": is_on,
+            "switched": others if is_on else (*others, name),
+            "count": counts[name],
+        }
 
 
-def log_page(matches: _LogMatches, *, before: Place | None, after: Place | None, now: datetime) -> _LogPage:
+def log_page(matches: _LogMatches, *, before: Place | None, after: Place | None, now: datetime) -> dict[str, Any]:
     """Return a page of records: older than `before`, or newer than `after`, or else the newest."""
     records, limit = matches.records, PAGE_SIZE + 1
     if before is None and after is not None:
@@ -167,16 +142,16 @@ def with_facts(records: QuerySet[SearchRecord]) -> QuerySet[SearchRecord]:
     return found.annotate(version=F("trace__version"), is_draft=F("trace__is_draft"), mode=F("trace__mode"))
 
 
-def _page(ids: Sequence[UUID], *, newer: Place | bool, older: Place | bool, now: datetime) -> _LogPage:
+def _page(ids: Sequence[UUID], *, newer: Place | bool, older: Place | bool, now: datetime) -> dict[str, Any]:
     found = {record.pk: record for record in with_facts(SearchRecord.objects.filter(pk__in=ids)).defer("trace")}
     # One may have been deleted since.
     records = [found[it] for it in ids if it in found]
-    return _LogPage(
-        rows=tuple(log_row(record, now) for record in records),
-        older=_place(records[-1:], rest=older),
-        newer=_place(records[:1], rest=newer),
-        read=MAX_READ if isinstance(newer, Place) or isinstance(older, Place) else 0,
-    )
+    return {
+        "rows": tuple(log_row(record, now) for record in records),
+        "older": _place(records[-1:], rest=older),
+        "newer": _place(records[:1], rest=newer),
+        "read": MAX_READ if isinstance(newer, Place) or isinstance(older, Place) else 0,
+    }
 
 
 def _place(edge: list[SearchRecord], *, rest: Place | bool) -> str:
@@ -186,19 +161,19 @@ def _place(edge: list[SearchRecord], *, rest: Place | bool) -> str:
     return str(Place(edge[0].at, edge[0].pk)) if rest and edge else ""
 
 
-def log_row(record: SearchRecord, now: datetime) -> LogRow:
+def log_row(record: SearchRecord, now: datetime) -> dict[str, Any]:
     """Return the row of a record, annotated by `with_facts`."""
     verdict = Verdict(record.verdict) if record.verdict in set(Verdict) else None
-    return LogRow(
-        record=record,
-        ago=wording.ago(record.at, now),
-        surface=surface_label(record.surface),
-        version=version_label(getattr(record, "version", 0) or 0),
-        milliseconds=f"{record.milliseconds:,.0f}",
-        verdict=_LogBadge(VERDICTS[verdict], TONES[verdict]) if verdict else None,
-        confidence="" if record.confidence is None else f"{record.confidence:.2f}",
-        badges=tuple(badges_of(record)),
-    )
+    return {
+        "record": record,
+        "ago": wording.ago(record.at, now),
+        "surface": surface_label(record.surface),
+        "version": version_label(getattr(record, "version", 0) or 0),
+        "milliseconds": f"{record.milliseconds:,.0f}",
+        "verdict": _LogBadge(VERDICTS[verdict], TONES[verdict]) if verdict else None,
+        "confidence": "" if record.confidence is None else f"{record.confidence:.2f}",
+        "badges": tuple(badges_of(record)),
+    }
 
 
 def surface_label(surface: str) -> str:

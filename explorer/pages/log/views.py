@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.http import HttpResponse
@@ -16,12 +16,12 @@ from corecube.http import HtmxHttpRequest
 from corecube.models import User
 from corecube.scope import AccessScope
 from explorer import wording
-from explorer.charts.chart import ABSENT, Chart
+from explorer.charts.chart import ABSENT
 from explorer.charts.waterfall import waterfall
 from explorer.components.answerability import signal_label
-from explorer.components.bars import BarPart, score_bar
+from explorer.components.bars import score_bar
 from explorer.components.drops import ChunkLabels, chunk_label
-from explorer.components.funnel import Funnel, TraceRow, span_rows, stored_funnel
+from explorer.components.funnel import span_rows, stored_funnel
 from explorer.components.preset_numbers import version_label
 from explorer.components.search_page import with_chosen
 from explorer.components.sections import section_label
@@ -30,7 +30,7 @@ from explorer.pages.log.filters import SINCE, LogFilter, Place
 from explorer.pages.log.panels import badges_of, log_flags, log_matches, log_page, log_row, surface_label, with_facts
 from explorer.pages.log.replay import config_then, replay, since_then
 from explorer.viewer import render_page, user_page, viewer_of, wants_fragment
-from retrieval.engine.types import ChunkId, TermMatch
+from retrieval.engine.types import ChunkId
 from retrieval.models import Chunk, SearchRecord
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.preset import PresetConfig
@@ -50,22 +50,6 @@ class Presence(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class _StoredHit:
-    rank: int
-    chunk_id: ChunkId
-    label: str  #: Empty for a deleted chunk.
-    presence: Presence
-    score: float
-    score_type: str
-    bar: tuple[BarPart, ...]
-    legs: tuple[_Figure, ...]
-    contributions: tuple[_Figure, ...]
-    signals: tuple[_Figure, ...]
-    matches: tuple[TermMatch, ...]
-    citation: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class Found:
     """The chunks of a record that exist now, within its reader's scope."""
 
@@ -81,23 +65,6 @@ class Found:
             return Presence.SAME if content_hash in {"", self.hashes[chunk_id]} else Presence.CHANGED
         is_gone = self.tells_gone and chunk_id not in self.outside
         return Presence.GONE if is_gone else Presence.HIDDEN
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _RecordPanels:
-    trace_id: UUID
-    preset: str
-    preset_version: str
-    version: str
-    is_draft: bool
-    principal: str
-    funnel: Funnel
-    trace: tuple[TraceRow, ...]
-    waterfall: Chart | None
-    hits: tuple[_StoredHit, ...]
-    hidden: int
-    signals: tuple[_Figure, ...]
-    presences: Mapping[str, int]
 
 
 def _find_chunks(record: SearchRecord, scope: AccessScope, *, tells_gone: bool) -> Found:
@@ -120,49 +87,49 @@ def _find_chunks(record: SearchRecord, scope: AccessScope, *, tells_gone: bool) 
     return Found(labels, hashes, {ChunkId(*it) for it in others}, tells_gone, scope)
 
 
-def _record_panels(record: SearchRecord, found: Found, config: PresetConfig) -> _RecordPanels:
+def _record_panels(record: SearchRecord, found: Found, config: PresetConfig) -> dict[str, Any]:
     spans = spans_of(record.trace)
     hits = tuple(_hits(record, found, config))
-    listed = tuple(hit for hit in hits if hit.presence is not Presence.HIDDEN)
+    listed = tuple(hit for hit in hits if hit["presence"] is not Presence.HIDDEN)
     signals = (record.trace.get("answerability") or {}).get("signals", {})
     username = record.user.username if record.user else ""
-    return _RecordPanels(
-        trace_id=record.pk,
-        preset=record.preset,
-        preset_version=record.preset_version,
-        version=version_label(record.trace.get("version", 0)),
-        is_draft=record.trace.get("is_draft", False),
-        principal=f"{username} via key {record.key.prefix}…" if record.key else username,
-        funnel=stored_funnel(spans, config, found.labels, found.scope),
-        trace=span_rows(spans, found.scope),
-        waterfall=waterfall(spans, deadline_ms=config.deadline_ms, soft_share=config.soft_share),
-        hits=listed,
-        hidden=len(hits) - len(listed),
-        signals=tuple((signal_label(name), f"{value:.2f}") for name, value in signals.items()),
-        presences={kind.value: sum(hit.presence is kind for hit in hits) for kind in Presence},
-    )
+    return {
+        "trace_id": record.pk,
+        "preset": record.preset,
+        "preset_version": record.preset_version,
+        "version": version_label(record.trace.get("version", 0)),
+        "is_draft": record.trace.get("is_draft", False),
+        "principal": f"{username} via key {record.key.prefix}…" if record.key else username,
+        "funnel": stored_funnel(spans, config, found.labels, found.scope),
+        "trace": span_rows(spans, found.scope),
+        "waterfall": waterfall(spans, deadline_ms=config.deadline_ms, soft_share=config.soft_share),
+        "hits": listed,
+        "hidden": len(hits) - len(listed),
+        "signals": tuple((signal_label(name), f"{value:.2f}") for name, value in signals.items()),
+        "presences": {kind.value: sum(hit["presence"] is kind for hit in hits) for kind in Presence},
+    }
 
 
-def _hits(record: SearchRecord, found: Found, config: PresetConfig) -> Iterator[_StoredHit]:
+def _hits(record: SearchRecord, found: Found, config: PresetConfig) -> Iterator[dict[str, Any]]:
     trace = record.trace
     hashes = dict(ranking_of(trace))
     legs = frozenset(span.stage for span in spans_of(trace) if span.parent)
     citations = {passage["chunk"]: passage["number"] for passage in trace.get("passages", ())}
     for rank, hit in enumerate(hits_of(trace), start=1):
-        yield _StoredHit(
-            rank=rank,
-            chunk_id=hit.chunk_id,
-            label=found.labels.get(hit.chunk_id, ""),
-            presence=found.presence(hit.chunk_id, hashes.get(hit.chunk_id, "")),
-            score=hit.score,
-            score_type=hit.score_type.value,
-            bar=score_bar(hit, legs=legs, full=config.highest_score),
-            legs=tuple((wording.leg_label(leg), str(hit.ranks.get(leg, ABSENT))) for leg in sorted(legs)),
-            contributions=tuple(_figures(hit.contributions, wording.signal_label)),
-            signals=tuple(_figures(hit.signals, lambda name: name.replace("_", " "))),
-            matches=hit.matches,
-            citation=citations.get(str(hit.chunk_id)),
-        )
+        yield {
+            "rank": rank,
+            "chunk_id": hit.chunk_id,
+            "label": found.labels.get(hit.chunk_id, ""),
+            "presence": found.presence(hit.chunk_id, hashes.get(hit.chunk_id, "")),
+            "score": hit.score,
+            "score_type": hit.score_type.value,
+            "bar": score_bar(hit, legs=legs, full=config.highest_score),
+            "legs": tuple((wording.leg_label(leg), str(hit.ranks.get(leg, ABSENT))) for leg in sorted(legs)),
+            "contributions": tuple(_figures(hit.contributions, wording.signal_label)),
+            "signals": tuple(_figures(hit.signals, lambda name: name.replace("_", " "))),
+            "matches": hit.matches,
+            "citation": citations.get(str(hit.chunk_id)),
+        }
 
 
 def _figures(values: Mapping[str, float], label: Callable[[str], str]) -> Iterator[_Figure]:

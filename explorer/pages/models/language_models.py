@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -41,19 +42,6 @@ class _Listing:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _ModelRow:
-    model: LanguageModel
-    host: str
-    state: ModelState
-    label: str  #: The state as text: "not answering for 3 minutes".
-    tone: str
-    detail: str  #: The error, or the time of the last answer; empty if unknown.
-    price: str
-    is_default: bool
-    has_key: bool
-
-
 def _by_rank(models: Sequence[LanguageModel], default: LanguageModel | None) -> list[LanguageModel]:
     """Return the models, the default first and disabled ones last."""
     return sorted(models, key=lambda model: (default is None or model.pk != default.pk, not model.is_enabled))
@@ -78,25 +66,25 @@ def money(amount: Decimal) -> str:
     return f"{amount:,.2f}" if amount >= 1 else f"{amount:.4f}"
 
 
-def _row(model: LanguageModel, now: datetime, *, is_default: bool) -> _ModelRow:
+def _row(model: LanguageModel, now: datetime, *, is_default: bool) -> dict[str, Any]:
     status = status_of(model)
     label, age = WORDS["model_states"][status.state], wording.ago(status.since or now, now)
     is_failing = status.state is ModelState.FAILING
-    return _ModelRow(
-        model=model,
-        host=urlsplit(model.base_url).netloc,
-        state=status.state,
-        label=f"{label} for {age.removesuffix(' ago')}" if is_failing and "ago" in age else label,
-        tone=WORDS["model_tones"][status.state],
-        detail=f"answered {wording.ago(status.since, now)}"
+    return {
+        "model": model,
+        "host": urlsplit(model.base_url).netloc,
+        "state": status.state,
+        "label": f"{label} for {age.removesuffix(' ago')}" if is_failing and "ago" in age else label,
+        "tone": WORDS["model_tones"][status.state],
+        "detail": f"answered {wording.ago(status.since, now)}"
         if status.state is ModelState.READY and status.since
         else status.problem,
-        price=f"{money(model.prompt_price)} / {money(model.completion_price)}"
+        "price": f"{money(model.prompt_price)} / {money(model.completion_price)}"
         if model.prompt_price or model.completion_price
         else "\N{EN DASH}",
-        is_default=is_default,
-        has_key=bool(key_length(model)),
-    )
+        "is_default": is_default,
+        "has_key": bool(key_length(model)),
+    }
 
 
 def _described(rule: RoutingRule) -> tuple[int, str, str, str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from explorer import wording
 from explorer.components.bars import percent
@@ -35,39 +35,6 @@ class ModelCard:
     name: str
     facts: tuple[Fact, ...]
     problem: str = ""  #: Why it is unavailable; empty if it is not.
-
-
-@dataclass(frozen=True, slots=True)
-class IndexRow:
-    """An embedding index."""
-
-    index: EmbeddingIndex
-    made: Progress
-    mode: str
-    scan: str
-    status: str  #: active, building, complete (built, not yet in use) or previous.
-    tone: str
-    share: float  #: Percent of the chunks that have a vector.
-    pace: str  #: "42 chunks/s, about 3 min left"; empty if unknown or finished.
-    size: str
-    since: str
-    is_building: bool
-    is_stopped: bool  #: Incomplete, and no worker builds it.
-
-    @property
-    def is_active(self) -> bool:
-        """Whether searches use it."""
-        return self.status == _Status.ACTIVE
-
-    @property
-    def can_switch(self) -> bool:
-        """Whether searches could use it."""
-        return not self.is_active and self.made.done == self.made.chunks
-
-    @property
-    def is_previous(self) -> bool:
-        """Whether searches used it before."""
-        return self.status == _Status.PREVIOUS
 
 
 def encoder_card(encoder: Encoder) -> ModelCard:
@@ -120,24 +87,31 @@ def listed_models(local: Iterable[LocalModel]) -> Iterator[tuple[TableModel, str
         yield model, state or ("available" if model.can_be_fetched else "not installed"), tone
 
 
-def index_row(row: EmbeddingIndex, made: Progress, *, hnsw_bytes: int, now: datetime, alive: datetime) -> IndexRow:
+def index_row(
+    row: EmbeddingIndex, made: Progress, *, hnsw_bytes: int, now: datetime, alive: datetime
+) -> dict[str, Any]:
     """Return the row of an index; a build without a heartbeat since `alive` counts as stopped."""
     is_building = row.status == _Status.BUILDING and bool(made.missing)
     complete = row.status == _Status.BUILDING and not made.missing
-    return IndexRow(
-        index=row,
-        made=made,
-        mode=_MODES.get(EmbeddingIndex.Mode(row.mode), row.mode),
-        scan=WORDS["index_scans"][EmbeddingIndex.Scan(row.scan)].format(dim=row.scan_dim, oversample=row.oversample),
-        status="complete" if complete else row.status,
-        tone="good" if complete else _TONES[_Status(row.status)],
-        share=round(percent(made.done, made.chunks), 1) if made.chunks else 100.0,
-        pace=pace(made) if is_building else "",
-        size=size(hnsw_bytes + made.done * (2 * row.dim + _ROW_BYTES)),
-        since=wording.ago(row.switched_at or row.created_at, now),
-        is_building=is_building,
-        is_stopped=bool(made.missing) and (bool(row.problem) or (row.heartbeat_at or row.created_at) < alive),
-    )
+    is_active = row.status == _Status.ACTIVE
+    return {
+        "index": row,
+        "made": made,
+        "mode": _MODES.get(EmbeddingIndex.Mode(row.mode), row.mode),
+        "scan": WORDS["index_scans"][EmbeddingIndex.Scan(row.scan)].format(dim=row.scan_dim, oversample=row.oversample),
+        "status": "complete" if complete else row.status,
+        "tone": "good" if complete else _TONES[_Status(row.status)],
+        # Percent of the chunks that have a vector.
+        "share": round(percent(made.done, made.chunks), 1) if made.chunks else 100.0,
+        "pace": pace(made) if is_building else "",
+        "size": size(hnsw_bytes + made.done * (2 * row.dim + _ROW_BYTES)),
+        "since": wording.ago(row.switched_at or row.created_at, now),
+        "is_building": is_building,
+        "is_active": is_active,
+        "is_previous": row.status == _Status.PREVIOUS,
+        "can_switch": not is_active and made.done == made.chunks,
+        "is_stopped": bool(made.missing) and (bool(row.problem) or (row.heartbeat_at or row.created_at) < alive),
+    }
 
 
 def pace(made: Progress) -> str:
@@ -149,6 +123,6 @@ def pace(made: Progress) -> str:
     return f"{made.rate:.0f} chunks/s, about {left} left"
 
 
-def announcement(rows: Iterable[IndexRow]) -> str:
+def announcement(rows: Iterable[dict[str, Any]]) -> str:
     """Return the progress of builds for screen readers."""
-    return ". ".join(f"Index {row.index.pk}: {row.share:.0f} percent" for row in rows if row.is_building)
+    return ". ".join(f"Index {row['index'].pk}: {row['share']:.0f} percent" for row in rows if row["is_building"])

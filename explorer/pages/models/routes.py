@@ -1,7 +1,7 @@
 """The routes of the helix router with their examples, and a test of a question, for admins."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -28,35 +28,25 @@ _PURPOSES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class _RoutePanel:
-    name: str
-    label: str
-    purpose: str
-    shown: tuple[str, ...]  #: The first built-in examples, and the others.
-    more: tuple[str, ...]
-    added: tuple[RouteExample, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class _TrialPanel:
     verdict: str
     similarities: tuple[tuple[str, str, float], ...] = ()  #: A route's label, its cosine, and percent of the bar.
 
 
-def _route_panels() -> tuple[_RoutePanel, ...]:
+def _route_panels() -> tuple[dict[str, Any], ...]:
     added: dict[str, list[RouteExample]] = {}
     for example in RouteExample.objects.order_by("pk"):
         added.setdefault(example.route, []).append(example)
     shipped = shipped_examples()
     return tuple(
-        _RoutePanel(
-            route,
-            _route_label(route),
-            _PURPOSES.get(route, "Search with the ranking weights of the route"),
-            tuple(shipped.get(route, ())[:_EXAMPLES_SHOWN]),
-            tuple(shipped.get(route, ())[_EXAMPLES_SHOWN:]),
-            tuple(added.get(route, ())),
-        )
+        {
+            "name": route,
+            "label": _route_label(route),
+            "purpose": _PURPOSES.get(route, "Search with the ranking weights of the route"),
+            "shown": tuple(shipped.get(route, ())[:_EXAMPLES_SHOWN]),
+            "more": tuple(shipped.get(route, ())[_EXAMPLES_SHOWN:]),
+            "added": tuple(added.get(route, ())),
+        }
         for route in map(str, ROUTES)
     )
 

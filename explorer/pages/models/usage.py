@@ -1,9 +1,8 @@
 """Tokens and costs of language models, for admins."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -14,7 +13,7 @@ from explorer.charts.usage import usage_chart
 from explorer.pages.health.views import Figure
 from explorer.pages.models.language_models import money
 from explorer.viewer import admin_page
-from retrieval.operations.usage import Line, Sums, by_day, by_group, total, used_between
+from retrieval.operations.usage import Line, by_day, by_group, total, used_between
 
 _RANGES: Final = {"7": "7 days", "30": "30 days", "90": "90 days", "365": "1 year"}
 _DEFAULT_RANGE: Final = "30"
@@ -24,20 +23,15 @@ _NAMES: Final = {"model": "Model", "user": "User", "key": "API key", "month": "M
 _MAX_ROWS: Final = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Usage grouped by one property."""
-
-    id: str
-    heading: str
-    name: str
-    rows: tuple[tuple[str, Sums, str], ...]  #: The name, the usage and its cost as text.
-    more: int  #: Omitted rows.
-
-
-def _usage_table(group: str, lines: Iterable[Line]) -> Table:
+def _usage_table(group: str, lines: Iterable[Line]) -> dict[str, Any]:
     rows = [(_name(group, line), line.sums, money(line.sums.cost)) for line in lines]
-    return Table(group, _HEADINGS[group], _NAMES[group], tuple(rows[:_MAX_ROWS]), max(0, len(rows) - _MAX_ROWS))
+    return {
+        "id": group,
+        "heading": _HEADINGS[group],
+        "name": _NAMES[group],
+        "rows": tuple(rows[:_MAX_ROWS]),
+        "more": max(0, len(rows) - _MAX_ROWS),
+    }
 
 
 def _name(group: str, line: Line) -> str:
@@ -63,7 +57,7 @@ def usage(request: HtmxHttpRequest) -> HttpResponse:
     first = last - timedelta(days=int(days) - 1)
     found = used_between(first, last)
     sums = total(found)
-    tables: list[Table] = [_usage_table(group, by_group(found, group)) for group in _TABLES]
+    tables: list[dict[str, Any]] = [_usage_table(group, by_group(found, group)) for group in _TABLES]
     context = {
         "section": "language_models",
         "ranges": list(_RANGES.items()),

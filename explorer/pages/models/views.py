@@ -170,13 +170,13 @@ def _indexes() -> dict[str, Any]:
     shown = [_row(row, sizes[row.pk]) for row in rows]
     return {
         "indexes": shown,
-        "is_open": any(row.is_building for row in shown),
+        "is_open": any(row["is_building"] for row in shown),
         "can_start": len(shown) == 1,
         "announcement": panels.announcement(shown),
     }
 
 
-def _row(row: EmbeddingIndex, size_of_hnsw: int) -> panels.IndexRow:
+def _row(row: EmbeddingIndex, size_of_hnsw: int) -> dict[str, Any]:
     return panels.index_row(row, progress(row), hnsw_bytes=size_of_hnsw, now=timezone.now(), alive=alive_since())
 
 

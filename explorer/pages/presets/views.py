@@ -1,6 +1,6 @@
 """Presets, for admins: the live configuration, the draft and all versions."""
 
-from typing import Any, Final
+from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
@@ -10,7 +10,7 @@ from django.utils import timezone
 from corecube.http import HtmxHttpRequest
 from explorer.components import preset_numbers
 from explorer.components.forms import TunablesForm
-from explorer.viewer import admin_action, admin_page, errors_shown, viewer_of
+from explorer.viewer import admin_action, admin_page, errors_shown, viewer_of, whole_number
 from retrieval.admin import preset_versions
 from retrieval.errors import VersionConflictError
 from retrieval.models import PresetVersion
@@ -20,7 +20,6 @@ from retrieval.search.configuration import SHIPPED, configuration_of
 
 _LIVE = PresetVersion.Status.LIVE
 _DRAFT = PresetVersion.Status.DRAFT
-_MAX_DIGITS: Final = 10
 
 
 @admin_page("GET", may_cache=True)
@@ -94,14 +93,13 @@ def promote(request: HtmxHttpRequest, name: str, number: int) -> HttpResponse:
 
 
 def _promoted(request: HtmxHttpRequest, chosen: Preset, number: int) -> HttpResponse:
-    live = request.POST.get("live", "")
     with errors_shown(request):
         preset_versions.promote(
             preset=chosen,
             number=number,
             actor=viewer_of(request),
             # No version has this number, so an invalid value is a conflict.
-            live=int(live) if live.isdecimal() and len(live) <= _MAX_DIGITS else -1,
+            live=whole_number(request.POST.get("live", ""), -1, digits=10),
             fingerprint=request.POST.get("fingerprint", ""),
         )
         messages.success(request, f"All searches now use {preset_numbers.version_label(number)}.")

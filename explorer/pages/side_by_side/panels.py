@@ -1,30 +1,31 @@
 """One query to every preset, and the results side by side: hits, overlap, time, cost and packed context."""
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
 from corecube.access import Principal
 from corecube.errors import CoreCubeError
 from explorer import wording
-from explorer.charts.chart import Chart
 from explorer.charts.rank_flow import preset_flow
-from explorer.components.answerability import AnswerabilityPanel, answerability_panel
-from explorer.components.badges import Badge, badges
-from explorer.components.bars import BarPart
-from explorer.components.context import ContextPanel, context_panel
+from explorer.components.answerability import answerability_panel
+from explorer.components.badges import badges
+from explorer.components.bars import BarPart, stacked
+from explorer.components.context import context_panel
 from explorer.components.drops import chunk_name
 from explorer.components.lanes import Card, face
 from explorer.components.preset_numbers import version_label
 from explorer.components.search_page import failure_of
-from explorer.pages.side_by_side.preset_cost import GroupTime, ModelUse, group_times, model_uses, time_bar
-from explorer.wording import milliseconds
+from explorer.wording import WORDS, milliseconds
+from retrieval.engine.about import StageGroup
+from retrieval.engine.state import Span
 from retrieval.engine.types import ChunkId, Hit
 from retrieval.presets.catalog import PRESETS
+from retrieval.presets.contextpack.stages.judge_relevance import RELEVANCE_SPENT
 from retrieval.presets.preset import Preset
-from retrieval.ranking.comparison import Overlap, alone, overlap_at, places_of
+from retrieval.ranking.comparison import alone, overlap_at, places_of
 from retrieval.search.outcome import SearchOutcome
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
@@ -33,6 +34,8 @@ logger = logging.getLogger(__name__)
 
 _SERVER_ERROR: Final = 500
 DEPTH: Final = 10
+#: Groups of stages in search order, with labels.
+GROUPS: Final = WORDS["stage_groups"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,85 +74,7 @@ class _SharedHit:
     elsewhere: tuple[tuple[str, int | None], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """The results of a preset."""
-
-    trace: str
-    version: str
-    hits: tuple[_SharedHit, ...]
-    badges: tuple[Badge, ...]
-    answerability: AnswerabilityPanel | None
-    skipped: str  #: Why nothing was searched; empty otherwise.
-    milliseconds: str
-    deadline_ms: int
-    had_vector: bool  #: The query vector was cached, for example by the preset that ran first.
-    bar: tuple[BarPart, ...]
-    models: tuple[ModelUse, ...]
-    cost: Decimal | None  #: The language model cost; None if the reader may not see it.
-    context: ContextPanel
-
-    @property
-    def fallbacks(self) -> tuple[Badge, ...]:
-        """The badges of fallbacks and of stages that were cut short."""
-        return tuple(badge for badge in self.badges if badge.degraded)
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One preset."""
-
-    preset: str
-    description: str
-    found: Found | None
-    failure: Mapping[str, str] | None  #: Why it has no results: title and message.
-
-
-@dataclass(frozen=True, slots=True)
-class _OverlapRow:
-    preset: str
-    cells: tuple[Overlap | None, ...]  #: In preset order; None for itself.
-    alone: tuple[tuple[ChunkId, str], ...]  #: Chunks that only this preset has in its top hits, with names.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SideBySidePanel:
-    """All presets."""
-
-    columns: tuple[Column, ...]
-    names: tuple[str, ...]  #: The presets whose search succeeded, in order.
-    groups: tuple[GroupTime, ...]
-    overlaps: tuple[_OverlapRow, ...]
-    chart: Chart | None
-    depth: int
-    chunks: int  #: Distinct chunks, and those that every preset returned.
-    in_all: int
-
-    @property
-    def shows_costs(self) -> bool:
-        """Whether a column shows its language model cost."""
-        return any(column.found and column.found.cost is not None for column in self.columns)
-
-    @property
-    def is_uncalibrated(self) -> bool:
-        """Whether a verdict comes from a confidence model that is not calibrated."""
-        verdicts = (column.found.answerability for column in self.columns if column.found)
-        return any(verdict is not None and not verdict.is_calibrated for verdict in verdicts)
-
-    @property
-    def has_overlaps(self) -> bool:
-        """Whether two presets have hits to compare."""
-        return bool(self.chunks) and len(self.names) > 1
-
-    @property
-    def announcement(self) -> str:
-        """What a screen reader announces when the results arrive."""
-        failed = len(self.columns) - len(self.names)
-        text = f"{wording.counted(len(self.names), 'preset')} found {wording.counted(self.chunks, 'chunk')}"
-        return f"{text}, {self.in_all} of them in every preset.{f' {failed} failed.' if failed else ''}"
-
-
-def side_by_side_panel(attempts: Sequence[Attempt], *, costs: Mapping[str, Decimal] | None = None) -> SideBySidePanel:
+def side_by_side_panel(attempts: Sequence[Attempt], *, costs: Mapping[str, Decimal] | None = None) -> dict[str, Any]:
     """Return the presets side by side.
 
     `costs` has the language model costs by preset, for a reader who may see them.
@@ -165,24 +90,35 @@ def side_by_side_panel(attempts: Sequence[Attempt], *, costs: Mapping[str, Decim
         for hit in ranking
     }
     found = _each_found(done, hits, places, costs=costs)
-    return SideBySidePanel(
-        columns=tuple(
-            Column(
-                it.preset.name,
-                it.preset.description,
-                found.get(it.preset.name),
-                failure_of(it.error) if it.error else None,
-            )
+    verdicts = [it["answerability"] for it in found.values() if it["answerability"]]
+    in_all = sum(None not in ranks for ranks in places.values())
+    return {
+        "columns": tuple(
+            {
+                "preset": it.preset.name,
+                "description": it.preset.description,
+                "found": found.get(it.preset.name),
+                "failure": failure_of(it.error) if it.error else None,
+            }
             for it in attempts
         ),
-        names=tuple(done),
-        groups=group_times([attempt.outcome for attempt in attempts]),
-        overlaps=_overlaps(tuple(done), rankings, names),
-        chart=preset_flow(places, names, tuple(done)),
-        depth=DEPTH,
-        chunks=len(places),
-        in_all=sum(None not in ranks for ranks in places.values()),
-    )
+        "names": tuple(done),  # The presets whose search succeeded.
+        "shows_costs": bool(found) and costs is not None,
+        "is_uncalibrated": not all(verdict["is_calibrated"] for verdict in verdicts),
+        "has_overlaps": bool(places) and len(done) > 1,
+        "announcement": _announcement(len(done), len(places), in_all, failed=len(attempts) - len(done)),
+        "groups": group_times([attempt.outcome for attempt in attempts]),
+        "overlaps": _overlaps(tuple(done), rankings, names),
+        "chart": preset_flow(places, names, tuple(done)),
+        "depth": DEPTH,
+        "chunks": len(places),
+        "in_all": in_all,
+    }
+
+
+def _announcement(presets: int, chunks: int, in_all: int, *, failed: int) -> str:
+    text = f"{wording.counted(presets, 'preset')} found {wording.counted(chunks, 'chunk')}"
+    return f"{text}, {in_all} of them in every preset.{f' {failed} failed.' if failed else ''}"
 
 
 def _each_found(
@@ -191,11 +127,11 @@ def _each_found(
     places: Mapping[ChunkId, tuple[int | None, ...]],
     *,
     costs: Mapping[str, Decimal] | None,
-) -> dict[str, Found]:
+) -> dict[str, dict[str, Any]]:
     full_seconds = max((outcome.seconds for outcome in done.values()), default=0.0)
     # Each chunk's card is made once: choosing a snippet is slow.
     faces: dict[ChunkId, Card] = {}
-    found: dict[str, Found] = {}
+    found: dict[str, dict[str, Any]] = {}
     for name, outcome in done.items():
         shared: list[_SharedHit] = []
         for hit in hits[name]:
@@ -213,32 +149,107 @@ def _shared(hit: Hit, shown: Card, preset: str, ranks: Mapping[str, int | None])
     return _SharedHit(card, sum(rank is not None for rank in ranks.values()), elsewhere)
 
 
-def _found(outcome: SearchOutcome, hits: tuple[_SharedHit, ...], full_seconds: float, cost: Decimal | None) -> Found:
-    return Found(
-        trace=str(outcome.id),
-        version=version_label(outcome.version_number),
-        hits=hits,
-        badges=badges(outcome.trace),
-        answerability=answerability_panel(outcome),
-        skipped=outcome.skipped,
-        milliseconds=milliseconds(outcome.seconds),
-        deadline_ms=outcome.config.deadline_ms,
-        had_vector=any(note.code == "embed_cached" for span in outcome.trace for note in span.notes),
-        bar=time_bar(outcome, full_seconds=full_seconds),
-        models=model_uses(outcome),
-        cost=cost,
-        context=context_panel(outcome, {}),
-    )
+def _found(
+    outcome: SearchOutcome, hits: tuple[_SharedHit, ...], full_seconds: float, cost: Decimal | None
+) -> dict[str, Any]:
+    found = badges(outcome.trace)
+    return {
+        "trace": str(outcome.id),
+        "version": version_label(outcome.version_number),
+        "hits": hits,
+        "badges": found,
+        "fallbacks": tuple(badge for badge in found if badge.degraded),
+        "answerability": answerability_panel(outcome),
+        "skipped": outcome.skipped,
+        "milliseconds": milliseconds(outcome.seconds),
+        "deadline_ms": outcome.config.deadline_ms,
+        "had_vector": any(note.code == "embed_cached" for span in outcome.trace for note in span.notes),
+        "bar": time_bar(outcome, full_seconds=full_seconds),
+        "models": model_uses(outcome),
+        "cost": cost,
+        "context": context_panel(outcome, {}),
+    }
 
 
 def _overlaps(
     presets: Sequence[str], rankings: Sequence[Sequence[ChunkId]], names: Mapping[ChunkId, str]
-) -> tuple[_OverlapRow, ...]:
+) -> tuple[dict[str, Any], ...]:
     return tuple(
-        _OverlapRow(
-            preset,
-            tuple(None if other is ranking else overlap_at(DEPTH, ranking, other) for other in rankings),
-            tuple((chunk_id, names[chunk_id]) for chunk_id in lone),
-        )
+        {
+            "preset": preset,
+            "cells": tuple(None if other is ranking else overlap_at(DEPTH, ranking, other) for other in rankings),
+            "alone": tuple((chunk_id, names[chunk_id]) for chunk_id in lone),
+        }
         for preset, ranking, lone in zip(presets, rankings, alone(rankings, DEPTH), strict=True)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUse:
+    """The usage of a language model by a search."""
+
+    model: str
+    calls: int
+    known: int  #: Prompts whose grades were cached.
+    prompt_tokens: int
+    completion_tokens: int
+    is_estimated: bool
+
+
+#: A group of stages, its label, and its milliseconds in each search; None for a failed one.
+GroupTime = tuple[str, str, tuple[str | None, ...]]
+
+
+def seconds_by_group(spans: Sequence[Span]) -> dict[str, float]:
+    """Return the seconds of each group of stages; an unknown stage counts as ranking.
+
+    A stage inside another counts as part of it, so that the groups sum to the search time.
+    """
+    seconds = dict.fromkeys(GROUPS, 0.0)
+    for span in spans:
+        if not span.parent:
+            about = wording.about(span.stage)
+            seconds[about.group if about else StageGroup.RANK] += span.seconds
+    return seconds
+
+
+def time_bar(outcome: SearchOutcome, *, full_seconds: float) -> tuple[BarPart, ...]:
+    """Return a search's time by group as a bar, on a scale of `full_seconds`."""
+    parts = {f"group-{group}": seconds for group, seconds in seconds_by_group(outcome.trace).items()}
+    return stacked(parts, full=full_seconds)
+
+
+def group_times(outcomes: Sequence[SearchOutcome | None]) -> tuple[GroupTime, ...]:
+    """Return the time of each group in each search."""
+    seconds = [seconds_by_group(outcome.trace) if outcome else None for outcome in outcomes]
+    return tuple(
+        (group, label, tuple(milliseconds(it[group]) if it else None for it in seconds))
+        for group, label in GROUPS.items()
+    )
+
+
+def model_uses(outcome: SearchOutcome) -> tuple[ModelUse, ...]:
+    """Return the language model usage of a search; empty if none graded."""
+    events: Iterator[Mapping[str, Any]] = (event for span in outcome.trace for event in span.events)
+    names = [field.name for field in fields(ModelUse)]
+    return tuple(
+        ModelUse(**{name: event[name] for name in names}) for event in events if event.get("event") == RELEVANCE_SPENT
+    )
+
+
+def model_words(uses: Sequence[ModelUse]) -> str:
+    """Return the usage: "m: 2 calls, 1,204 prompt tokens, 96 completion tokens"; "none" for none."""
+    return "; ".join(_use_words(use) for use in uses) or "none"
+
+
+def _use_words(use: ModelUse) -> str:
+    if not use.calls:
+        return f"{use.model}: no calls, cached grades used"
+    about = "about " if use.is_estimated else ""
+    tokens = f"{about}{use.prompt_tokens:,} prompt tokens, {use.completion_tokens:,} completion tokens"
+    return f"{use.model}: {wording.counted(use.calls, 'call')}, {tokens}"
+
+
+def cost_words(cost: Decimal) -> str:
+    """Return a cost in the installation's currency: "0.0042"; "0" for nothing."""
+    return f"{cost:,.4f}" if cost else "0"

@@ -16,7 +16,7 @@ from corecube.models import User
 from corecube.scope import AccessScope
 from explorer.components.scope import scope_chips
 from explorer.components.search_page import excluded_slugs, excluding, failed, filter_words, people_for, run_as_name
-from explorer.pages.side_by_side.panels import Attempt, SideBySidePanel, ask_each, side_by_side_panel, usable_presets
+from explorer.pages.side_by_side.panels import Attempt, ask_each, side_by_side_panel, usable_presets
 from explorer.viewer import includes_results, principal_for, render_page, user_page, viewer_of
 from retrieval.engine.stored_filter import read_filter
 from retrieval.models import SearchRecord, Usage
@@ -79,12 +79,12 @@ def _page(viewer: User, asked: Asked, *, searches: bool) -> tuple[dict[str, Any]
             checked_query(asked.text)
             return context | {"is_loading": True}, 200
         panel, status = _sides(viewer, principal, scope, asked)
-        return context | {"sides": panel, "announcement": panel.announcement}, status
+        return context | {"sides": panel, "announcement": panel["announcement"]}, status
     except CoreCubeError as error:
         return failed(error, "side_by_side", context)
 
 
-def _sides(viewer: User, principal: Principal, scope: AccessScope, asked: Asked) -> tuple[SideBySidePanel, int]:
+def _sides(viewer: User, principal: Principal, scope: AccessScope, asked: Asked) -> tuple[dict[str, Any], int]:
     """Return the presets and the status: that of the first failure if all of them failed.
 
     Raises EmptyQueryError and QueryTooLongError, which would be the same for every preset.
@@ -101,7 +101,7 @@ def _sides(viewer: User, principal: Principal, scope: AccessScope, asked: Asked)
     attempts = ask_each(asking, principal)
     panel = side_by_side_panel(attempts, costs=_costs(attempts) if viewer.is_admin else None)
     failures = [attempt.error.status for attempt in attempts if attempt.error]
-    return panel, failures[0] if failures and not panel.names else 200
+    return panel, failures[0] if failures and not panel["names"] else 200
 
 
 def _costs(attempts: Sequence[Attempt]) -> dict[str, Decimal]:

@@ -4,18 +4,22 @@ import resource
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Final
 
+import numpy as np
 from django.conf import settings
 from django.db import connection
 
 from corecube import process
 from corecube.access import Principal
+from corecube.scope import AccessScope
+from retrieval.engine.state import Span
+from retrieval.engine.types import ChunkId, Ranking, Vector
 from retrieval.errors import SearchTimeoutError
 from retrieval.evaluation.bench.budget import BudgetRow, against_budget
 from retrieval.evaluation.bench.corpus import (
@@ -29,17 +33,19 @@ from retrieval.evaluation.bench.corpus import (
 )
 from retrieval.evaluation.bench.first import FirstSearch, first_search
 from retrieval.evaluation.bench.plan import Plan
-from retrieval.evaluation.bench.recall import ObservedSearch, recall_figures
 from retrieval.evaluation.bench.scratch import Scratch, restart_server, scratch_database
 from retrieval.evaluation.bench.synthesis import DIM, SYNTHESIS_VERSION
 from retrieval.evaluation.bench.workload import KnownQueries, installed_model, request_for, sample_queries
-from retrieval.evaluation.latency import Percentiles, latency_ms, quickest_ms, times_of
+from retrieval.evaluation.latency import Percentiles, latency_ms, percentiles, quickest_ms, times_of
 from retrieval.index import active
+from retrieval.index.store import VectorIndex, dense_exact, dense_hnsw
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import preset_named
 from retrieval.search import runtime, warm_up
 from retrieval.search.service import search
+from retrieval.stages.dense import DenseConfig
 
+_EXACT_SECONDS: Final = 60.0
 _PROC: Final = Path("/proc")
 _SERVER: Final = "postgres"
 _UNIT: Final = 1024
@@ -49,6 +55,51 @@ _RECALL_QUERIES: Final = 50
 _DENSE: Final = "dense"
 _BM25: Final = "bm25"
 _WITH_BUDGETS: Final = "helix"
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedSearch:
+    """A search with its vector, its scope and the hits of its vector leg, None without one."""
+
+    milliseconds: float
+    trace: tuple[Span, ...] = ()  #: The following fields are empty for a search that timed out.
+    scope: AccessScope | None = None
+    vector: Vector | None = None
+    dense: tuple[ChunkId, ...] | None = None
+
+
+def _recall_figures(searches: Sequence[ObservedSearch], index: VectorIndex, config: DenseConfig) -> dict[str, Any]:
+    """Return the fields of `ScopeFigures` that compare each search with an exact search and with an index scan."""
+    legs: list[float] = []
+    scans: list[float] = []
+    milliseconds: list[float] = []
+    for it in searches:
+        if it.vector is None or it.scope is None:
+            continue
+        exact = dense_exact(it.vector, scope=it.scope, index=index, depth=config.depth, timeout_seconds=_EXACT_SECONDS)
+        started = perf_counter()
+        scanned = dense_hnsw(
+            it.vector,
+            scope=it.scope,
+            index=index,
+            depth=config.depth,
+            ef_search=config.ef_search,
+            oversample=config.oversample,
+            timeout_seconds=_EXACT_SECONDS,
+        )
+        milliseconds.append((perf_counter() - started) * 1000)
+        scans.append(_share(exact, {hit.chunk_id for hit in scanned}))
+        legs += [] if it.dense is None else [_share(exact, set(it.dense))]
+    leg = _mean(legs) if legs else None
+    return {"recall_against_exact": leg, "walk_recall": _mean(scans), "walk_ms": percentiles(milliseconds)}
+
+
+def _share(exact: Ranking, found: set[ChunkId]) -> float:
+    return len({hit.chunk_id for hit in exact} & found) / len(exact) if exact else 1.0
+
+
+def _mean(shares: Sequence[float]) -> float:
+    return round(float(np.mean(shares)), 4)
 
 
 def own_bytes() -> int:
@@ -232,7 +283,6 @@ def _scope_figures(plan: Plan, percent: int, progress: Progress) -> ScopeFigures
     if late := sum(not it.trace for it in observed):
         notes["out_of_time"] = late
     index, config = active.active_index(KnownQueries({})), preset_named(plan.preset).defaults.dense
-    recall = recall_figures(observed[:_RECALL_QUERIES], index, config)
     totals = [it.milliseconds for it in observed]
     has_budget = plan.preset == _WITH_BUDGETS
     budget = against_budget(totals, [it.trace for it in observed if it.trace]) if has_budget else ()
@@ -243,9 +293,7 @@ def _scope_figures(plan: Plan, percent: int, progress: Progress) -> ScopeFigures
         latency_ms=latency_ms(totals, [it.trace for it in observed]),
         quickest_ms=quickest_ms(totals, queries=plan.queries) if plan.passes > 1 else None,
         budget=budget,
-        recall_against_exact=recall.of_leg,
-        walk_recall=recall.of_walk,
-        walk_ms=recall.walk_ms,
+        **_recall_figures(observed[:_RECALL_QUERIES], index, config),
         notes=dict(sorted(notes.items())),
     )
 

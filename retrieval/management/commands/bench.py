@@ -32,9 +32,7 @@ _Report: TypeAlias = BenchReport | PushReport | ChatReport | OverloadReport
 
 
 class Command(CoreCubeCommand):
-    """Build synthetic chunks in a scratch database and search them through the production path."""
-
-    help = "Measure a preset's latency, index sizes and build times on synthetic chunks, in a separate database."
+    """Measure a preset's latency, index sizes and build times on synthetic chunks, in a separate database."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--chunks", type=int, default=100_000, help="1,000 to 5,000,000 (default: 100,000)")

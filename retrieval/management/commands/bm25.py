@@ -17,9 +17,7 @@ _MIB = 2**20
 
 
 class Command(DatabaseCommand):
-    """Show, update or rebuild the BM25 index."""
-
-    help = "Show, update or rebuild the BM25 index of this machine."
+    """Show, update or rebuild the BM25 index of this machine."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, metavar="status|follow|rebuild")

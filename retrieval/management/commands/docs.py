@@ -17,9 +17,7 @@ _END: Final = "<!-- end of generated text -->\n"
 
 
 class Command(CoreCubeCommand):
-    """Replace the generated part of each page."""
-
-    help = "Write the generated parts of the pages in docs/."
+    """Write the generated parts of the pages in docs/."""
 
     def handle(self, *_: Any, **__: Any) -> None:
         for page, text in generated().items():

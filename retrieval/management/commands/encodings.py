@@ -13,9 +13,7 @@ from retrieval.models import Chunk
 
 
 class Command(DatabaseCommand):
-    """Count vectors (`status`), create missing ones (`build`) or delete all (`drop`)."""
-
-    help = "Show, build or drop the sparse vectors and token vectors of the configured models."
+    """Show, build or drop the sparse vectors and token vectors of the configured models."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("action", choices=("build", "drop", "status"), nargs="?", default="status")

@@ -9,9 +9,7 @@ from retrieval.ingest.enrich.services import Estimate, enrich, estimate_pass, re
 
 
 class Command(DatabaseCommand):
-    """Show the cost of a run and start it after confirmation."""
-
-    help = "Let a model write context or questions for the chunks of a connection."
+    """Let a model write context or questions for the chunks of a connection."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--connection", metavar="SLUG", required=True)

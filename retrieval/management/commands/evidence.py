@@ -22,9 +22,7 @@ _MARKS: Final = {
 
 
 class Command(DatabaseCommand):
-    """Gather evidence and print the matrix of sections and source types, then each section's best hits."""
-
-    help = "Gather evidence for the sections of a report with a user's access. Counts of optional types are in ()."
+    """Gather evidence for the sections of a report with a user's access. Counts of optional types are in ()."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("section_set", nargs="?", default=DEFAULT_SECTION_SET, metavar="SET")

@@ -9,9 +9,7 @@ from retrieval.index.graph_writer import count_common, fill_graph, forget_graph,
 
 
 class Command(DatabaseCommand):
-    """Show how much of each connection is in the graph (`status`), or add missing chunks (`build`)."""
-
-    help = "Show or build the graph of names that link documents."
+    """Show or build the graph of names that link documents."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("action", choices=("build", "status"), nargs="?", default="status")

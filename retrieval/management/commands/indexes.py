@@ -15,9 +15,7 @@ from retrieval.models import EmbeddingIndex
 
 
 class Command(DatabaseCommand):
-    """Show embedding indexes, build another one, switch to it and back."""
-
-    help = "Show embedding indexes, build one with another model, switch to it and back."
+    """Show embedding indexes, build one with another model, switch to it and back."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, metavar="status|start|build|switch|rollback|drop")

@@ -24,9 +24,7 @@ _DEFAULT_COMPARTMENT: Final = "General"
 
 
 class Command(DatabaseCommand):
-    """Sync a folder or file; the first run creates its connection."""
-
-    help = "Ingest a folder or a file as a connection. Later runs ingest only changes."
+    """Ingest a folder or a file as a connection. Later runs ingest only changes."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("path", type=Path)

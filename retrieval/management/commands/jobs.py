@@ -17,9 +17,7 @@ _MAX_ERRORS: Final = 20
 
 
 class Command(DatabaseCommand):
-    """List jobs, show one with its errors, cancel one, or retry its failed items."""
-
-    help = "List the syncs of all connections, newest first, or cancel or retry one."
+    """List the syncs of all connections, newest first, or cancel or retry one."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("job", nargs="?", type=UUID, help="show this one with its errors")

@@ -12,19 +12,10 @@ from django.core.management.base import CommandError
 from corecube.commands import CoreCubeCommand
 from corecube.errors import CoreCubeError
 from retrieval.encoders import load_encoder
+from retrieval.encoders import manifest as manifests
 from retrieval.encoders.catalog import KNOWN_MODELS, KnownEmbedder, Precision, named_directory
 from retrieval.encoders.cross_encoder import load_cross_encoder
 from retrieval.encoders.fetch import fetch_model
-from retrieval.encoders.manifest import (
-    MANIFEST_FILE,
-    Manifest,
-    Seq2SeqManifest,
-    files_size,
-    model_names,
-    read_any_manifest,
-    verify_files,
-    write_manifest,
-)
 from retrieval.encoders.model_table import MODEL_TABLE, adopted_manifest, require_fetchable
 from retrieval.encoders.seq2seq import load_seq2seq
 from retrieval.errors import EncoderError, ModelMissingError
@@ -35,7 +26,6 @@ _UNIT_LENGTH_TOLERANCE = 1e-4
 class Command(CoreCubeCommand):
     """List, fetch, adopt and verify embedding and reranking models."""
 
-    help = "List, fetch, adopt and verify embedding and reranking models."
     # Models are fetched before the rest of the installation is ready.
     requires_system_checks = ()
 
@@ -68,7 +58,7 @@ class Command(CoreCubeCommand):
 
     def _list(self, models_dir: Path) -> None:
         self.stdout.write(_row("model", "state", "size", "dim", "per chunk", "folder, or how to get it"))
-        for name in sorted({*KNOWN_MODELS, *MODEL_TABLE, *model_names(models_dir)}):
+        for name in sorted({*KNOWN_MODELS, *MODEL_TABLE, *manifests.model_names(models_dir)}):
             self.stdout.write(_described(models_dir / name))
 
     def _fetch(self, models_dir: Path, options: dict[str, Any]) -> None:
@@ -80,11 +70,11 @@ class Command(CoreCubeCommand):
         self.stdout.write(str(directory))
 
     def _adopt(self, directory: Path) -> None:
-        write_manifest(adopted_manifest(directory), directory)
+        manifests.write_manifest(adopted_manifest(directory), directory)
         try:
             _verify_model(directory)
         except CoreCubeError:
-            (directory / MANIFEST_FILE).unlink()
+            (directory / manifests.MANIFEST_FILE).unlink()
             raise
         self.stdout.write(str(directory))
 
@@ -93,7 +83,7 @@ class Command(CoreCubeCommand):
         self.stderr.write(line, str)
 
     def _verify(self, models_dir: Path, name: str | None) -> None:
-        names = [name] if name else model_names(models_dir)
+        names = [name] if name else manifests.model_names(models_dir)
         if not names:
             raise CommandError(f"There is no model in {models_dir}. Run `manage.py models fetch`.")
         for each in names:
@@ -109,13 +99,13 @@ def _described(directory: Path) -> str:
     }
     name = f"{directory.name} ({uses[directory.name]})" if directory.name in uses else directory.name
     try:
-        manifest = read_any_manifest(directory)
+        manifest = manifests.read_any_manifest(directory)
     except ModelMissingError:
         return _absent(name, directory)
     except EncoderError:
         return _row(name, "damaged", "", "", "", directory)
-    dim, chunk = (manifest.dim, _chunk(manifest.dim)) if isinstance(manifest, Manifest) else ("", "")
-    return _row(name, "ready", f"{files_size(manifest, directory) / 10**6:.0f} MB", dim, chunk, directory)
+    dim, chunk = (manifest.dim, _chunk(manifest.dim)) if isinstance(manifest, manifests.Manifest) else ("", "")
+    return _row(name, "ready", f"{manifests.files_size(manifest, directory) / 10**6:.0f} MB", dim, chunk, directory)
 
 
 def _absent(name: str, directory: Path) -> str:
@@ -137,14 +127,14 @@ def _row(*cells: object) -> str:
 
 def _verify_model(directory: Path) -> None:
     """Raise EncoderError unless the files match the manifest and the model works."""
-    manifest = verify_files(directory)
+    manifest = manifests.verify_files(directory)
     match manifest:
-        case Manifest():
+        case manifests.Manifest():
             vectors = load_encoder(directory).encode_documents(["a", "The second text is longer than the first one."])
             lengths: Sequence[float] = np.linalg.norm(vectors, axis=1).tolist()
             if manifest.normalise and not np.allclose(lengths, 1, atol=_UNIT_LENGTH_TOLERANCE):
                 raise EncoderError(f"The model {manifest.name!r} returns vectors that are not of unit length.")
-        case Seq2SeqManifest():
+        case manifests.Seq2SeqManifest():
             load_seq2seq(directory)
         case _:
             load_cross_encoder(directory)

@@ -18,9 +18,7 @@ from retrieval.text.document import CHUNK_PROFILES
 
 
 class Command(DatabaseCommand):
-    """Parse and chunk a folder; print a table by type and the rejected files."""
-
-    help = "Show files, chunks and tokens of a folder by type, and the rejected files. Stores nothing."
+    """Show files, chunks and tokens of a folder by type, and the rejected files. Stores nothing."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("path", type=Path)

@@ -10,9 +10,7 @@ from retrieval.operations.quality_preview import live_minimum, preview
 
 
 class Command(DatabaseCommand):
-    """Print the number of chunks below a threshold for each connection, and the lowest of them."""
-
-    help = "Show the chunks that the quality filter would drop, by connection, the lowest first."
+    """Show the chunks that the quality filter would drop, by connection, the lowest first."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--connection", metavar="SLUG", help="only this one (default: all)")

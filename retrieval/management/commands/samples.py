@@ -11,9 +11,7 @@ from retrieval.models import Sync
 
 
 class Command(DatabaseCommand):
-    """Add the sample sources, or remove them."""
-
-    help = "Add the sample company with its compartments, users and documents. Later runs restore missing parts."
+    """Add the sample company with its compartments, users and documents. Later runs restore missing parts."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         only = parser.add_mutually_exclusive_group()

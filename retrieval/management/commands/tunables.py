@@ -10,9 +10,7 @@ from retrieval.presets.preset import PresetConfig
 
 
 class Command(CoreCubeCommand):
-    """Print the settings that a preset declares."""
-
-    help = "List a preset's settings with default, range, unit and meaning."
+    """List a preset's settings with default, range, unit and meaning."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--preset", default=DEFAULT_PRESET)

@@ -22,28 +22,28 @@ JUDGED = Answerability(
 
 def test_the_verdict_and_its_bounds(make_outcome):
     panel = answerability_panel(make_outcome(answerability=JUDGED))
-    assert (panel.verdict, panel.tone, panel.share) == ("partly answerable", "warn", 45.6)
-    assert (panel.partial_from, panel.answerable_from) == (25.0, 75.0)
-    assert (panel.reason, panel.explanation, panel.is_calibrated) == ("weak match", "It is weak.", False)
+    assert (panel["verdict"], panel["tone"], panel["share"]) == ("partly answerable", "warn", 45.6)
+    assert (panel["partial_from"], panel["answerable_from"]) == (25.0, 75.0)
+    assert (panel["reason"], panel["explanation"], panel["is_calibrated"]) == ("weak match", "It is weak.", False)
 
 
 @pytest.mark.parametrize("reason", Reason)
 def test_every_reason_has_a_name_for_people(make_outcome, reason):
     panel = answerability_panel(make_outcome(answerability=replace(JUDGED, reason=reason)))
-    assert panel.reason
-    assert "_" not in panel.reason
+    assert panel["reason"]
+    assert "_" not in panel["reason"]
 
 
 def test_what_weighs_most_comes_first_and_what_was_not_read_last(make_outcome):
-    rows = answerability_panel(make_outcome(answerability=JUDGED)).rows
-    assert [(row.value, row.added, row.is_for) for row in rows] == [
+    rows = answerability_panel(make_outcome(answerability=JUDGED))["rows"]
+    assert [(row["value"], row["added"], row["is_for"]) for row in rows] == [
         ("0.61", "+0.80", True),
         ("0.00", "\N{MINUS SIGN}0.40", False),
         ("0.50", "\N{MINUS SIGN}0.20", False),
         ("0.10", "", True),
     ]
     # The longest bar takes half of the width; bars grow from the middle to both sides.
-    assert [(row.x, row.width) for row in rows] == [(50.0, 50.0), (25.0, 25.0), (37.5, 12.5), (50.0, 0.0)]
+    assert [(row["x"], row["width"]) for row in rows] == [(50.0, 50.0), (25.0, 25.0), (37.5, 12.5), (50.0, 0.0)]
 
 
 def test_a_search_that_was_not_judged_shows_nothing(make_outcome):

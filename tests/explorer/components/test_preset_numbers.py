@@ -29,14 +29,14 @@ def version(number, status, **fields):
 def test_a_preset_says_since_when_by_whom_a_version_is_live():
     live = version(3, "live", values={"a": 1}, promoted_at=NOW - timedelta(hours=2), promoted_by=User(username="bob"))
     row = preset_row(PRESETS["corecube"], live=live, draft=version(4, "draft"), now=NOW)
-    assert (row.live, row.since, row.changed, row.draft) == ("version 3", "by bob, 2 hours ago", 1, 4)
+    assert (row["live"], row["since"], row["changed"], row["draft"]) == ("version 3", "by bob, 2 hours ago", 1, 4)
 
 
 def test_a_number_that_is_the_default_by_now_is_no_change():
     values = {"fusion.pool": 100, "blend.dense": 0.7}
     (helix, *_) = version_rows([PresetVersion(preset="helix", number=1, values={"fusion.pool": 100})], NOW)
     assert helix.changed == 0
-    assert preset_row(PRESETS["corecube"], live=version(1, "live", values=values), draft=None, now=NOW).changed == 2
+    assert preset_row(PRESETS["corecube"], live=version(1, "live", values=values), draft=None, now=NOW)["changed"] == 2
 
 
 def test_the_history_ends_with_the_shipped_defaults():

@@ -4,9 +4,9 @@ import lxml.html
 
 from explorer.components.drops import DropRow
 from explorer.components.lanes import Card, Place
-from explorer.components.ledger_rows import LedgerRow
 from explorer.components.snippets import Segment
 from explorer.pages.evaluation.judge import judge_strip
+from explorer.pages.explorer.ledger_rows import LedgerRow
 from explorer.templatetags.explorer_format import (
     decision_rows,
     drop_rows,

@@ -37,23 +37,23 @@ def key(world):
 
 def test_an_admin_reads_all_of_it(key):
     row = key_row(key, NOW, None)
-    assert row.limits == "only Engineering, Finance; up to internal; presets corecube; can push to Till"
-    assert (row.rate, row.state, row.is_open, row.used) == ("1,200 per minute", "active", True, "never")
+    assert row["limits"] == "only Engineering, Finance; up to internal; presets corecube; can push to Till"
+    assert (row["rate"], row["state"], row["is_open"], row["used"]) == ("1,200 per minute", "active", True, "never")
 
 
 def test_its_owner_is_told_no_name_beyond_their_scope(world, key):
     known = Visible({Compartment.objects.get(slug="engineering").pk}, {world.runbooks.pk})
     row = key_row(key, NOW, known)
-    assert row.limits == (
+    assert row["limits"] == (
         "only Engineering, other compartments; up to internal; presets corecube; can push to other connections"
     )
 
 
 def test_an_open_key(world):
     row = key_row(issue_key(user=world.bob, terms=KeyTerms(name="robot"), actor=world.bob)[0], NOW, None)
-    assert (row.limits, row.rate, row.expires) == ("everything its user can see", "unlimited", "never")
+    assert (row["limits"], row["rate"], row["expires"]) == ("everything its user can see", "unlimited", "never")
 
 
 def test_an_expired_key_is_not_open(key):
     row = key_row(key, NOW + timedelta(days=4), None)
-    assert (row.state, row.is_open) == ("expired", False)
+    assert (row["state"], row["is_open"]) == ("expired", False)

@@ -137,8 +137,8 @@ def test_keys_that_are_over_stand_apart(browse, world):
         ApiKey.objects.filter(pk=key.pk).update(**changes)
     for client, path in ((browse("alice"), "/access/keys/"), (browse("bob"), "/keys/")):
         context = client.get(path).context
-        assert [row.key.name for row in context["rows"]] == ["current"]
-        assert sorted(row.key.name for row in context["ended"]) == ["expired", "revoked"]
+        assert [row["key"].name for row in context["rows"]] == ["current"]
+        assert sorted(row["key"].name for row in context["ended"]) == ["expired", "revoked"]
 
 
 def test_the_owner_of_a_key_is_told_no_name_that_an_admin_put_on_it(browse, world):

@@ -194,7 +194,7 @@ def test_thumbs(bob, answer, htmx):
 def test_a_passage_is_read_between_its_neighbours(bob, answer, htmx):
     response = bob.get(address(answer, "passage") + "1/", headers=htmx)
     assert "deployctl rollback" in page(response)
-    assert [block.is_cited for block in response.context["passage"].blocks].count(True) == 1
+    assert [block["is_cited"] for block in response.context["passage"]["blocks"]].count(True) == 1
     read = AuditEvent.objects.get(action="document.read")
     assert (read.actor.username, read.subject) == ("bob", answer.passages[0]["document"])
     whole = bob.get(address(answer, "passage") + "1/")

@@ -110,7 +110,7 @@ def test_jobs_are_narrowed_by_state_and_connection(browse, world):
     queue_sync(world.vault, actor=None)
 
     def listed(query):
-        return [(row.slug, row.status) for row in alice.get(f"/jobs/?{query}").context["jobs"]]
+        return [(row["slug"], row["status"]) for row in alice.get(f"/jobs/?{query}").context["jobs"]]
 
     assert listed("state=open") == listed("state=queued") == [("vault", "queued")]
     assert listed("connection=vault") == [("vault", "queued"), ("vault", "done")]

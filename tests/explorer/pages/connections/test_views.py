@@ -47,10 +47,10 @@ def test_nobody_else_changes_anything(browse, world, path):
 
 def test_the_list_counts_what_each_connection_holds(browse, world):
     SyncProblem.objects.create(connection=world.vault, external_id="x", reason="corrupt", message="Broken.")
-    rows = {row.connection.slug: row for row in browse("alice").get("/connections/").context["rows"]}
-    assert (rows["runbooks"].documents, rows["runbooks"].problems, rows["vault"].problems) == (2, 0, 1)
-    assert rows["runbooks"].chunks == sum(document.chunks.count() for document in world.runbooks.documents.all())
-    assert rows["runbooks"].sync.status == "done"
+    rows = {row["connection"].slug: row for row in browse("alice").get("/connections/").context["rows"]}
+    assert (rows["runbooks"]["documents"], rows["runbooks"]["problems"], rows["vault"]["problems"]) == (2, 0, 1)
+    assert rows["runbooks"]["chunks"] == sum(document.chunks.count() for document in world.runbooks.documents.all())
+    assert rows["runbooks"]["sync"]["status"] == "done"
 
 
 def test_the_list_takes_the_same_statements_for_any_number_of_connections(

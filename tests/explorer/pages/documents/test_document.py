@@ -21,4 +21,4 @@ def test_a_heading_path_stands_where_it_changes(world):
     document = Document.objects.get(title="Rolling back")
     chunk = document.chunks.first()
     chunk.heading_path = ["Staging"]
-    assert [block.headings for block in chunk_blocks([chunk, chunk], document.source_type)] == [("Staging",), ()]
+    assert [block["headings"] for block in chunk_blocks([chunk, chunk], document.source_type)] == [("Staging",), ()]

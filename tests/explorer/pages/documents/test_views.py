@@ -21,7 +21,7 @@ def test_a_document_shows_its_chunks_in_order(browse, address):
     assert response.status_code == 200
     assert 'id="chunk-0"' in response.content.decode()
     blocks = response.context["blocks"]
-    assert [block.chunk.ordinal for block in blocks] == list(range(len(blocks)))
+    assert [block["chunk"].ordinal for block in blocks] == list(range(len(blocks)))
     assert blocks
 
 

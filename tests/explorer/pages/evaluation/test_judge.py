@@ -27,19 +27,19 @@ def open_explorer(browse):
 
 def grade(client, response, rank, value, **more):
     judging = response.context["judging"]
-    sent = {"trace": judging.trace_id, "q": judging.query, "next": f"/?q={QUERY}", **more.pop("data", {})}
-    return client.post("/judge/", {**sent, "grade": f"{judging.strips[rank].passage}={value}"}, **more)
+    sent = {"trace": judging["trace_id"], "q": judging["query"], "next": f"/?q={QUERY}", **more.pop("data", {})}
+    return client.post("/judge/", {**sent, "grade": f"{judging['strips'][rank].passage}={value}"}, **more)
 
 
 def measures(response):
-    return {cell.name: cell.value for cell in response.context["judging"].measures}
+    return {cell["name"]: cell["value"] for cell in response.context["judging"]["measures"]}
 
 
 def test_without_judgments_the_page_says_how_to_begin(open_explorer):
     _, response = open_explorer("bob")
     assert "No judgments for this query yet" in page(response)
-    assert response.context["judging"].judged == 0
-    assert list(response.context["judging"].strips) == list(range(1, len(response.context["panels"].hits) + 1))
+    assert response.context["judging"]["judged"] == 0
+    assert list(response.context["judging"]["strips"]) == list(range(1, len(response.context["panels"]["hits"]) + 1))
 
 
 def test_a_grade_is_kept_and_the_ranking_measured(open_explorer, htmx, world):
@@ -54,7 +54,7 @@ def test_a_grade_is_kept_and_the_ranking_measured(open_explorer, htmx, world):
     assert measures(swapped)["MRR"] == "0.500"
     again = client.get("/", {"q": f"  {QUERY.upper()} "})
     assert measures(again) == measures(swapped)
-    assert again.context["judging"].strips[2].own == 3
+    assert again.context["judging"]["strips"][2].own == 3
 
 
 def test_the_measures_of_the_swap_are_those_of_the_page(open_explorer, htmx):
@@ -87,10 +87,10 @@ def test_without_scripts_the_form_comes_back_to_the_page(open_explorer):
 def test_a_passage_outside_the_scope_does_not_exist(open_explorer, browse):
     _, of_alice = open_explorer("alice")
     client, of_bob = open_explorer("bob")
-    own = {strip.passage for strip in of_bob.context["judging"].strips.values()}
-    hidden = [rank for rank, strip in of_alice.context["judging"].strips.items() if strip.passage not in own]
+    own = {strip.passage for strip in of_bob.context["judging"]["strips"].values()}
+    hidden = [rank for rank, strip in of_alice.context["judging"]["strips"].items() if strip.passage not in own]
     assert hidden
-    trace = of_bob.context["judging"].trace_id
+    trace = of_bob.context["judging"]["trace_id"]
     for rank in hidden:
         assert grade(client, of_alice, rank, 3, data={"trace": trace}).status_code == 404
     assert not Judgment.objects.exists()
@@ -99,7 +99,7 @@ def test_a_passage_outside_the_scope_does_not_exist(open_explorer, browse):
 def test_anothers_search_does_not_exist(open_explorer):
     _, of_alice = open_explorer("alice")
     client, of_bob = open_explorer("bob")
-    for trace in (of_alice.context["judging"].trace_id, uuid.uuid4(), "x", ""):
+    for trace in (of_alice.context["judging"]["trace_id"], uuid.uuid4(), "x", ""):
         assert grade(client, of_bob, 1, 3, data={"trace": trace}).status_code == 404
     assert not Judgment.objects.exists()
 
@@ -109,7 +109,7 @@ def test_anothers_search_does_not_exist(open_explorer):
 )
 def test_what_is_no_grade_is_refused(open_explorer, given):
     client, response = open_explorer("bob")
-    trace = response.context["judging"].trace_id
+    trace = response.context["judging"]["trace_id"]
     assert client.post("/judge/", {"trace": trace, "q": QUERY, "grade": given}).status_code in {400, 404}
     assert not Judgment.objects.exists()
 
@@ -119,16 +119,16 @@ def test_hidden_judgments_move_nothing_that_a_user_sees(open_explorer, htmx):
     grade(client, alone, 1, 1, headers=htmx)
     _, before = open_explorer("bob")
     alice, of_alice = open_explorer("alice")
-    own = {strip.passage for strip in before.context["judging"].strips.values()}
-    for rank, strip in of_alice.context["judging"].strips.items():
+    own = {strip.passage for strip in before.context["judging"]["strips"].values()}
+    for rank, strip in of_alice.context["judging"]["strips"].items():
         if strip.passage not in own:
             assert grade(alice, of_alice, rank, 3, headers=htmx).status_code == 200
     _, after = open_explorer("bob")
     assert measures(after) == measures(before) != {}
-    assert (after.context["judging"].judged, after.context["judging"].own) == (1, 1)
+    assert (after.context["judging"]["judged"], after.context["judging"]["own"]) == (1, 1)
     swapped = grade(client, after, 1, 1, headers=htmx)
     assert measures(swapped) == measures(before)
-    assert swapped.context["judging"].judged == 1
+    assert swapped.context["judging"]["judged"] == 1
 
 
 def test_judgments_of_what_left_the_scope_count_no_more(open_explorer, htmx, world):
@@ -137,15 +137,15 @@ def test_judgments_of_what_left_the_scope_count_no_more(open_explorer, htmx, wor
     Connection.objects.filter(pk=world.runbooks.pk).update(sensitivity=3)
     assert grade(client, response, 2, 3, headers=htmx).status_code == 404
     _, after = open_explorer("bob")
-    assert after.context["judging"].judged == 0
+    assert after.context["judging"]["judged"] == 0
 
 
 def test_others_grades_stand_beside_the_buttons(open_explorer, htmx):
     client, response = open_explorer("bob")
     grade(client, response, 1, 2, headers=htmx)
-    own = {strip.passage: rank for rank, strip in response.context["judging"].strips.items()}
+    own = {strip.passage: rank for rank, strip in response.context["judging"]["strips"].items()}
     _, of_alice = open_explorer("alice")
-    strips = {strip.passage: strip for strip in of_alice.context["judging"].strips.values()}
+    strips = {strip.passage: strip for strip in of_alice.context["judging"]["strips"].values()}
     assert strips[next(passage for passage, rank in own.items() if rank == 1)].others == "2 by another user"
 
 

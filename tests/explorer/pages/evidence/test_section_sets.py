@@ -94,7 +94,9 @@ def test_what_there_is_not_is_not_found(alice, path):
 def test_the_list_says_what_was_changed(alice, people):
     alice.post(SECTION, sent(keep="12"))
     copy_section_set("report", new_name="mine", title="Mine", actor=people["alice"])
-    states = {row.set.name: (row.state, len(row.set.sections)) for row in alice.get("/section-sets/").context["rows"]}
+    states = {
+        row["set"].name: (row["state"], len(row["set"].sections)) for row in alice.get("/section-sets/").context["rows"]
+    }
     assert states == {"property_memo": ("default", len(shipped("property_memo").sections)),
                       "report": ("edited", 8), "mine": ("custom", 8)}  # fmt: skip
 
@@ -176,7 +178,7 @@ def test_a_preview_shows_the_query_and_saves_nothing(alice):
     assert alice.post(SECTION, {**typed, "template": "{"}).context["preview"] == ""
     assert not StoredSectionSet.objects.exists()
     lines = alice.get(PAGE, {"about": "Tallow Quay"}).context["lines"]
-    assert lines[0].query == "Tallow Quay overview purpose background scope summary"
+    assert lines[0]["query"] == "Tallow Quay overview purpose background scope summary"
 
 
 def test_sections_are_added_moved_and_removed(alice):

@@ -16,7 +16,7 @@ VIEWS = [{"tab": "lanes"}, {"tab": "answer"}, {"tab": "where"}, {"tab": "where",
 
 
 def trace_of(response):
-    return str(response.context["panels"].trace_id)
+    return str(response.context["panels"]["trace_id"])
 
 
 @pytest.fixture
@@ -139,4 +139,4 @@ def test_a_search_that_is_not_kept_any_more_is_made_anew(opened, monkeypatch):
     monkeypatch.setattr(recent_searches, "_recent", recent_searches.RecentSearches())
     response = view(tab="lanes")
     assert trace_of(response) != trace
-    assert response.context["panels"].hits
+    assert response.context["panels"]["hits"]

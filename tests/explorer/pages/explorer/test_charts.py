@@ -36,13 +36,13 @@ def test_the_tab_of_the_scores_is_opened_by_the_address(browse):
 
 def test_the_figures_are_the_searchs(browse):
     response = browse("bob").get("/", {"q": "roll back staging"})
-    drawn, hits = figures(page(response)), response.context["panels"].hits
+    drawn, hits = figures(page(response)), response.context["panels"]["hits"]
     bars = drawn["contributions"]["data"]
     sums = [sum(part or 0 for part in parts) for parts in zip(*(trace["x"] for trace in bars), strict=True)]
-    assert [round(total, 9) for total in sums] == [round(row.hit.score, 9) for row in hits]
+    assert [round(total, 9) for total in sums] == [round(row["hit"].score, 9) for row in hits]
     final = drawn["scores-final"]["data"][1]["y"]
-    assert final == [row.hit.score for row in hits]
-    stages = [row.span.stage for row in response.context["panels"].trace if row.span.stage != "legs"]
+    assert final == [row["hit"].score for row in hits]
+    stages = [row["span"].stage for row in response.context["panels"]["trace"] if row["span"].stage != "legs"]
     assert [it[0] for it in drawn["waterfall"]["data"][0]["customdata"]] == stages
 
 

@@ -65,10 +65,10 @@ def test_funnel_and_context_speak_of_hits_and_what_is_around(browse):
 def test_where_did_it_go_follows_a_document_through_every_stage(browse):
     pinned = Document.objects.get(title="Rolling back")
     response = browse("bob").get("/", {**ASK, "q": "roll back staging", "tab": "where", "pin": str(pinned.pk)})
-    steps = {step.name: step for step in response.context["where"].lifeline.steps}
+    steps = {step["name"]: step for step in response.context["where"]["lifeline"]["steps"]}
     assert {"judge_relevance", "neighbours", "packed"} <= set(steps)
-    assert steps["packed"].fact.startswith("packed as [")
-    assert steps["judge_relevance"].fact.startswith("rank ")
+    assert steps["packed"]["fact"].startswith("packed as [")
+    assert steps["judge_relevance"]["fact"].startswith("rank ")
 
 
 def test_a_document_behind_the_packed_ones_is_told_the_number_that_cut_it(browse, world, client):

@@ -20,31 +20,35 @@ def text(segments):
 
 def test_a_row_says_what_where_and_how_fresh(rows):
     first = rows[0]
-    assert (first.rank, text(first.title), first.hit.chunk.heading_path) == (1, "Rollback runbook", ("Staging",))
-    assert (first.source, first.trust, first.age) == ("Runbooks", "authoritative", "synced 3 days ago")
-    assert [segment.text for segment in first.title if segment.matched] == ["Rollback"]
-    assert [segment.text for segment in first.snippet if segment.matched] == ["Rollbacks", "staging"]
+    assert (first["rank"], text(first["title"]), first["hit"].chunk.heading_path) == (
+        1,
+        "Rollback runbook",
+        ("Staging",),
+    )
+    assert (first["source"], first["trust"], first["age"]) == ("Runbooks", "authoritative", "synced 3 days ago")
+    assert [segment.text for segment in first["title"] if segment.matched] == ["Rollback"]
+    assert [segment.text for segment in first["snippet"] if segment.matched] == ["Rollbacks", "staging"]
 
 
 def test_a_row_says_where_each_leg_had_it(rows):
-    assert [(leg.label, leg.rank) for leg in rows[0].legs] == [("dense", "2"), ("full text", "1")]
-    assert [(leg.rank, leg.absent) for leg in rows[1].legs] == [("1", False), ("–", True)]  # noqa: RUF001
+    assert [(leg["label"], leg["rank"]) for leg in rows[0]["legs"]] == [("dense", "2"), ("full text", "1")]
+    assert [(leg["rank"], leg["absent"]) for leg in rows[1]["legs"]] == [("1", False), ("–", True)]  # noqa: RUF001
 
 
 def test_a_row_carries_its_citation(rows):
-    assert [row.citation for row in rows] == [1, 2, None]
-    assert rows[2].pages == "p. 4"
+    assert [row["citation"] for row in rows] == [1, 2, None]
+    assert rows[2]["pages"] == "p. 4"
 
 
 def test_each_row_is_compared_with_the_next(rows):
-    assert rows[0].verdict.startswith("Beats #2: full text +0.240")
-    assert rows[2].verdict == "Last hit in the pool."
+    assert rows[0]["verdict"].startswith("Beats #2: full text +0.240")
+    assert rows[2]["verdict"] == "Last hit in the pool."
 
 
 def test_a_hit_beyond_those_wanted_is_still_what_the_last_one_beats(make_outcome):
     rows = hit_rows(make_outcome(top_k=2))
     assert len(rows) == 2
-    assert rows[1].verdict.startswith("Beats #3")
+    assert rows[1]["verdict"].startswith("Beats #3")
 
 
 def test_a_hit_that_the_deadline_left_unread_is_left_out(finished, make_outcome):

@@ -141,5 +141,5 @@ def test_the_hit_list_tells_it_so(finished):
     first = scored(finished.hits[0], 0.850, source_type="excel", precedence=0.0027, merit_rank=1)
     second = scored(finished.hits[1], 0.851, precedence=0.0, merit_rank=2)
     rows = hit_rows(evidence(finished, first, second))
-    assert rows[0].verdict.startswith("Beats #2 on precedence")
-    assert rows[1].verdict == "Last hit in the pool."
+    assert rows[0]["verdict"].startswith("Beats #2 on precedence")
+    assert rows[1]["verdict"] == "Last hit in the pool."

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from corecube.scope import ExcludedConnection, Exclusion, Inclusion, Sensitivity
-from explorer.pages.explorer.where import Candidate, WherePanel, candidates, lifeline_panel, step_label
+from explorer.pages.explorer.where import Candidate, announcement, candidates, lifeline_panel, step_label
 from retrieval.records.lifeline.types import Lifeline, Step, StepState, Way
 from tests.explorer.conftest import RUNBOOKS, THIRD
 
@@ -29,22 +29,22 @@ LINE = Lifeline(
 
 def test_a_lost_document_says_where_and_what_its_chunks_did():
     panel = lifeline_panel(LINE)
-    assert (panel.verdict, panel.is_packed, panel.chunks) == ("dropped at dedupe", False, 14)
-    assert panel.ways == ("1 dropped at dedupe", "3 dropped at floor", "10 found by no leg")
-    assert panel.place == "Staging, p. 4"
-    assert [step.name for step in panel.steps if step.is_loss] == ["dedupe"]
+    assert (panel["verdict"], panel["is_packed"], panel["chunks"]) == ("dropped at dedupe", False, 14)
+    assert panel["ways"] == ("1 dropped at dedupe", "3 dropped at floor", "10 found by no leg")
+    assert panel["place"] == "Staging, p. 4"
+    assert [step["name"] for step in panel["steps"] if step["is_loss"]] == ["dedupe"]
 
 
 def test_steps_are_called_as_the_funnel_calls_its_stages():
     panel = lifeline_panel(LINE)
-    assert [step.label for step in panel.steps] == ["indexed", "access", "full text", "deduped", "top k"]
-    assert [step.word for step in panel.steps] == ["passed", "passed", "not found", "dropped", "not reached"]
-    assert panel.steps[-1].fact == "not reached"
+    assert [step["label"] for step in panel["steps"]] == ["indexed", "access", "full text", "deduped", "top k"]
+    assert [step["word"] for step in panel["steps"]] == ["passed", "passed", "not found", "dropped", "not reached"]
+    assert panel["steps"][-1]["fact"] == "not reached"
     assert (step_label("access"), step_label("some_stage")) == ("checked", "some stage")
 
 
 def test_access_is_told_with_the_whole_rule():
-    assert lifeline_panel(LINE).steps[1].fact == (
+    assert lifeline_panel(LINE)["steps"][1]["fact"] == (
         "compartment Engineering through group platform; sensitivity internal ≤ clearance confidential"
     )
     shut = replace(
@@ -54,7 +54,7 @@ def test_access_is_told_with_the_whole_rule():
         exclusion=ExcludedConnection(RUNBOOKS, Exclusion.NO_GRANT),
     )
     panel = lifeline_panel(shut)
-    assert (panel.steps[1].fact, panel.is_principals) == ("no grant on compartment Engineering", False)
+    assert (panel["steps"][1]["fact"], panel["is_principals"]) == ("no grant on compartment Engineering", False)
 
 
 @pytest.mark.parametrize(
@@ -68,26 +68,26 @@ def test_access_is_told_with_the_whole_rule():
 def test_what_would_open_a_document_leads_to_where_an_admin_does_it(reason, address):
     steps = (LINE.steps[0], Step("allowed", StepState.DROPPED, "outside", "This gives access."))
     shut = replace(LINE, steps=steps, inclusion=None, exclusion=ExcludedConnection(RUNBOOKS, reason))
-    assert [step.remedy_address for step in lifeline_panel(shut).steps] == ["", address]
+    assert [step["remedy_address"] for step in lifeline_panel(shut)["steps"]] == ["", address]
 
 
 def test_other_remedies_lead_nowhere():
-    assert {step.remedy_address for step in lifeline_panel(LINE).steps} == {""}
+    assert {step["remedy_address"] for step in lifeline_panel(LINE)["steps"]} == {""}
 
 
 def test_what_may_not_be_named_has_no_page():
     panel = lifeline_panel(replace(LINE, title=""))
-    assert (panel.title, panel.has_page) == ("A document", False)
+    assert (panel["title"], panel["has_page"]) == ("A document", False)
 
 
 def test_one_chunk_needs_no_count():
     line = replace(LINE, ways=(Way("packed", 1, is_packed=True),), steps=LINE.steps[:2], citation=3)
-    assert (lifeline_panel(line).ways, lifeline_panel(line).verdict) == ((), "packed as [3]")
+    assert (lifeline_panel(line)["ways"], lifeline_panel(line)["verdict"]) == ((), "packed as [3]")
 
 
 def test_what_no_leg_found_is_said_in_one():
     line = replace(LINE, steps=(Step("dense", StepState.DROPPED, "vector rank 214"),), ways=(Way("", 2),))
-    assert lifeline_panel(line).verdict == "found by no leg"
+    assert lifeline_panel(line)["verdict"] == "found by no leg"
 
 
 def test_candidates_are_named_once_and_cut():
@@ -98,8 +98,7 @@ def test_candidates_are_named_once_and_cut():
 
 
 def test_a_screen_reader_is_told_what_came_of_it():
-    empty = WherePanel(find="", candidates=(), has_more=False, lifeline=None, is_pinned=False)
-    assert empty.announcement == ""
-    assert replace(empty, find="x").announcement == "0 documents found."
-    assert replace(empty, is_pinned=True).announcement == "Document not found."
-    assert replace(empty, lifeline=lifeline_panel(LINE)).announcement == "Rollback policy: dropped at dedupe."
+    assert announcement(None, found=0, find="", pin="") == ""
+    assert announcement(None, found=0, find="x", pin="") == "0 documents found."
+    assert announcement(None, found=0, find="", pin="1") == "Document not found."
+    assert announcement(lifeline_panel(LINE), found=0, find="", pin="") == "Rollback policy: dropped at dedupe."

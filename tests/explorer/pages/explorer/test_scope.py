@@ -54,7 +54,7 @@ def test_a_drop_for_want_of_access_is_a_count_and_nothing_more(make_outcome):
     spans = (Span("access", 0.001, 3, 1, drops=(Drop(hidden, DropReason.ACCESS), Drop(hidden, DropReason.ACCESS))),)
     outcome = make_outcome(scope=scope, trace=spans, hits=whole.hits[:1])
     labels = labels_of(outcome.hits, scope)
-    cell = funnel(outcome, labels).cells[0]
+    cell = funnel(outcome, labels)["cells"][0]
     page = render_to_string("explorer/components/_stage.html", {"cell": cell, "run_as": ""})
     assert "<h3>2 dropped</h3>" in page
     assert "and 2 more, not listed" in page
@@ -68,7 +68,7 @@ def test_hits_that_were_gone_are_a_count_whether_or_not_there_is_such_a_chunk(ma
     pages = set()
     for chunk_id in (whole.hits[0].chunk_id, ChunkId(uuid.UUID(int=3), 0), ChunkId(uuid.uuid4(), 0)):
         spans = (Span("complete", 0.001, 3, 2, drops=(Drop(chunk_id, DropReason.STALE, "gone from the store"),)),)
-        cell = funnel(make_outcome(trace=spans), labels_of(whole.hits, whole.state.scope)).cells[0]
+        cell = funnel(make_outcome(trace=spans), labels_of(whole.hits, whole.state.scope))["cells"][0]
         pages.add(render_to_string("explorer/components/_stage.html", {"cell": cell, "run_as": ""}))
     (page,) = pages
     assert "1 deleted or excluded; not listed" in page

@@ -19,7 +19,7 @@ def narrow(world):
 
 
 def cards(lanes):
-    return [card for lane in lanes.lanes for card in lane.cards]
+    return [card for lane in lanes["lanes"] for card in lane["cards"]]
 
 
 def test_what_the_pool_lost_is_read_by_one_statement(narrow, django_assert_num_queries):
@@ -49,4 +49,4 @@ def test_nothing_out_of_scope_is_read_or_kept(narrow, world):
 
 def test_a_leg_alone_has_lanes_too(narrow):
     outcome = replace(narrow, state=replace(narrow.state, rankings={"dense": narrow.state.rankings["dense"]}))
-    assert [lane.label for lane in lanes_of(outcome).lanes] == ["Vector", "Result"]
+    assert [lane["label"] for lane in lanes_of(outcome)["lanes"]] == ["Vector", "Result"]

@@ -64,20 +64,20 @@ def test_a_leg_alone_runs_too(browse):
 def test_every_tab_shows_it(browse, tab):
     response = browse("alice").get("/", {**ASKED, "tab": tab, "find": "rollback"})
     assert response.status_code == 200
-    assert response.context["panels"].hits
+    assert response.context["panels"]["hits"]
 
 
 def test_the_trace_has_the_events_in_words(browse):
     response = browse("alice").get("/", {**ASKED, "tab": "trace"})
-    lines = {row.span.stage: [line.text for line in row.events] for row in response.context["panels"].trace}
+    lines = {row["span"].stage: [line.text for line in row["events"]] for row in response.context["panels"]["trace"]}
     assert lines["tighten"][0].startswith("Not cut: ")
     assert lines["rerank"][0].startswith("Scored by SemanticBM25")
     assert lines["rerank"][0] in page(response)
 
 
 def test_hits_say_what_scored_them(browse):
-    hits = browse("alice").get("/", ASKED).context["panels"].hits
-    assert {badge.text for hit in hits for badge in hit.badges} >= {"reranked by SemanticBM25"}
+    hits = browse("alice").get("/", ASKED).context["panels"]["hits"]
+    assert {badge.text for hit in hits for badge in hit["badges"]} >= {"reranked by SemanticBM25"}
 
 
 def test_a_logged_section_is_asked_again_and_shown_with_its_events(browse):
@@ -106,7 +106,7 @@ def test_two_runs_of_a_section_stand_beside_each_other(browse):
     response = browse("alice").get("/compare/", {**sides, "q": "rollback", "section": "report/how_it_works"})
     assert response.status_code == 200
     compared = response.context["compared"]
-    assert (compared.left.query, compared.right.query) == (QUERY, QUERY)
+    assert (compared["left"].query, compared["right"].query) == (QUERY, QUERY)
     assert [record.trace.get("section") for record in SearchRecord.objects.order_by("preset")] == [
         "report/how_it_works",
         None,
@@ -118,15 +118,15 @@ def test_a_logged_section_stands_against_the_same_now(browse):
     alice.get("/", ASKED)
     response = alice.get("/compare/", {"a": f"log:{SearchRecord.objects.get().pk}"})
     compared = response.context["compared"]
-    assert (compared.left.query, compared.right.query, compared.is_skewed) == (QUERY, QUERY, False)
+    assert (compared["left"].query, compared["right"].query, compared["is_skewed"]) == (QUERY, QUERY, False)
     assert SearchRecord.objects.filter(trace__section="report/how_it_works").count() == 2
 
 
 def test_where_it_went_names_the_sections_floor(browse, world):
     response = browse("alice").get("/", {**ASKED, "tab": "where", "find": "", "pin": _document(world)})
-    line = response.context["where"].lifeline
+    line = response.context["where"]["lifeline"]
     assert line is not None
-    assert {"floors", "quota", "rerank", "protect"} <= {step.name for step in line.steps}
+    assert {"floors", "quota", "rerank", "protect"} <= {step["name"] for step in line["steps"]}
 
 
 def _document(world):

@@ -122,7 +122,7 @@ def test_an_admin_sees_what_is_excluded_and_why(browse, world):
 
 def test_an_excluded_connection_is_left_out_and_can_be_included_again(browse):
     response = browse("alice").get("/", {"q": "rollback", "without": "runbooks"})
-    names = {row.source for row in response.context["panels"].hits}
+    names = {row["source"] for row in response.context["panels"]["hits"]}
     assert names == {"Vault", "Ledger"}
     assert 'href="?q=rollback&amp;without="' in page(response)
     assert '<input type="hidden" name="without" value="runbooks" form="ask">' in page(response)
@@ -135,7 +135,7 @@ def test_with_every_connection_excluded_the_page_says_so(browse):
 
 def test_an_admin_searches_as_someone_else_and_it_is_audited(browse, world):
     response = browse("alice").get("/", {"q": "rollback", "as": "bob"})
-    assert {row.source for row in response.context["panels"].hits} == {"Runbooks"}
+    assert {row["source"] for row in response.context["panels"]["hits"]} == {"Runbooks"}
     assert "?as=bob#chunk-0" in page(response)
     event = AuditEvent.objects.get(action="search.run_as")
     assert (event.actor, event.subject) == (world.alice, "bob")

@@ -33,11 +33,11 @@ def fragment(response):
 
 
 def line(response):
-    return response.context["where"].lifeline
+    return response.context["where"]["lifeline"]
 
 
 def rows(response):
-    return {step.name: step for step in line(response).steps}
+    return {step["name"]: step for step in line(response)["steps"]}
 
 
 def test_the_tab_is_computed_only_when_it_is_open(browse, where):
@@ -49,13 +49,13 @@ def test_the_tab_is_computed_only_when_it_is_open(browse, where):
     assert '<section class="view" data-panel="tab" data-name="where" aria-label="Document trace" hx-headers=' in (
         opened.content.decode()
     )
-    assert (opened.context["where"].candidates, line(opened)) == ((), None)
+    assert (opened.context["where"]["candidates"], line(opened)) == ((), None)
 
 
 def test_documents_are_found_by_title_name_and_id(world, where):
     document = Document.objects.get(title="Rolling back")
     for text in ("rolling", "ROLLBACK.md", str(document.pk), f" {document.pk} "):
-        (found,) = where(find=text).context["where"].candidates
+        (found,) = where(find=text).context["where"]["candidates"]
         assert (found.document_id, found.title, found.source) == (document.pk, "Rolling back", "Runbooks")
     page = where(find="rolling").content.decode()
     assert f"tab=where&amp;find=rolling&amp;pin={document.pk}" in page
@@ -63,7 +63,7 @@ def test_documents_are_found_by_title_name_and_id(world, where):
 
 def test_what_is_typed_is_taken_as_it_is(where):
     for text in ("%", "_", "\0", "rolling%back"):
-        assert where(find=text).context["where"].candidates == ()
+        assert where(find=text).context["where"]["candidates"] == ()
 
 
 def test_at_most_twenty_are_offered(world, where):
@@ -72,13 +72,13 @@ def test_at_most_twenty_are_offered(world, where):
         (folder / f"spare {number}.txt").write_text(f"Spare part {number} of the pump.")
     sync_connection(world.runbooks)
     panel = where(find="spare").context["where"]
-    assert (len(panel.candidates), panel.has_more) == (20, True)
+    assert (len(panel["candidates"]), panel["has_more"]) == (20, True)
 
 
 def test_a_pinned_document_shows_its_way(where):
     response = where(pin=id_of("Rolling back"))
-    assert (line(response).verdict, line(response).title) == ("packed as [1]", "Rolling back")
-    assert rows(response)["allowed"].fact == (
+    assert (line(response)["verdict"], line(response)["title"]) == ("packed as [1]", "Rolling back")
+    assert rows(response)["allowed"]["fact"] == (
         "compartment Engineering through group engineers; sensitivity internal ≤ clearance internal"
     )
     page = fragment(response)
@@ -91,13 +91,13 @@ def test_the_first_loss_alone_is_marked_with_its_remedy(where):
     response = where("alice", pin=id_of("Costs"), without="ledger")
     assert re.findall(r'is-loss" data-step="(\w+)"', fragment(response)) == ["scope"]
     assert "Including Ledger again brings it back." in fragment(response)
-    assert line(response).verdict == "dropped at scope"
+    assert line(response)["verdict"] == "dropped at scope"
 
 
 def test_what_no_leg_found_says_so(where):
     response = where("alice", "passphrase", pin=id_of("Rolling back"), mode="fulltext")
-    assert line(response).verdict == "found by no leg"
-    assert rows(response)["fulltext"].fact == "it contains none of “passphras”"
+    assert line(response)["verdict"] == "found by no leg"
+    assert rows(response)["fulltext"]["fact"] == "it contains none of “passphras”"
 
 
 def test_the_search_box_keeps_the_rest_of_the_address(where):
@@ -118,7 +118,7 @@ def test_the_search_box_keeps_the_section(browse, where):
     form = html.fromstring(fragment(asked)).find(".//form")
     found = browse("alice").get(form.action, {**dict(form.form_values()), "find": "rolling"})
     assert found.context["section_strip"]["query"] == asked.context["section_strip"]["query"]
-    assert [row.title for row in found.context["where"].candidates] == ["Rolling back"]
+    assert [row.title for row in found.context["where"]["candidates"]] == ["Rolling back"]
 
 
 def test_a_pin_waits_for_its_question(browse):
@@ -140,8 +140,8 @@ def test_dropped_rows_and_documents_lead_here(browse):
 
 def test_an_admin_is_told_the_rule_that_keeps_a_document_from_a_person(where):
     response = where("alice", pin=id_of("Breach of March"), **{"as": "bob"})
-    assert line(response).verdict == "dropped at access"
-    assert rows(response)["allowed"].fact.startswith("sensitivity restricted > clearance internal")
+    assert line(response)["verdict"] == "dropped at access"
+    assert rows(response)["allowed"]["fact"].startswith("sensitivity restricted > clearance internal")
     assert f'href="/documents/{id_of("Breach of March")}/"' in fragment(response)
     assert (
         '<a href="/access/clearances/">A clearance of at least restricted on Engineering gives access.</a>'
@@ -152,19 +152,19 @@ def test_an_admin_is_told_the_rule_that_keeps_a_document_from_a_person(where):
 def test_an_admin_without_a_grant_is_not_told_the_title(world, where):
     Grant.objects.filter(user=world.alice).delete()
     response = where("alice", pin=id_of("Breach of March"), **{"as": "bob"})
-    assert (line(response).title, line(response).source) == ("A document", "Vault")
+    assert (line(response)["title"], line(response)["source"]) == ("A document", "Vault")
     assert "Breach" not in response.content.decode().replace("pin=", "")
-    assert where("alice", find="breach", **{"as": "bob"}).context["where"].candidates == ()
+    assert where("alice", find="breach", **{"as": "bob"}).context["where"]["candidates"] == ()
 
 
 def test_what_could_not_be_taken_in_is_offered_with_its_reason(world, where):
     (world.root / "runbooks" / "plan.pdf").write_bytes(b"%PDF-1.7 no more than that")
     sync_connection(world.runbooks)
-    (found,) = where(find="plan").context["where"].candidates
+    (found,) = where(find="plan").context["where"]["candidates"]
     assert found.document_id == document_id(world.runbooks.pk, "plan.pdf")
     assert found.trouble
     response = where(pin=str(found.document_id))
-    assert line(response).verdict == "dropped at indexing"
+    assert line(response)["verdict"] == "dropped at indexing"
 
 
 #: What a viewer who may see nothing of it must find the same: a hidden document, and one that is nowhere.

@@ -16,14 +16,14 @@ INGEST = IngestLoad(16, 2, 0, 8, 5, Memory(GIB, 8 * GIB, 6 * GIB))
 
 def test_the_meter_shows_the_share_and_the_rungs_in_connections():
     panel = load_panel(CALM, INGEST)
-    assert (panel.share, panel.tone, panel.summary) == (12.5, "good", "12 of 96 connections in use: normal.")
-    assert [(connections, x) for x, connections, _ in panel.marks] == [
+    assert (panel["share"], panel["tone"], panel["summary"]) == (12.5, "good", "12 of 96 connections in use: normal.")
+    assert [(connections, x) for x, connections, _ in panel["marks"]] == [
         (76, 79.17),
         (84, 87.5),
         (86, 89.58),
         (88, 91.67),
     ]
-    assert {it.key: it.value for it in panel.figures} == {
+    assert {it.key: it.value for it in panel["figures"]} == {
         "slots": "3 of 16",
         "waiting": "0",
         "recovery": "0 of 12",
@@ -34,18 +34,18 @@ def test_the_meter_shows_the_share_and_the_rungs_in_connections():
         "ingest": "5 of 8",
         "memory": "75 %",
     }
-    assert panel.refusals == ()
+    assert panel["refusals"] == ()
 
 
 def test_refusals_are_told_by_their_reason():
     load = replace(CALM, refused={Refusal.QUEUE: 4, Refusal.HARD_REJECT: 1300})
     panel = load_panel(load, INGEST, refused_early=2)
-    assert [(it.key, it.label, it.value) for it in panel.refusals] == [
+    assert [(it.key, it.label, it.value) for it in panel["refusals"]] == [
         ("hard_reject", "Too few free connections", "1,300"),
         ("queue", "Expected wait too long", "4"),
         ("door", "Too many open requests", "2"),
     ]
-    assert next(it.value for it in panel.figures if it.key == "refused") == "1,304"
+    assert next(it.value for it in panel["figures"] if it.key == "refused") == "1,304"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from corecube.models import ApiKey, Connection, User
-from explorer.pages.connections.views import ConnectionRow
 from explorer.pages.health.panels import HealthRow
 from explorer.pages.health.views import problems, search_figures, store_figures
 from retrieval.records.traffic import Figures
@@ -13,21 +12,15 @@ from retrieval.records.traffic import Figures
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
 
-class Job:
-    message = ""
-    since = "an hour ago"
-
-    def __init__(self, status, message=""):
-        self.status = status
-        self.message = message
+def job(status, message=""):
+    return {"status": status, "message": message, "since": "an hour ago"}
 
 
 def connection(**changes):
     stored = {"slug": "runbooks", "name": "Runbooks", "kind": "folder", "enabled": True}
     made = Connection(**{name: changes.pop(name, value) for name, value in stored.items()})
-    values = {"connection": made, "documents": 1200, "chunks": 5000, "sync": Job("done"), "problems": 0}
-    fields = dict.fromkeys(ConnectionRow.__dataclass_fields__, "")
-    return ConnectionRow(**{**fields, **values, **changes})
+    values = {"connection": made, "documents": 1200, "chunks": 5000, "sync": job("done"), "problems": 0}
+    return {**values, **changes}
 
 
 def key(days):
@@ -53,9 +46,9 @@ def test_what_is_stored_is_summed_over_the_connections():
 @pytest.mark.parametrize(
     ("changes", "tone", "words"),
     [
-        ({"sync": Job("failed", "No such folder.")}, "bad", "The last sync of Runbooks failed"),
-        ({"sync": Job("stalled")}, "bad", "stalled"),
-        ({"sync": Job("stopped")}, "warn", "stopped"),
+        ({"sync": job("failed", "No such folder.")}, "bad", "The last sync of Runbooks failed"),
+        ({"sync": job("stalled")}, "bad", "stalled"),
+        ({"sync": job("stopped")}, "warn", "stopped"),
         ({"sync": None}, "warn", "never synced"),
         ({"problems": 3}, "warn", "3 documents of Runbooks"),
     ],
@@ -83,6 +76,6 @@ def test_a_key_that_ends_soon_is_named(days, words):
 
 def test_what_is_broken_comes_first():
     parts = (HealthRow("queue", "Queue", "warn", "slow"), HealthRow("disk", "Disk", "good", "fine"))
-    found = problems((connection(sync=Job("failed")),), (key(3),), parts, NOW)
+    found = problems((connection(sync=job("failed")),), (key(3),), parts, NOW)
     assert [it.tone for it in found] == ["bad", "warn", "warn"]
     assert found[1].address == "/health/#part-queue"

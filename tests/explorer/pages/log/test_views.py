@@ -33,11 +33,11 @@ def page(response):
 
 
 def shown(response):
-    return [row.record.pk for row in response.context["page"].rows]
+    return [row["record"].pk for row in response.context["page"]["rows"]]
 
 
 def counts(response):
-    return {flag.name: str(flag.count) for flag in response.context["flags"]}
+    return {flag["name"]: str(flag["count"]) for flag in response.context["flags"]}
 
 
 def test_an_admin_sees_every_search_and_who_made_it(browse, logged, world):
@@ -48,9 +48,9 @@ def test_an_admin_sees_every_search_and_who_made_it(browse, logged, world):
     assert shown(response) == [as_bob.pk, theirs.pk, mine.pk]
     assert "draining the queue" in page(response)
     assert key.prefix in page(response)
-    rows = {row.record.pk: row for row in response.context["page"].rows}
-    assert (rows[as_bob.pk].record.actor.username, rows[as_bob.pk].record.user.username) == ("alice", "bob")
-    assert rows[theirs.pk].surface == "API"
+    rows = {row["record"].pk: row for row in response.context["page"]["rows"]}
+    assert (rows[as_bob.pk]["record"].actor.username, rows[as_bob.pk]["record"].user.username) == ("alice", "bob")
+    assert rows[theirs.pk]["surface"] == "API"
 
 
 @pytest.mark.parametrize(
@@ -124,14 +124,14 @@ def test_pages_follow_each_other_without_a_gap(browse, logged, monkeypatch, quer
     order = sorted(made, reverse=True)
     client = browse("alice")
     first = client.get("/log/", {"q": "roll"} if query else {})
-    older = {"before": first.context["page"].older, **({"q": "roll"} if query else {})}
+    older = {"before": first.context["page"]["older"], **({"q": "roll"} if query else {})}
     second = client.get("/log/", older)
-    third = client.get("/log/", {**older, "before": second.context["page"].older})
+    third = client.get("/log/", {**older, "before": second.context["page"]["older"]})
     assert [shown(it) for it in (first, second, third)] == [order[:2], order[2:4], order[4:]]
-    assert (first.context["page"].newer, third.context["page"].older) == ("", "")
-    back = client.get("/log/", {"after": third.context["page"].newer, **({"q": "roll"} if query else {})})
+    assert (first.context["page"]["newer"], third.context["page"]["older"]) == ("", "")
+    back = client.get("/log/", {"after": third.context["page"]["newer"], **({"q": "roll"} if query else {})})
     assert shown(back) == order[2:4]
-    assert shown(client.get("/log/", {"after": back.context["page"].newer})) == order[:2]
+    assert shown(client.get("/log/", {"after": back.context["page"]["newer"]})) == order[:2]
 
 
 def test_more_than_are_counted_are_told_as_more(browse, logged, monkeypatch):
@@ -179,14 +179,14 @@ def test_a_record_shows_what_was_asked_and_found(browse, logged):
     response = browse("alice").get(f"/log/{record.pk}/")
     panels = response.context["panels"]
     stored = [hit["chunk"] for hit in record.trace["hits"]]
-    assert [str(hit.chunk_id) for hit in panels.hits] == stored
-    assert [hit.score for hit in panels.hits] == [hit["score"] for hit in record.trace["hits"]]
-    assert [row.span.stage for row in panels.trace if not row.span.parent] == [
+    assert [str(hit["chunk_id"]) for hit in panels["hits"]] == stored
+    assert [hit["score"] for hit in panels["hits"]] == [hit["score"] for hit in record.trace["hits"]]
+    assert [row["span"].stage for row in panels["trace"] if not row["span"].parent] == [
         span["stage"] for span in record.trace["spans"] if not span["parent"]
     ]
-    assert panels.funnel.cells
+    assert panels["funnel"]["cells"]
     assert "Rolling back" in page(response)
-    assert panels.presences == {"same": len(stored), "changed": 0, "gone": 0, "hidden": 0}
+    assert panels["presences"] == {"same": len(stored), "changed": 0, "gone": 0, "hidden": 0}
 
 
 @pytest.mark.parametrize("name", ["bob", "charlie"])
@@ -205,26 +205,26 @@ def test_an_admin_sees_no_title_outside_their_own_scope(browse, logged, world):
     response = browse("bob").get(f"/log/{record.pk}/")
     assert response.status_code == 200
     stored = record.trace["hits"]
-    assert response.context["panels"].hidden == len(stored) - len(response.context["panels"].hits) > 0
+    assert response.context["panels"]["hidden"] == len(stored) - len(response.context["panels"]["hits"]) > 0
     text = page(response)
     for secret in ("Breach of March", "Costs", "Vault", "Ledger", "zanzibar", "passphrase"):
         assert secret not in text
-    visible = {str(hit.chunk_id.document_id) for hit in response.context["panels"].hits}
+    visible = {str(hit["chunk_id"].document_id) for hit in response.context["panels"]["hits"]}
     for document in (hit["chunk"].split(":")[0] for hit in stored):
         assert (document in text) == (document in visible)
 
 
 def test_what_left_a_users_scope_is_only_counted(browse, logged, world):
     record = logged("bob")
-    assert browse("bob").get(f"/log/{record.pk}/").context["panels"].hidden == 0
+    assert browse("bob").get(f"/log/{record.pk}/").context["panels"]["hidden"] == 0
     Connection.objects.filter(pk=world.runbooks.pk).update(sensitivity=3)
     closed = browse("bob").get(f"/log/{record.pk}/")
-    assert (closed.context["panels"].hits, closed.context["panels"].hidden) == ((), record.hit_count)
+    assert (closed.context["panels"]["hits"], closed.context["panels"]["hidden"]) == ((), record.hit_count)
     assert "Rolling back" not in page(closed)
     Connection.objects.filter(pk=world.runbooks.pk).update(sensitivity=1)
     world.runbooks.delete()
     gone = browse("bob").get(f"/log/{record.pk}/")
-    assert gone.context["panels"].presences == closed.context["panels"].presences
+    assert gone.context["panels"]["presences"] == closed.context["panels"]["presences"]
 
 
 def test_an_admin_is_told_what_is_gone_and_what_changed(transactional_db, browse, logged, world, settings):
@@ -236,7 +236,7 @@ def test_an_admin_is_told_what_is_gone_and_what_changed(transactional_db, browse
     path.write_text(path.read_text().replace("captain", "skipper"))
     sync_connection(world.runbooks)
     response = browse("alice").get(f"/log/{record.pk}/")
-    presences = response.context["panels"].presences
+    presences = response.context["panels"]["presences"]
     assert (presences["gone"], presences["changed"], sum(presences.values())) == (1, 1, before)
     assert "deleted" in page(response)
     assert "text changed" in page(response)
@@ -293,7 +293,7 @@ def test_a_record_is_asked_again_with_its_preset_scope_and_person(browse, logged
 
 
 def titles(response):
-    return {"".join(part.text for part in hit.title) for hit in response.context["panels"].hits}
+    return {"".join(part.text for part in hit["title"]) for hit in response.context["panels"]["hits"]}
 
 
 _BY_ANN = Conditions((Condition(("author",), "is", "Ann"),))
@@ -318,7 +318,7 @@ def test_a_time_and_a_type_are_put_again(browse, logged, world):
     record = logged("bob", filter=kept)
     assert record.hit_count == 0
     again = browse("alice").get(browse("alice").get(f"/log/{record.pk}/").context["replay"].address)
-    assert again.context["panels"].hits == ()
+    assert again.context["panels"]["hits"] == ()
     assert again.context["filter_words"][0] == "memory type decision"
     assert "Clear filter" in page(again)
 
@@ -373,7 +373,7 @@ def test_settings_under_former_names_are_shown_and_compared(browse, logged):
     former = {"quality.least": 0.1}
     SearchRecord.objects.filter(pk=record.pk).update(trace=record.trace | {"overrides": former, "values": former})
     response = browse("alice").get(f"/log/{record.pk}/")
-    settings = [item for cell in response.context["panels"].funnel.cells for item in cell.settings]
+    settings = [item for cell in response.context["panels"]["funnel"]["cells"] for item in cell["settings"]]
     assert [value for key, value, _ in settings if key == "quality.minimum"] == [0.1]
     assert all(row.is_same for row in response.context["since"]["differences"])
     assert "settings that the request overrode: quality.minimum" in response.context["replay"].leaves_out
@@ -389,19 +389,19 @@ def test_a_text_is_looked_for_a_stretch_at_a_time_and_none_is_lost(browse, logge
     first = client.get("/log/?q=zanzibar")
     assert (shown(first), str(first.context["total"])) == ([made[3].pk], "1+")
     assert "Checked 2 searches for this text" in page(first)
-    second = client.get("/log/", {"q": "zanzibar", "before": first.context["page"].older})
-    assert (shown(second), second.context["page"].read) == ([], 2)
+    second = client.get("/log/", {"q": "zanzibar", "before": first.context["page"]["older"]})
+    assert (shown(second), second.context["page"]["read"]) == ([], 2)
     assert "No matching searches so far" in page(second)
-    last = client.get("/log/", {"q": "zanzibar", "before": second.context["page"].older})
-    assert (shown(last), last.context["page"].older, last.context["page"].read) == ([made[0].pk], "", 0)
-    back = client.get("/log/", {"q": "zanzibar", "after": last.context["page"].newer})
-    assert (shown(back), back.context["page"].read) == ([], 2)
-    again = client.get("/log/", {"q": "zanzibar", "after": back.context["page"].newer})
-    assert (shown(again), again.context["page"].newer) == ([made[3].pk], "")
+    last = client.get("/log/", {"q": "zanzibar", "before": second.context["page"]["older"]})
+    assert (shown(last), last.context["page"]["older"], last.context["page"]["read"]) == ([made[0].pk], "", 0)
+    back = client.get("/log/", {"q": "zanzibar", "after": last.context["page"]["newer"]})
+    assert (shown(back), back.context["page"]["read"]) == ([], 2)
+    again = client.get("/log/", {"q": "zanzibar", "after": back.context["page"]["newer"]})
+    assert (shown(again), again.context["page"]["newer"]) == ([made[3].pk], "")
 
 
 def test_what_was_looked_through_whole_is_told_as_whole(browse, logged, monkeypatch):
     monkeypatch.setattr("explorer.pages.log.panels.MAX_READ", 2)
     both = [logged("alice", "rollback").pk for _ in range(2)]
     answer = browse("alice").get("/log/?q=roll")
-    assert (shown(answer), str(answer.context["total"]), answer.context["page"].read) == (both[::-1], "2", 0)
+    assert (shown(answer), str(answer.context["total"]), answer.context["page"]["read"]) == (both[::-1], "2", 0)

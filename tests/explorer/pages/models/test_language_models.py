@@ -317,7 +317,7 @@ def test_saving_tests_a_model_and_says_that_it_answers(alice, form):
     page = alice.post(NEW, form(), follow=True)
     assert told(page) == ["Our model was added. The model answers."]
     (row,) = page.context["rows"]
-    assert (row.label, row.tone) == ("ready", "good")
+    assert (row["label"], row["tone"]) == ("ready", "good")
 
 
 @pytest.mark.django_db(transaction=True)  # Health looks from threads of its own
@@ -327,8 +327,8 @@ def test_a_model_that_cannot_be_reached_is_saved_with_a_warning_and_never_ready(
     assert told(page)[0].startswith("Our model was added, but the model does not answer: Our model failed (status 500)")
     assert "notice is-warn" in page.content.decode()
     (row,) = page.context["rows"]
-    assert (row.label, row.tone) == ("not answering", "bad")
-    assert "status 500" in row.detail
+    assert (row["label"], row["tone"]) == ("not answering", "bad")
+    assert "status 500" in row["detail"]
     # Nothing of what was typed is lost.
     assert 'value="fake-small"' in alice.get("/language-models/our-model/").content.decode()
     part = next(it for it in alice.get("/health/").context["rows"] if it.key == "language_model")
@@ -336,16 +336,16 @@ def test_a_model_that_cannot_be_reached_is_saved_with_a_warning_and_never_ready(
     assert "Our model has not answered: " in part.detail
     assert SECRET not in part.detail
     LanguageModel.objects.update(failing_since=timezone.now() - timedelta(minutes=3))
-    assert alice.get(LIST).context["rows"][0].label == "not answering for 3 minutes"
+    assert alice.get(LIST).context["rows"][0]["label"] == "not answering for 3 minutes"
     llm.fault = Fault.NONE
     page = alice.post("/language-models/our-model/", form(slug="our-model", temperature="0.2"), follow=True)
     assert told(page) == ["Our model was saved. The model answers."]
-    assert page.context["rows"][0].label == "ready"
+    assert page.context["rows"][0]["label"] == "ready"
 
 
 def test_a_model_that_nobody_tried_is_not_called_ready(alice, stored):
     (row,) = alice.get(LIST).context["rows"]
-    assert (row.label, row.tone) == ("not tested yet", "warn")
+    assert (row["label"], row["tone"]) == ("not tested yet", "warn")
 
 
 def test_a_test_of_what_is_stored_is_remembered(alice, stored, llm, form, htmx):
@@ -361,10 +361,10 @@ def test_a_test_of_what_is_stored_is_remembered(alice, stored, llm, form, htmx):
     )
     llm.fault = Fault.UNAUTHORIZED
     assert "No answer" in alice.post("/language-models/ours/", unchanged, headers=htmx).content.decode()
-    assert alice.get(LIST).context["rows"][0].tone == "bad"
+    assert alice.get(LIST).context["rows"][0]["tone"] == "bad"
     llm.fault = Fault.NONE
     assert "The model answers" in alice.post("/language-models/ours/", unchanged, headers=htmx).content.decode()
-    assert alice.get(LIST).context["rows"][0].label == "ready"
+    assert alice.get(LIST).context["rows"][0]["label"] == "ready"
 
 
 def test_a_model_that_is_saved_switched_off_is_not_asked(alice, form, llm):

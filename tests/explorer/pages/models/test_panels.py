@@ -29,30 +29,35 @@ def row(status="building", missing=60, **values):
 
 def test_a_building_shows_how_far_it_is_and_how_long_it_takes():
     found = row()
-    assert (found.status, found.made.done, found.share, found.pace) == (
+    assert (found["status"], found["made"].done, found["share"], found["pace"]) == (
         "building",
         20,
         25.0,
         "4 chunks/s, about 15 s left",
     )
-    assert (found.is_building, found.can_switch, found.is_stopped) == (True, False, False)
+    assert (found["is_building"], found["can_switch"], found["is_stopped"]) == (True, False, False)
     # 1000 of the HNSW index and 20 vectors of 96 numbers of two bytes, each in a row of 72 bytes more.
-    assert found.size == "6.3 KB"
+    assert found["size"] == "6.3 KB"
     assert announcement([found]) == "Index 2: 25 percent"
 
 
 def test_one_that_is_built_can_be_switched_to():
     found = row(missing=0)
-    assert (found.status, found.tone, found.can_switch, found.is_building) == ("complete", "good", True, False)
-    assert row("previous", missing=0).is_previous
-    assert not row("active", missing=0).can_switch
+    assert (found["status"], found["tone"], found["can_switch"], found["is_building"]) == (
+        "complete",
+        "good",
+        True,
+        False,
+    )
+    assert row("previous", missing=0)["is_previous"]
+    assert not row("active", missing=0)["can_switch"]
 
 
 def test_a_building_that_nobody_goes_on_with_is_stopped():
-    assert row(problem="The service is down.").is_stopped
+    assert row(problem="The service is down.")["is_stopped"]
     silent = EmbeddingIndex(pk=3, model="new", dim=4, created_at=NOW, heartbeat_at=NOW - timedelta(minutes=2))
     alive = NOW - timedelta(seconds=30)
-    assert index_row(silent, Progress(8, 8, 0.0), hnsw_bytes=0, now=NOW, alive=alive).is_stopped
+    assert index_row(silent, Progress(8, 8, 0.0), hnsw_bytes=0, now=NOW, alive=alive)["is_stopped"]
 
 
 @pytest.mark.parametrize(

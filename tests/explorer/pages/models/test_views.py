@@ -56,8 +56,8 @@ def test_an_admin_sees_the_models_and_the_indexes(browse, second):
     response = browse("alice").get("/models/")
     assert [card.name for card in response.context["cards"]] == ["hash", "none"]
     active, building = response.context["indexes"]
-    assert (active.status, active.made.done) == ("active", Chunk.objects.count())
-    assert (building.status, building.made.done, building.index.dim) == ("building", 0, 32)
+    assert (active["status"], active["made"].done) == ("active", Chunk.objects.count())
+    assert (building["status"], building["made"].done, building["index"].dim) == ("building", 0, 32)
     # While one is built the page asks again; and no third can be begun.
     assert 'hx-get="/models/" hx-trigger="every 3s"' in page(response)
     assert "Build index" not in page(response)

@@ -91,12 +91,12 @@ def test_what_there_is_not_is_not_found(browse, versions):
 
 def test_the_list_says_what_is_live(browse, versions):
     row, *_ = browse("alice").get("/presets/").context["rows"]
-    assert (row.name, row.live, row.changed, row.draft) == ("corecube", "version 2", 1, 3)
+    assert (row["name"], row["live"], row["changed"], row["draft"]) == ("corecube", "version 2", 1, 3)
 
 
 def test_without_versions_the_shipped_defaults_are_live(browse):
     row, *_ = browse("alice").get("/presets/").context["rows"]
-    assert (row.live, row.changed, row.draft) == ("shipped defaults", 0, None)
+    assert (row["live"], row["changed"], row["draft"]) == ("shipped defaults", 0, None)
 
 
 def test_every_tunable_has_a_field_with_its_bounds_and_help(browse):
@@ -257,13 +257,13 @@ class TestTryingTheDraft:
     def test_the_search_page_says_that_it_ran_with_the_draft(self, browse):
         response = browse("alice").get("/", {"q": "rollback", "draft": "1"})
         assert "Draft, version 3" in page(response)
-        assert response.context["panels"].is_draft
+        assert response.context["panels"]["is_draft"]
         assert '<option value="1" selected>Draft</option>' in page(response)
 
     def test_without_it_the_live_version_runs(self, browse):
         response = browse("alice").get("/", {"q": "rollback"})
         assert "Draft, version" not in page(response)
-        assert response.context["panels"].version == "version 2"
+        assert response.context["panels"]["version"] == "version 2"
         assert '<option value="1">Draft</option>' in page(response)
 
     def test_as_somebody_else(self, browse):

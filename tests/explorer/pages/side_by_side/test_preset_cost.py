@@ -2,7 +2,7 @@ from decimal import Decimal
 
 import pytest
 
-from explorer.pages.side_by_side.preset_cost import GROUPS, ModelUse, cost_words, model_words, seconds_by_group
+from explorer.pages.side_by_side.panels import GROUPS, ModelUse, cost_words, model_words, seconds_by_group
 from retrieval.engine.state import Span
 
 

@@ -33,7 +33,7 @@ def sides_of(response):
 
 
 def sources(response):
-    return {hit.card.source for column in sides_of(response).columns for hit in column.found.hits}
+    return {hit.card.source for column in sides_of(response)["columns"] for hit in column["found"]["hits"]}
 
 
 @pytest.fixture
@@ -73,54 +73,57 @@ def test_every_preset_searches_with_a_trace_of_its_own(browse):
     response = browse("alice").get(PATH, ASKED)
     panel = sides_of(response)
     assert response.status_code == 200
-    assert panel.names == tuple(column.preset for column in panel.columns) == ALL
+    assert panel["names"] == tuple(column["preset"] for column in panel["columns"]) == ALL
     records = {record.preset: record for record in SearchRecord.objects.all()}
     assert set(records) == set(ALL)
-    for column in panel.columns:
-        record = records[column.preset]
-        assert column.found.trace == str(record.pk)
+    for column in panel["columns"]:
+        record = records[column["preset"]]
+        assert column["found"]["trace"] == str(record.pk)
         assert f'href="/log/{record.pk}/"' in page(response)
-        assert record.top_k == PRESETS[column.preset].defaults.default_top_k
+        assert record.top_k == PRESETS[column["preset"]].defaults.default_top_k
         assert record.surface == SearchRecord.Surface.EXPLORER
-        assert len(column.found.hits) == record.hit_count
+        assert len(column["found"]["hits"]) == record.hit_count
     assert "style=" not in page(response).split("<main")[1].split('<figure class="chart"')[0]
 
 
 def test_a_hit_says_where_the_others_have_it(browse):
     panel = sides_of(browse("alice").get(PATH, ASKED))
-    ranks = {column.preset: {hit.card.chunk_id: hit.card.rank for hit in column.found.hits} for column in panel.columns}
+    ranks = {
+        column["preset"]: {hit.card.chunk_id: hit.card.rank for hit in column["found"]["hits"]}
+        for column in panel["columns"]
+    }
     assert any(ranks.values())
-    for column in panel.columns:
-        assert [hit.card.rank for hit in column.found.hits] == list(range(1, len(column.found.hits) + 1))
-        for hit in column.found.hits:
-            others = {name: found.get(hit.card.chunk_id) for name, found in ranks.items() if name != column.preset}
+    for column in panel["columns"]:
+        assert [hit.card.rank for hit in column["found"]["hits"]] == list(range(1, len(column["found"]["hits"]) + 1))
+        for hit in column["found"]["hits"]:
+            others = {name: found.get(hit.card.chunk_id) for name, found in ranks.items() if name != column["preset"]}
             assert dict(hit.elsewhere) == others
             assert hit.found == 1 + sum(rank is not None for rank in others.values())
 
 
 def test_the_overlap_counts_what_the_columns_show(browse):
     panel = sides_of(browse("alice").get(PATH, ASKED))
-    tops = [{hit.card.chunk_id for hit in column.found.hits} for column in panel.columns]
-    for own, (row, top) in enumerate(zip(panel.overlaps, tops, strict=True)):
-        for other, cell in enumerate(row.cells):
+    tops = [{hit.card.chunk_id for hit in column["found"]["hits"]} for column in panel["columns"]]
+    for own, (row, top) in enumerate(zip(panel["overlaps"], tops, strict=True)):
+        for other, cell in enumerate(row["cells"]):
             expected = None if own == other else (len(top & tops[other]), max(len(top), len(tops[other])))
             assert (cell and (cell.shared, cell.of)) == expected
         elsewhere = set().union(*(found for place, found in enumerate(tops) if place != own))
-        assert {chunk_id for chunk_id, _ in row.alone} == top - elsewhere
-    assert panel.chunks == len(set().union(*tops))
-    assert panel.in_all == len(set.intersection(*tops))
+        assert {chunk_id for chunk_id, _ in row["alone"]} == top - elsewhere
+    assert panel["chunks"] == len(set().union(*tops))
+    assert panel["in_all"] == len(set.intersection(*tops))
 
 
 def test_time_context_and_verdict_stand_beside_each_other(browse):
     response = browse("bob").get(PATH, ASKED)
     panel = sides_of(response)
-    assert [key for key, *_ in panel.groups] == ["question", "find", "merge", "rank", "pack"]
-    assert all(len(cells) == len(ALL) for *_, cells in panel.groups)
-    for column in panel.columns:
-        context = column.found.context
-        assert context.used == sum(passage.token_count for passage in context.passages)
-        assert all(passage.header in page(response).replace("&gt;", ">") for passage in context.passages)
-        assert column.found.answerability.verdict in page(response)
+    assert [key for key, *_ in panel["groups"]] == ["question", "find", "merge", "rank", "pack"]
+    assert all(len(cells) == len(ALL) for *_, cells in panel["groups"])
+    for column in panel["columns"]:
+        context = column["found"]["context"]
+        assert context["used"] == sum(passage.token_count for passage in context["passages"])
+        assert all(passage.header in page(response).replace("&gt;", ">") for passage in context["passages"])
+        assert column["found"]["answerability"]["verdict"] in page(response)
     assert 'id="chart-preset-flow"' in page(response)
 
 
@@ -157,10 +160,10 @@ def test_a_preset_that_is_turned_away_leaves_the_others(browse, refusing):
     response = browse("bob").get(PATH, ASKED)
     panel = sides_of(response)
     assert response.status_code == 200
-    assert panel.names == tuple(name for name in ALL if name != "helix")
-    assert [column.failure["title"] for column in panel.columns if column.failure] == ["Overloaded"]
-    assert panel.announcement.endswith("1 failed.")
-    assert all(len(row.cells) == len(ALL) - 1 for row in panel.overlaps)
+    assert panel["names"] == tuple(name for name in ALL if name != "helix")
+    assert [column["failure"]["title"] for column in panel["columns"] if column["failure"]] == ["Overloaded"]
+    assert panel["announcement"].endswith("1 failed.")
+    assert all(len(row["cells"]) == len(ALL) - 1 for row in panel["overlaps"])
     assert "Overloaded." in page(response)
 
 
@@ -168,7 +171,7 @@ def test_where_all_are_turned_away_the_status_says_so(browse, refusing):
     refusing(*ALL)
     response = browse("bob").get(PATH, ASKED)
     assert response.status_code == 429
-    assert sides_of(response).chart is None
+    assert sides_of(response)["chart"] is None
     assert "Overloaded." in page(response)
 
 
@@ -196,7 +199,7 @@ def test_who_may_see_nothing_finds_nothing(browse):
     response = browse("charlie").get(PATH, ASKED)
     assert response.status_code == 200
     assert sources(response) == set()
-    assert (sides_of(response).chunks, sides_of(response).chart) == (0, None)
+    assert (sides_of(response)["chunks"], sides_of(response)["chart"]) == (0, None)
     assert 'id="side-overlap"' not in page(response)
     assert [word for word in (*HIDDEN, "Runbooks", "deployctl") if word in page(response)] == []
 
@@ -258,14 +261,14 @@ def model(world):
 def test_what_the_judging_took_is_told_and_its_cost_to_admins_alone(browse):
     response = browse("alice").get(PATH, {"q": JUDGED, "whole": "1"})
     used = Usage.objects.get()
-    columns = {column.preset: column.found for column in sides_of(response).columns}
-    (use,) = columns["contextpack"].models
+    columns = {column["preset"]: column["found"] for column in sides_of(response)["columns"]}
+    (use,) = columns["contextpack"]["models"]
     assert (use.calls, use.prompt_tokens, use.completion_tokens) == (1, used.prompt_tokens, used.completion_tokens)
-    assert columns["contextpack"].cost == used.cost > 0
-    assert columns["helix"].models == ()
+    assert columns["contextpack"]["cost"] == used.cost > 0
+    assert columns["helix"]["models"] == ()
     assert "Language model cost" in page(response)
     again = sides_of(browse("alice").get(PATH, {"q": JUDGED, "whole": "1"}))
-    (kept,) = next(column.found.models for column in again.columns if column.preset == "contextpack")
+    (kept,) = next(column["found"]["models"] for column in again["columns"] if column["preset"] == "contextpack")
     assert (kept.calls, kept.known, Usage.objects.count()) == (0, 1, 1)
     plain = browse("bob").get(PATH, {"q": JUDGED, "whole": "1"})
     assert "m: 1 call," in page(plain)
@@ -274,8 +277,8 @@ def test_what_the_judging_took_is_told_and_its_cost_to_admins_alone(browse):
 
 def test_judging_that_failed_costs_what_it_took(browse, model):
     model.says("I am sorry, I cannot do that.")
-    columns = sides_of(browse("alice").get(PATH, {"q": JUDGED, "whole": "1"})).columns
-    found = {column.preset: column.found for column in columns}
-    assert "language model failed to score" in {badge.text for badge in found["contextpack"].fallbacks}
-    assert found["contextpack"].cost == sum(used.cost for used in Usage.objects.all()) > 0
-    assert found["helix"].cost == 0
+    columns = sides_of(browse("alice").get(PATH, {"q": JUDGED, "whole": "1"}))["columns"]
+    found = {column["preset"]: column["found"] for column in columns}
+    assert "language model failed to score" in {badge.text for badge in found["contextpack"]["fallbacks"]}
+    assert found["contextpack"]["cost"] == sum(used.cost for used in Usage.objects.all()) > 0
+    assert found["helix"]["cost"] == 0
