@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
@@ -77,6 +77,10 @@ class PresetConfig(Tunables, label="General"):
     def tie_tolerance(self) -> float:
         """Scores this close are a tie."""
         return 0.0
+
+    def ranking_weights(self, names: Iterable[str]) -> Mapping[str, float]:
+        """Return the weight of each ranking in the fusion."""
+        return dict.fromkeys(names, 1.0)
 
     def min_score(self, score_type: ScoreType) -> float:  # noqa: ARG002 -- presets differ
         """Return the floor of a score type; -inf for none."""

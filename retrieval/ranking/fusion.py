@@ -1,6 +1,7 @@
 """Merging rankings, and bringing scores of different kinds onto one scale."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
 
@@ -33,6 +34,23 @@ def reciprocal_rank_fusion(rankings: Mapping[str, Ranking], *, rank_constant: in
         ranks = {leg: rank for leg, (rank, _) in legs.items()}
         fused.append(Hit(chunk_id, score, ScoreType.RRF, ranks, {**signals, "rrf": score}))
     return tuple(sorted(fused, key=best_first))
+
+
+def weighted_rank_fusion(
+    rankings: Mapping[str, Ranking], weights: Mapping[str, float], *, rank_constant: int
+) -> Ranking:
+    """Score each chunk by the sum of weight / (rank_constant + rank) over the rankings that hold it.
+
+    Ranks start at 1, ties go to the lower chunk id, a leg without a weight is ignored. Equal weights give the
+    order of `reciprocal_rank_fusion`.
+    """
+
+    def weighted(hit: Hit) -> Hit:
+        score = sum(weights.get(leg, 0.0) / (rank_constant + rank) for leg, rank in hit.ranks.items())
+        return replace(hit, score=score, signals={**hit.signals, "rrf": score})
+
+    fused = reciprocal_rank_fusion(rankings, rank_constant=rank_constant)
+    return tuple(sorted(map(weighted, fused), key=best_first))
 
 
 def best_first(hit: Hit) -> tuple[float, ChunkId]:

@@ -1,6 +1,6 @@
 """The score breakdown: every number behind a hit's rank, with its formula and the config key that sets it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,14 +10,12 @@ from explorer.pages.explorer import ledger_rows
 from explorer.pages.explorer.ledger_rows import LedgerRow, cosine_fact, rerank_facts
 from retrieval.engine.state import DropReason, SearchState
 from retrieval.engine.types import ChunkId, Hit
-from retrieval.presets.consolidated.config import ConsolidatedConfig
-from retrieval.presets.consolidated.evidence.scoring import ranking_weights, weighted_rank_fusion
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.presets.contextpack.judge import MAPPED, RUBRIC, RubricScores
 from retrieval.presets.helix.stages.signals import RankedAs
 from retrieval.presets.preset import PresetConfig
 from retrieval.ranking.blend import BlendConfig
-from retrieval.ranking.fusion import reciprocal_rank_fusion
+from retrieval.ranking.fusion import weighted_rank_fusion
 from retrieval.search.outcome import SearchOutcome
 
 _REPLACED: Final = "used in the blended score only"
@@ -46,11 +44,8 @@ class LedgerSource:
     def of(cls, outcome: SearchOutcome) -> "LedgerSource":
         """Return the data of one outcome. The engine's function fuses the pool again."""
         config, rankings = outcome.config, outcome.state.rankings
-        if isinstance(config, ConsolidatedConfig):
-            weights = ranking_weights(rankings, config.primary.sparse_weight)
-            fused = weighted_rank_fusion(rankings, weights, rank_constant=config.fusion.rank_constant)
-        else:
-            fused = reciprocal_rank_fusion(rankings, rank_constant=config.fusion.rank_constant)
+        weights = config.ranking_weights(rankings)
+        fused = weighted_rank_fusion(rankings, weights, rank_constant=config.fusion.rank_constant)
         copied = [drop.detail for drop in outcome.state.drops if drop.reason is DropReason.DUPLICATE]
         return cls(
             outcome,
@@ -224,10 +219,7 @@ def _decisions(hit: Hit, source: LedgerSource) -> Iterator[LedgerRow]:
 
 
 def _fusion(hit: Hit, source: LedgerSource) -> LedgerRow:
-    config, constant = source.config, source.config.fusion.rank_constant
-    weights: Mapping[str, float] = dict.fromkeys(hit.ranks, 1)
-    if isinstance(config, ConsolidatedConfig):
-        weights = ranking_weights(hit.ranks, config.primary.sparse_weight)
+    constant, weights = source.config.fusion.rank_constant, source.config.ranking_weights(hit.ranks)
     facts = tuple(
         f"{wording.leg_label(leg)} {weights[leg]:g}/({constant} + {rank}) = {weights[leg] / (constant + rank):.5f}"
         for leg, rank in hit.ranks.items()

@@ -1,5 +1,6 @@
 """The numbers of the preset `consolidated`."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -9,7 +10,7 @@ from retrieval.presets.consolidated.evidence.density import DensityConfig
 from retrieval.presets.consolidated.evidence.depth import DepthConfig, GradeConfig
 from retrieval.presets.consolidated.evidence.order import FairnessConfig, PrecedenceConfig, QuotaConfig
 from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig
-from retrieval.presets.consolidated.evidence.scoring import RerankPlanConfig, SemanticBm25Config
+from retrieval.presets.consolidated.evidence.scoring import RerankPlanConfig, SemanticBm25Config, ranking_weights
 from retrieval.presets.consolidated.stages.chunk_retry import RetryConfig
 from retrieval.presets.consolidated.stages.fuse import PrimaryConfig
 from retrieval.presets.consolidated.stages.setup import QuestionConfig
@@ -48,3 +49,7 @@ class ConsolidatedConfig(PresetConfig):
     precedence: PrecedenceConfig = field(default_factory=PrecedenceConfig)
     fairness: FairnessConfig = field(default_factory=FairnessConfig)
     assemble: AssembleConfig = field(default_factory=lambda: AssembleConfig(budget_tokens=12_000))
+
+    def ranking_weights(self, names: Iterable[str]) -> Mapping[str, float]:
+        """Return the weight of each ranking: that of its leg."""
+        return ranking_weights(names, self.primary.sparse_weight)

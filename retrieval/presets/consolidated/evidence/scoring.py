@@ -14,9 +14,9 @@ from corecube.scope import AccessScope
 from retrieval.encoders.reranker import Reranker, scores_of
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.tunables import Tunables, fraction, tunable
-from retrieval.engine.types import Hit, Ranking, ScoreType
+from retrieval.engine.types import Ranking, ScoreType
 from retrieval.errors import RerankError, RerankTimeoutError
-from retrieval.ranking.fusion import best_first, min_max, reciprocal_rank_fusion
+from retrieval.ranking.fusion import best_first, min_max
 
 MAX_AT_ONCE: Final = 4
 Batch = tuple[int, int]  #: Half-open index range of a batch in the pool.
@@ -217,23 +217,6 @@ def ranking_weights(names: Iterable[str], sparse_weight: float) -> dict[str, flo
     """Return the weight of each ranking: that of its leg, also for a rephrasing ("dense_2")."""
     of_leg = leg_weights(sparse_weight)
     return {name: of_leg.get(_VARIANT.sub("", name), 0.0) for name in names}
-
-
-def weighted_rank_fusion(
-    rankings: Mapping[str, Ranking], weights: Mapping[str, float], *, rank_constant: int
-) -> Ranking:
-    """Score each chunk by the sum of weight / (rank_constant + rank) over the rankings that hold it.
-
-    Ranks start at 1, ties go to the lower chunk id, a leg without a weight is ignored. Equal weights give the
-    order of `reciprocal_rank_fusion`.
-    """
-
-    def weighted(hit: Hit) -> Hit:
-        score = sum(weights.get(leg, 0.0) / (rank_constant + rank) for leg, rank in hit.ranks.items())
-        return replace(hit, score=score, signals={**hit.signals, "rrf": score})
-
-    fused = reciprocal_rank_fusion(rankings, rank_constant=rank_constant)
-    return tuple(sorted(map(weighted, fused), key=best_first))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

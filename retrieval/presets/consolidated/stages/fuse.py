@@ -6,8 +6,9 @@ from typing import ClassVar
 from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import DropReason, SearchState, drops_beyond
 from retrieval.engine.tunables import Tunables, fraction
-from retrieval.presets.consolidated.evidence.scoring import ranking_weights, weighted_rank_fusion
+from retrieval.presets.consolidated.evidence.scoring import ranking_weights
 from retrieval.presets.consolidated.evidence.section_state import SectionState
+from retrieval.ranking.fusion import weighted_rank_fusion
 from retrieval.stages.fuse import Fuse, FusionConfig
 
 
@@ -25,7 +26,9 @@ class FuseWeighted(BaseStage, name="fuse", needs={"rankings", "section"}, gives=
     fusion: FusionConfig
     weights: PrimaryConfig
 
-    about: ClassVar[About] = Fuse.about
+    about: ClassVar[About] = replace(
+        Fuse.about, purpose="Merges the legs' rankings by weighted reciprocal rank fusion into one pool."
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the pool as hits; rephrasings weigh as the question itself."""

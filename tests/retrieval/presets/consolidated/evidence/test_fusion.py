@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.presets.consolidated.evidence.scoring import leg_weights, weighted_rank_fusion
+from retrieval.presets.consolidated.evidence.scoring import leg_weights
 from retrieval.presets.consolidated.stages.fuse import PrimaryConfig
-from retrieval.ranking.fusion import reciprocal_rank_fusion
+from retrieval.ranking.fusion import reciprocal_rank_fusion, weighted_rank_fusion
 from tests.retrieval.presets.consolidated.evidence.conftest import numbers, typed
 
 RANKINGS = st.dictionaries(
