@@ -61,8 +61,8 @@ def cheapest_reach(*, chunks: int, matches: int, everything: float) -> Reach:
 def statement(name: str) -> str:
     """Return the text of `sql/<name>.sql`, limited to a scope where it says so.
 
-    A statement names the column of a table's connection, `{in scope: chunk.connection_id}`. This is the only condition
-    that limits a statement to what its principal may see, and nothing else writes it. Its parameter `scope` holds the
+    A statement names the column of a connection, `{in scope: chunk.connection_id}`, for each table or for one that the
+    others are joined to by their ids. Only this function writes the condition. Its parameter `scope` holds the
     connections of an AccessScope. Deny by default: no connection, no rows.
     """
     return _PLACE.sub(r"\1 = ANY(%(scope)s)", (_FOLDER / f"{name}.sql").read_text(encoding="utf-8"))

@@ -26,6 +26,7 @@ sample AS MATERIALIZED (
         WHERE index_id = %(index)s AND connection_id = one.connection_id
         LIMIT %(sample)s
     ) AS embedding
+    WHERE {in scope: one.connection_id}
 )
 SELECT
     document_id,
