@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from dulwich.repo import Repo
 
+from corecube.connectors.kinds import KINDS
 from corecube.models import Connection
 from corecube.secrets import unseal
 from retrieval.ingest import tasks
@@ -20,10 +21,6 @@ CONFLUENCE = {
     "/wiki/rest/api/space/ENG": {"key": "ENG"},
     "/wiki/rest/api/content/search": {"results": [], "_links": {}},
 }
-
-
-#: The kinds that have a source here.
-HERE = ("folder", "upload", "git", "web", "s3", "confluence", "push")
 
 
 class Everything(BaseHTTPRequestHandler):
@@ -67,7 +64,7 @@ def server():
 
 @pytest.fixture
 def sources(server, tmp_path):
-    """What is filled in for each kind."""
+    """The form values of each kind. A new kind needs an entry."""
     with Repo.init(str(tmp_path / "origin"), mkdir=True) as repo:
         (tmp_path / "origin" / "a.md").write_text("# A")
         tree = repo.get_worktree()
@@ -120,7 +117,7 @@ def send(browse, world, sources, monkeypatch):
     return post
 
 
-@pytest.mark.parametrize("kind", HERE)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_source_that_is_there_passes_and_is_stored(send, sources, kind):
     check = send(kind, do="check")
     assert {state for _, state, _ in check.context["check"]} == {"passed"}
