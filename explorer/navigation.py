@@ -15,8 +15,8 @@ class Entry:
 
     label: str
     section: str
-    view: str = ""  #: The name of its page's URL, and of its icon; empty for the section's.
-    icon: str = ""
+    view: str = ""  #: The name of its page's URL; empty if that is the section.
+    icon: str = ""  #: The name of the icon's file; empty if that is the section.
     admins_only: bool = True
 
     @property
