@@ -39,7 +39,7 @@ def badges(spans: Iterable[Span]) -> tuple[Badge, ...]:
 def _badges(spans: Iterable[Span]) -> Iterator[Badge]:
     for note in (note for span in spans for note in span.notes):
         if note.quotes and note.text and note.code in wording.BADGES:
-            yield Badge(note.text.rstrip("."), "One of the best hits has this spelling.", note.degraded)
+            yield Badge(note.text.rstrip("."), "This spelling is from one of the best hits.", note.degraded)
         elif note.degraded or note.code in wording.BADGES:
             yield Badge(wording.note_label(note.code), note.text or "From the query log.", note.degraded)
 

@@ -128,7 +128,7 @@ def _protected(event: Event) -> EventLine:
 
 def _shared(event: Event) -> EventLine:
     moved = wording.counted(int(_number(event, "moved_up")), "hit")
-    return EventLine(f"{moved} moved up to share the first {_number(event, 'places'):,.0f} ranks.")
+    return EventLine(f"{moved} moved up within the first {_number(event, 'places'):,.0f} ranks.")
 
 
 def _tightened(event: Event) -> EventLine:

@@ -178,7 +178,7 @@ def _row_problems(model: LanguageModel) -> dict[str, str]:
     if model.fallback_id is not None and model.fallback_id == model.pk:
         problems["fallback"] = "A model cannot be its own fallback."
     if model.max_answer_tokens and model.context_tokens and model.max_answer_tokens * 2 > model.context_tokens:
-        problems.setdefault("max_answer_tokens", "The maximum is half of the context.")
+        problems.setdefault("max_answer_tokens", "Must be at most half of the context window.")
     if None not in {model.min_temperature, model.max_temperature} and model.min_temperature > model.max_temperature:
         problems.setdefault("max_temperature", "The maximum is below the minimum.")
     if model.tokenizer and "tokenizer" not in problems and (problem := tokenizer_problem(model.tokenizer)):

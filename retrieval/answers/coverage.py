@@ -22,14 +22,14 @@ def language_notice(question: str, *, model: str, text_search: Collection[str]) 
     gaps = []
     if listed and listed.languages.lower() == _ENGLISH != language:
         gaps.append(
-            f"the embedding model {model} knows only English (page Models, or CORECUBE_MODEL for the first index)"
+            f"the embedding model {model} supports only English (page Models, or CORECUBE_MODEL for the first index)"
         )
     if text_search and not {language, _ANY} & {*text_search}:
         read = " and ".join(sorted(it.capitalize() for it in text_search))
-        gaps.append(f"full-text search reads {read} (CORECUBE_TEXT_SEARCH_CONFIG, or the language of a connection)")
+        gaps.append(f"full-text search is set to {read} (CORECUBE_TEXT_SEARCH_CONFIG, or the language of a connection)")
     if not language or not gaps:
         return None
     return Notice(
         UNKNOWN_LANGUAGE,
-        f"The question seems to be in {language.capitalize()}, but {', and '.join(gaps)}. Answers can be poor.",
+        f"The question seems to be in {language.capitalize()}, but {', and '.join(gaps)}. Answers may be worse.",
     )

@@ -1,4 +1,4 @@
-"""Quotes, and what other documents say otherwise: what counts most first, the others behind it. No Django."""
+"""Quotes with the statements of other documents that contradict them. No Django."""
 
 from collections.abc import Sequence
 from itertools import chain

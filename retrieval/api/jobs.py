@@ -88,7 +88,7 @@ class JobOut(SyncFigures):
     chunks_per_second: float
     retryable: int = Field(description="Failed items that a retry can fix.")
     waits_for: str = Field(
-        description="While it is queued: same_connection, worker, no_worker (none was active lately) or disabled."
+        description="While it is queued: same_connection, worker, no_worker (none was active recently) or disabled."
     )
 
     @classmethod

@@ -179,7 +179,7 @@ class UsageLine(BaseModel):
     answers: int
     prompt_tokens: int
     completion_tokens: int
-    cost: Decimal = Field(description="In the installation's currency, at the prices of the time.")
+    cost: Decimal = Field(description="In the installation's currency, at the prices of that time.")
     estimated: int = Field(description="Answers with token counts estimated here: the service reported none.")
 
     @classmethod

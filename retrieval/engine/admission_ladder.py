@@ -47,7 +47,7 @@ class LadderConfig(Tunables):
     short_budget_reject: float = tunable(
         0.90, low=0.1, high=1.0, help="Share from which all searches with little time are rejected."
     )
-    short_budget_seconds: float = tunable(12.0, low=0.0, high=600.0, unit="s", help="Time that is a short budget.")
+    short_budget_seconds: float = tunable(12.0, low=0.0, high=600.0, unit="s", help="Time that counts as short.")
     recovery_skip: float = tunable(
         0.92, low=0.1, high=1.0, help="Share from which no recovery starts for an aborted search."
     )

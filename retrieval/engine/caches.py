@@ -1,4 +1,4 @@
-"""Caches: for one second, for values that every search reads, and of the values used last. Free of Django."""
+"""Caches: for one second, for values that every search reads, and of the most recently used values. Free of Django."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -35,7 +35,7 @@ class TtlCache(Generic[_T]):
 
 @dataclass(slots=True, eq=False)
 class RecentCache(Generic[_T]):
-    """The values used last, at most `entries` of them; thread-safe."""
+    """The most recently used values, at most `entries` of them; thread-safe."""
 
     entries: int
     _values: OrderedDict[Hashable, _T] = field(default_factory=OrderedDict, init=False, repr=False)

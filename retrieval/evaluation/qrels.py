@@ -66,7 +66,7 @@ def qrels_of(question_set: QuestionSet, *, viewer: User, scope: AccessScope) -> 
 def read_lines(text: str, question_set: QuestionSet) -> list[Line]:
     """Return the lines of CSV, or of TREC qrels by case; raise InvalidRequestError for invalid or too many lines."""
     if len(text) > MAX_CHARACTERS:
-        raise InvalidRequestError(f"The maximum of an import is {MAX_CHARACTERS:,} characters.")
+        raise InvalidRequestError(f"An import can have at most {MAX_CHARACTERS:,} characters.")
     text = text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
     is_csv = "query" in text.partition("\n")[0].lower().split(",")[0]
     lines = list(_csv_lines(text) if is_csv else _qrels_lines(text, question_set))
@@ -140,7 +140,7 @@ def _qrels_lines(text: str, question_set: QuestionSet) -> Iterator[Line]:
 def _limited(rows: Iterable[_Row]) -> Iterator[_Row]:
     for count, row in enumerate(rows, start=1):
         if count > MAX_LINES:
-            raise InvalidRequestError(f"The maximum of an import is {MAX_LINES:,} lines.")
+            raise InvalidRequestError(f"An import can have at most {MAX_LINES:,} lines.")
         yield row
 
 

@@ -56,7 +56,7 @@ def save_case(
         if found := question_set.cases.filter(query=query).first():
             return found, False
         if question_set.cases.count() >= MAX_CASES:
-            raise InvalidRequestError(f"The maximum of a question set is {MAX_CASES:,} cases.")
+            raise InvalidRequestError(f"A question set can have at most {MAX_CASES:,} cases.")
         case = Case.objects.create(
             question_set=question_set, query=query, is_answerable=is_answerable, record=record, created_by=actor
         )

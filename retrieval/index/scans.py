@@ -62,7 +62,7 @@ class ScanChoice:
             smallest = encoder.min_dim if isinstance(encoder, HasPrefixes) else 0
             if not smallest:
                 raise ConfigError(
-                    f"The first components of the vectors of {encoder.name!r} do not stand for the whole: it was"
+                    f"The first dimensions of the vectors of {encoder.name!r} cannot be used alone: it was"
                     " not trained so."
                 )
             if not smallest <= self.dim < encoder.dim:

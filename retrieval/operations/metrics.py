@@ -93,14 +93,14 @@ def load_metrics(load: Load) -> Iterator[Metric]:
     yield _gauge("ladder_rung", "Load level: 0 is normal, 5 is a full pool.", _RUNGS.index(load.rung))
     yield _gauge("search_slots", "Maximum concurrent searches.", load.slots)
     yield _gauge("search_slots_held", "Search slots in use.", load.held)
-    yield _gauge("searches_waiting", "Searches waiting for a slot or their turn.", load.waiting)
+    yield _gauge("searches_waiting", "Searches waiting for a slot or a CPU turn.", load.waiting)
     yield _gauge("recovery_slots", "Maximum concurrent recovery queries.", load.recovery_slots)
     yield _gauge("recovery_slots_held", "Running recovery queries.", load.recovery_held)
     yield _counter("queries_admitted", "Admitted queries.", load.admitted)
     yield _by_label(CounterMetricFamily, "queries_refused", "Refused queries.", "reason", refused)
     yield _counter("requests_refused", "API requests refused because of overload.", overload_guard.refused)
     yield _counter("recovery_skipped", "Aborted searches without recovery.", load.recovery_skipped)
-    yield _gauge("search_wait_max_seconds", "Maximum wait for a slot and a turn.", load.max_wait_seconds)
+    yield _gauge("search_wait_max_seconds", "Maximum wait for a slot and a CPU turn.", load.max_wait_seconds)
 
 
 def ingest_metrics(load: IngestLoad) -> Iterator[Metric]:

@@ -83,7 +83,7 @@ def compare(left: Sequence[T], right: Sequence[T]) -> Comparison[T]:
 
 
 def jaccard(left: Sequence[T], right: Sequence[T]) -> float:
-    """Return |A and B| / |A or B|, 0 to 1; two empty lists are alike."""
+    """Return |A and B| / |A or B|, 0 to 1; two empty lists are equal."""
     every = frozenset(left) | frozenset(right)
     return len(frozenset(left) & frozenset(right)) / len(every) if every else 1.0
 
@@ -98,7 +98,7 @@ def rank_biased_overlap(left: Sequence[T], right: Sequence[T], *, persistence: f
         + ((X(l) - X(s)) / l + X(s) / s) * p^l
 
     Webber, Moffat and Zobel, A similarity measure for indefinite rankings, TOIS 28(4), 2010, equation 32. Two empty
-    lists are alike, an empty one and another have nothing in common.
+    lists are equal, an empty one and another have nothing in common.
     """
     short, long = sorted((left, right), key=len)
     if not short:
@@ -135,7 +135,7 @@ class Overlap:
 
     @property
     def share(self) -> float:
-        """Shared items by those of the longer top, 0 to 1; two empty tops are alike."""
+        """Shared items by those of the longer top, 0 to 1; two empty tops are equal."""
         return self.shared / self.of if self.of else 1.0
 
 

@@ -7,12 +7,12 @@ from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
 
 
 def variant_leg(leg: str, number: int) -> str:
-    """Return the name of the ranking that a leg has of another way to put the question, as "dense_2"."""
+    """Return the name of a leg's ranking for a rephrased question, such as "dense_2"."""
     return f"{leg}_{number}"
 
 
 def leg_of(ranking: str) -> str:
-    """Return the leg that a ranking is of: "dense" of "dense" and of "dense_2"."""
+    """Return the leg of a ranking: "dense" for "dense" and "dense_2"."""
     leg, _, number = ranking.rpartition("_")
     return leg if number.isdecimal() else ranking
 
@@ -41,8 +41,7 @@ def weighted_rank_fusion(
 ) -> Ranking:
     """Score each chunk by the sum of weight / (rank_constant + rank) over the rankings that hold it.
 
-    Ranks start at 1, ties go to the lower chunk id, a leg without a weight is ignored. Equal weights give the
-    order of `reciprocal_rank_fusion`.
+    A leg without a weight is ignored. Equal weights give the order of `reciprocal_rank_fusion`.
     """
 
     def weighted(hit: Hit) -> Hit:
@@ -61,7 +60,7 @@ def best_first(hit: Hit) -> tuple[float, ChunkId]:
 def min_max(values: Sequence[float], *, min_span: float = 0.0) -> list[float]:
     """Map values linearly so that the minimum is 0 and the maximum 1; all equal, all 0.
 
-    A range below `min_span` counts as that wide, so that a difference without meaning is not blown up.
+    A range below `min_span` counts as that wide, so that meaningless differences are not enlarged.
     """
     if not values:
         return []

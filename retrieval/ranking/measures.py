@@ -1,7 +1,7 @@
 """Measures of one ranking against judgments of its passages. Free of Django; nothing is rounded.
 
 Grades: 0 not relevant, 1 related, 2 answers in part, 3 answers. Where a measure knows only yes and no, a passage counts
-as relevant from grade 2 on: what is merely related answers nobody.
+as relevant from grade 2 on: a related passage does not answer the question.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ _Passage = TypeVar("_Passage", bound=Hashable)
 
 CUTOFF: Final = 10  #: Where nDCG and the share of judged passages are cut, and recall.
 RECALL_CUTOFF: Final = 20
-MEASURED_DEPTH: Final = 20  #: As far down as a ranking is looked at.
+MEASURED_DEPTH: Final = 20  #: Maximum rank that is read.
 RELEVANT: Final = 2
 
 
@@ -30,7 +30,7 @@ class Measures:
 
 
 def measure(ranking: Iterable[_Passage], grades: Mapping[_Passage, int]) -> Measures:
-    """Return the measures of a ranking, best passage first, looked at down to rank 20.
+    """Return the measures of a ranking, best passage first, read down to rank 20.
 
     `grades` are all judgments of the query, also of passages that are not in the ranking. A passage that occurs in
     the ranking twice counts at its first rank.

@@ -1,4 +1,4 @@
-"""Removing hits that repeat another: one rule for what is dropped, two ways to find what may be alike. Pure.
+"""Removing hits that repeat another: one rule for what is dropped, two ways to find candidates. Pure.
 
 By **words**: pairs whose simhash fingerprints are close are compared word by word. By **signature**: a MinHash
 signature of 128 minima is cut into 25 bands of 5. Two texts of Jaccard similarity s share a band with probability
@@ -29,7 +29,7 @@ from retrieval.text.fingerprints import (
     words_of,
 )
 
-#: Words that turn a sentence into its opposite; "t" is what is left of "don't".
+#: Negations; "t" is what is left of "don't".
 _NEGATIONS: Final = frozenset({
     "not", "no", "never", "none", "nor", "without", "cannot", "t",
     "nicht", "kein", "keine", "keinen", "keinem", "keiner", "nie", "niemals", "ohne",
@@ -41,7 +41,7 @@ Preference = Callable[[Hit], tuple[float, ...]]
 #: The similarity of the hits at two places, 0 where they do not count as near duplicates.
 Compare = Callable[[int, int], float]
 _DIGITS: Final = re.compile(r"\d+")
-#: Pairs whose words are compared in one search; a pool of nothing but near duplicates must not take its time.
+#: Pairs whose words are compared in one search; a pool of near duplicates only must not use up the time.
 _MAX_COMPARED: Final = 200
 _BAND_BYTES: Final = 5
 _BANDS: Final = PERMUTATIONS // _BAND_BYTES
@@ -113,7 +113,7 @@ def drop_by_words(
 ) -> tuple[Ranking, tuple[Drop, ...]]:
     """Keep one of several hits with the same or nearly the same words (`resemblance`), in the best place of its group.
 
-    The hit with the highest preference stays; among equals the better placed one, among equal scores the one with the
+    The hit with the highest preference stays; among equals the higher-ranked one, among equal scores the one with the
     lower chunk id. A hit is dropped only for one that it resembles itself, never for one that resembles a third. Only
     as many hits are compared as `top_k` unique ones need, 200 pairs at most; near duplicates behind them may stay. The
     order is otherwise unchanged.
@@ -140,7 +140,7 @@ def drop_by_words(
 
 
 def drop_by_signature(hits: Ranking, *, min_similarity: float) -> tuple[Ranking, tuple[Drop, ...]]:
-    """Keep the best placed of several hits whose MinHash signatures have at least this estimated Jaccard similarity.
+    """Keep the highest-ranked of several hits whose MinHash signatures have at least this estimated Jaccard similarity.
 
     A hit is dropped only for a retained one that it resembles itself. The order is otherwise unchanged.
     """

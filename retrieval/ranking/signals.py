@@ -64,7 +64,7 @@ def confidence(trust: TrustLevel, *, is_confirmed: bool) -> float:
 
 
 def similarity(hits: Ranking, legs: Weights, *, min_cosine_span: float) -> list[float | None]:
-    """Return each hit's relevance: its cosine and full-text score, min-max-normalised over the pool and weighed.
+    """Return each hit's relevance: its cosine and full-text score, min-max-normalised over the pool and weighted.
 
     None for a hit without both. See `with_sparse` for a third leg.
     """
@@ -115,7 +115,7 @@ def rank_by_signals(hits: Ranking, weights: Mapping[str, float], *, min_spans: M
     """Score each hit by the weighted sum of its signals, best first, reserved slots before all others.
 
     Each signal is min-max-normalised over the pool; a narrower range than its minimum span counts as that span, so that
-    small differences are not blown up. A missing signal adds nothing, and so does one that is the same for all hits.
+    small differences are not enlarged. A missing signal adds nothing, and so does one that is the same for all hits.
     The parts are stored as `contributions` and sum to the score.
     """
     columns = {name: normalised(hits, name, min_span=min_spans.get(name, 0.0)) for name in SIGNALS}

@@ -15,7 +15,7 @@ class DedupeConfig(Tunables, label="Duplicates"):
     """When two texts are duplicates."""
 
     min_similarity: float = tunable(
-        0.9, low=0.5, high=1.0, help="Minimum share of common word sequences (shingles) in duplicates."
+        0.9, low=0.5, high=1.0, help="Minimum share of word sequences (shingles) that two duplicates have in common."
     )
 
 

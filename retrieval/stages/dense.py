@@ -85,7 +85,7 @@ class Dense(BaseStage, name="dense", needs={"vector", "terms", "scope"}, gives={
             scan = "" if self.index.scan == "halfvec" else f" by {self.index.scan}, rescored with full vectors"
             return ranking, Note("dense_hnsw", f"HNSW index{scan}, {size} chunks in scope.")
         # The scan ends after a number of vectors, whether or not enough of them were in scope.
-        text = f"The HNSW index gave only {len(ranking)} hits in scope; compared all {size} chunks."
+        text = f"The HNSW index returned only {len(ranking)} hits in scope; compared all {size} chunks."
         return self._exact(vector, state), Note("dense_exact", text)
 
     def _exact(self, vector: Vector, state: SearchState) -> Ranking:

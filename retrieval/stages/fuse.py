@@ -13,7 +13,7 @@ from retrieval.ranking.fusion import reciprocal_rank_fusion
 class FusionConfig(Tunables):
     """How the rankings of the legs are merged into one pool."""
 
-    rank_constant: int = tunable(60, low=1, high=1000, unit="ranks", help="k of RRF; larger values flatten ranks.")
+    rank_constant: int = tunable(60, low=1, high=1000, unit="ranks", help="k of RRF; if larger, top ranks count less.")
     pool: int = costly(160, low=1, high=2000, unit="hits", help="Maximum number of fused hits in the pool.")
 
 

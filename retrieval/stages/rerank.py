@@ -35,7 +35,7 @@ class Rerank(BaseStage, name="rerank", needs={"query", "hits", "facts", "order"}
 
     about: ClassVar[About] = About(
         "reranked",
-        "Scores the top blended hits together with the query; without a reranker the blended order is used.",
+        "Scores the top blended hits with a reranker; without one, the blended order is used.",
         section="rerank",
         drops=(DropReason.RERANK_CUT,),
         window="rerank.candidates",

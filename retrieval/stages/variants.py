@@ -70,7 +70,7 @@ def with_variants(pipeline: Pipeline, texts: tuple[str, ...], *, characters: int
         return pipeline
     place = next((place for place, stage in enumerate(pipeline.stages) if isinstance(stage, Legs)), None)
     if place is None:
-        raise PipelineError("There are no legs to search for other texts.")
+        raise PipelineError("No leg can search for rephrasings.")
     before, legs = pipeline.stages[:place], pipeline.stages[place]
     # Names are read from the question alone, so embedding a rephrasing prefetches nothing.
     reading = tuple(

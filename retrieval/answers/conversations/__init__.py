@@ -1,1 +1,1 @@
-"""Conversations of the chat page: asking, writing the answer, reading again what may still be read."""
+"""Conversations of the chat page: asking, writing the answer, reading again with the current access."""

@@ -71,7 +71,7 @@ class Command(DatabaseCommand):
         parser.add_argument(
             "--judge",
             action="store_true",
-            help="use the installation's language model, to judge candidates and to write answers, which has a cost",
+            help="let the installation's language model judge candidates and write answers; this has a cost",
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object; with --all one per line")
 

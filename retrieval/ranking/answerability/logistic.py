@@ -14,7 +14,7 @@ Signals = Mapping[str, float]
 _MAX_STEPS: Final = 100
 _MAX_HALVINGS: Final = 30
 _CONVERGED: Final = 1e-10  #: A Newton step that lowers the loss by less than this is the last.
-_MIN_SCALE: Final = 1e-6  #: Signals that vary less than this are left as they are, not blown up.
+_MIN_SCALE: Final = 1e-6  #: Signals that vary less than this are not scaled.
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ WITHOUT_SENTENCES: Final = (*_SHARED, "cosine_best")
 class AnswerabilityModel:
     """Two fits on the same questions, with and without sentence cosines, which a search may have no time for.
 
-    So a missing signal is never read as an average one.
+    So a missing signal never counts as an average one.
     """
 
     with_sentences: LogisticModel

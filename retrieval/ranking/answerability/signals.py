@@ -28,7 +28,7 @@ _JOINING: Final = re.compile(
 )
 _LOOK_BACK_CHARACTERS: Final = 64  #: Blanks and quotation marks before a word are read so far back.
 _MAX_INITIALISM_LENGTH: Final = 6
-#: Words that deny; stop words in full text, so that they have no lexeme. "t" is what is left of "isn't".
+#: Negations; stop words in full text, so that they have no lexeme. "t" is what is left of "isn't".
 _DENIALS: Final[Mapping[str, frozenset[str]]] = {
     "english": frozenset({"not", "never", "no", "nor", "neither", "without", "cannot", "t"}),
     "german": frozenset({"nicht", "nie", "niemals", "kein", "keine", "keinen", "keiner", "ohne"}),
@@ -70,12 +70,12 @@ def entities(question: str, *, known: frozenset[str], stem: Callable[[str], str]
 
 
 def denials(text_search_config: str) -> frozenset[str]:
-    """Return the words that deny in a text search configuration's language; none where they are not known."""
+    """Return the negations of a text search configuration's language; none where they are not known."""
     return _DENIALS.get(text_search_config, frozenset())
 
 
 def denial(text: str, words: frozenset[str]) -> bool:
-    """Return whether a text holds one of the words that deny."""
+    """Return whether a text contains a negation."""
     return bool(words) and any(word.lower() in words for word in _WORD.findall(text))
 
 

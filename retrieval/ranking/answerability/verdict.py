@@ -86,7 +86,7 @@ def nothing(state: SearchState, *, model: AnswerabilityModel) -> Answerability:
 
 
 def verdict_of(confidence: float, config: AnswerabilityConfig) -> Verdict:
-    """Return the verdict for a confidence; a bound belongs to the better one."""
+    """Return the verdict for a confidence; a confidence equal to a bound gets the better one."""
     if confidence >= config.answerable_from:
         return Verdict.ANSWERABLE
     return Verdict.PARTIAL if confidence >= config.partial_from else Verdict.NOT_ANSWERABLE
@@ -95,7 +95,7 @@ def verdict_of(confidence: float, config: AnswerabilityConfig) -> Verdict:
 def _absence(state: SearchState) -> tuple[Reason, str]:
     if not state.scope.included:
         return Reason.NO_SCOPE, "No connection is in scope. Nothing was searched."
-    # A hit that access stopped, or that may be out of scope, is as if it had never been found.
+    # Hits that the access check removed, or that may be out of scope, count as not found.
     dropped = [drop for drop in state.drops if not drop.is_nameless]
     if not dropped:
         return Reason.NOTHING_FOUND, f"None of the {state.terms.corpus_size} chunks in scope matched."

@@ -51,7 +51,7 @@ def deeper(state: SearchState, config: PresetConfig, chunks: int, *, is_cut: boo
     enough = (it for it in range(policy.complexity, limit + 1) if depth(it) >= chunks)
     complexity = next(enough, None)
     if cap > highest["cap"] or complexity is None:
-        return "No complexity and cap that a section may have would have included it."
+        return "No allowed complexity and cap would have included it."
     wanted = {"complexity": (policy.complexity, complexity), "cap": (policy.cap, cap)}
     prefix = "question." if section.ask.is_plain else ""
     raised = [f"a {prefix}{name} of at least {value:,}" for name, (own, value) in wanted.items() if value > own]

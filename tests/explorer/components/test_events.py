@@ -105,7 +105,7 @@ def test_what_is_kept_beside_the_best_and_what_is_moved():
     kept = {"event": "protected", "keep": 8, "kept": 11, "recovered": 2, "survivors": 1, "cut": 20}
     assert line(kept).text == "Top 8 retained, plus 2 recovered and 1 of required types; 20 cut."
     assert line({**kept, "recovered": 0, "survivors": 0, "cut": 3}).text == "Top 8 retained; 3 cut."
-    assert line({"event": "shared", "places": 8, "moved_up": 1}).text == ("1 hit moved up to share the first 8 ranks.")
+    assert line({"event": "shared", "places": 8, "moved_up": 1}).text == ("1 hit moved up within the first 8 ranks.")
 
 
 def test_a_skipped_reranker_says_why():

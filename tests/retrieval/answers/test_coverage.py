@@ -18,7 +18,7 @@ def test_it_names_the_language_and_both_settings(model):
         "CORECUBE_MODEL",
         "Models",
         "CORECUBE_TEXT_SEARCH_CONFIG",
-        "full-text search reads English",
+        "full-text search is set to English",
     ):
         assert words in notice.text
 

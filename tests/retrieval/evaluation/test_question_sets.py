@@ -30,7 +30,7 @@ def test_a_set_holds_only_so_many(people, monkeypatch):
     monkeypatch.setattr("retrieval.evaluation.question_sets.MAX_CASES", 1)
     made = set_named("s", actor=people["alice"])
     save_case(made, "one", actor=people["alice"])
-    with pytest.raises(InvalidRequestError, match="The maximum of a question set is 1 cases"):
+    with pytest.raises(InvalidRequestError, match="A question set can have at most 1 cases"):
         save_case(made, "two", actor=people["alice"])
 
 

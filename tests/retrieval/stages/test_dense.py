@@ -50,7 +50,7 @@ def test_when_the_index_gives_too_little_everything_is_compared(search, world):
         cursor.execute("DELETE FROM retrieval_embedding WHERE document_id = %s", [first.chunk_id.document_id])
     state = search("bob", exact_below=0)
     assert [note.code for note in state.notes] == ["dense_exact"]
-    assert "gave only 1 hits" in state.notes[0].text
+    assert "returned only 1 hits" in state.notes[0].text
     assert state.rankings["dense"] == (second,)
 
 

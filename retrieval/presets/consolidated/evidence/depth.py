@@ -24,7 +24,7 @@ class DepthConfig(Tunables, label="Depth"):
         at_most="some_documents",
     )
     some_documents: int = tunable(
-        10, low=1, high=10_000, unit="documents", help="Maximum number of documents that does not count as many."
+        10, low=1, high=10_000, unit="documents", help="Maximum number of documents that counts as medium."
     )
     few_factor: float = costly(1.75, low=1.0, high=4.0, help="Factor for the section's complexity with few documents.")
     some_factor: float = costly(

@@ -208,14 +208,9 @@ class RerankCall:
         return [(batch, found[batch]) for batch in batches]
 
 
-def leg_weights(sparse_weight: float) -> dict[str, float]:
-    """Return the weight of each leg: `sparse_weight` for bm25, the rest of 1 for dense."""
-    return {"dense": 1 - sparse_weight, "bm25": sparse_weight}
-
-
 def ranking_weights(names: Iterable[str], sparse_weight: float) -> dict[str, float]:
-    """Return the weight of each ranking: that of its leg, also for a rephrasing ("dense_2")."""
-    of_leg = leg_weights(sparse_weight)
+    """Return the weight of each ranking, also of a rephrasing ("dense_2"): the rest of 1 for dense."""
+    of_leg = {"dense": 1 - sparse_weight, "bm25": sparse_weight}
     return {name: of_leg.get(_VARIANT.sub("", name), 0.0) for name in names}
 
 

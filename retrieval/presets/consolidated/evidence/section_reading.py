@@ -78,7 +78,7 @@ class _Reading:
                 name=name, title=title, source_types=tuple(source_types), sections=sections, defaults=defaults
             )
         except ConfigError as error:
-            self.problems["section_set"] = f"does not fit: {str(error).rstrip('.')}"
+            self.problems["section_set"] = f"is invalid: {str(error).rstrip('.')}"
             return None
 
     def _section(self, place: int, written: object, defaults: Defaults) -> Section | None:
@@ -104,7 +104,7 @@ class _Reading:
         try:
             return Section(**values)
         except ConfigError as error:
-            self.problems[where] = f"does not fit: {str(error).rstrip('.')}"
+            self.problems[where] = f"is invalid: {str(error).rstrip('.')}"
             return None
 
     def _table(self, where: str, written: object, known: set[str]) -> Mapping[str, object]:

@@ -51,6 +51,7 @@ class RerankSection(BaseStage, name="rerank", needs={"query", "hits", "facts", "
 
     about: ClassVar[About] = replace(
         Rerank.about,
+        purpose="Scores the pool with a cross-encoder; without one, or if it fails, with SemanticBM25.",
         drops=(),
         notes={**Rerank.about.notes, "rerank_budget": "no time for the reranker", "rerank_partial": "reranked in part"},
     )

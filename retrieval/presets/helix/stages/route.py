@@ -140,6 +140,6 @@ def _notes(routing: Routing) -> tuple[Note, ...]:
         words = f"\N{LEFT DOUBLE QUOTATION MARK}{window.words}\N{RIGHT DOUBLE QUOTATION MARK}"
         notes.append(Note("route_window", f"{words} narrows the time{since}{until}."))
     if routing.project:
-        text = f"Remembered items are limited to the project {routing.project} and to those of no project."
+        text = f"Remembered items are limited to the project {routing.project} and to those without a project."
         notes.append(Note("route_project", text))
     return tuple(notes)

@@ -72,7 +72,7 @@ class Sparse(BaseStage, name="sparse", needs={"query", "terms", "scope"}, gives=
         key = model_key(self.model.encoder)
         vector = self.calls.within(state.deadline.embed_seconds, work, model=key)
         if not vector.places:
-            return (), Note("sparse_nothing", "The sparse model gave the query no terms.")
+            return (), Note("sparse_nothing", "The sparse model returned no terms for the query.")
         look = SparseLook(
             vector,
             scope=state.scope,

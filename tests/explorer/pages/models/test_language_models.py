@@ -203,7 +203,7 @@ def test_one_default_takes_the_place_of_the_other(alice, form, stored):
         ({"slug": "ours"}, "has this slug"),
         ({"name": "!!!"}, "a letter (a-z)"),
         ({"api_key": "with blank"}, "visible ASCII"),
-        ({"max_answer_tokens": "8000"}, "maximum is half"),
+        ({"max_answer_tokens": "8000"}, "at most half"),
         ({"min_temperature": "0.8", "max_temperature": "0.2"}, "maximum is below the minimum"),
     ],
 )

@@ -83,7 +83,7 @@ def test_everything_that_is_wrong_is_named(written):
         (lambda it: it["source_types"].append({"name": "C S V"}), "must start with a letter"),
         (lambda it: it["sections"][0].update(optional=["fax"]), "unknown source types: fax"),
         (lambda it: it["defaults"].update(never_recovered=["fax"]), "unknown source types: fax"),
-        (lambda it: it["sections"][0].update(required=["excel"]), "executive_summary does not fit"),
+        (lambda it: it["sections"][0].update(required=["excel"]), "executive_summary is invalid"),
         (lambda it: it.update(name="A B"), "name must start with a letter"),
         (lambda it: it.update(title=""), "title must not be empty"),
         (lambda it: it.update(sections="all"), "sections must be a list"),
