@@ -53,7 +53,7 @@ fmt: .venv/.dev-installed ## Format the code and mend what can be mended
 docs: .venv/.dev-installed ## Write the generated parts of docs/
 	$(BIN)/python manage.py docs
 
-lock: .venv/.dev-installed ## Write the locks anew from pyproject.toml (ARGS=--upgrade for newer versions)
+lock: .venv/.dev-installed ## Update the lock files from pyproject.toml (ARGS=--upgrade for newer versions)
 	$(LOCK) $(ARGS) pyproject.toml --output-file requirements.lock
 	$(LOCK) $(ARGS) --group dev --constraint requirements.lock --output-file requirements-dev.lock
 

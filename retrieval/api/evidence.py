@@ -61,7 +61,7 @@ class EvidenceIn(StrictBody):
         le=600_000,
         description="Milliseconds for all sections together; each section also has the preset's deadline.",
     )
-    explain: bool = Field(default=False, description="Adds the score ledger of each hit, and what each stage did.")
+    explain: bool = Field(default=False, description="Adds the score breakdown of each hit, and what each stage did.")
     overrides: schemas.Overrides = Field(default_factory=dict)
     draft: bool = Field(default=False, description="For admins: runs with the preset's draft.")
 

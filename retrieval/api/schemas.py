@@ -91,7 +91,7 @@ class SearchIn(StrictBody):
     mode: Mode
     top_k: TopK = 10
     scope: ScopeIn = Field(default_factory=ScopeIn)
-    explain: bool = Field(default=False, description="Adds the score ledger of each hit, and what each stage did.")
+    explain: bool = Field(default=False, description="Adds the score breakdown of each hit, and what each stage did.")
     overrides: Overrides = Field(default_factory=dict)
     draft: bool = Field(default=False, description="For admins: runs with the preset's draft.")
     tier: Tier

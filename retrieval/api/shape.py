@@ -43,7 +43,7 @@ def rows(start: int | None, end: int | None, source_type: str) -> schemas.Rows |
 
 
 def search_out(outcome: SearchOutcome, absolute: Absolute, explain: schemas.Explanation | None) -> schemas.SearchOut:
-    """Return a search's response; with an explanation it contains the score ledger of each hit."""
+    """Return a search's response; with an explanation it contains the score breakdown of each hit."""
     hits = [
         hit_out(rank, hit, outcome, absolute, with_ledger=explain is not None)
         for rank, hit in enumerate(outcome.hits, start=1)

@@ -109,7 +109,7 @@ def _joined(clauses: Sequence[Clause]) -> list[Clause]:
         previous = following[-1] if following else None
         following.append(previous if clause.is_or else clause)
     joined: list[Clause] = []
-    # Where an OR stands, `after` is the next clause that is none.
+    # After an OR, `after` is the next clause that is none.
     for clause, after in zip(clauses, reversed(following), strict=True):
         ends_in_words = bool(joined) and not joined[-1].is_or and _has_words(joined[-1:])
         if not clause.is_or or (after and ends_in_words and _has_words([after])):

@@ -27,7 +27,7 @@ _CHUNKS: Final = "retrieval_chunk"
 _WALK: Final = "%(candidates)s"  #: What only a statement that walks an HNSW index takes.
 _MAX_PROJECTS: Final = 1000
 _MAX_NAMES: Final = 20  #: Maximum number of filter fields; a PostgreSQL function has at most 100 arguments.
-_LIMIT: Final = 50_000  #: Different combinations of facts that are looked at.
+_LIMIT: Final = 50_000  #: Different combinations of facts that are read.
 
 
 def filtered(

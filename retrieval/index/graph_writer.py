@@ -109,7 +109,7 @@ def fill_graph(connection_id: int) -> int:
 
 
 def forget_graph(connection_id: int) -> None:
-    """Forget the graph of a connection; `fill_graph` makes it anew."""
+    """Forget the graph of a connection; `fill_graph` makes it again."""
     with transaction.atomic(), connection.cursor() as cursor:
         for table in (*_TABLES, "retrieval_commonmention"):
             cursor.execute("DELETE FROM {table} WHERE connection_id = %s".replace("{table}", table), [connection_id])

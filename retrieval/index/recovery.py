@@ -21,7 +21,7 @@ _PASSING: Final = statement("passing_chunks")
 _INDEXES: Final = statement("indexes_in_scope")
 _HEADINGS: Final = statement("headings")
 _WEIGHT: Final = "B"  #: The weight of a heading path's lexemes in a chunk's search vector.
-_MAX_CHUNKS: Final = 2_000  #: Chunks under matching headings that are looked at; of more than that, any.
+_MAX_CHUNKS: Final = 2_000  #: Maximum number of chunks under matching headings that are read, in any order.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""The SQL of the index, one file a statement.
+"""The SQL of the index, one file per statement.
 
-Those of searches lie in `sql/` and are limited to a scope; `sql/parts/` is put into them. `sql/upkeep/` is what workers
-and commands run over everything, and shows nobody a document.
+Statements of searches are in `sql/`, limited to a scope; they include `sql/parts/`. Workers and commands run those in
+`sql/upkeep/` over everything, and show nobody a document.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Final
 
 from corecube.database import Prepared
 
-#: What it takes to fetch a chunk and look into it, in units of what it takes to mark one that an index lists.
+#: Cost of fetching and checking a chunk, relative to marking one that an index lists.
 _FETCH: Final = 30
 _FETCH_NEIGHBOUR: Final = 20
 _PLACE: Final = re.compile(r"\{in scope: ([\w.]+)\}")
@@ -23,7 +23,7 @@ _PART: Final = re.compile(r"\{vectors\}\n|\{\w+\}")
 ALL_CHUNKS: Final = (
     "SELECT greatest(reltuples, 0)::float8 AS chunks FROM pg_class WHERE oid = 'retrieval_chunk'::regclass"
 )
-#: Facts of a document that are no metadata of its source.
+#: Facts of a document that are not metadata of its source.
 _OWN_FACTS: Final = {
     "title": "document.title",
     "path": "document.uri",
@@ -36,11 +36,11 @@ _COSINE: Final = "1 - (embedding.vector <=> %(vector)s::halfvec)"
 
 
 class Reach(StrEnum):
-    """How the chunks are reached that match and are in scope."""
+    """How a statement reaches the chunks that match and are in scope."""
 
     BOTH = "both"  #: By whichever indexes the planner chooses: few are in scope, or few match.
-    MATCHES = "matches"  #: By the matches, each looked at for its connection: the scope is too large to be marked.
-    SCOPE = "scope"  #: By the scope, each chunk looked into for the terms: they are too common outside it.
+    MATCHES = "matches"  #: By the matches, each checked for its connection: the scope is too large to be marked.
+    SCOPE = "scope"  #: By the scope, each chunk checked for the terms: they are too common outside it.
 
 
 def cheapest_reach(*, chunks: int, matches: int, everything: float) -> Reach:

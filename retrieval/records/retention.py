@@ -12,7 +12,7 @@ from retrieval.models import SearchRecord
 
 logger = logging.getLogger(__name__)
 
-_BATCH: Final = 500  #: Records that one call deletes, so that it ends soon; the next call goes on.
+_BATCH: Final = 500  #: Records that one call deletes, so that it ends soon; the next call continues.
 
 
 def forget_old_searches(batch: int = _BATCH) -> int:

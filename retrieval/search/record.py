@@ -144,7 +144,7 @@ def span_json(span: Span, *, keep_words: bool = True) -> dict[str, Any]:
 
 
 def hit_json(hit: Hit, *, keep_words: bool = True) -> dict[str, Any]:
-    """Return one hit's score ledger."""
+    """Return one hit's score breakdown."""
     return {
         "chunk": str(hit.chunk_id),
         "score": hit.score,

@@ -1,4 +1,4 @@
-"""Where BM25 indexes lie: a folder with numbered builds, and a pointer to the one that is searched. No Django.
+"""The place of BM25 indexes: a folder with numbered builds, and a pointer to the one that is searched. No Django.
 
     CURRENT      the number of the build that is searched; written whole or not at all
     ID           what this folder is called among those that follow the database

@@ -1,4 +1,4 @@
-"""Keeping the BM25 index of this machine as the database is: following the outbox, building anew, and its status.
+"""Keeping the BM25 index of this machine up to date: following the outbox, rebuilding, and its status.
 
 An index follows by transaction id, and its own commit says how far it is, so that the two cannot disagree. What is
 taken over twice is the same as once: all of a document's chunks are taken out, and those that it has now are put in.
@@ -155,7 +155,7 @@ class Bm25Status:
 
     is_kept: bool
     is_readable: bool = False
-    #: Whether it was made from this database and with these settings; another one is about to be built anew.
+    #: Whether it was made from this database and with these settings; another one is about to be rebuilt.
     is_current: bool = False
     chunks: int = 0
     bytes: int = 0

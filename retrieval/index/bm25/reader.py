@@ -65,7 +65,7 @@ class View:
 
 @dataclass(slots=True)
 class Reader:
-    """What a process searches with; it notices by itself when somebody has written or built anew."""
+    """What a process searches with; it notices when another process has written or rebuilt the index."""
 
     folder: Folder
     _lock: Lock = field(default_factory=Lock, repr=False)

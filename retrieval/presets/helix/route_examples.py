@@ -107,7 +107,7 @@ def _has_failed(future: "Future[Router]") -> bool:
 def _train(future: "Future[Router]", encoder: Encoder, added: Added) -> None:
     try:
         future.set_result(trained_router(encoder, with_more(shipped_examples(), added)))
-    except Exception as error:  # noqa: BLE001 -- a search goes on without a router
+    except Exception as error:  # noqa: BLE001 -- a search continues without a router
         future.set_exception(error)
 
 

@@ -142,7 +142,7 @@ def _quality(loss: Loss) -> tuple[str, str]:
 
 def _below_floor(loss: Loss) -> tuple[str, str]:
     if "nearness" in loss.drop.numbers:
-        # Behind a cliff there is no remedy: where it lies is a matter of the pool.
+        # Below a cliff there is no remedy: its place depends on the pool.
         section, floor = loss.state.part(SectionState), loss.drop.numbers["floor"]
         if section is None or loss.span.stage != SectionFloors.name or floor <= 0:
             return loss.drop.detail, ""

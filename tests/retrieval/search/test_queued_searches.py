@@ -203,7 +203,7 @@ class TestQueue:
 
 class TestWhoMayBeAsked:
     def test_without_a_language_model_it_says_so(self, world):
-        with pytest.raises(NoLanguageModelError, match="No language model is configured"):
+        with pytest.raises(NoLanguageModelError, match="No language model is available"):
             ask(world)
 
     @pytest.mark.usefixtures("model")

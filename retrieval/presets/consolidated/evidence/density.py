@@ -73,7 +73,7 @@ class TightenSkip(StrEnum):
     BREAKER = "breaker_not_closed"
     NO_ROOM = "no_room_above_core"
     NO_CLIFF = "no_cliff"
-    WEAKER = "weaker_than_static_floor"  #: The section's floor already drops what lies below the cliff.
+    WEAKER = "weaker_than_static_floor"  #: The section's floor already drops the chunks below the cliff.
     BREAKER_AT_APPLY = "breaker_not_closed_at_apply"
     POOL_SIZE = "pool_size"
     SOURCE_DIVERSITY_LOSS = "source_diversity_loss"

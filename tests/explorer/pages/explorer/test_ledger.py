@@ -1,4 +1,4 @@
-"""The score ledger, by numbers worked out by hand."""
+"""The score breakdown, by numbers worked out by hand."""
 
 from dataclasses import replace
 

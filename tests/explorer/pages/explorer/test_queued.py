@@ -118,4 +118,4 @@ class TestWaiting:
 def test_without_a_language_model_it_says_so(browse):
     refused = browse("bob").post("/queued/", {"q": ASKED})
     assert refused.status_code == 409
-    assert "No language model is configured" in page(refused)
+    assert "No language model is available" in page(refused)
