@@ -1,6 +1,5 @@
 """From ranked candidates to quotes in Markdown: as many as fit, best first, with their markers. No Django."""
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,8 +12,7 @@ from retrieval.ranking.quotes.ranker import Scored
 from retrieval.text.units import Unit, UnitKind
 
 _MAX_QUOTED: Final = 8
-_FAR_BEHIND: Final = 6.0  #: Candidates worth so much less than the best one are not quoted.
-_MIN_LENGTH: Final = 40  #: A shorter candidate is worth no more for its brevity.
+_FAR_BEHIND: Final = 6.0  #: Candidates whose log-odds are so much below the best one's are not quoted.
 _BACKTICKS: Final = re.compile("`+")
 _MIN_FENCE: Final = 3
 _INLINE: Final = frozenset({UnitKind.SENTENCE, UnitKind.BULLET, UnitKind.STEP, UnitKind.FIGURES})
@@ -40,15 +38,13 @@ class Quote:
 def choose(ranked: Sequence[Scored], *, max_characters: int) -> tuple[Quote, ...]:
     """Return the quotes of the best candidates that fit into some characters together, best first; at least one.
 
-    A candidate is worth its score less the logarithm of its length: the odds that it answers, by character. One that
-    contains another, such as the list of an item, takes its place.
+    A candidate that contains another, such as the list of an item, takes its place. Expects the best candidate first.
     """
-    ordered = sorted(ranked, key=lambda scored: -_worth(scored))
     chosen: list[Candidate] = []
     quotes: tuple[Quote, ...] = ()
-    for scored in ordered:
+    for scored in ranked:
         candidate = scored.candidate
-        if _worth(scored) < _worth(ordered[0]) - _FAR_BEHIND or len(chosen) == _MAX_QUOTED:
+        if scored.score < ranked[0].score - _FAR_BEHIND or len(chosen) == _MAX_QUOTED:
             break
         if any(_repeats(candidate, other) for other in chosen):
             continue
@@ -60,10 +56,6 @@ def choose(ranked: Sequence[Scored], *, max_characters: int) -> tuple[Quote, ...
         if not quotes or len("\n\n".join(quote.text for quote in longer)) <= max_characters:
             chosen, quotes = wanted, longer
     return quotes
-
-
-def _worth(scored: Scored) -> float:
-    return scored.score - math.log(max(len(scored.candidate.text), _MIN_LENGTH))
 
 
 def _repeats(candidate: Candidate, other: Candidate) -> bool:

@@ -32,6 +32,7 @@ _SIGNS: Final = frozenset("{}[]()<>=;$\\|/_&*#@~^\"'`")
 _CODE_SIGN_SHARE: Final = 0.08
 _FIGURE_SIGNS: Final = "()$€£¥%+-−–—*,."  # noqa: RUF001 -- the minus sign and dashes of printed tables
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
+_FACT: Final = re.compile(r"[^\d:]{2,60}: .*\d")  #: A line such as "Release date: 2025-11-13", which is no heading.
 
 
 class UnitKind(StrEnum):
@@ -55,6 +56,7 @@ class Unit:
     header: str = ""  #: The header of a table row, or the line with the years above figures; empty otherwise.
     label: str = ""  #: What names it: the line without cells above the rows of a table, the first cell of a long row.
     heading: str = ""  #: The heading above it in the chunk's text; empty before the first one.
+    indent: int = 0  #: Number of blanks before a list item: a nested item has more than the one it belongs to.
 
     @property
     def is_finished(self) -> bool:
@@ -74,7 +76,8 @@ def split_units(text: str) -> tuple[Unit, ...]:
     units: list[Unit] = []
     heading = header = ""
     for number, (block, following) in enumerate(pairwise((*blocks, ""))):
-        if _could_be_heading(block) and following and not _could_be_heading(following):
+        is_announced = bool(units) and units[-1].block == number - 1 and units[-1].text.endswith(":")
+        if _could_be_heading(block) and not is_announced and following and not _could_be_heading(following):
             heading = " ".join(block.split())
         elif _is_row(block) and _is_header(block) and following and all(map(_is_row, following.split("\n"))):
             header = block.strip()
@@ -97,7 +100,8 @@ def _is_header(line: str) -> bool:
 def _could_be_heading(block: str) -> bool:
     """Return whether a block is one short line that does not end as a sentence and is no item, row or code."""
     short = "\n" not in block and len(block) <= _MAX_HEADING_LENGTH and not block.rstrip(_CLOSING).endswith(_FULL_STOPS)
-    return short and not (_CELL_BAR in block or _item_kind(block) or _is_figures(block) or _is_code([block]))
+    is_content = _CELL_BAR in block or _item_kind(block) or _is_figures(block) or _FACT.match(block)
+    return short and not (is_content or _is_code([block]))
 
 
 def _units_of_block(block: str, number: int, header: str) -> Iterator[Unit]:
@@ -133,31 +137,35 @@ def _rows(lines: Sequence[str], number: int, label: str, header: str) -> Iterato
 
 def _text(lines: Sequence[str], number: int) -> Iterator[Unit]:
     years = ""
-    for kind, text in _joined(lines):
+    for kind, text, indent in _joined(lines):
         if kind is UnitKind.FIGURES:
             yield Unit(kind, text, number, header=years)
         elif kind is UnitKind.SENTENCE or len(text) > _MAX_ITEM_LENGTH:
             first, *others = split_sentences(text)
-            yield Unit(kind, first, number)
+            yield Unit(kind, first, number, indent=indent)
             yield from (Unit(UnitKind.SENTENCE, part, number) for part in others)
         else:
-            yield Unit(kind, text, number)
+            yield Unit(kind, text, number, indent=indent)
         if len(_YEAR.findall(text)) >= _MIN_FIGURES and len(text) <= _MAX_HEADING_LENGTH:
             years = text
 
 
-def _joined(lines: Sequence[str]) -> Iterator[tuple[UnitKind, str]]:
-    """Yield each list item with its continuation lines, each line of figures, each run of other lines, as one line."""
-    kind, run = UnitKind.SENTENCE, list[str]()
+def _joined(lines: Sequence[str]) -> Iterator[tuple[UnitKind, str, int]]:
+    """Yield each list item with its continuation lines, each line of figures, each run of other lines, as one line.
+
+    With each comes the number of blanks before its first line.
+    """
+    kind, run, indent = UnitKind.SENTENCE, list[str](), 0
     for line in lines:
         starts = _item_kind(line) or (UnitKind.FIGURES if _is_figures(line) else None)
         if run and (starts or kind is UnitKind.FIGURES or _ends_line(run[-1], line)):
-            yield kind, " ".join(run)
+            yield kind, " ".join(run), indent
             kind, run = UnitKind.SENTENCE, []
         kind = starts or kind
+        indent = indent if run else len(line) - len(line.lstrip())
         run.append(" ".join(line.split()))
     if run:
-        yield kind, " ".join(run)
+        yield kind, " ".join(run), indent
 
 
 def _ends_line(line: str, following: str) -> bool:

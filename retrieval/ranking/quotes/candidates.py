@@ -101,8 +101,17 @@ def _runs_of_group(units: Sequence[Unit], first: int, stop: int) -> Iterator[ran
         yield range(start, _fitting(units, start, stop))
     if stop - first > 1 and length > _WHOLE[units[first].kind]:
         for index in range(first, stop):
-            is_explained = index + 1 < stop and units[index].is_item and units[index + 1].kind is UnitKind.CODE
-            yield range(start if index == first else index, index + 1 + is_explained)
+            yield range(start if index == first else index, _end_of_item(units, index, stop))
+
+
+def _end_of_item(units: Sequence[Unit], index: int, stop: int) -> int:
+    """Return the end of an item with the items nested in it if they are short, or with the code right below it."""
+    end = index + 1
+    while end < stop and units[end].indent > units[index].indent:
+        end += 1
+    if end == index + 1:
+        return end + (end < stop and units[index].is_item and units[end].kind is UnitKind.CODE)
+    return end if _length(units[index:end]) <= MAX_CHARACTERS else index + 1
 
 
 def _end_of_group(units: Sequence[Unit], first: int) -> int:
@@ -147,7 +156,8 @@ def _is_quotable(units: Sequence[Unit], run: range) -> bool:
         return True
     if unit.text.endswith(":") and run.stop < len(units) and len(unit.text) <= _MAX_LEAD_IN:
         return False
-    return not (run.start == 0 and unit.text[:1].islower()) and not unit.text.endswith("?")
+    is_cut_off = run.start == 0 and not unit.heading and unit.text[:1].islower()
+    return not is_cut_off and not unit.text.endswith("?")
 
 
 def _picked_rows(units: Sequence[Unit], asked: Sequence[Quantity]) -> Iterator[tuple[int, Sequence[int]]]:

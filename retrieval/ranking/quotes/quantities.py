@@ -92,14 +92,15 @@ def picked(rows: Sequence[Sequence[str]], header: Sequence[str], asked: Sequence
     """Return the row that the numbers of a question pick, None if they pick none or all.
 
     A row fits if one of its cells has the number's unit and stands for an interval with the number in it; the narrowest
-    interval wins. Only a column that gives at least two different intervals can pick.
+    interval wins. Only a column that gives at least two different intervals, and one in half of the rows, can pick.
     """
     for quantity in asked:
         for column in range(len(header)):
             cells = [interval(row[column], header[column]) if column < len(row) else None for row in rows]
             fitting = [(at, it) for at, it in enumerate(cells) if it and _fits(quantity, it, header[column])]
-            if fitting and len(set(filter(None, cells))) > 1:
-                return min(fitting, key=lambda found: (found[1].high - found[1].low, found[1].high, -found[1].low))[0]
+            found = list(filter(None, cells))
+            if fitting and len(set(found)) > 1 and 2 * len(found) >= len(rows):
+                return min(fitting, key=lambda it: (it[1].high - it[1].low, it[1].high, -it[1].low))[0]
     return None
 
 

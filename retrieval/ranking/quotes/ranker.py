@@ -29,13 +29,14 @@ WORD_SIGNALS: Final = (
     "form_missing",
     "length",
     "fragment",
-    "group",
+    "steps_asked",
+    "list_asked",
+    "one_asked",
     "row",
 )
 VECTOR_SIGNALS: Final = (*WORD_SIGNALS, "cosine")
 _MIN_WORDS: Final = 4
 _TABLE: Final = frozenset({UnitKind.ROW, UnitKind.FIGURES})
-_SEVERAL: Final = frozenset({Asked.LIST, Asked.STEPS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +72,13 @@ def word_signals(found: Sequence[Candidate], asking: Asking) -> list[dict[str, f
 
     Coverages are shares of the question's idf, 0 to 1; `cosine_passage` is how far its passage's cosine is below the
     best one; `form` tells that it holds a form that is asked for, such as a date, `form_missing` that it lacks one;
-    `group` is 1 for a whole list or table where several things are asked for and -1 where not.
+    `steps_asked` marks whole numbered lists where steps are asked for, `list_asked` whole lists and tables where
+    several things are asked for, and `one_asked` those where neither is.
     """
     finder = asking.finder
     total = finder.weight(frozenset(term.lexeme for term in asking.terms.terms)) or 1.0
     forms = asking.kinds & FORMS
-    wanted = 1.0 if asking.kinds & _SEVERAL else -1.0
+    wants_steps, wants_list = Asked.STEPS in asking.kinds, Asked.LIST in asking.kinds
     places = {place: finder.found(place) for place in {it.place for it in found}}
     best = max((it.passage.hit.signals.get("cosine", 0.0) for it in found), default=0.0)
 
@@ -93,7 +95,9 @@ def word_signals(found: Sequence[Candidate], asking: Asking) -> list[dict[str, f
             "form_missing": float(not all(held)),
             "length": math.log(len(it.text) / 100),
             "fragment": float(_is_fragment(it)),
-            "group": wanted if it.is_group else 0.0,
+            "steps_asked": float(it.is_group and wants_steps and UnitKind.STEP in it.kinds),
+            "list_asked": float(it.is_group and wants_list),
+            "one_asked": float(it.is_group and not wants_steps and not wants_list),
             "row": float(not it.kinds.isdisjoint(_TABLE)),
         }
 

@@ -108,6 +108,16 @@ def test_the_line_above_the_rows_of_a_table_is_their_label():
     assert (last.text, last.header, last.label) == ("Tea | 3", "Item | Price", "Europe")
 
 
+def test_a_line_with_a_fact_is_no_heading():
+    fact, sentence = split_units("Release date: 2025-11-13\n\nThis release has fixes.")
+    assert fact.text == "Release date: 2025-11-13"
+    assert sentence.heading == ""
+
+
+def test_nested_items_know_how_far_they_are_indented():
+    assert [unit.indent for unit in split_units("- one\n  - nested\n- two")] == [0, 2, 0]
+
+
 def test_a_long_row_becomes_the_sentences_of_its_cells_under_its_first_cell():
     text = f"Setting | Description\nblock_expiry | Blocks a login for a time. {'It is a number of seconds. ' * 20}"
     first, *others = split_units(text)

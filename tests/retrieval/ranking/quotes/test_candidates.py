@@ -16,6 +16,9 @@ def texts(text, question=""):
 
 def test_each_sentence_can_be_quoted_and_neither_a_question_nor_what_is_cut_off():
     assert texts("goes on. Is it free? It is free. It is near.") == ["It is free.", "It is near."]
+    assert texts("Policies\n\nleast_load takes the node with the lowest load.") == [
+        "least_load takes the node with the lowest load."
+    ]
 
 
 def test_a_short_list_is_quoted_whole_with_the_sentence_that_announces_it():
@@ -40,6 +43,19 @@ def test_of_a_list_that_is_too_long_the_beginning_can_be_quoted():
 def test_steps_with_their_commands_stay_together():
     text = "1. Stop it:\n\n$ stop --now\n\n2. Start it:\n\n$ start --now"
     assert texts(text) == ["1. Stop it:\n$ stop --now\n2. Start it:\n$ start --now"]
+
+
+def test_an_item_is_quoted_with_the_items_nested_in_it():
+    steps = "\n".join(f"{number}. step {'x' * 300}" for number in (1, 2))
+    found = texts(f"{steps}\n3. Upgrade in this order:\n  1. data nodes\n  2. ingest nodes")
+    assert "3. Upgrade in this order:\n1. data nodes\n2. ingest nodes" in found
+
+
+def test_what_a_sentence_announces_is_no_heading():
+    assert texts("Install it:\n\npip install it\n\nImport it afterwards.") == [
+        "Install it:\npip install it",
+        "Import it afterwards.",
+    ]
 
 
 def test_code_is_quoted_with_the_sentence_before_it():

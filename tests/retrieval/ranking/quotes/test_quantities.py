@@ -90,6 +90,18 @@ def test_a_column_of_equal_cells_picks_nothing():
     assert picked([["2 years"], ["2 years"]], ["Contracts"], quantities("a contract of 2 years")) is None
 
 
+def test_a_column_with_a_number_in_few_rows_picks_nothing():
+    rows = [
+        ["Name", "Coke"],
+        ["State", "DE"],
+        ["Auditor", "Young"],
+        ["Public", "no"],
+        ["Year", "2024"],
+        ["Zip", "30313"],
+    ]
+    assert picked(rows, ["Item", "Value"], quantities("Who audited 2024?")) is None
+
+
 @given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
 def test_an_interval_has_its_ends_and_nothing_outside(one, other, value):
     found = Interval(min(one, other), max(one, other), frozenset())

@@ -62,9 +62,19 @@ def test_an_unfinished_line_is_a_fragment_unless_it_has_figures(text, fragment):
     assert word_signals(found([made(1, text)]), asking())[0]["fragment"] == fragment
 
 
-@pytest.mark.parametrize(("question", "group"), [("Which rooms are there?", 1.0), ("Who is it?", -1.0)])
-def test_a_whole_list_counts_for_a_question_for_several_things(question, group):
-    assert word_signals(found([made(1, "- one\n- two")]), asking(question))[0]["group"] == group
+@pytest.mark.parametrize(
+    ("question", "text", "marked"),
+    [
+        ("Which rooms are there?", "- one\n- two", {"list_asked"}),
+        ("Who is it?", "- one\n- two", {"one_asked"}),
+        ("How do I open a room?", "1. Ask.\n2. Wait.", {"steps_asked"}),
+        ("How do I open a room?", "- one\n- two", set()),
+        ("Which rooms are there?", "One room.", set()),
+    ],
+)
+def test_a_whole_list_is_marked_by_whether_the_question_asks_for_several_things(question, text, marked):
+    signals = word_signals(found([made(1, text)]), asking(question))[0]
+    assert {name for name in ("steps_asked", "list_asked", "one_asked") if signals[name]} == marked
 
 
 def test_the_sentence_with_the_price_comes_first():
