@@ -256,17 +256,17 @@ def _held_of(signal: str, wanted: Sequence[Entity], held: Sequence[Lexemes]) -> 
 
 
 def _agreement(rankings: Mapping[str, Ranking]) -> dict[str, float]:
-    """Return how far the two legs agree: shared places among their top 10, and each one's best hit in the other.
+    """Return how far the legs for vectors and words agree: shared places in their top 10, each one's best in the other.
 
     The second is the mean of two reciprocal ranks, 0 for a best hit that the other leg does not have.
     """
-    dense, fulltext = (tuple(hit.chunk_id for hit in rankings.get(leg, ())) for leg in ("dense", "fulltext"))
-    if not dense or not fulltext:
+    of_words = rankings.get("fulltext") or rankings.get("bm25", ())
+    dense, words = (tuple(hit.chunk_id for hit in ranking) for ranking in (rankings.get("dense", ()), of_words))
+    if not dense or not words:
         return {}
-    shared = len(frozenset(dense[:_TOP]) & frozenset(fulltext[:_TOP]))
+    shared = len(frozenset(dense[:_TOP]) & frozenset(words[:_TOP]))
     ranks = (
-        1 / (other.index(own[0]) + 1) if own[0] in other else 0.0
-        for own, other in ((dense, fulltext), (fulltext, dense))
+        1 / (other.index(own[0]) + 1) if own[0] in other else 0.0 for own, other in ((dense, words), (words, dense))
     )
     return {"leg_overlap": shared / _TOP, "leg_agreement": fmean(ranks)}
 

@@ -38,24 +38,41 @@ def fit_order(choices: Sequence[Choice], names: Sequence[str]) -> LogisticModel:
     """
     every = [Sample(signals, answerable=False) for choice in choices for signals in choice.signals]
     scale = uninformed(every, names)
-    lists = [_standardised(choice, scale) for choice in choices]
-    weights = _descend(lists, np.zeros(len(names)))
+    rows = np.array([[(it.signals[name] - scale.means[name]) / scale.scales[name] for name in names] for it in every])
+    answers = np.array([answers for choice in choices for answers in choice.answers], dtype=bool)
+    starts = np.cumsum([0, *(len(choice.answers) for choice in choices[:-1])])
+    weights = _descend(_Lists(rows, answers, starts), np.zeros(len(names)))
     return LogisticModel(0.0, dict(zip(names, map(float, weights), strict=True)), scale.means, scale.scales)
 
 
-def _standardised(choice: Choice, scale: LogisticModel) -> tuple[Floats, NDArray[np.bool_]]:
-    rows = [[(it[name] - scale.means[name]) / scale.scales[name] for name in scale.weights] for it in choice.signals]
-    return np.array(rows), np.array(choice.answers, dtype=bool)
+@dataclass(frozen=True, slots=True)
+class _Lists:
+    """The candidates of all questions, one question after the other."""
+
+    rows: Floats  #: Shape (candidates, signals).
+    answers: NDArray[np.bool_]
+    starts: NDArray[np.intp]  #: The first candidate of each question.
+
+    def loss(self, weights: Floats) -> tuple[float, Floats]:
+        """Return the loss and its gradient."""
+        scores = self.rows @ weights
+        sizes = np.diff([*self.starts, len(scores)])
+        scores = np.exp(scores - np.repeat(np.maximum.reduceat(scores, self.starts), sizes))
+        shares = scores / np.repeat(np.add.reduceat(scores, self.starts), sizes)
+        right = np.add.reduceat(shares * self.answers, self.starts)
+        wanted = shares * self.answers / np.repeat(right, sizes)
+        value = 0.5 * _RIDGE * float(weights @ weights) - float(np.log(right).sum())
+        return value, _RIDGE * weights + self.rows.T @ (shares - wanted)
 
 
-def _descend(lists: Sequence[tuple[Floats, NDArray[np.bool_]]], weights: Floats) -> Floats:
+def _descend(lists: _Lists, weights: Floats) -> Floats:
     """Return the weights at a minimum, by steps that halve until they lower the loss and double after they did."""
-    step = 1.0 / len(lists)
-    value, gradient = _loss(lists, weights)
+    step = 1.0 / len(lists.starts)
+    value, gradient = lists.loss(weights)
     for _ in range(_MAX_STEPS):
         while True:
             new = weights - step * gradient
-            new_value, new_gradient = _loss(lists, new)
+            new_value, new_gradient = lists.loss(new)
             if new_value <= value - 0.5 * step * float(gradient @ gradient) or step < _MIN_STEP:
                 break
             step /= 2
@@ -63,18 +80,3 @@ def _descend(lists: Sequence[tuple[Floats, NDArray[np.bool_]]], weights: Floats)
         if gained < _CONVERGED * max(1.0, value):
             break
     return weights
-
-
-def _loss(lists: Sequence[tuple[Floats, NDArray[np.bool_]]], weights: Floats) -> tuple[float, Floats]:
-    """Return the loss and its gradient."""
-    value = 0.5 * _RIDGE * float(weights @ weights)
-    gradient = _RIDGE * weights
-    for rows, answers in lists:
-        scores = rows @ weights
-        shares = np.exp(scores - scores.max())
-        shares /= shares.sum()
-        right = float(shares[answers].sum())
-        wanted = np.where(answers, shares / right, 0.0)
-        value -= float(np.log(right))
-        gradient = gradient + rows.T @ (shares - wanted)
-    return value, gradient

@@ -103,9 +103,9 @@ def test_names_count_in_the_first_passage_and_numbers_in_the_best(evidence, pass
     assert found["number_coverage"] == 1.0
 
 
-def test_the_legs_agree_as_far_as_they_share_their_best(evidence, passage, leg):
-    dense, fulltext = leg(1, 2, 3), leg(3, 1, 9, 8)
-    found = signals(evidence(passage(1, "x"), dense=dense, fulltext=fulltext))
+@pytest.mark.parametrize("of_words", ["fulltext", "bm25"])
+def test_the_legs_agree_as_far_as_they_share_their_best(evidence, passage, leg, of_words):
+    found = signals(evidence(passage(1, "x"), dense=leg(1, 2, 3), **{of_words: leg(3, 1, 9, 8)}))
     # Two of ten places; chunk 1 is second there (1/2), chunk 3 third here (1/3).
     assert found["leg_overlap"] == pytest.approx(0.2)
     assert found["leg_agreement"] == pytest.approx((1 / 2 + 1 / 3) / 2)
