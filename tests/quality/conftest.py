@@ -93,7 +93,7 @@ class Shown:
 
     @property
     def first_quote(self):
-        return "\n\n".join(self.answer.split("\n\n")[:2])
+        return re.split(r"\[\d+\]", self.answer, maxsplit=1)[0]
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,10 @@
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from retrieval.encoders.fetch import quantise_int8, widen_to_float32
+from retrieval.encoders.session import open_session
 
 
 @pytest.fixture
@@ -44,8 +44,7 @@ def full_model(half_model, tmp_path):
 
 
 def run(path, x):
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    return session.run(None, {"x": x.astype(np.float32)})[0]
+    return open_session(path).run(None, {"x": x.astype(np.float32)})[0]
 
 
 def test_a_widened_model_holds_no_half_precision(full_model):

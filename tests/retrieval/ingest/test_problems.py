@@ -48,7 +48,7 @@ def counts(connection, sync):
         sync.failed,
         sync.items.filter(state="failed").count(),
         connection.problems.count(),
-        connection_rows([connection])[0].problems,
+        connection_rows([connection])[0]["problems"],
     }
 
 

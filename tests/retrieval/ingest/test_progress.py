@@ -99,8 +99,8 @@ def test_a_long_document_shows_how_many_of_its_chunks_are_embedded(folder, looks
     jobs = [job for job, _ in looks]
     assert {job.chunks_in_hand for job in jobs} == {sync.chunks}
     assert [job.chunks_embedded for job in jobs] == list(range(0, sync.chunks, 4))
-    assert looks[3][1].stage == f"1 embedding (12 of {sync.chunks} chunks)"
-    percents = [row.progress for _, row in looks]
+    assert looks[3][1]["stage"] == f"1 embedding (12 of {sync.chunks} chunks)"
+    percents = [row["progress"] for _, row in looks]
     assert percents == sorted(percents)
     assert percents[-1] > 90
 
@@ -108,7 +108,7 @@ def test_a_long_document_shows_how_many_of_its_chunks_are_embedded(folder, looks
 def test_the_time_left_is_estimated_first_and_then_near_to_what_it_takes(folder, looks):
     write(folder, "long", 20_000)
     sync_connection(folder)
-    assert looks[0][1].left == "estimating time left"
+    assert looks[0][1]["left"] == "estimating time left"
     for place, (job, _) in enumerate(looks[1:], start=1):
         assert job.seconds_left == pytest.approx((len(looks) - place) * SECONDS_A_CALL, rel=0.1)
 

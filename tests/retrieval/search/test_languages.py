@@ -92,7 +92,7 @@ def test_a_changed_language_reads_the_documents_again(world, handbook):
 def test_words_are_marked_by_the_language_of_their_connection(world, handbook):
     outcome, _ = found(world, "Haus")
     rows = hit_rows(outcome)
-    marked = {"".join(it.text for it in row.title): [it.text for it in row.snippet if it.matched] for row in rows}
+    marked = {"".join(it.text for it in row["title"]): [it.text for it in row["snippet"] if it.matched] for row in rows}
     assert marked == {"Kantine": ["Haus"], "Urlaub": ["Häuser"], "Queues": [], "Rolling back": []}
 
 

@@ -43,7 +43,7 @@ def test_archives_say_what_to_do(zipped, parts, word):
         ("photo", b"\xff\xd8\xff\xe0\0\x10JFIF\0", "image"),
         ("icon.svg", b"<svg xmlns='x'></svg>", "image"),
         ("a.tar.gz", b"\x1f\x8b\x08\0\0", "Unpack it"),
-        ("song.mp3", b"ID3\x04\0\0\0", "Sound"),
+        ("song.mp3", b"ID3\x04\0\0\0", "Audio"),
         ("setup", b"MZ\x90\0\x03\0", "program"),
         ("film.mov", b"\0\0\0\x14ftypqt", "video"),
         ("random.bin", bytes(range(256)), "not supported"),
