@@ -11,7 +11,7 @@ from retrieval.llm import clients
 from retrieval.llm.clients import stored_models
 from retrieval.llm.reachability import ModelState, check_due, note, status_of, status_words, try_saved
 from retrieval.models import LanguageModel
-from retrieval.operations.health import _failing_models
+from retrieval.operations.health import _failing_models, _optional
 from tests.fake_llm import FakeLLM, Fault
 
 SECRET = "sk-hush-hush"
@@ -45,13 +45,13 @@ def age(model, **by):
 
 def test_a_model_that_nobody_asked_is_not_ready(model):
     assert state(model) is ModelState.UNTRIED
-    assert _failing_models()
+    assert _optional(_failing_models).state == "degraded"
 
 
 def test_a_trial_makes_it_ready(model):
     assert try_saved(model).ok
     assert state(model) is ModelState.READY
-    assert not _failing_models()
+    assert _optional(_failing_models).state == "ok"
 
 
 @pytest.mark.parametrize("fault", [Fault.ERROR, Fault.UNAUTHORIZED, Fault.NO_MODEL, Fault.HANGS_UP, Fault.NOT_HTTP])
@@ -65,7 +65,7 @@ def test_a_failure_after_it_makes_it_unready_with_its_age(model, llm, fault):
     model.refresh_from_db()
     assert status_of(model).since == first
     assert status_words(status_of(model), first + timedelta(minutes=12)).startswith("has not answered for 12 minutes: ")
-    assert _failing_models()
+    assert _optional(_failing_models).state == "degraded"
     llm.fault = Fault.NONE
     try_saved(model)
     assert state(model) is ModelState.READY
@@ -153,7 +153,7 @@ def test_the_environments_model_is_tried_by_a_check(db, llm, settings):
     assert status_of(named).state is ModelState.UNTRIED
     check_due()
     assert state(named) is ModelState.FAILING
-    assert _failing_models()
+    assert _optional(_failing_models).state == "degraded"
     settings.CORECUBE_LLM_URL = llm.url
     (named,) = stored_models()
     assert status_of(named).state is ModelState.UNTRIED
@@ -165,7 +165,7 @@ def test_a_model_that_is_off_is_neither_checked_nor_missed(model):
     LanguageModel.objects.update(is_enabled=False)
     assert check_due() == 0
     assert state(model) is ModelState.OFF
-    assert not _failing_models()
+    assert _optional(_failing_models).state == "ok"
 
 
 def test_an_answer_tells_whether_a_model_can_be_reached(world, llm, settings, client):
