@@ -11,7 +11,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Final
 
 from retrieval.text import boilerplate
@@ -29,6 +29,12 @@ _MIN_ENTRIES: Final = 3
 _MIN_LINES: Final = 4
 _KNOWN_SHARE: Final = 1 / 3
 _SENTENCE_END: Final = re.compile(r"[.!?;:,]['\")]?$")
+
+#: An entry of a book's index names a place ("vacuum, Routine Vacuuming") or another entry; one of contents is numbered.
+_POINTS_ELSEWHERE: Final = re.compile(r", |\(see |^(?:\d+|[A-Z])(?:\.\d+)+\.? ")
+_MAX_INDEX_WORDS: Final = 12
+_MIN_INDEX_LINES: Final = 15
+_INDEX_SHARE: Final = 0.6  #: Least share of the lines that point elsewhere, and of neighbours in alphabetical order.
 
 _ADDRESS: Final = re.compile(
     r"(?:https?://|ftp://|www\.)[^\s<>\"')\]]+|(?<![\w.+-])[\w.+-]++@[\w-]++\.[\w.-]*\w", re.IGNORECASE
@@ -88,9 +94,9 @@ def quality_of(text: str) -> ChunkQuality:
 
 
 def navigation_lines(lines: Sequence[str]) -> frozenset[int]:
-    """Return the indices of the lines that are menus, breadcrumb trails, page frames or tables of contents."""
+    """Return the indices of the lines that are menus, trails, page frames, tables of contents or a book's index."""
     single = {place for place, line in enumerate(lines) if is_navigation(line)}
-    return frozenset(single.union(*_menus(lines)))
+    return frozenset(single.union(*_menus(lines), *_indexes(lines)))
 
 
 def is_navigation(line: str) -> bool:
@@ -117,6 +123,24 @@ def _menus(lines: Sequence[str]) -> Iterator[set[int]]:
         enough = len(places) >= _MIN_LINES and known >= _MIN_ENTRIES
         if is_entry and enough and known >= _KNOWN_SHARE * len(places):
             yield set(places)
+
+
+def _indexes(lines: Sequence[str]) -> Iterator[set[int]]:
+    """Yield the indices of consecutive short list items that are entries of a book's index or contents."""
+    items = [bool(_BULLET.match(line)) and _is_index_entry(_BULLET.sub("", line)) for line in lines]
+    for is_item, run in groupby(range(len(lines)), items.__getitem__):
+        places = list(run)
+        if not is_item or len(places) < _MIN_INDEX_LINES:
+            continue
+        entries = [_BULLET.sub("", lines[place]).casefold() for place in places]
+        pointing = sum(bool(_POINTS_ELSEWHERE.search(_BULLET.sub("", lines[place]))) for place in places)
+        ordered = sum(before <= after for before, after in pairwise(entries))
+        if min(pointing, ordered) >= _INDEX_SHARE * len(places):
+            yield set(places)
+
+
+def _is_index_entry(text: str) -> bool:
+    return len(text.split()) <= _MAX_INDEX_WORDS and not _SENTENCE_END.search(text)
 
 
 def _entry(text: str) -> str:

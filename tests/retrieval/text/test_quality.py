@@ -132,6 +132,39 @@ def test_a_list_is_a_menu_as_a_whole_or_not_at_all():
     assert navigation_lines(["Home", "Ale", "Beer", "Cider", "Mead", "Perry", "Contact"]) == set()
 
 
+INDEX_WORDS = (
+    "apron",
+    "bay",
+    "crane",
+    "dock",
+    "eave",
+    "frost",
+    "gate",
+    "hoist",
+    "ice",
+    "jack",
+    "kit",
+    "lift",
+    "mast",
+    "nest",
+    "oven",
+)
+
+
+def test_a_books_index_and_a_numbered_table_of_contents_are_navigation():
+    index = "\n".join(f"- {word}, Handling of the {word}" for word in INDEX_WORDS)
+    contents = "\n".join(f"- 4.{number}. Handling of the {word}" for number, word in enumerate(INDEX_WORDS, 10))
+    assert (quality_of(index).value, quality_of(contents).value) == (0.0, 0.0)
+
+
+def test_a_list_in_alphabetical_order_and_a_list_of_pairs_are_content():
+    names = "\n".join(f"- {word}" for word in INDEX_WORDS)
+    pairs = "\n".join(f"- {word}, {place}" for word, place in zip(reversed(INDEX_WORDS), INDEX_WORDS, strict=True))
+    sentences = "\n".join(f"- {word}, which is checked every week." for word in INDEX_WORDS)
+    few = "\n".join(f"- {word}, Handling of the {word}" for word in INDEX_WORDS[:14])
+    assert [quality_of(text).value for text in (names, pairs, sentences, few)] == [1.0, 1.0, 1.0, 1.0]
+
+
 def test_a_long_line_that_mentions_copyright_is_prose():
     assert is_legal("Copyright 2024 Example Inc.")
     assert not is_legal("Copyright 2024 " + "word " * 24)
