@@ -38,7 +38,7 @@ def document(
     the tsquery of the full-text leg; empty matches nothing. A document out of scope has no chunks.
     """
     parameters = _parameters(probed, match, ChunkId(document_id, 0)) | {"ordinals": list(ordinals)}
-    sql = statements.scored(statements.PROBE, len(probed.terms))
+    sql = statements.scored(statements.PROBE, len(probed.terms), by_cover=probed.search.by_cover)
     rows = read(sql, parameters, timeout_seconds=timeout_seconds)
     chunks = {
         ChunkId(row["document_id"], row["ordinal"]): ChunkProbe(
@@ -66,7 +66,7 @@ def place_dense(probed: Probed, chunk_id: ChunkId, *, timeout_seconds: float) ->
 def place_fulltext(probed: Probed, chunk_id: ChunkId, *, match: str, timeout_seconds: float) -> Place | None:
     """Return a chunk's exact place by full-text score among those in scope that match; None when it does not."""
     parameters = _parameters(probed, match, chunk_id)
-    sql = statements.scored(statements.PLACE_FULLTEXT, len(probed.terms))
+    sql = statements.scored(statements.PLACE_FULLTEXT, len(probed.terms), by_cover=probed.search.by_cover)
     return _place(read(sql, parameters, timeout_seconds=timeout_seconds))
 
 

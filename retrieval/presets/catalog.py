@@ -1,4 +1,4 @@
-"""The list of presets. A preset is a folder in `retrieval/presets` and a line here."""
+"""The list of presets. A preset is a folder in `retrieval/presets` and a line here, and one for its reference version."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -11,11 +11,14 @@ from retrieval.presets.preset import Preset
 #: In the order in which the pages list them.
 _SHIPPED: Final = (
     "retrieval.presets.corecube.pipeline.CORECUBE",
+    "retrieval.presets.corecube.reference.CORECUBE_REFERENCE",
     "retrieval.presets.helix.pipeline.HELIX",
     "retrieval.presets.consolidated.pipeline.CONSOLIDATED",
     "retrieval.presets.contextpack.pipeline.CONTEXTPACK",
 )
 PRESETS: Final[Mapping[str, Preset]] = {preset.name: preset for preset in map(import_string, _SHIPPED)}
+#: Without reference versions: those whose numbers can be changed.
+TUNED: Final[Mapping[str, Preset]] = {name: preset for name, preset in PRESETS.items() if not preset.lines}
 DEFAULT_PRESET: Final = "corecube"
 
 

@@ -17,6 +17,7 @@ from retrieval.evaluation.answers import load_questions
 from retrieval.evaluation.calibration_fit import calibrated, observe, read_questions
 from retrieval.evaluation.corpus import ingested_folder
 from retrieval.evaluation.datasets import load_dataset
+from retrieval.errors import ReferenceVersionError
 from retrieval.index import active
 from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
 from retrieval.search import calibrations
@@ -58,7 +59,8 @@ class Command(DatabaseCommand):
         measuring.add_argument("--keep", action="store_true", help="keep the collections in the database")
 
     def handle(self, *_: Any, **options: Any) -> None:
-        preset_named(options["preset"])
+        if preset_named(options["preset"]).lines:
+            raise ReferenceVersionError("A reference version uses the calibration of its preset.")
         if options["show"]:
             self._show(options)
         elif options["reset"]:
