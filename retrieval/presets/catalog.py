@@ -1,10 +1,11 @@
-"""The list of presets. A preset is a folder in `retrieval/presets` and a line here, and one for its reference version."""
+"""The list of presets. A preset is a folder in `retrieval/presets` and a line here, and its reference version another."""
 
 from collections.abc import Mapping
 from typing import Final
 
 from django.utils.module_loading import import_string
 
+from corecube.errors import InvalidRequestError
 from retrieval.errors import UnknownPresetError
 from retrieval.presets.preset import Preset
 
@@ -27,3 +28,11 @@ def preset_named(name: str) -> Preset:
     if name not in PRESETS:
         raise UnknownPresetError(f"Unknown preset {name!r}. Available presets: {', '.join(PRESETS)}.")
     return PRESETS[name]
+
+
+def version_of(base: str, name: str) -> Preset:
+    """Return the tuned preset `base` or its reference version by name; raise InvalidRequestError for any other."""
+    found = preset_named(name)
+    if found.base != base:
+        raise InvalidRequestError(f"This needs the preset {base!r} or its reference version, not {name!r}.")
+    return found

@@ -10,6 +10,7 @@ from django.core.management.base import CommandError
 from corecube.access import Principal, user_named
 from corecube.commands import DatabaseCommand
 from retrieval.encoders.vector_cache import SentenceEncoder, VectorCache
+from retrieval.errors import ReferenceVersionError
 from retrieval.evaluation import answerability_report as report
 from retrieval.evaluation import shipped_fit
 from retrieval.evaluation.answerability import Survey, survey
@@ -17,7 +18,6 @@ from retrieval.evaluation.answers import load_questions
 from retrieval.evaluation.calibration_fit import calibrated, observe, read_questions
 from retrieval.evaluation.corpus import ingested_folder
 from retrieval.evaluation.datasets import load_dataset
-from retrieval.errors import ReferenceVersionError
 from retrieval.index import active
 from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
 from retrieval.search import calibrations
