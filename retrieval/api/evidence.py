@@ -262,7 +262,7 @@ def list_section_sets(request: HttpRequest) -> SectionSetsOut:
         section_sets=[section_set_out(it, in_full=in_full) for it in section_sets.section_sets()],
     )
     if in_full:
-        out.bounds = [TunableOut.of(facts, facts.default) for facts in Section.declared()]
+        out.bounds = [TunableOut.of(facts, facts.default, facts.default) for facts in Section.declared()]
     return out
 
 

@@ -1,4 +1,4 @@
-"""The list of presets. A preset is a folder in `retrieval/presets` and a line here, and its reference version another."""
+"""The list of presets. A preset is a folder in `retrieval/presets` and a line here; so is its reference version."""
 
 from collections.abc import Mapping
 from typing import Final
