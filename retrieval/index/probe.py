@@ -34,9 +34,9 @@ def document(
 ) -> DocumentProbe:
     """Return a document's best chunks by either signal, and the requested ones, with both signals exact.
 
-    The cosine is compared, not looked up in the HNSW index; the full-text score is by terms, as a cover density is 0 for
-    chunks that lack one. `match` is the tsquery of the full-text leg; empty matches nothing. A document out of scope has
-    no chunks.
+    The cosine is compared, not looked up in the HNSW index; the full-text score is by terms, as a cover density is 0
+    for chunks that lack one. `match` is the tsquery of the full-text leg; empty matches nothing. A document out of
+    scope has no chunks.
     """
     parameters = _parameters(probed, match, ChunkId(document_id, 0)) | {"ordinals": list(ordinals)}
     sql = statements.scored(statements.PROBE, len(probed.terms))
