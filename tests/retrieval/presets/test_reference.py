@@ -149,6 +149,17 @@ def test_its_page_shows_each_line_and_has_no_form(name, people):
 
 
 @pytest.mark.usefixtures("unhurried")
+def test_a_search_with_it_finds_only_what_its_user_may_see(name, world):
+    def found(user):
+        outcome = search(SearchRequest(text="stolen passphrase", preset=name), principal=world.principal(user))
+        shown = (*outcome.hits, *(passage.hit for passage in outcome.passages))
+        return {hit.chunk.connection_id for span in outcome.trace for hit in (*shown, *span.left) if hit.facts}
+
+    assert world.vault.pk in found("alice")
+    assert world.vault.pk not in found("bob")
+
+
+@pytest.mark.usefixtures("unhurried")
 def test_a_search_with_it_is_recorded_under_its_name(name, world):
     outcome = search(SearchRequest(text="rollback staging", preset=name), principal=world.principal("bob"))
     assert outcome.hits
