@@ -78,9 +78,9 @@ urlpatterns = [
     path("log/<uuid:record_id>/", log.record, name="record"),
     # explorer/pages/presets
     path("presets/", presets.presets, name="presets"),
-    path("presets/<slug:name>/", presets.preset, name="preset"),
-    path("presets/<slug:name>/discard/", presets.discard_draft, name="discard_draft"),
-    path("presets/<slug:name>/promote/<int:number>/", presets.promote, name="promote"),
+    path("presets/<str:name>/", presets.preset, name="preset"),
+    path("presets/<str:name>/discard/", presets.discard_draft, name="discard_draft"),
+    path("presets/<str:name>/promote/<int:number>/", presets.promote, name="promote"),
     # explorer/pages/connections
     path("jobs/", jobs.jobs, name="jobs"),
     path("jobs/<uuid:job_id>/", jobs.job, name="job"),

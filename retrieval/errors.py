@@ -31,6 +31,7 @@ CoreCubeError
 ├── EnrichError                 a language model wrote nothing for a chunk; it stays as it is
 ├── IngestError                 one document cannot be indexed; `reason` is stable
 ├── VersionConflictError        somebody else changed a preset's versions, or a section set, meanwhile
+├── ReferenceVersionError       the numbers of a preset's reference version cannot be changed
 ├── ConfigError
 │   └── TunablesError           invalid values of tunables; `problems` names them
 │       └── OverridesError      the same, sent with a request
@@ -229,6 +230,10 @@ class UnknownVersionError(NotFoundError, code="unknown_version"):
 
 class VersionConflictError(CoreCubeError, status=409, code="version_conflict"):
     """Another user has changed this preset. Check the changes."""
+
+
+class ReferenceVersionError(CoreCubeError, status=409, code="reference_version"):
+    """A reference version stays as shipped. Change the preset without @reference instead."""
 
 
 class TunablesError(ConfigError, status=422, code="invalid_values"):

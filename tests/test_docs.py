@@ -9,16 +9,16 @@ import pytest
 
 from retrieval.management.commands.docs import generated, updated
 from retrieval.management.commands.tunables import tunables_table
-from retrieval.presets.catalog import PRESETS
+from retrieval.presets.catalog import TUNED
 from retrieval.presets.stage_catalog import ABOUT
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", TUNED)
 def test_the_tunables_tables_are_current(name):
-    assert tunables_table(PRESETS[name].defaults) in (DOCS / "configuration.md").read_text()
+    assert tunables_table(TUNED[name].defaults) in (DOCS / "configuration.md").read_text()
 
 
 def test_every_environment_variable_is_documented():

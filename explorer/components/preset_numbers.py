@@ -13,7 +13,7 @@ from explorer.components.forms import TunablesForm
 from retrieval.engine.tunables import Change, TunableFacts, diff
 from retrieval.models import PresetVersion
 from retrieval.presets.catalog import preset_named
-from retrieval.presets.preset import Preset, PresetConfig
+from retrieval.presets.preset import Preset, PresetConfig, ReferenceLine
 from retrieval.search.configuration import SHIPPED, Configuration, fitted
 
 _TONES: Mapping[str, str] = {PresetVersion.Status.LIVE: "good", PresetVersion.Status.DRAFT: "warn"}
@@ -27,6 +27,22 @@ class ChangeRow:
     before: str
     after: str
     help: str
+
+
+@dataclass(frozen=True, slots=True)
+class _ReferenceSetting:
+    name: str
+    value: str
+    tuned: str  #: The tuned preset's default, if it differs; empty otherwise.
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceRow:
+    """A line of a document, with the settings that follow it."""
+
+    line: ReferenceLine
+    section: str  #: Heading in the document; empty if it is that of the row above.
+    settings: tuple[_ReferenceSetting, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +115,24 @@ def change_rows(before: PresetConfig, after: PresetConfig) -> tuple[ChangeRow, .
         ChangeRow(it.name, _shown(it.before, facts[it.name]), _shown(it.after, facts[it.name]), facts[it.name].help)
         for it in changes
     )
+
+
+def reference_rows(preset: Preset) -> Iterator[ReferenceRow]:
+    """Yield the lines of a reference version, in the document's order."""
+    facts = {it.name: it for it in preset.defaults.declared_below()}
+    values, tuned = preset.defaults.values(), preset_named(preset.base).defaults.values()
+    above = ""
+    for line in preset.lines:
+        settings = (
+            _ReferenceSetting(
+                name,
+                _shown(values[name], facts[name]),
+                _shown(tuned[name], facts[name]) if tuned[name] != values[name] else "",
+            )
+            for name in line.values
+        )
+        yield ReferenceRow(line, line.section if line.section != above else "", tuple(settings))
+        above = line.section
 
 
 def field_sections(form: TunablesForm, live: Configuration) -> Iterator[tuple[str, str, list[FieldRow]]]:

@@ -1,7 +1,8 @@
 """Preset versions: admins edit a draft and promote it; earlier live versions can be promoted again.
 
 Every change is one transaction and one audit event. Callers pass the fingerprint of what they have seen, so that they
-do not overwrite or promote another user's changes.
+do not overwrite or promote another user's changes. A reference version has no versions but itself: a change raises
+ReferenceVersionError.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,7 +14,7 @@ from django.utils import timezone
 from corecube import audit
 from corecube.models import User
 from corecube.sanitise import storable
-from retrieval.errors import UnknownVersionError, VersionConflictError
+from retrieval.errors import ReferenceVersionError, UnknownVersionError, VersionConflictError
 from retrieval.models import PresetVersion
 from retrieval.presets.preset import Preset
 from retrieval.search.configuration import SHIPPED
@@ -99,8 +100,11 @@ def promote(
 def _one_change(preset: Preset) -> Iterator[list[PresetVersion]]:
     """Lock the preset's versions, newest first, for one transaction.
 
-    Raises VersionConflictError if another transaction adds a version, which the lock cannot prevent.
+    Raises VersionConflictError if another transaction adds a version, which the lock cannot prevent, and
+    ReferenceVersionError.
     """
+    if preset.lines:
+        raise ReferenceVersionError
     try:
         with transaction.atomic():
             yield list(PresetVersion.objects.select_for_update().filter(preset=preset.name).order_by("-number"))

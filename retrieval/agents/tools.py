@@ -20,7 +20,7 @@ from retrieval.api.shape import Absolute, document_path
 from retrieval.engine.types import Hit
 from retrieval.models import Chunk, Document, SearchRecord
 from retrieval.models.document import id_in
-from retrieval.presets.catalog import DEFAULT_PRESET
+from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 from retrieval.presets.consolidated.evidence.recovery import Presence
 from retrieval.records.accesses import note_accesses
 from retrieval.search.evidence_runs import MAX_SUBJECT, EvidenceRequest, SectionEvidence
@@ -48,7 +48,7 @@ class SearchToolIn(StrictBody):
 
     query: str = Field(min_length=1, description="A question or keywords.")
     top_k: int = Field(default=10, ge=1, le=50, description="Number of results.")
-    preset: str = Field(default=DEFAULT_PRESET, max_length=40, description="Search preset.")
+    preset: str = Field(default=DEFAULT_PRESET, max_length=40, description=f"Search preset: {', '.join(PRESETS)}.")
 
 
 class ResultOut(BaseModel):

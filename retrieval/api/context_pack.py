@@ -14,7 +14,7 @@ from retrieval.api.dify import FiltersIn, conditions_of
 from retrieval.api.search import scope_request
 from retrieval.models import SearchRecord
 from retrieval.presets.contextpack.pack import PackTrace, SelectedChunk
-from retrieval.search.context_packs import retrieved
+from retrieval.search.context_packs import PRESET, retrieved
 from retrieval.search.request import SearchRequest
 
 router = Router(tags=["search"])
@@ -24,6 +24,7 @@ class ContextPackIn(schemas.StrictBody):
     """A query to retrieve a context for."""
 
     query: str = Field(description="The query; the first 500 characters are read.")
+    preset: str = Field(default=PRESET, max_length=40, description="This preset or its reference version.")
     filters: FiltersIn | None = Field(default=None, description="Conditions that document metadata must meet.")
     scope: schemas.ScopeIn = Field(default_factory=schemas.ScopeIn)
     top_k: schemas.TopK | None = Field(
@@ -111,6 +112,7 @@ def retrieve_context(request: HttpRequest, body: ContextPackIn) -> ContextPackOu
     pack, outcome = retrieved(
         SearchRequest(
             text=body.query,
+            preset=body.preset,
             narrowing=scope_request(body.scope),
             conditions=conditions_of(body.filters),
             overrides=body.overrides,

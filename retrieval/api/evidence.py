@@ -42,6 +42,7 @@ class EvidenceIn(StrictBody):
 
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
+    preset: str = Field(default=PRESET, max_length=_MAX_NAME, description="This preset or its reference version.")
     section_set: str = Field(default=DEFAULT_SECTION_SET, max_length=_MAX_NAME, description="A section set's name.")
     section: str = Field(default="", max_length=_MAX_NAME, description="One of its sections; empty for all, in order.")
     subject: str = Field(default="", max_length=MAX_SUBJECT, description="Subject of the report; may be empty.")
@@ -213,6 +214,7 @@ def gather_evidence(request: HttpRequest, body: EvidenceIn) -> EvidenceOut:
     Each section is a separate search and counts as one of the key's requests per minute.
     """
     wanted = evidence_runs.EvidenceRequest(
+        preset=body.preset,
         section_set=body.section_set,
         section=body.section,
         subject=body.subject,
@@ -239,7 +241,7 @@ def gather_evidence(request: HttpRequest, body: EvidenceIn) -> EvidenceOut:
 
 def gather_counted(request: evidence_runs.EvidenceRequest, principal: Principal) -> evidence_runs.Evidence:
     """Gather evidence; every section counts as a request of the principal's key. Raises as `gather` does."""
-    evidence_runs.require_preset(principal)
+    evidence_runs.require_preset(principal, request.preset)
     if principal.key is not None:
         sections = evidence_runs.asked_sections(section_set_named(request.section_set), request.section)
         # Authentication has counted the request itself.
@@ -260,7 +262,7 @@ def list_section_sets(request: HttpRequest) -> SectionSetsOut:
         section_sets=[section_set_out(it, in_full=in_full) for it in section_sets.section_sets()],
     )
     if in_full:
-        out.bounds = [TunableOut.of(facts, facts.default) for facts in Section.declared()]
+        out.bounds = [TunableOut.of(facts, facts.default, facts.default) for facts in Section.declared()]
     return out
 
 

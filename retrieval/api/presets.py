@@ -33,9 +33,9 @@ class TunableOut(BaseModel):
     value: float
 
     @classmethod
-    def of(cls, facts: TunableFacts, value: float) -> Self:
-        """Return the response for a setting."""
-        return filled(cls, facts, value=value)
+    def of(cls, facts: TunableFacts, default: float, value: float) -> Self:
+        """Return the response for a setting with the preset's default."""
+        return filled(cls, facts, default=default, value=value)
 
 
 class PresetOut(BaseModel):
@@ -150,9 +150,9 @@ def _preset_out(preset: Preset, *, in_full: bool) -> PresetOut:
     out = filled(PresetOut, preset)
     if in_full:
         live = configuration_of(preset)
-        values = live.config.values()
+        values, defaults = live.config.values(), preset.defaults.values()
         out.version = live.number
-        out.tunables = [TunableOut.of(facts, values[facts.name]) for facts in live.config.declared_below()]
+        out.tunables = [TunableOut.of(it, defaults[it.name], values[it.name]) for it in live.config.declared_below()]
     return out
 
 

@@ -93,6 +93,7 @@ def tunable(  # noqa: PLR0913 -- declared by keyword, like dataclasses.field
 
 
 fraction = partial(tunable, low=0.0, high=1.0)  #: Declares a number from 0 to 1, as `tunable` does.
+switch = partial(tunable, low=0, high=1)  #: Declares a whole number, 1 for on and 0 for off, as `tunable` does.
 costly = partial(tunable, costs=True)  #: Declares a number that costs time or memory, as `tunable` does.
 
 

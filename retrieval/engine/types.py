@@ -79,7 +79,7 @@ class QueryTerms:
 
 @dataclass(frozen=True, slots=True)
 class TermMatch:
-    """A query lexeme in a chunk, and its part of the full-text score."""
+    """A query lexeme in a chunk, and its part of the full-text score by terms."""
 
     lexeme: str
     idf: float

@@ -2,12 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from retrieval.engine.types import QueryTerms, Term
 from retrieval.ranking.blend import idf
-
-_OR: Final = " OR "
 
 
 def query_terms(rows: Sequence[Mapping[str, Any]], *, operators: str) -> QueryTerms:
@@ -29,7 +27,7 @@ def query_terms(rows: Sequence[Mapping[str, Any]], *, operators: str) -> QueryTe
     if not operators:
         return QueryTerms(terms, size, _any(rarest), at_most=at_most)
     as_written = {rows[0]["as_written"] for rows in by_language.values() if rows[0]["is_indexable"]}
-    if _OR in operators:
+    if any("|" in tsquery for tsquery in as_written):
         at_most = min(sum(term.document_frequency for term in terms), size)
     return QueryTerms(terms, size, _any(as_written), has_operators=True, at_most=at_most)
 

@@ -34,8 +34,9 @@ def document(
 ) -> DocumentProbe:
     """Return a document's best chunks by either signal, and the requested ones, with both signals exact.
 
-    The cosine is compared, not looked up in the HNSW index; the full-text score is the leg's own formula. `match` is
-    the tsquery of the full-text leg; empty matches nothing. A document out of scope has no chunks.
+    The cosine is compared, not looked up in the HNSW index; the full-text score is by terms, as a cover density is 0
+    for chunks that lack one. `match` is the tsquery of the full-text leg; empty matches nothing. A document out of
+    scope has no chunks.
     """
     parameters = _parameters(probed, match, ChunkId(document_id, 0)) | {"ordinals": list(ordinals)}
     sql = statements.scored(statements.PROBE, len(probed.terms))
@@ -66,7 +67,7 @@ def place_dense(probed: Probed, chunk_id: ChunkId, *, timeout_seconds: float) ->
 def place_fulltext(probed: Probed, chunk_id: ChunkId, *, match: str, timeout_seconds: float) -> Place | None:
     """Return a chunk's exact place by full-text score among those in scope that match; None when it does not."""
     parameters = _parameters(probed, match, chunk_id)
-    sql = statements.scored(statements.PLACE_FULLTEXT, len(probed.terms))
+    sql = statements.scored(statements.PLACE_FULLTEXT, len(probed.terms), by_cover=probed.search.by_cover)
     return _place(read(sql, parameters, timeout_seconds=timeout_seconds))
 
 

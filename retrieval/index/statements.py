@@ -79,6 +79,7 @@ DENSE_EXACT: Final = statement("dense_exact")
 _FULLTEXT: Final = statement("fulltext")
 FULLTEXT_CAPPED: Final = statement("fulltext_capped")
 _SCORE: Final = statement("parts/score")
+_COVER: Final = statement("parts/score_cover")
 PLACE_DENSE: Final = statement("place_dense")
 PLACE_FULLTEXT: Final = statement("place_fulltext")
 PROBE: Final = statement("probe")
@@ -113,14 +114,16 @@ def with_facts(sql: str, names: Sequence[str]) -> str:
     return sql.replace("{facts}", f"jsonb_build_array({', '.join(facts)})::text")
 
 
-def fulltext(terms: int, reach: Reach = Reach.BOTH) -> str:
+def fulltext(terms: int, reach: Reach = Reach.BOTH, *, by_cover: bool = False) -> str:
     """Return the full-text statement for a query of so many terms, as parameters `term_1`, `idf_1` ..."""
-    sql = scored(_FULLTEXT, terms)
+    sql = scored(_FULLTEXT, terms, by_cover=by_cover)
     return sql.replace(*_HIDDEN[reach]) if reach in _HIDDEN else sql
 
 
-def scored(sql: str, terms: int) -> str:
-    """Return a statement that scores full text, for a query of so many terms."""
+def scored(sql: str, terms: int, *, by_cover: bool = False) -> str:
+    """Return a statement that scores full text, for a query of so many terms: by each term, or by cover density."""
+    if by_cover:
+        return sql.replace("{score}", _COVER)
     # One expression for each term takes a third less time than joining the chunks with a table of the terms.
     score = " + ".join(_SCORE.replace("{n}", str(number)) for number in range(1, terms + 1)) or "0::float8"
     return sql.replace("{score}", score)

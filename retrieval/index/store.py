@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import UUID
 
@@ -46,6 +46,7 @@ class TextSearch:
 
     weights: tuple[float, ...]  #: Field weights in PostgreSQL's order: D, C, B, A.
     saturation: float  #: Rank at which a term gives half of its idf.
+    by_cover: bool = False  #: Whether a chunk's score is the cover density of the query instead of a sum over terms.
 
 
 _NO_INDEX: Final = VectorIndex(0, 0)  #: No embedding belongs to it: what is read has no cosine.
@@ -61,21 +62,28 @@ class Matches:
 
 
 def analyze(
-    query: Query, *, scope: AccessScope, languages: Sequence[str], timeout_seconds: float | None = None
+    query: Query,
+    *,
+    scope: AccessScope,
+    languages: Sequence[str],
+    is_websearch: bool = False,
+    timeout_seconds: float | None = None,
 ) -> QueryTerms:
     """Return the query's lexemes, rarest first, with their document frequencies in scope.
 
     `languages` are the text search configurations of the scope's chunks, at least one; the query is read in each. A
-    query whose matches no index can find, such as one word OR the absence of another, has no `all_terms`.
+    query whose matches no index can find, such as one word OR the absence of another, has no `all_terms`. With
+    `is_websearch` these are what `websearch_to_tsquery` makes of any query, also of one without operators.
     """
+    operators = query.operators or (query.for_models if is_websearch else "")
     parameters = {
         "text": query.for_models,
-        "operators": query.operators,
+        "operators": operators,
         "languages": list(languages),
         "scope": scope.connection_ids,
     }
     rows = read(statements.ANALYZE, parameters, timeout_seconds=timeout_seconds)
-    return query_terms(rows, operators=query.operators)
+    return replace(query_terms(rows, operators=operators), has_operators=bool(query.operators))
 
 
 def dense_exact(
@@ -142,9 +150,9 @@ def fulltext(  # noqa: PLR0913 -- keyword-only, each a plain fact
     """
     parameters = fulltext_parameters(match, terms, scope, search) | {"depth": depth, "limit": limit}
     if share is None:
-        sql = statements.fulltext(len(terms), reach)
+        sql = statements.fulltext(len(terms), reach, by_cover=search.by_cover)
     else:
-        sql = statements.scored(statements.FULLTEXT_CAPPED, len(terms))
+        sql = statements.scored(statements.FULLTEXT_CAPPED, len(terms), by_cover=search.by_cover)
         parameters["until"] = UUID(int=min(int(share * 2**128), 2**128 - 1))
     sql, parameters = filtered(sql, parameters, request_filter)
     rows = read(sql, parameters, timeout_seconds=timeout_seconds)
@@ -170,12 +178,14 @@ def complete(  # noqa: PLR0913 -- keyword-only, each a plain fact
     terms: Sequence[Term],
     scope: AccessScope,
     search: TextSearch,
+    match: str = "",
     timeout_seconds: float | None = None,
     request_filter: RequestFilter = _EVERYTHING,
     with_vectors: bool = False,
 ) -> Ranking:
     """Return the hits with their facts and both signals, in the same order, in one SELECT.
 
+    `match` is the tsquery whose cover density is the full-text signal, where `search` is by it.
     Without a vector no hit has a cosine, and without an index the table of vectors is not read. `with_vectors` reads
     the chunks' own too, for who compares them with each other. A hit that is gone from the store, out of scope or not
     kept by the filter is left out: a stale index can lose a hit, never show one.
@@ -189,6 +199,7 @@ def complete(  # noqa: PLR0913 -- keyword-only, each a plain fact
         "idfs": [term.idf for term in terms],
         "weights": list(search.weights),
         "saturation": search.saturation,
+        "cover": (match or None) if search.by_cover else None,
     }
     if index is None:
         statement: str = statements.COMPLETE_WITHOUT_COSINES
@@ -205,7 +216,8 @@ def _completed(hit: Hit, row: Mapping[str, Any], terms: Sequence[Term]) -> Hit:
     given = ((terms[place - 1], share, field) for place, share, field in row["matches"] or ())
     found = (TermMatch(term.lexeme, term.idf, float(share), field) for term, share, field in given)
     matches = tuple(sorted(found, key=lambda match: (-match.idf, match.lexeme)))
-    signals = {**hit.signals, "fulltext": sum(match.share for match in matches)}
+    fulltext = sum(match.share for match in matches) if row["cover"] is None else row["cover"]
+    signals = {**hit.signals, "fulltext": fulltext}
     if row["cosine"] is not None:
         signals["cosine"] = row["cosine"]
     return hit.known(_facts(row), signals, matches)

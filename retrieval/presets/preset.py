@@ -87,19 +87,35 @@ class PresetConfig(Tunables, label="General"):
         return -math.inf
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceLine:
+    """A line of the document that a preset follows, and what its reference version makes of it."""
+
+    section: str  #: Heading in the document.
+    says: str  #: The line in short.
+    values: Mapping[str, float] = field(default_factory=dict)  #: Settings by dotted name; none for stages and order.
+    note: str = ""  #: What the document leaves open, and where the line is if it is no setting.
+
+
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A way of retrieving."""
+    """A way of retrieving: tuned, or a reference version, which is as shipped and has no other versions."""
 
     name: str
     description: str
     defaults: PresetConfig
     build: Callable[[Any, Resources], Pipeline]
     legs: tuple[str, ...]  #: The legs without optional models; each can search alone.
+    lines: tuple[ReferenceLine, ...] = ()  #: The document's, in its order; none for a tuned preset.
 
     def __post_init__(self) -> None:
-        if self.defaults != type(self.defaults)():
+        if not self.lines and self.defaults != type(self.defaults)():
             raise ConfigError(f"The defaults of the preset {self.name} differ from those of its configuration class.")
+
+    @property
+    def base(self) -> str:
+        """The name of the tuned preset: its own, or what precedes the @."""
+        return self.name.partition("@")[0]
 
     def version(self, pipeline: Pipeline, config: PresetConfig) -> str:
         """Return a fingerprint of the stages and of every number: it changes when either does."""

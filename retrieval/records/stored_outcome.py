@@ -34,7 +34,7 @@ def recent_outcome(record: SearchRecord, principal: Principal) -> SearchOutcome:
     """
     preset, config, state = _begun(record, principal, text=record.query, now=record.at)
     stored = hits_of(record.trace)
-    hits, passages = read_facts(stored, scope=state.scope), stored_passages(record.trace, scope=state.scope)
+    hits, passages = read_facts(stored, scope=state.scope), _stored_passages(record.trace, config, state.scope)
     state = replace(state, hits=hits, access_checked=True, trace=spans_of(record.trace), passages=passages)
     if len(hits) == len(stored):
         state = replace(state, answerability=_answerability(record.trace))
@@ -49,8 +49,8 @@ def reopened(record: SearchRecord, principal: Principal, *, text: str) -> Search
     in their order. Neighbours of a hit are not among the hits. Where any passage is missing there is no answerability.
     Raises EmptyQueryError, QueryTooLongError, UnknownPresetError.
     """
-    preset, _, state = _begun(record, principal, text=checked_query(text), now=timezone.now())
-    passages = stored_passages(record.trace, scope=state.scope)
+    preset, config, state = _begun(record, principal, text=checked_query(text), now=timezone.now())
+    passages = _stored_passages(record.trace, config, state.scope)
     hits = tuple(it.hit for it in by_number(passages) if it.is_hit)
     state = replace(Analyze(settings.CORECUBE_TEXT_SEARCH_CONFIG)(state), hits=hits, passages=passages)
     if len(passages) == len(record.trace.get("passages", ())):
@@ -85,14 +85,15 @@ def _begun(
     return preset, config, state
 
 
-def stored_passages(trace: Mapping[str, Any], *, scope: AccessScope) -> tuple[Passage, ...]:
+def _stored_passages(trace: Mapping[str, Any], config: PresetConfig, scope: AccessScope) -> tuple[Passage, ...]:
     """Return the packed passages that still exist and are in scope, in reading order, numbered without gaps."""
     hits = {hit.chunk_id: hit for hit in read_facts(packed_hits(trace), scope=scope)}
     packed = [it | {"id": chunk_id_of(it["chunk"])} for it in trace.get("passages", ())]
     there = [it for it in packed if it["id"] in hits]
+    with_path = bool(config.values().get(f"{config.packing}.heading_path", 1))
     numbers = {it["number"]: number for number, it in enumerate(sorted(there, key=lambda it: it["number"]), start=1)}
     return tuple(
-        Passage(numbers[it["number"]], hit, header(numbers[it["number"]], hit, scope), it["tokens"], it.get("role", ""))
+        Passage(number, hit, header(number, hit, scope, with_path=with_path), it["tokens"], it.get("role", ""))
         for it in there
-        if (hit := hits[it["id"]])
+        if (hit := hits[it["id"]]) and (number := numbers[it["number"]])
     )

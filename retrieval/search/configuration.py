@@ -76,10 +76,11 @@ def configuration_of(
 ) -> Configuration:
     """Return the numbers that a search with the preset runs with, read by one query, so that a promotion holds at once.
 
+    A reference version has no stored ones.
     Raises UnknownVersionError when there is no draft to run with, and OverridesError.
     """
     status = PresetVersion.Status.DRAFT if draft else PresetVersion.Status.LIVE
-    stored = _stored(preset.name, status).first()
+    stored = None if preset.lines else _stored(preset.name, status).first()
     if stored is None and draft:
         raise UnknownVersionError("This preset has no draft.")
     number, values = stored or (SHIPPED, "{}")

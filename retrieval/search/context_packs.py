@@ -9,7 +9,7 @@ from corecube.access import Principal, ScopeRequest
 from corecube.sanitise import storable
 from retrieval.engine.metadata_conditions import Condition, Conditions
 from retrieval.engine.tunables import diff
-from retrieval.presets.catalog import preset_named
+from retrieval.presets.catalog import preset_named, version_of
 from retrieval.presets.contextpack.config import ContextPackConfig
 from retrieval.presets.contextpack.pack import ContextPack, context_pack_of
 from retrieval.search.configuration import configuration_of
@@ -41,6 +41,7 @@ def retrieve(
     changes = diff(configuration_of(preset_named(PRESET)).config, config) if config else ()
     request = SearchRequest(
         text=query,
+        preset=PRESET,
         narrowing=narrowing or ScopeRequest(),
         conditions=conditions_of(filters or {}),
         overrides={change.name: change.after for change in changes},
@@ -52,8 +53,12 @@ def retrieve(
 def retrieved(
     request: SearchRequest, *, principal: Principal, top_k: int | None = None
 ) -> tuple[ContextPack, SearchOutcome]:
-    """Return the pack for a request, whatever preset it names, and its search; `top_k` defaults to the preset's."""
-    outcome = search(replace(request, preset=PRESET, top_k=top_k), principal=principal)
+    """Return the pack for a request and its search; `top_k` defaults to the preset's.
+
+    Raises InvalidRequestError for a preset that is no version of `contextpack`, and what `search` raises.
+    """
+    preset = version_of(PRESET, request.preset)
+    outcome = search(replace(request, preset=preset.name, top_k=top_k), principal=principal)
     config = outcome.config
     top = config.relevance.top if isinstance(config, ContextPackConfig) else outcome.state.top_k
     _, budget_tokens = config.budget

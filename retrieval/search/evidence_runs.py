@@ -18,7 +18,7 @@ from corecube.models import Connection
 from corecube.sanitise import storable
 from retrieval.engine.state import RequestFilter
 from retrieval.models import SearchRecord
-from retrieval.presets.catalog import preset_named
+from retrieval.presets.catalog import version_of
 from retrieval.presets.consolidated.evidence.recovery import Cell, Diagnoses, Presence, cells_of, looked_for
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk
 from retrieval.presets.consolidated.evidence.sections import Section, SectionSet
@@ -89,6 +89,7 @@ class EvidenceRequest:
     """The requested evidence."""
 
     section_set: str
+    preset: str = PRESET  #: The tuned preset, or its reference version.
     section: str = ""  #: One of its sections; empty for all, in order.
     subject: str = ""
     narrowing: ScopeRequest = field(default_factory=ScopeRequest)
@@ -140,7 +141,8 @@ def gather(request: EvidenceRequest, *, principal: Principal) -> Evidence:
     `search` raises of the principal and the request as a whole.
     """
     started = perf_counter()
-    require_preset(principal)
+    preset = version_of(PRESET, request.preset)
+    require_preset(principal, preset.name)
     section_set = section_set_named(request.section_set)
     sections = asked_sections(section_set, request.section)
     subject = " ".join(storable(request.subject).split())
@@ -149,7 +151,7 @@ def gather(request: EvidenceRequest, *, principal: Principal) -> Evidence:
     # What concerns the request as a whole is raised before anything is searched.
     if request.draft and not (principal.actor or principal).is_admin:
         raise NotPermittedError("Only an admin may search with a draft.")
-    configuration_of(preset_named(PRESET), overrides=request.overrides, draft=request.draft)
+    configuration_of(preset, overrides=request.overrides, draft=request.draft)
     narrowing = within_compartments(principal, request.narrowing, request.compartments)
     run = _Run(request, principal, section_set, subject, narrowing, Budget(request.budget_seconds, started))
     found = [run.gathered(section, waiting=len(sections) - place) for place, section in enumerate(sections)]
@@ -165,9 +167,9 @@ def asked_sections(section_set: SectionSet, name: str) -> tuple[Section, ...]:
     return (section_named(section_set, name),) if name else section_set.sections
 
 
-def require_preset(principal: Principal) -> None:
+def require_preset(principal: Principal, preset: str = PRESET) -> None:
     """Raise NotPermittedError where the principal's key may not use the preset that has sections."""
-    if not principal.may_use(PRESET):
+    if not principal.may_use(preset):
         raise NotPermittedError("This API key may not use that preset.")
 
 
@@ -192,7 +194,7 @@ class _Run:
         try:
             request = SearchRequest(
                 text=section.query(self.subject),
-                preset=PRESET,
+                preset=self.request.preset,
                 top_k=section.keep,
                 narrowing=self.narrowing,
                 filter=RequestFilter(documents=self.request.documents),

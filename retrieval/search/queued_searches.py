@@ -47,16 +47,18 @@ def queue_search(request: SearchRequest, *, principal: Principal) -> QueuedSearc
     this tier has not, ConflictError for too many that wait, and what `search` raises of the request.
     """
     text = checked_query(request.text)
-    if preset_named(request.preset).name != PRESET or request.mode != HYBRID or request.draft:
+    preset = preset_named(request.preset)
+    if preset.base != PRESET or request.mode != HYBRID or request.draft:
         raise InvalidRequestError(f"This tier supports only the live preset {PRESET!r}.")
-    if not principal.may_use(PRESET):
+    if not principal.may_use(preset.name):
         raise NotPermittedError("This API key may not use that preset.")
-    preset_named(PRESET).defaults.with_overrides(request.overrides)
+    preset.defaults.with_overrides(request.overrides)
     expander(principal, scope_for(principal, request.narrowing))
     own = QueuedSearch.objects.filter(user=principal.user, status__in=_OPEN)
     if own.count() >= _MAX_OPEN:
         raise ConflictError(f"You already have {_MAX_OPEN} queued searches.")
     asked = {
+        "preset": preset.name,
         "top_k": request.top_k,
         "include": list(request.narrowing.include),
         "exclude": list(request.narrowing.exclude),
@@ -134,7 +136,7 @@ def _run(job: QueuedSearch) -> None:
 
 def _searched(job: QueuedSearch) -> tuple[SearchOutcome, tuple[str, ...]]:
     asked = job.request
-    # Those that were queued before filters were stored have none.
+    # Those that were queued before filters and presets were stored have none.
     limits = filter_of(asked.get("filter", {}))
     if not job.user.is_active or (job.actor is not None and not job.actor.is_admin):
         raise NotPermittedError("The user of this search no longer has access.")
@@ -143,7 +145,7 @@ def _searched(job: QueuedSearch) -> tuple[SearchOutcome, tuple[str, ...]]:
     principal = Principal(job.user, job.key, job.actor)
     request = SearchRequest(
         text=job.text,
-        preset=PRESET,
+        preset=asked.get("preset", PRESET),
         top_k=asked["top_k"],
         narrowing=ScopeRequest(tuple(asked["include"]), tuple(asked["exclude"])),
         filter=limits.filter,

@@ -27,7 +27,7 @@ from retrieval.engine.state import SearchState
 from retrieval.index import active
 from retrieval.index.warming import walk, warm_relations
 from retrieval.models import Document
-from retrieval.presets.catalog import PRESETS
+from retrieval.presets.catalog import TUNED
 from retrieval.presets.helix.pipeline import local_router
 from retrieval.search import runtime
 from retrieval.search.configuration import configuration_of
@@ -123,7 +123,7 @@ def _rehearse(tools: Resources | None) -> str:
     documents = Document.objects.in_scope(scope).exclude(title="").order_by("pk").only("title")
     titles = [document.title for document in documents[:_REHEARSALS]]
     forgetful = replace(tools or runtime.resources(), query_cache=None)
-    for preset in PRESETS.values():
+    for preset in TUNED.values():
         config = configuration_of(preset).config
         for title in titles:
             state = SearchState(
@@ -134,7 +134,7 @@ def _rehearse(tools: Resources | None) -> str:
                 top_k=_TOP_K,
             )
             preset.build(config, forgetful).run(state)
-    return f"{len(titles)} searches with {len(PRESETS)} presets"
+    return f"{len(titles)} searches with {len(TUNED)} presets"
 
 
 def _widest_scope() -> AccessScope | None:

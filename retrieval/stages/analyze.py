@@ -30,6 +30,7 @@ class Analyze(BaseStage, name="analyze", needs={"query", "scope"}, gives={"terms
     """Split the query into lexemes, in every language of the scope, and look up how rare each is there."""
 
     text_search_config: str  #: Text search configuration of connections that name none.
+    is_websearch: bool = False  #: Whether PostgreSQL reads every query's syntax, not only quotes, minus and OR.
 
     about: ClassVar[About] = About(
         "terms",
@@ -63,5 +64,6 @@ class Analyze(BaseStage, name="analyze", needs={"query", "scope"}, gives={"terms
             state.query,
             scope=state.scope,
             languages=sorted(languages) or [self.text_search_config],
+            is_websearch=self.is_websearch,
             timeout_seconds=state.deadline.read_seconds,
         )

@@ -79,6 +79,7 @@ class Complete(BaseStage, name="complete", needs={"hits", "vector", "terms", "sc
             terms=state.terms.terms,
             scope=state.scope,
             search=self.config.text_search,
+            match=state.terms.all_terms,
             timeout_seconds=state.deadline.read_seconds,
             request_filter=state.filter,
             with_vectors=self.with_vectors,

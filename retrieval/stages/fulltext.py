@@ -6,7 +6,7 @@ from typing import ClassVar, Final
 
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
-from retrieval.engine.tunables import Tunables, costly, fraction, tunable
+from retrieval.engine.tunables import Tunables, costly, fraction, switch, tunable
 from retrieval.engine.types import Ranking
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import store
@@ -50,11 +50,15 @@ class FulltextConfig(Tunables, label="Full-text search"):
         high=10.0,
         help="Rank at which a term scores half of its IDF. With a lower value, the first occurrence counts more.",
     )
+    cover_density: int = switch(
+        0, help="1 ranks the chunks that contain every term by PostgreSQL's ts_rank_cd; 0 scores each term."
+    )
 
     @property
     def text_search(self) -> store.TextSearch:
         """How full text is scored, for the statements."""
-        return store.TextSearch((0.1, self.weight_text, self.weight_heading, self.weight_title), self.saturation)
+        weights = (0.1, self.weight_text, self.weight_heading, self.weight_title)
+        return store.TextSearch(weights, self.saturation, by_cover=bool(self.cover_density))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,8 @@ class Fulltext(BaseStage, name="fulltext", needs={"terms", "scope"}, gives={"ran
         ranking, capped = self._attempt(query.all_terms, query.at_most, state)
         if query.has_operators:
             return ranking, (Note("fulltext_operators", "Quotes, minus and OR are applied as written."), *capped)
+        if self.config.cover_density:
+            return ranking, (Note("fulltext_all_terms", "Searched for every term of the query."), *capped)
         if len(ranking) >= self.config.relax_below:
             return ranking, (Note("fulltext_all_terms", "Enough chunks match every term."), *capped)
         rare = rarest(query.terms, cap=self.config.relax_cap)

@@ -32,6 +32,7 @@ class Rerank(BaseStage, name="rerank", needs={"query", "hits", "facts", "order"}
 
     config: RerankConfig
     reranker: Reranker | None
+    is_expected: bool = False  #: Whether a search without a reranker is degraded.
 
     about: ClassVar[About] = About(
         "reranked",
@@ -54,7 +55,8 @@ class Rerank(BaseStage, name="rerank", needs={"query", "hits", "facts", "order"}
         If the reranker fails, the search continues in the blend's order with a note.
         """
         if self.reranker is None:
-            return state.noted(Note("rerank_none", "No reranker is configured; the blended order is used."))
+            text = "No reranker is configured; the blended order is used."
+            return state.noted(Note("rerank_none", text, degraded=self.is_expected))
         seen, unseen = state.hits[: self.config.candidates], state.hits[self.config.candidates :]
         if not seen:
             return state

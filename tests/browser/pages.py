@@ -75,6 +75,8 @@ PAGES = {
     "preset": "/presets/corecube/",
     "preset-promote": "/presets/corecube/promote/1/",
     "preset-consolidated": "/presets/consolidated/",
+    "preset-reference": "/presets/corecube@reference/",
+    "side-by-side-references": "/side-by-side/?q={query}&references=1",
     "section-sets": "/section-sets/",
     "section-set": "/section-sets/report/",
     "section": "/section-sets/report/sections/facts_and_figures/",

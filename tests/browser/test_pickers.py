@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from retrieval.admin.preset_versions import save_draft
 from retrieval.models import PresetVersion, SearchRecord
-from retrieval.presets.catalog import PRESETS
+from retrieval.presets.catalog import TUNED
 from tests.browser.pages import ERRORS, PAGES
 from tests.profiles import PROFILE, turn
 
@@ -184,8 +184,8 @@ def walk(browser, address, known, number):
 def drafts(places, world):
     """Give every preset a draft, so that none of the choices leads to an error."""
     drafted = set(PresetVersion.objects.filter(status=PresetVersion.Status.DRAFT).values_list("preset", flat=True))
-    for name in PRESETS.keys() - drafted:
-        save_draft(preset=PRESETS[name], values={}, note="", actor=world.alice)
+    for name in TUNED.keys() - drafted:
+        save_draft(preset=TUNED[name], values={}, note="", actor=world.alice)
 
 
 #: The pages whose choices are part of their addresses, once a test has looked for them.

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from retrieval.presets.catalog import PRESETS
+from retrieval.presets.catalog import TUNED
 
 
 def test_presets_stand_beside_each_other(alice):
@@ -12,7 +12,7 @@ def test_presets_stand_beside_each_other(alice):
     alice.open("/side-by-side/")
     alice.ask("rollback staging")
     columns = page.locator(".sides").first.locator(".side-column")
-    expect(columns).to_have_count(len(PRESETS))
+    expect(columns).to_have_count(len(TUNED))
     expect(page).to_have_url(re.compile("q=rollback"))
     expect(columns.first.locator(".side-hit").first).to_contain_text("Rolling back")
     tops = {column.bounding_box()["y"] for column in columns.all()}
@@ -43,7 +43,7 @@ def test_without_javascript_it_is_all_there(start):
     browser.open("/side-by-side/")
     browser.page.locator("#query").fill("rollback staging")
     browser.page.get_by_role("button", name="Run all").click()
-    expect(browser.page.locator(".sides").first.locator(".side-column")).to_have_count(len(PRESETS))
+    expect(browser.page.locator(".sides").first.locator(".side-column")).to_have_count(len(TUNED))
     expect(browser.page.locator(".chart table:visible").first).to_be_visible()
     browser.page.locator(".side-passage summary").first.click()
     expect(browser.page.locator(".passage-text:visible").first).to_be_visible()

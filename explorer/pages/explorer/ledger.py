@@ -150,14 +150,17 @@ def _dense(hit: Hit, source: LedgerSource) -> LedgerRow:
 
 
 def _fulltext(hit: Hit, source: LedgerSource) -> LedgerRow:
-    raw = f"score {hit.signals.get('fulltext', 0.0):.3f}" if hit.matches else "contains no query term"
+    score, by_cover = hit.signals.get("fulltext", 0.0), source.config.fulltext.text_search.by_cover
+    raw = f"score {score:.3f}"
+    if by_cover:
+        raw = f"cover density {score:.3f} of {', '.join(match.lexeme for match in hit.matches)}"
     return _part(
         hit,
         "fulltext",
-        (raw, leg_rank(hit, "fulltext", source)),
+        (raw if hit.matches else "contains no query term", leg_rank(hit, "fulltext", source)),
         formula=_weighted(hit, "fulltext", source),
         config_key="blend.fulltext",
-        terms=hit.matches,
+        terms=() if by_cover else hit.matches,  # A cover density has no part for each term.
         absent="fulltext" not in hit.ranks,
     )
 

@@ -172,8 +172,8 @@ def _results(principal: Principal, asked: Asked, scope: AccessScope, trace: str)
     where = None
     if asked.tab == "where":
         where = where_panel(outcome, reader_of(principal, scope), find=asked.find, pin=asked.pin)
-    # The slower tier is for the live version of one preset, and needs a language model.
-    is_default = asked.preset == PRESET and asked.mode == HYBRID and not asked.draft
+    # The slower tier is for the live or reference version of one preset, and needs a language model.
+    is_default = outcome.preset.base == PRESET and asked.mode == HYBRID and not asked.draft
     return {
         "panels": panels,
         "announcement": (where["announcement"] if where else "") or panels["announcement"],
@@ -247,7 +247,7 @@ def ask(request: HtmxHttpRequest) -> HttpResponse:
         job = queue_search(
             SearchRequest(
                 text=request.POST.get("q", ""),
-                preset=PRESET,
+                preset=request.POST.get("preset", PRESET),
                 narrowing=search_page.excluding(request.POST.getlist("without"), scope_for(principal)),
                 filter=limits.filter,
                 conditions=limits.conditions,

@@ -12,9 +12,9 @@ from explorer.components import preset_numbers
 from explorer.components.forms import TunablesForm
 from explorer.viewer import admin_action, admin_page, errors_shown, viewer_of, whole_number
 from retrieval.admin import preset_versions
-from retrieval.errors import VersionConflictError
+from retrieval.errors import ReferenceVersionError, VersionConflictError
 from retrieval.models import PresetVersion
-from retrieval.presets.catalog import PRESETS
+from retrieval.presets.catalog import PRESETS, preset_named
 from retrieval.presets.preset import Preset
 from retrieval.search.configuration import SHIPPED, configuration_of
 
@@ -37,8 +37,13 @@ def presets(request: HtmxHttpRequest) -> HttpResponse:
 
 @admin_page("GET", "POST")
 def preset(request: HtmxHttpRequest, name: str) -> HttpResponse:
-    """Show a preset's configuration; a POST saves the draft, or shows the form again with errors."""
+    """Show a preset's configuration; a POST saves the draft, or shows the form again with errors.
+
+    Of a reference version it shows the document's lines.
+    """
     chosen = _preset(name)
+    if chosen.lines:
+        return _reference_page(request, chosen)
     if request.method == "GET":
         return _page(request, chosen, None, 200)
     form = TunablesForm(request.POST, defaults=chosen.defaults)
@@ -110,6 +115,23 @@ def _preset(name: str) -> Preset:
     if name not in PRESETS:
         raise Http404
     return PRESETS[name]
+
+
+def _reference_page(request: HtmxHttpRequest, chosen: Preset) -> HttpResponse:
+    """Render the lines of a reference version; a POST changes nothing and says so."""
+    tuned = preset_named(chosen.base)
+    context = {
+        "section": "presets",
+        "preset": chosen,
+        "tuned": tuned,
+        "rows": list(preset_numbers.reference_rows(chosen)),
+        "changes": preset_numbers.change_rows(tuned.defaults, chosen.defaults),
+    }
+    if request.method == "GET":
+        return render(request, "explorer/presets/preset_reference.html", context)
+    error = ReferenceVersionError()
+    messages.error(request, str(error))
+    return render(request, "explorer/presets/preset_reference.html", context, status=error.status)
 
 
 def _page(

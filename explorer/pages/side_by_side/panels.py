@@ -22,7 +22,7 @@ from explorer.wording import WORDS, milliseconds
 from retrieval.engine.about import StageGroup
 from retrieval.engine.state import Span
 from retrieval.engine.types import ChunkId, Hit
-from retrieval.presets.catalog import PRESETS
+from retrieval.presets.catalog import PRESETS, TUNED
 from retrieval.presets.contextpack.stages.judge_relevance import RELEVANCE_SPENT
 from retrieval.presets.preset import Preset
 from retrieval.ranking.comparison import alone, overlap_at, places_of
@@ -47,14 +47,16 @@ class Attempt:
     error: CoreCubeError | None = None
 
 
-def usable_presets(principal: Principal) -> tuple[Preset, ...]:
-    """Return the presets that a principal may search with."""
-    return tuple(preset for preset in PRESETS.values() if principal.may_use(preset.name))
+def usable_presets(principal: Principal, *, references: bool = False) -> tuple[Preset, ...]:
+    """Return the tuned presets that a principal may search with, and their reference versions if wanted."""
+    presets = PRESETS if references else TUNED
+    return tuple(preset for preset in presets.values() if principal.may_use(preset.name))
 
 
-def ask_each(asking: SearchRequest, principal: Principal) -> tuple[Attempt, ...]:
+def ask_each(asking: SearchRequest, principal: Principal, *, references: bool = False) -> tuple[Attempt, ...]:
     """Search with each preset, one after another so that they do not slow each other down."""
-    return tuple(_attempt(it, replace(asking, preset=it.name), principal) for it in usable_presets(principal))
+    presets = usable_presets(principal, references=references)
+    return tuple(_attempt(it, replace(asking, preset=it.name), principal) for it in presets)
 
 
 def _attempt(preset: Preset, request: SearchRequest, principal: Principal) -> Attempt:

@@ -31,6 +31,7 @@ class Asked:
     run_as: str
     without: tuple[str, ...]  #: Slugs of excluded connections.
     filter: str  #: The filter, as `retrieval.engine.stored_filter` writes it; empty for none.
+    references: bool  #: Whether the presets' reference versions search too.
     whole: bool  #: Whether the page includes its results instead of loading them later.
 
     @classmethod
@@ -41,6 +42,7 @@ class Asked:
             run_as=query.get("as", ""),
             without=excluded_slugs(query),
             filter=query.get("filter", ""),
+            references=query.get("references") == "1",
             whole=query.get("whole") == "1",
         )
 
@@ -71,7 +73,7 @@ def _page(viewer: User, asked: Asked, *, searches: bool) -> tuple[dict[str, Any]
             "run_as": run_as_name(principal),
             "chips": scope_chips(scope, asked.without),
             "filter_words": filter_words(read_filter(asked.filter)),
-            "presets": usable_presets(principal),
+            "presets": usable_presets(principal, references=asked.references),
         }
         if asked.text is None:
             return context, 200
@@ -98,7 +100,7 @@ def _sides(viewer: User, principal: Principal, scope: AccessScope, asked: Asked)
         conditions=limits.conditions,
         surface=SearchRecord.Surface.EXPLORER,
     )
-    attempts = ask_each(asking, principal)
+    attempts = ask_each(asking, principal, references=asked.references)
     panel = side_by_side_panel(attempts, costs=_costs(attempts) if viewer.is_admin else None)
     failures = [attempt.error.status for attempt in attempts if attempt.error]
     return panel, failures[0] if failures and not panel["names"] else 200

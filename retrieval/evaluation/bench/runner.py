@@ -284,7 +284,7 @@ def _scope_figures(plan: Plan, percent: int, progress: Progress) -> ScopeFigures
         notes["out_of_time"] = late
     index, config = active.active_index(KnownQueries({})), preset_named(plan.preset).defaults.dense
     totals = [it.milliseconds for it in observed]
-    has_budget = plan.preset == _WITH_BUDGETS
+    has_budget = preset_named(plan.preset).base == _WITH_BUDGETS
     budget = against_budget(totals, [it.trace for it in observed if it.trace]) if has_budget else ()
     return ScopeFigures(
         scope_percent=percent,

@@ -46,6 +46,7 @@ SELECT
     access.accessed_before,
     {cosine} AS cosine,
     {vector} AS vector,
+    ts_rank_cd(%(weights)s::float4[], chunk.search, %(cover)s::tsquery)::float8 AS cover,
     (
         SELECT json_agg(json_build_array(
             terms.place,

@@ -10,6 +10,7 @@ from django.core.management.base import CommandError
 from corecube.access import Principal, user_named
 from corecube.commands import DatabaseCommand
 from retrieval.encoders.vector_cache import SentenceEncoder, VectorCache
+from retrieval.errors import ReferenceVersionError
 from retrieval.evaluation import answerability_report as report
 from retrieval.evaluation import shipped_fit
 from retrieval.evaluation.answerability import Survey, survey
@@ -58,7 +59,8 @@ class Command(DatabaseCommand):
         measuring.add_argument("--keep", action="store_true", help="keep the collections in the database")
 
     def handle(self, *_: Any, **options: Any) -> None:
-        preset_named(options["preset"])
+        if preset_named(options["preset"]).lines:
+            raise ReferenceVersionError("A reference version uses the calibration of its preset.")
         if options["show"]:
             self._show(options)
         elif options["reset"]:

@@ -10,6 +10,7 @@ from corecube.commands import CoreCubeCommand
 from retrieval.engine.pipeline import Legs
 from retrieval.management.commands.tunables import tunables_table
 from retrieval.presets.catalog import PRESETS
+from retrieval.presets.preset import Preset
 from retrieval.presets.stage_catalog import stage_classes
 
 _BEGIN: Final = "<!-- generated: make docs -->\n"  #: The generated part of a page is between these two lines.
@@ -31,7 +32,7 @@ def generated() -> dict[Path, str]:
     """Return the generated part of each page."""
     docs = Path(settings.BASE_DIR) / "docs"
     decisions = docs / "decisions"
-    sections = (f"### `{it.name}`\n\n{it.description}\n\n{tunables_table(it.defaults)}" for it in PRESETS.values())
+    sections = (f"### `{it.name}`\n\n{it.description}\n\n{_preset_table(it)}" for it in PRESETS.values())
     stages: tuple[type[Any], ...] = (Legs, *stage_classes())
     rows = ["| stage | what it does | file |", "| --- | --- | --- |"]
     for stage in stages:
@@ -44,6 +45,16 @@ def generated() -> dict[Path, str]:
         docs / "stages.md": "\n".join(rows),
         decisions / "README.md": "\n".join(links),
     }
+
+
+def _preset_table(preset: Preset) -> str:
+    if not preset.lines:
+        return tunables_table(preset.defaults)
+    rows = ["| section | the document says | settings | note |", "| --- | --- | --- | --- |"]
+    for line in preset.lines:
+        settings = ", ".join(f"`{name}` {value:g}" for name, value in line.values.items())
+        rows.append(f"| {line.section} | {line.says} | {settings} | {line.note} |")
+    return "\n".join(rows)
 
 
 def updated(page: str, text: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any, Final
 from corecube.access import Principal, user_named
 from corecube.commands import DatabaseCommand
 from retrieval.presets.consolidated.evidence.recovery import Cell, Presence
-from retrieval.search.evidence_runs import Evidence, EvidenceRequest, SectionEvidence, gather, lines_of
+from retrieval.search.evidence_runs import PRESET, Evidence, EvidenceRequest, SectionEvidence, gather, lines_of
 from retrieval.search.section_sets import DEFAULT_SECTION_SET
 
 _BEST_HITS: Final = 3
@@ -26,6 +26,7 @@ class Command(DatabaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("section_set", nargs="?", default=DEFAULT_SECTION_SET, metavar="SET")
+        parser.add_argument("--preset", default=PRESET, help="this preset (the default) or its reference version")
         parser.add_argument("--section", default="", help="one section of the set (default: all, in order)")
         parser.add_argument("--subject", default="", help="subject of the report")
         parser.add_argument("--user", required=True, help="the user whose access applies")
@@ -36,6 +37,7 @@ class Command(DatabaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         request = EvidenceRequest(
+            preset=options["preset"],
             section_set=options["section_set"],
             section=options["section"],
             subject=options["subject"],

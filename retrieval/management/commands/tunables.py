@@ -21,12 +21,13 @@ class Command(CoreCubeCommand):
 
 def tunables_table(config: PresetConfig) -> str:
     """Return the Markdown table of a configuration's settings."""
+    own = config.values()
     rows = ["| tunable | default | range | costs | meaning |", "| --- | --- | --- | --- | --- |"]
-    return "\n".join(rows + [_row(facts) for facts in config.declared_below()])
+    return "\n".join(rows + [_row(facts, own[facts.name]) for facts in config.declared_below()])
 
 
-def _row(facts: TunableFacts) -> str:
+def _row(facts: TunableFacts, value: float) -> str:
     unit = f" {facts.unit}" if facts.unit else ""
     costs = "yes" if facts.costs else ""
     limits = f"{facts.low:g} to {facts.high:g}" + (f", at most `{facts.at_most}`" if facts.at_most else "")
-    return f"| `{facts.name}` | {facts.default:g}{unit} | {limits} | {costs} | {facts.help} |"
+    return f"| `{facts.name}` | {value:g}{unit} | {limits} | {costs} | {facts.help} |"

@@ -204,7 +204,8 @@ def _coverage(evidence: Evidence) -> dict[str, float]:
     if not evidence.total or not evidence.passages:
         return {}
     held = evidence.held()
-    best_fulltext = max(passage.hit.signals.get("fulltext", 0.0) for passage in evidence.passages)
+    # Not the full-text signal: that can be a cover density, which is on no scale.
+    best_fulltext = max(sum(match.share for match in passage.hit.matches) for passage in evidence.passages)
     return {
         "coverage_passage": max(map(evidence.share, held)),
         "coverage_context": evidence.share(frozenset[str]().union(*held)),

@@ -10,7 +10,7 @@ from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType, Term
 from retrieval.index.lexemes import any_of, rarest
 from retrieval.index.types import Place
 from retrieval.presets.preset import PresetConfig
-from retrieval.records.lifeline.remedies import at_least, policy_at_most
+from retrieval.records.lifeline.remedies import at_least, at_most, policy_at_most
 from retrieval.records.lifeline.types import Evidence, Step, StepState
 
 _MAX_WORDS: Final = 5  #: Words that a sentence lists; of more it says how many.
@@ -177,6 +177,9 @@ def _unmatched(look: Look, hit: Hit) -> tuple[str, str]:
             f"{held}, but does not match the query's operators",
             "Without quotes, minus and OR, any term would match.",
         )
+    if look.config.fulltext.cover_density:
+        remedy = at_most(look.config, "fulltext.cover_density", 0, "would have matched any of the rarest terms")
+        return f"{held}, not {_words(_lacking(look))}; every term is required", remedy
     if look.has_note(_RELAXED):
         searched = _words([term.lexeme for term in _searched(look.state, look.config)])
         lexemes, cap = {match.lexeme for match in hit.matches}, 0

@@ -188,6 +188,7 @@ def _evidence(document_id: UUID, journey: Journey) -> Evidence:
         terms=terms,
         scope=state.scope,
         search=search,
+        match=match,
         timeout_seconds=_LOOK_SECONDS,
     )
     places = dict(_places(journey, subjects, found, probed, match))

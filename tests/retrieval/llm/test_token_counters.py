@@ -89,7 +89,7 @@ def test_a_hit_that_is_not_packed_says_nothing_of_whose_tokens_count(world, llm)
     RoutingRule.objects.create(compartment=world.ledger.compartment, language_model=stored("bound", llm, "other"))
     alice = world.principal("alice")
     assert retrieve("rollback staging", principal=alice).trace.tokenizer == "bound"
-    request = SearchRequest(text="rollback staging", overrides={"relevance.top": 1})
+    request = SearchRequest(text="rollback staging", preset="contextpack", overrides={"relevance.top": 1})
     pack, _ = retrieved(request, principal=alice, top_k=10)
     assert [it.facts.connection_id for it in pack.selected_chunks if it.role == "primary"] == [world.runbooks.pk]
     assert pack.trace.tokenizer == "ours"

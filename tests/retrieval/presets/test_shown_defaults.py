@@ -12,7 +12,7 @@ from lxml import html
 from corecube.models import ApiKey
 from retrieval.engine.tunables import Tunables
 from retrieval.models import PresetVersion, SearchRecord
-from retrieval.presets.catalog import PRESETS
+from retrieval.presets.catalog import PRESETS, TUNED
 from retrieval.search import runtime
 
 CONFIGURATION = Path(__file__).parents[3] / "docs" / "configuration.md"
@@ -59,9 +59,9 @@ def in_table(text):
     return {name: float(value) for name, value in rows}
 
 
-@pytest.fixture(params=PRESETS)
+@pytest.fixture(params=TUNED)
 def preset(request, world):
-    return PRESETS[request.param]
+    return TUNED[request.param]
 
 
 @pytest.fixture(params=["shipped", "another version is live"])

@@ -196,7 +196,7 @@ def test_a_leg_that_runs_out_of_time_leaves_the_other_legs_hits(world, settings,
     quick = statements.fulltext
     slow = quick(2).replace("FROM matched\n", "FROM matched, pg_sleep(30)\n")
     assert slow != quick(2)
-    monkeypatch.setattr(statements, "fulltext", lambda *_: slow)
+    monkeypatch.setattr(statements, "fulltext", lambda *_, **__: slow)
     # The leg takes 85 % of the time; even a busy machine does the rest in what is left of ten seconds.
     PresetVersion.objects.create(preset="corecube", number=1, status="live", values={"deadline_ms": 10_000})
     outcome = find(world, "bob", "rollback staging")

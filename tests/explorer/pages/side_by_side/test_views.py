@@ -10,7 +10,7 @@ from corecube.models import ApiKey, AuditEvent
 from explorer.pages.side_by_side import panels
 from explorer.pages.side_by_side.panels import ask_each
 from retrieval.models import LanguageModel, SearchRecord, Usage
-from retrieval.presets.catalog import PRESETS
+from retrieval.presets.catalog import PRESETS, TUNED
 from retrieval.search.prepare import kept_relevance
 from retrieval.search.request import SearchRequest
 from tests.explorer.pages.explorer.test_views import HIDDEN
@@ -21,7 +21,7 @@ from tests.retrieval.search.test_relevance import judging
 PATH = "/side-by-side/"
 AWAITED = {"q": "rollback staging queue"}
 ASKED = {**AWAITED, "whole": "1"}
-ALL = tuple(PRESETS)
+ALL = tuple(TUNED)
 
 
 def page(response):
@@ -56,7 +56,7 @@ def test_it_asks_for_a_query_first(browse):
     response = browse("bob").get(PATH)
     assert response.status_code == 200
     assert "Run one query with every preset" in page(response)
-    assert all(preset.description in page(response) for preset in PRESETS.values())
+    assert all(preset.description in page(response) for preset in TUNED.values())
     assert not SearchRecord.objects.exists()
 
 

@@ -22,12 +22,12 @@ def chunk_id(number):
 def passage():
     """Return a function that makes passage `number` of a text and the lexemes that full text found in it."""
 
-    def make(number, text, *lexemes, title="Untitled", cosine=0.5, fulltext=0.0, **signals):
+    def make(number, text, *lexemes, title="Untitled", cosine=0.5, share=0.1, **signals):
         facts = ChunkFacts(1, title, "", "text", (), text, 10, "", None, None, NOW, None)
         idf = {term.lexeme: term.idf for term in TERMS}
-        matches = tuple(TermMatch(lexeme, idf[lexeme], 0.1, "C") for lexeme in lexemes)
+        matches = tuple(TermMatch(lexeme, idf[lexeme], share, "C") for lexeme in lexemes)
         kind = ScoreType.LOGIT if "rerank" in signals else ScoreType.BLEND
-        known = {"cosine": cosine, "fulltext": fulltext, **signals}
+        known = {"cosine": cosine, **signals}
         return Passage(number, Hit(chunk_id(number), 0.5, kind, signals=known, matches=matches, facts=facts), "", 10)
 
     return make

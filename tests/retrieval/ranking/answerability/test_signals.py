@@ -28,7 +28,7 @@ def test_coverage_is_the_share_of_the_idf_that_passages_hold(evidence, passage):
 
 
 def test_the_full_text_score_is_measured_against_all_the_idf(evidence, passage):
-    found = signals(evidence(passage(1, "x", fulltext=0.5), passage(2, "y", fulltext=2.5)))
+    found = signals(evidence(passage(1, "x", "911", share=0.5), passage(2, "y", "911", "charl", share=1.25)))
     assert found["fulltext_share"] == pytest.approx(2.5 / 10)
 
 

@@ -118,6 +118,13 @@ def test_with_some_terms_where_enough_chunks_hold_all(shelf, trial):
     )
 
 
+def test_with_some_terms_where_every_one_is_required(shelf, trial):
+    overrides = {"fulltext.cover_density": 1}
+    before, after = trial("gasket valve wedge", shelf["Gasket sizes"], overrides=overrides, mode="fulltext")
+    assert_lost_then_through(before, after, "fulltext")
+    assert before.lost_at.fact.endswith("not “wedg”; every term is required")
+
+
 def test_with_terms_too_common_to_be_searched_for(world, shelf, trial):
     # Counts as if 500 more chunks stood in the runbooks, all with "valve": 3 hold "gasket", 505 "valve".
     for lexeme in ("valv", ""):
