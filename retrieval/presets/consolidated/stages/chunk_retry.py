@@ -29,7 +29,7 @@ class RetryConfig(Tunables, label="Retry"):
         low=0,
         high=50,
         unit="chunks",
-        help="Minimum number of chunks for the retry beyond the requested documents; a smaller pool is left to recovery.",
+        help="Minimum number of chunks for a retry beyond the requested documents; a smaller pool is left to recovery.",
     )
 
 

@@ -48,6 +48,7 @@ class RerankSection(BaseStage, name="rerank", needs={"query", "hits", "facts", "
     fallback: SemanticBm25Config
     cross: CrossEncoding | None  #: None where no cross-encoder is configured.
     figures: RerankFigures
+    is_expected: bool = False  #: Whether a search without a cross-encoder is degraded.
 
     about: ClassVar[About] = replace(
         Rerank.about,
@@ -64,7 +65,8 @@ class RerankSection(BaseStage, name="rerank", needs={"query", "hits", "facts", "
         if not state.hits:
             return state
         if self.cross is None:
-            return self._by_fallback(state, Note("rerank_none", f"No reranker is configured. {_FALLBACK}"))
+            note = Note("rerank_none", f"No reranker is configured. {_FALLBACK}", degraded=self.is_expected)
+            return self._by_fallback(state, note)
         guard = self.cross.guard
         plan = plan_rerank(
             len(state.hits),
