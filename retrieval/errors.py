@@ -52,7 +52,7 @@ CoreCubeError
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from corecube.errors import ConfigError, CoreCubeError, InvalidRequestError, NotFoundError
+from corecube.errors import ConfigError, CoreCubeError, InvalidRequestError, NotFoundError, UnavailableError
 
 _MAX_PROBLEMS: Final = 5
 _MAX_NAME_LENGTH: Final = 60
@@ -72,6 +72,10 @@ class StageError(CoreCubeError):
 
 class SearchTimeoutError(CoreCubeError, status=504, code="deadline_exceeded"):
     """The search took longer than its deadline."""
+
+
+class StorePausedError(UnavailableError, code="store_breaker_open"):
+    """The store failed several times in a row and is paused."""
 
 
 class EncoderError(CoreCubeError, status=503, code="encoder_failed"):

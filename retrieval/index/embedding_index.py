@@ -72,21 +72,20 @@ def ensure_index(encoder: Encoder) -> VectorIndex:
 def start_index(encoder: Encoder, *, source: str, mode: str, scan: ScanChoice = _WHOLE) -> EmbeddingIndex:
     """Return a new, empty embedding index in addition to the active one, which syncs write from now on.
 
-    Raises IndexStateError if there is no active index, if there is already another one, or if the active one
-    has the same vectors and is walked by the same; ConfigError when the model does not allow the mode or the scan.
+    Previous indexes are retained. Raises IndexStateError if there is no active index, if another one is not active yet,
+    or if one has the same vectors and is walked by the same; ConfigError when the model does not allow mode or scan.
     """
     scan = scan.of(encoder)
     with transaction.atomic(), alone():
-        active = active_row()
-        if active is None:
+        indexes = all_indexes()
+        if not indexes:
             raise IndexStateError("There is no embedding index yet: the first sync creates one.")
-        if (other := EmbeddingIndex.objects.exclude(pk=active.pk).first()) is not None:
-            raise IndexStateError(
-                f"There is already another embedding index: {other.pk} ({other.status}). Drop it first."
-            )
-        walk = (active.scan, active.scan_dim, active.oversample)
-        if is_made_by(active, encoder) and active.mode == mode and walk == (scan.scan, scan.dim, scan.oversample):
-            raise IndexStateError("The active embedding index already uses this model.")
+        for row in indexes:
+            if row.status == _Status.BUILDING:
+                raise IndexStateError(f"Embedding index {row.pk} is not active yet. Switch to it or drop it first.")
+            walk = (row.scan, row.scan_dim, row.oversample)
+            if is_made_by(row, encoder) and row.mode == mode and walk == (scan.scan, scan.dim, scan.oversample):
+                raise IndexStateError(f"Embedding index {row.pk} ({row.status}) already uses this model.")
         return _made(encoder, source=source, mode=mode, status=_Status.BUILDING, scan=scan)
 
 

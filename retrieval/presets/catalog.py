@@ -15,6 +15,7 @@ _SHIPPED: Final = (
     "retrieval.presets.corecube.reference.CORECUBE_REFERENCE",
     "retrieval.presets.helix.pipeline.HELIX",
     "retrieval.presets.consolidated.pipeline.CONSOLIDATED",
+    "retrieval.presets.consolidated.reference.CONSOLIDATED_REFERENCE",
     "retrieval.presets.contextpack.pipeline.CONTEXTPACK",
 )
 PRESETS: Final[Mapping[str, Preset]] = {preset.name: preset for preset in map(import_string, _SHIPPED)}

@@ -31,6 +31,7 @@ from retrieval.index.bm25.reader import Reader
 from retrieval.index.reranking import configured_reranker
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.consolidated.evidence.scoring import MAX_AT_ONCE
+from retrieval.presets.consolidated.evidence.store_guard import StoreGuard
 from retrieval.presets.consolidated.recovery_tiers import OtherIndexes
 from retrieval.presets.helix.route_examples import Routers, added_examples
 from retrieval.presets.helix.router.routes import RouterSource
@@ -39,6 +40,7 @@ from retrieval.stages.resources import Resources
 
 _routers: Final = Routers()
 rerank_guards: Final = RerankGuards()  #: What this process knows of rerankers that failed or were slow.
+store_guard: Final = StoreGuard()  #: What this process knows of searches that the store failed.
 cosine_scales: Final = CosineScales()  #: What the cosines of this process's models mean.
 #: How long a thread computes while others wait for their turn. A leg whose rows have come would wait Python's own 5 ms.
 _TURN_SECONDS: Final = 0.0005
@@ -247,5 +249,5 @@ def resources(model: Encoder | None = None) -> Resources:
         other_indexes=OtherIndexes(index, cosine_scales, model_calls()),
         scale=partial(scale_of, model),
         calls=model_calls(),
-        parts={RerankGuards: rerank_guards, RouterSource: RouterSource(router)},
+        parts={RerankGuards: rerank_guards, StoreGuard: store_guard, RouterSource: RouterSource(router)},
     )

@@ -171,7 +171,7 @@ def _indexes() -> dict[str, Any]:
     return {
         "indexes": shown,
         "is_open": any(row["is_building"] for row in shown),
-        "can_start": len(shown) == 1,
+        "can_start": bool(rows) and all(row.status != EmbeddingIndex.Status.BUILDING for row in rows),
         "announcement": panels.announcement(shown),
     }
 

@@ -11,7 +11,6 @@ from corecube.errors import CoreCubeError
 from retrieval.encoders import Encoder, embedders
 from retrieval.encoders.cosine_scale import NOISE, CosineScales
 from retrieval.encoders.model_calls import ModelCalls, model_key
-from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.engine.pipeline import Stage, narrowed
 from retrieval.engine.state import RequestFilter, SearchState
 from retrieval.engine.types import Ranking
@@ -136,13 +135,14 @@ def _in_time(after: SearchState, before: SearchState) -> SearchState:
 class OtherIndexes:
     """Yields the other indexes in scope, each with the query's vector by its model.
 
-    Indexes of remote services are left out, and those whose model is missing or not loaded in time; it continues to
-    load for the next search.
+    An index whose model is missing or not loaded in time is left out; the model continues to load for the next search.
     """
 
     searched: VectorIndex
-    scales: CosineScales = field(default_factory=CosineScales, compare=False, repr=False)
+    #: The scales of the models' cosines; None for cosines as they are.
+    scales: CosineScales | None = field(default_factory=CosineScales, compare=False, repr=False)
     calls: ModelCalls = field(default_factory=ModelCalls, compare=False, repr=False)
+    includes_services: bool = False  #: Whether the query is also sent to the services of other indexes.
 
     def __call__(self, state: SearchState) -> Iterator[QueriedIndex]:
         """Yield index and vector; raise SearchTimeoutError."""
@@ -150,18 +150,17 @@ class OtherIndexes:
         for row in other_rows(self.searched, scope=state.scope, timeout_seconds=state.deadline.leg_seconds):
             try:
                 choice = embedders.of_index(row)
-                if choice.service is not None:
+                if choice.service is not None and not self.includes_services:
                     continue
                 model = _loader().submit(choice.load).result(timeout=state.deadline.leg_seconds)
-                if isinstance(model, RemoteEncoder):
-                    continue
                 yield self._queried(same_model(row, model), model, text, seconds=state.deadline.leg_seconds)
             except (CoreCubeError, NotInTimeError) as error:
                 logger.info("recovery.index_skipped index=%d error=%s", row.pk, type(error).__name__)
 
     def _queried(self, index: VectorIndex, model: Encoder, text: str, *, seconds: float) -> QueriedIndex:
         def work() -> QueriedIndex:
-            return QueriedIndex(index, model.encode_query(text), self.scales.measured(model).noise)
+            noise = None if self.scales is None else self.scales.measured(model).noise
+            return QueriedIndex(index, model.encode_query(text), noise)
 
         return self.calls.within(seconds, work, model=model_key(model))
 

@@ -256,11 +256,20 @@ def test_what_a_killed_drop_left_is_deleted_later(begin):
     assert set(Embedding.objects.values_list("index_id", flat=True)) == {active_row().pk}
 
 
-def test_one_index_is_kept_beside_the_active_one(begin, models):
-    begin()
+def test_one_index_at_a_time_is_built_and_every_previous_one_is_retained(begin, models):
+    row = begin()
     models["third"] = Named("third", 32)
-    with pytest.raises(IndexStateError, match="Drop it first"):
+    with pytest.raises(IndexStateError, match="is not active yet"):
         begin("third")
+    reindex.build_index(row)
+    indexes.switch_to(row, actor=None)
+    with pytest.raises(IndexStateError, match="already uses this model"):
+        begin("hash")
+    third = begin("third")
+    reindex.build_index(third)
+    statuses = {it.model: it.status for it in embedding_index.all_indexes()}
+    assert statuses == {"new": "active", "hash": "previous", "third": "building"}
+    assert vectors(third) == vectors(row) == chunks()
 
 
 def test_the_same_vectors_once_more_are_refused(begin):

@@ -7,10 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Self
 
+from retrieval.encoders.breaker import CircuitBreaker
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.pipeline import Pipeline, Stage, late, marked, narrowed, run_stage
 from retrieval.engine.state import Note, SearchState
-from retrieval.errors import SearchTimeoutError
+from retrieval.errors import SearchTimeoutError, StorePausedError
+from retrieval.presets.consolidated.evidence.store_guard import guarded
 
 
 def early_end(stage: str, deadline: Deadline) -> Note | None:
@@ -36,15 +38,16 @@ class PhasedPipeline(Pipeline):
     """A pipeline made of phases."""
 
     phases: tuple[Phase, ...] = ()
+    store: CircuitBreaker | None = None  #: Counts the searches that the store failed; None counts none.
 
     @classmethod
-    def of(cls, phases: Iterable[Phase]) -> Self:
+    def of(cls, phases: Iterable[Phase], store: CircuitBreaker | None = None) -> Self:
         """Return the pipeline of these phases, without empty ones."""
         filled = tuple(phase for phase in phases if phase.stages)
-        return cls(tuple(stage for phase in filled for stage in phase.stages), filled)
+        return cls(tuple(stage for phase in filled for stage in phase.stages), filled, store)
 
     def _narrowed(self, leg: str) -> Self:
-        return self.of(replace(phase, stages=narrowed(phase.stages, leg)) for phase in self.phases)
+        return self.of((replace(phase, stages=narrowed(phase.stages, leg)) for phase in self.phases), self.store)
 
     def inserted(self, place: int, stage: Stage) -> Self:
         """Return the pipeline with a stage inserted, in the phase of the stage before it."""
@@ -55,15 +58,18 @@ class PhasedPipeline(Pipeline):
             passed += len(phase.stages)
             stages = (*phase.stages[:inside], stage, *phase.stages[inside:]) if is_here else phase.stages
             phases.append(replace(phase, stages=stages))
-        return self.of(phases)
+        return self.of(phases, self.store)
 
     def run(self, state: SearchState) -> SearchState:
         """Run phase after phase and return the last state, with its trace.
 
         Past the deadline, or its soft share, the run ends before a phase with a note; a closing phase still packs the
-        hits. A phase in which the store times out ends with its current hits, and so does the run. Hits without a
-        second access check are dropped.
+        hits. A phase in which the store times out or is paused ends with its current hits, and so does the run. Hits
+        without a second access check are dropped.
         """
+        return self._run_phases(state) if self.store is None else guarded(self._run_phases, state, self.store)
+
+    def _run_phases(self, state: SearchState) -> SearchState:
         ended = False
         for phase in self.phases:
             if ended and not phase.is_closing:
@@ -98,6 +104,8 @@ def _run(phase: Phase, state: SearchState) -> tuple[SearchState, bool]:
         except SearchTimeoutError:
             text = f"{stage.name} timed out, in the phase {phase.name}."
             return marked(state, stage.name, f"timed_out_in_{stage.name}", text), False
+        except StorePausedError as error:
+            return marked(state, stage.name, error.code, str(error)), False
     return state, True
 
 

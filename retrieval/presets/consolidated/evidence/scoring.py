@@ -19,6 +19,7 @@ from retrieval.errors import RerankError, RerankTimeoutError
 from retrieval.ranking.fusion import best_first, min_max
 
 MAX_AT_ONCE: Final = 4
+_UNFINISHED: Final = 2.0  #: The time of a call that timed out, as a multiple of what it was given.
 Batch = tuple[int, int]  #: Half-open index range of a batch in the pool.
 Outcome = Sequence[float] | Exception
 _VARIANT: Final = re.compile(r"_\d+$")  #: Suffix of a ranking of a rephrasing.
@@ -150,10 +151,16 @@ class ChunkTime:
         if chunks > 0:
             self._move(1000 * seconds / chunks, self.config.learning)
 
-    def timed_out(self, chunks: int, seconds: float) -> None:
-        """Update with a timeout, which can only raise the time."""
-        if chunks > 0 and (minimum := 1000 * seconds / chunks) > self.ms:
-            self._move(minimum, self.config.learning)
+    def timed_out(self, chunks: int, seconds: float, *, is_short: bool = False) -> None:
+        """Raise the time to twice what each chunk was given, so that no call with the same limits follows.
+
+        A time that `is_short`, which a request can choose, only counts as a measurement.
+        """
+        given = 1000 * seconds / max(1, chunks)
+        if is_short:
+            self._move(max(self.ms, given), self.config.learning)
+        else:
+            self._move(max(self.ms, _UNFINISHED * given), 1.0)
 
     def skipped(self) -> None:
         """Move towards the initial time, so that a slow period does not exclude the cross-encoder forever."""

@@ -24,6 +24,13 @@ class RetryConfig(Tunables, label="Retry"):
         unit="chunks",
         help="If the pool has fewer chunks, the search is repeated without the section's filters; 0 for never.",
     )
+    beyond_from: int = tunable(
+        1,
+        low=0,
+        high=50,
+        unit="chunks",
+        help="Minimum number of chunks for a retry beyond the requested documents; a smaller pool is left to recovery.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +67,14 @@ class RetryChunks(SectionStage, name="chunk_retry", needs={"hits", "section"}):
         """Return the state with the larger of two pools and its filter.
 
         First the search is repeated without the section's hint and quality filter. If the pool is still sparse and the
-        request names documents, hits from other documents are appended, marked as such. An empty pool is left to the
-        recovery cascade, which begins with that.
+        request names documents, hits from other documents are appended, marked as such. By default an empty pool is
+        left to the recovery cascade, which begins with that.
         """
         if not state.scope.connection_ids:
             return state
         if self._is_sparse(state) and state.filter != section.request_filter:
             state = self._unfiltered(state, section.request_filter)
-        if state.hits and self._is_sparse(state) and state.filter.documents:
+        if self.config.beyond_from <= len(state.hits) < self.config.below and state.filter.documents:
             state = self._beyond_documents(state)
         return state
 

@@ -48,6 +48,7 @@ class RerankSection(BaseStage, name="rerank", needs={"query", "hits", "facts", "
     fallback: SemanticBm25Config
     cross: CrossEncoding | None  #: None where no cross-encoder is configured.
     figures: RerankFigures
+    is_expected: bool = False  #: Whether a search without a cross-encoder is degraded.
 
     about: ClassVar[About] = replace(
         Rerank.about,
@@ -64,7 +65,8 @@ class RerankSection(BaseStage, name="rerank", needs={"query", "hits", "facts", "
         if not state.hits:
             return state
         if self.cross is None:
-            return self._by_fallback(state, Note("rerank_none", f"No reranker is configured. {_FALLBACK}"))
+            note = Note("rerank_none", f"No reranker is configured. {_FALLBACK}", degraded=self.is_expected)
+            return self._by_fallback(state, note)
         guard = self.cross.guard
         plan = plan_rerank(
             len(state.hits),
@@ -164,18 +166,19 @@ def _scores_of(cross: CrossEncoding, state: SearchState, plan: RerankPlan) -> tu
     started, granted = deadline.clock(), deadline.leg_seconds
     query = state.query.for_models
     call = RerankCall(cross.reranker, query, state.scope, deadline)
+    # A request that shortens its deadline must not open the breaker for everybody.
+    is_short = granted < MIN_FAILURE_SECONDS
 
     def work() -> tuple[Mapping[int, float], int, float]:
         outcomes = call.outcomes(state.hits, plan.batches, cross.executor)
+        errors, seconds = [it for _, it in outcomes if isinstance(it, Exception)], deadline.clock() - started
+        is_late = any(isinstance(it, RerankTimeoutError) for it in errors)
+        if is_late:
+            cross.guard.chunk_time.timed_out(len(state.hits), seconds, is_short=is_short)
         scores = merged_scores(outcomes)
-        return scores, sum(isinstance(it, Exception) for _, it in outcomes), deadline.clock() - started
+        if not is_late:
+            cross.guard.chunk_time.measured(len(scores), seconds)
+        return scores, len(errors), seconds
 
-    # A request that shortens its deadline must not open the breaker for everybody.
-    excused = (RerankBreakerOpenError, *((RerankTimeoutError,) if granted < MIN_FAILURE_SECONDS else ()))
-    try:
-        scores, failed_batches, seconds = cross.guard.breaker.call(work, excused=excused)
-    except RerankTimeoutError:
-        cross.guard.chunk_time.timed_out(len(state.hits), deadline.clock() - started)
-        raise
-    cross.guard.chunk_time.measured(len(scores), seconds)
-    return scores, failed_batches, seconds
+    excused = (RerankBreakerOpenError, *((RerankTimeoutError,) if is_short else ()))
+    return cross.guard.breaker.call(work, excused=excused)

@@ -44,6 +44,7 @@ class SetUpSection(BaseStage, name="setup", needs={"terms", "scope"}, gives={"se
 
     question: QuestionConfig
     depth: DepthConfig
+    written: SectionSet | None = None  #: Its sections replace those of the same set and name; None replaces none.
 
     about: ClassVar[About] = About(
         "section",
@@ -60,7 +61,7 @@ class SetUpSection(BaseStage, name="setup", needs={"terms", "scope"}, gives={"se
         If counting times out, a medium number of documents in good health is assumed.
         """
         given = state.part(SectionState)
-        ask = given.ask if given else question_ask(self.question, keep=state.top_k)
+        ask = self._as_written(given.ask) if given else question_ask(self.question, keep=state.top_k)
         requested = given.request_filter if given else state.filter
         notes: tuple[Note, ...] = ()
         try:
@@ -88,6 +89,12 @@ class SetUpSection(BaseStage, name="setup", needs={"terms", "scope"}, gives={"se
             notes=(*notes, self._note(section, is_admin=state.is_admin)),
             events=(_event(section, is_admin=state.is_admin),),
         )
+
+    def _as_written(self, ask: SectionAsk) -> SectionAsk:
+        if self.written is None or self.written.name != ask.section_set.name:
+            return ask
+        section = self.written.section(ask.section.name)
+        return ask if section is None else replace(ask, section_set=self.written, section=section)
 
     def _counted(self, state: SearchState, requested: RequestFilter) -> tuple[ScopeCounts, Health]:
         depth, scope = self.depth, state.scope

@@ -89,12 +89,21 @@ def test_the_time_per_chunk_is_learned():
     assert time.ms == 30
 
 
-def test_a_timeout_can_only_raise_it():
+def test_one_timeout_teaches_that_a_chunk_takes_more_than_it_was_given():
     time = ChunkTime(CONFIG)
-    time.timed_out(40, 0.4)
+    time.timed_out(40, 0.4)  # 10 ms a chunk: twice that is less than expected
     assert time.ms == 25
-    time.timed_out(40, 2.0)
-    assert time.ms == 30
+    time.timed_out(40, 15.0)  # 375 ms a chunk, not finished
+    assert time.ms == 750
+    assert plan(remaining_ms=16_000, chunk_ms=time.ms).skip is RerankSkip.BUDGET
+
+
+def test_a_time_that_a_request_shortened_excludes_nobody():
+    time = ChunkTime(CONFIG)
+    time.timed_out(1, 0.525, is_short=True)
+    assert time.ms == pytest.approx(125)  # 25 + 0.2 x (525 - 25)
+    time.timed_out(1, 0.01, is_short=True)
+    assert time.ms == pytest.approx(125)
 
 
 def test_a_slow_hour_is_forgotten_and_a_fast_service_is_not():

@@ -1,6 +1,7 @@
 import uuid
 from dataclasses import replace
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 from django.db import connection as database
@@ -12,10 +13,13 @@ from retrieval.engine.state import Note, RequestFilter, Span
 from retrieval.index.types import RoutedRange
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, EmbeddingIndex
+from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.cascade import Tier
 from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter
 from retrieval.presets.consolidated.evidence.section_state import SectionState
+from retrieval.presets.consolidated.pipeline import build_consolidated
 from retrieval.presets.consolidated.recovery_tiers import OtherIndexes
+from retrieval.presets.consolidated.reference import build_consolidated_reference
 from retrieval.search import runtime
 from tests.fakes import HashEncoder
 from tests.retrieval.presets.consolidated.stages.recovering import LENIENT, ask_for, stage_named, state_of
@@ -48,9 +52,9 @@ def codes(state):
     return [note.code for note in state.notes]
 
 
-def without_vectors():
+def without_vectors(index=None):
     with database.cursor() as cursor:
-        cursor.execute("DELETE FROM retrieval_embedding")
+        cursor.execute("DELETE FROM retrieval_embedding WHERE %s IN (0, index_id)", [index or 0])
 
 
 def add_index(model, connections):
@@ -169,6 +173,25 @@ def test_another_models_index_is_searched_with_its_own_vector_of_the_query(world
     assert tiers(state) == [("compartment_sweep", False), ("index_sweep", True)]
     assert state.hits[0].ranks == {f"index_{row.pk}": 1}
     assert "Draining the queue" in state.hits[0].chunk.text
+
+
+@pytest.mark.parametrize(("build", "swept"), [(build_consolidated, 2), (build_consolidated_reference, 3)])
+def test_every_other_index_is_swept_and_those_of_services_by_the_reference_alone(
+    world, other_model, monkeypatch, build, swept
+):
+    rows = [add_index(other_model, [world.runbooks]) for _ in range(3)]
+
+    def choice(row):
+        return SimpleNamespace(service="voyage" if row.pk == rows[2].pk else None, load=lambda: other_model)
+
+    monkeypatch.setattr("retrieval.encoders.embedders.of_index", choice)
+    without_vectors(runtime.resources().index.id)
+    pipeline = build(ConsolidatedConfig(), runtime.resources())
+    recovery = next(stage for stage in pipeline.stages if stage.name == "recovery")
+    state = state_of(world.principal("bob"), "Draining the queue takes four minutes")
+    hits = recovery.tiers.found(Tier.INDEXES, state, state.part(SectionState))
+    assert hits[0].ranks == {f"index_{row.pk}": 1 for row in rows[:swept]}
+    assert ("cosine_noise" in hits[0].signals) == (build is build_consolidated)
 
 
 def test_words_alone_are_the_last_to_be_tried(world, recover, waits):

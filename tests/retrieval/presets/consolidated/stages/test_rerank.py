@@ -205,6 +205,29 @@ def test_after_three_failures_it_is_left_alone_for_a_minute_and_needs_two_succes
     assert event(run(cross_encoder), "reranked")["breaker"] == "closed"
 
 
+def test_a_slow_one_is_waited_for_once_and_not_asked_again_with_as_much_time(run, clock):
+    """Of 15 s for 40 chunks each had 375 ms; with twice that the same pool needs 30 s."""
+    cross_encoder = CrossEncoder()
+    cross_encoder.does = taking(clock, 15.0, failing(RerankTimeoutError()))
+    run(cross_encoder, pool(40), seconds=20.0)
+    skipped = event(run(cross_encoder, pool(40), seconds=21.0), "cross_encoder_skipped")
+    assert (skipped["reason"], skipped["floor_ms"], len(cross_encoder.calls)) == ("budget", 30_000, 1)
+
+
+def test_one_batch_that_times_out_is_learned_from_although_the_others_have_scores(run, clock):
+    cross_encoder = CrossEncoder()
+
+    def slow(texts):
+        if len(texts) < 60:
+            clock.now += 12.0
+            raise RerankTimeoutError
+
+    cross_encoder.does = slow
+    after = run(cross_encoder, pool(100))
+    assert codes(after) == [("reranked", False), ("rerank_partial", True)]
+    assert event(after, "reranked")["chunk_ms"] == 240  # twice 12 s for 100
+
+
 def test_a_request_that_left_no_time_opens_no_breaker_for_others(run, guards):
     cross_encoder = CrossEncoder()
     cross_encoder.does = failing(RerankTimeoutError())

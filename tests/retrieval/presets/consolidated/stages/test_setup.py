@@ -19,8 +19,8 @@ from retrieval.presets.consolidated.stages import setup
 from retrieval.presets.consolidated.stages.setup import SetUpSection, narrowed_by, question_ask
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
-from tests.retrieval.presets.consolidated.evidence.test_references import TOP_K
 from tests.retrieval.presets.consolidated.stages.sectioned import ask
+from tests.retrieval.presets.test_consolidated_reference import TOP_K
 
 CONFIG = ConsolidatedConfig()
 #: A compartment is sparse below no chunk at all, so that small worlds are in good health.
