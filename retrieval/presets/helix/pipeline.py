@@ -9,7 +9,7 @@ from retrieval.engine.pipeline import Legs, Pipeline
 from retrieval.engine.state import SearchState
 from retrieval.engine.types import QueryTerms
 from retrieval.presets.helix.config import HelixConfig
-from retrieval.presets.helix.optional_rerank import optional_rerank
+from retrieval.presets.helix.optional_rerank import QueuedTier, optional_rerank
 from retrieval.presets.helix.router.routes import Router, RouterSource
 from retrieval.presets.helix.stages.diversify import Diversify
 from retrieval.presets.helix.stages.expand import Expand
@@ -30,6 +30,7 @@ from retrieval.stages.embed import Embed
 from retrieval.stages.fulltext import Fulltext
 from retrieval.stages.fuse import Fuse
 from retrieval.stages.quality import Quality
+from retrieval.stages.rerank import Rerank
 from retrieval.stages.resources import Resources
 
 
@@ -72,7 +73,8 @@ class PrefetchQuestion:
 def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
     """Return CPU-only retrieval: routed, fused, ranked by several signals, diversified, packed outside-in.
 
-    No stage uses a language model or a remote service, not even for embeddings.
+    No stage uses a language model or a remote service, not even for embeddings. Only the tier "async" may use a
+    reranking service.
     """
     analyze = Analyze(resources.text_search_config)
     complete = Complete(config.fulltext, resources.index, with_vectors=True)
@@ -104,13 +106,19 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
             CheckAccess(),
             Quality(config.quality),
             RankSignals(config.signals),
-            *optional_rerank(config.rerank, resources.reranker, resources.calls),
+            *rerank_stage(config, resources),
             NearDuplicates(config.near_duplicates),
             Diversify(config.diversify),
             Pack(config.pack, resources.count_tokens),
             EstimateAnswerability.of(config.answerability, resources, "helix"),
         )
     )
+
+
+def rerank_stage(config: HelixConfig, resources: Resources) -> tuple[Rerank, ...]:
+    """Return the optional reranker in a tuple; empty for none."""
+    is_queued = resources.part(QueuedTier) is not None
+    return optional_rerank(config.rerank, resources.reranker, resources.calls, is_queued=is_queued)
 
 
 def local_router(resources: Resources) -> Callable[[], Router | None]:
