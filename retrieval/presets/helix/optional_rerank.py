@@ -28,8 +28,8 @@ class OptionalRerankConfig(Tunables, label="Reranker"):
         low=0,
         high=100,
         unit="hits",
-        help='Number of top hits that the reranker, also one at a service, scores in the tier "async"; one on this machine'
-        " scores at most 30. 0 turns it off there.",
+        help='Number of top hits that the reranker scores in the tier "async", where it may be a service; one on this'
+        " machine scores at most 30. 0 turns it off there.",
     )
     queued_ms: int = costly(
         20_000, low=0, high=120_000, unit="ms", help='Time that reranking adds to the time limit in the tier "async".'

@@ -83,9 +83,6 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
     names = (LinkEntities(config.graph, model, resources.query_cache, resources.calls),) if model else ()
     links = (Expand(config.graph, resources.index, it, pool) for it in names)
     ahead = next((PrefetchQuestion(analyze, route, it, resources.executor) for it in names), None)
-    sparse = (
-        (Sparse(config.sparse, resources.sparse, resources.calls),) if resources.sparse and config.sparse.depth else ()
-    )
     return Pipeline(
         (
             Embed(resources.local_encoder, resources.query_cache, ahead, resources.calls),
@@ -95,7 +92,7 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
                 (
                     Dense(config.dense, resources.index),
                     Bm25(config.bm25, resources.bm25, resources.text_search_config, Fulltext(config.fulltext)),
-                    *sparse,
+                    *sparse_legs(config, resources),
                 ),
                 resources.executor,
                 names,
@@ -113,6 +110,13 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
             EstimateAnswerability.of(config.answerability, resources, "helix"),
         )
     )
+
+
+def sparse_legs(config: HelixConfig, resources: Resources) -> tuple[Sparse, ...]:
+    """Return the sparse leg in a tuple; empty without a sparse model."""
+    if resources.sparse is None or not config.sparse.depth:
+        return ()
+    return (Sparse(config.sparse, resources.sparse, resources.calls),)
 
 
 def rerank_stage(config: HelixConfig, resources: Resources) -> tuple[Rerank, ...]:

@@ -108,7 +108,9 @@ def inverse_distances(seeds: Collection[UUID], steps: Iterable[Step], *, hops: i
         targets[step.source].append(step.target)
     found, front = dict.fromkeys(seeds, 1.0), list(seeds)
     for hop in range(1, hops + 1):
-        front = [it for it in dict.fromkeys(target for source in front for target in targets[source]) if it not in found]
+        front = [
+            it for it in dict.fromkeys(target for source in front for target in targets[source]) if it not in found
+        ]
         found |= dict.fromkeys(front, 1.0 / hop)
     return found
 

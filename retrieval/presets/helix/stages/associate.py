@@ -56,8 +56,8 @@ class Links:
 class Associate(BaseStage, name="associate", needs={"hits", "vector", "scope"}, gives={"hits"}, optional=True):
     """Score the fused hits by Personalized PageRank from all of them, and add the linked documents with the most mass.
 
-    Links count in both directions, by how surely they mean their target. Where a hop reached the row limit, the score is
-    1 / distance from the nearest seed instead. Without a vector, on a timeout or on an error the pool stays unchanged.
+    Links count in both directions, by how surely they mean their target. Where a hop reached the row limit, the score
+    is 1 / distance from the nearest seed instead. Without a vector, on a timeout or an error the pool stays unchanged.
     Gutiérrez et al., "HippoRAG", 2024.
     """
 
@@ -143,7 +143,9 @@ class Associate(BaseStage, name="associate", needs={"hits", "vector", "scope"}, 
         )
         return Links(edges, found.size, found.is_cut)
 
-    def _entries(self, documents: Sequence[UUID], edges: Sequence[Edge], vector: Vector, state: SearchState) -> list[Hit]:
+    def _entries(
+        self, documents: Sequence[UUID], edges: Sequence[Edge], vector: Vector, state: SearchState
+    ) -> list[Hit]:
         """Return the chunk of each document that is nearest to the question, in the documents' order."""
         shared = [it.target_chunk for it in edges if it.target_chunk is not None and it.target in set(documents)]
         found = graph.likeness(

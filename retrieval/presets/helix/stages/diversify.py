@@ -56,8 +56,8 @@ class DiversifyConfig(Tunables, label="Diversity"):
         low=0,
         high=200,
         unit="hits",
-        help="Number of hits that MMR selects by their similarity; they rank first, in the order of their scores. 0: MMR"
-        " orders all hits by their scores.",
+        help="Number of hits that MMR selects by similarity; they rank first, ordered by score. With 0 MMR orders the"
+        " hits itself.",
     )
 
 

@@ -208,7 +208,7 @@ class RankSignals(BaseStage, name="signals", needs={"hits", "facts", "scope"}, g
         if "sparse" in searched:
             share = 1.0 if searched == {"sparse"} else self.config.sparse_share
             similarities = with_sparse(similarities, state.hits, share)
-        hits, held = _written(state, searched)
+        hits, held = _written(state, searched) if self.config.written_share else (state.hits, [0.0] * len(state.hits))
         similarities = with_written(similarities, held, share=self.config.written_share)
         found = with_fused(similarities, hits, share=self.config.fused_share)
         measured = []
