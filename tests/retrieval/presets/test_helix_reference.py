@@ -6,12 +6,13 @@ from datetime import UTC, datetime
 import pytest
 
 from corecube.access import scope_for
+from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import SearchState
-from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.evaluation.bench.budget import BUDGETS, TOTAL_MS
 from retrieval.index import active
+from retrieval.index.bm25.follower import rebuild
 from retrieval.ingest.sync import sync_connection
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.helix.optional_rerank import MAX_PAIRS, QueuedTier
@@ -78,6 +79,14 @@ def test_the_latency_table_is_shown_and_is_what_the_benchmark_compares_with():
 
 def test_a_cross_encoder_on_a_cpu_gets_the_top_thirty_at_most():
     assert MAX_PAIRS == 30
+
+
+@pytest.fixture
+def world(world, settings):
+    """The cast with a BM25 index of what they have."""
+    settings.CORECUBE_BM25 = True
+    rebuild()
+    return world
 
 
 def tools(**more):

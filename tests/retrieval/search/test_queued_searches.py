@@ -241,9 +241,7 @@ class TestReranking:
     def test_the_tuned_version_is_reranked_only_if_an_admin_has_it_so(self, world):
         with pytest.raises(NoLanguageModelError):
             ask(world)
-        PresetVersion.objects.create(
-            preset="helix", number=1, status="live", values={"rerank.queued_candidates": 30}
-        )
+        PresetVersion.objects.create(preset="helix", number=1, status="live", values={"rerank.queued_candidates": 30})
         job = ran(ask(world))
         assert job.status == "done"
         assert "four minutes" in Chunk.objects.get(**self.best(job)._asdict()).text

@@ -9,8 +9,8 @@ from corecube.access import scope_for
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import SearchState
-from retrieval.graph.links import Edge
 from retrieval.errors import SearchTimeoutError
+from retrieval.graph.links import Edge
 from retrieval.index import active, graph
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document
@@ -82,7 +82,7 @@ def test_one_hop_and_a_full_pool_end_sooner(associate):
 
 
 def test_a_graph_beyond_the_row_limit_is_searched_breadth_first_and_says_so(associate):
-    state = associate("What does the Gazetteer of Piers list?", max_rows=10, neighbours=3)
+    state = associate("Gazetteer of Piers lists Port Alma3, Port Alma5", max_rows=10, neighbours=3)
     assert codes(state) == ["associated", "associate_cut"]
     assert associate.titles(state)[0] == "Gazetteer of Piers"
     assert len(state.hits) == 4
