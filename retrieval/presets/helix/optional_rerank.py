@@ -49,16 +49,16 @@ def optional_rerank(
     Only a queued search uses a remote service: in others the stage leaves a note, and the order does not change. Raises
     ConfigError for too many candidates, which the configuration's bounds exclude.
     """
-    is_remote = isinstance(reranker, RemoteReranker)
     candidates = config.candidates
     if is_queued and config.queued_candidates:
+        is_remote = isinstance(reranker, RemoteReranker)
         candidates = config.queued_candidates if is_remote else min(MAX_PAIRS, config.queued_candidates)
-    elif is_remote and reranker:
+    elif not candidates:
+        return ()
+    elif candidates > MAX_PAIRS:
+        raise ConfigError(f"A reranker on this machine takes at most {MAX_PAIRS} candidates, not {candidates}.")
+    elif isinstance(reranker, RemoteReranker):
         problem = "This preset uses no remote service during a search."
         reranker = UnavailableReranker(reranker.name, problem, reranker.score_type)
-    if not candidates:
-        return ()
-    if candidates > MAX_PAIRS and not (is_queued and is_remote):
-        raise ConfigError(f"A reranker on this machine takes at most {MAX_PAIRS} candidates, not {candidates}.")
     limits = RerankConfig(candidates=candidates, reserve_ms=config.reserve_ms)
     return (Rerank(limits, reranker and timed(reranker, calls or ModelCalls())),)

@@ -12,7 +12,7 @@ from retrieval.engine.state import Note, SearchState
 from retrieval.engine.tunables import Tunables, costly, tunable
 from retrieval.engine.types import ChunkId, Hit, Lift, Ranking, ScoreType, Vector
 from retrieval.errors import SearchTimeoutError
-from retrieval.graph.links import Edge, name_links, shared_name_links, stated_links
+from retrieval.graph.links import Edge, name_links, stated_links, unnamed_shared_links
 from retrieval.index import graph
 from retrieval.index.store import VectorIndex
 from retrieval.presets.helix.walk import Step, best_steps, inverse_distances, personalized_pagerank
@@ -32,7 +32,7 @@ class AssociateConfig(Tunables, label="Association"):
         0.5, low=0.0, high=0.99, help="Share of PageRank's mass that follows links instead of returning to the seeds."
     )
     max_rows: int = costly(
-        20_000,
+        5000,
         low=10,
         high=100_000,
         unit="rows",
@@ -97,7 +97,7 @@ class Associate(BaseStage, name="associate", needs={"hits", "vector", "scope"}, 
             scores = personalized_pagerank(seeds, steps, damping=self.config.damping)
         pooled = {hit.chunk_id.document_id for hit in state.hits}
         linked = sorted((it for it in scores if it not in pooled), key=lambda it: (-scores[it], it))
-        taken = linked[: max(0, self.config.pool - len(state.hits))]
+        taken = linked[: self._room(len(state.hits))]
         added = self._entries(taken, links.edges, vector, state) if taken else []
         lifts = lifts_of(links.edges, scores)
         hits = tuple(
@@ -121,11 +121,15 @@ class Associate(BaseStage, name="associate", needs={"hits", "vector", "scope"}, 
         """Return the links of the seeds' chunks, then those of the first chunks of the documents that they lead to."""
         links = self._hop((), chunks, state)
         reached = sorted(links.edges, key=lambda it: (-it.weight, it.target))
-        on = [it for it in dict.fromkeys(edge.target for edge in reached) if it not in seeds][: self.config.pool]
+        on = [it for it in dict.fromkeys(edge.target for edge in reached) if it not in seeds][: self._room(len(chunks))]
         if self.config.hops == 1 or links.is_cut or not on:
             return links
         further = self._hop(on, (), state)
         return Links((*links.edges, *further.edges), links.rows + further.rows, further.is_cut)
+
+    def _room(self, hits: int) -> int:
+        """Return how many hits links may add to so many."""
+        return max(0, self.config.pool - hits)
 
     def _hop(self, documents: Sequence[UUID], chunks: Sequence[ChunkId], state: SearchState) -> Links:
         found = graph.subgraph(
@@ -138,7 +142,8 @@ class Associate(BaseStage, name="associate", needs={"hits", "vector", "scope"}, 
         )
         edges = (
             *name_links(found.seeds, found.names),
-            *shared_name_links(found.seeds, found.holders),
+            # Their phrases would take longer to look up than everything else here.
+            *(replace(edge, name="") for edge in unnamed_shared_links(found.seeds, found.holders)),
             *stated_links(found.stated, {seed.chunk: seed.text for seed in found.seeds}),
         )
         return Links(edges, found.size, found.is_cut)
