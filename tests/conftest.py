@@ -6,7 +6,7 @@ Alice may see everything and is an admin, Bob sees engineering up to internal, C
 import os
 import time
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 from unittest import mock
@@ -25,13 +25,14 @@ from corecube.scope import Sensitivity, TrustLevel
 from retrieval.index import active
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import PresetVersion
+from retrieval.presets.catalog import PRESETS
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.helix import route_examples
 from retrieval.search import calibrations, runtime
 from tests import marks, profiles, purity
 from tests.fakes import HashEncoder
 from tests.kept_rows import KeptRows, Stand, empty_tables
-from tests.unhurried import without_deadlines
+from tests.unhurried import MAX_MS, without_deadlines
 
 profiles.load()
 
@@ -209,9 +210,14 @@ _worlds: dict[tuple[object, ...], tuple[str, KeptRows]] = {}
 
 
 @pytest.fixture
-def unhurried(db):
+def unhurried(db, monkeypatch):
     """Give every preset all the time that there is: what is compared must not depend on what else the machine does."""
     without_deadlines()
+    for name, preset in PRESETS.items():
+        if preset.lines:
+            # No stored version can give it time.
+            patient = replace(preset, defaults=replace(preset.defaults, deadline_ms=MAX_MS))
+            monkeypatch.setitem(PRESETS, name, patient)
 
 
 @pytest.fixture

@@ -83,7 +83,23 @@ def _links_of(seed: SeedText, held: set[str], bearers: Mapping[str, Sequence[Kno
 
 
 def shared_name_links(seeds: Sequence[SeedText], holders: Sequence[Holder]) -> list[Edge]:
-    """Return the links to other documents with a phrase of a seed that two to eight documents share.
+    """Return what `unnamed_shared_links` does, with phrase and sentence, for which the texts are read again."""
+    texts = {seed.chunk: seed.text for seed in seeds}
+    places: dict[ChunkId, dict[str, Occurrence]] = {}
+    found = []
+    for edge in unnamed_shared_links(seeds, holders):
+        text = texts[edge.source]
+        if edge.source not in places:
+            spoken = reversed(list(phrase_places(text)))
+            places[edge.source] = {str(number_of(place.key)): place for place in spoken}
+        place = places[edge.source].get(edge.name, Occurrence("", 0, 0))
+        name, sentence = text[place.start : place.end], sentence_around(text, place.start, place.end)
+        found.append(replace(edge, name=name, sentence=sentence if name else ""))
+    return found
+
+
+def unnamed_shared_links(seeds: Sequence[SeedText], holders: Sequence[Holder]) -> list[Edge]:
+    """Return the links to other documents with a phrase of a seed that two to eight documents share, by its key.
 
     `holders` are chunks in scope with the seeds' phrases, with or without the seeds' chunks. A phrase without one was
     not searched: it is too common, or shared names are not followed.
@@ -104,18 +120,7 @@ def shared_name_links(seeds: Sequence[SeedText], holders: Sequence[Holder]) -> l
                 pair = (seed.chunk.document_id, document)
                 if document != pair[0] and (pair not in edges or edges[pair].weight < weight):
                     edges[pair] = Edge(seed.chunk, document, SHARED_NAME, str(key), weight, target_chunk=chunk)
-    texts = {seed.chunk: seed.text for seed in seeds}
-    places: dict[ChunkId, dict[str, Occurrence]] = {}
-    found = []
-    for edge in edges.values():
-        text = texts[edge.source]
-        if edge.source not in places:
-            spoken = reversed(list(phrase_places(text)))
-            places[edge.source] = {str(number_of(place.key)): place for place in spoken}
-        place = places[edge.source].get(edge.name, Occurrence("", 0, 0))
-        name, sentence = text[place.start : place.end], sentence_around(text, place.start, place.end)
-        found.append(replace(edge, name=name, sentence=sentence if name else ""))
-    return found
+    return list(edges.values())
 
 
 class StatedKind(StrEnum):

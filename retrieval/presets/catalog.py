@@ -14,6 +14,7 @@ _SHIPPED: Final = (
     "retrieval.presets.corecube.pipeline.CORECUBE",
     "retrieval.presets.corecube.reference.CORECUBE_REFERENCE",
     "retrieval.presets.helix.pipeline.HELIX",
+    "retrieval.presets.helix.reference.HELIX_REFERENCE",
     "retrieval.presets.consolidated.pipeline.CONSOLIDATED",
     "retrieval.presets.consolidated.reference.CONSOLIDATED_REFERENCE",
     "retrieval.presets.contextpack.pipeline.CONTEXTPACK",

@@ -74,6 +74,11 @@ class PresetConfig(Tunables, label="General"):
         return (f"{self.packing}.budget_tokens", getattr(self, self.packing).budget_tokens) if self.packing else ("", 0)
 
     @property
+    def queued_seconds(self) -> float:
+        """Seconds that the tier "async" adds to the time limit."""
+        return 0.0
+
+    @property
     def tie_tolerance(self) -> float:
         """Scores this close are a tie."""
         return 0.0

@@ -1,7 +1,7 @@
 """Ranking by several signals at once: relevance, recency, salience, confidence and the graph. Pure."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -93,15 +93,17 @@ def with_sparse(similarities: list[float | None], hits: Ranking, share: float) -
     ]
 
 
-def with_fused(similarities: list[float | None], hits: Ranking) -> list[float | None]:
-    """Return the mean of each similarity and the fused score, where reformulations of the query were searched for.
+def with_fused(similarities: list[float | None], hits: Ranking, *, share: float = 0.0) -> list[float | None]:
+    """Return similarities mixed with the fused score, which has this share, and half where variants were searched for.
 
-    Similarity to the query alone would rank last what only they find. Fused scores are min-max-normalised.
+    Similarity to the query alone would rank last what only reformulations of it find. Fused scores are
+    min-max-normalised over the pool; a hit that no leg found has 0.
     """
-    if not any(VARIANTS in hit.signals for hit in hits):
+    share = max(share, 0.5 if any(VARIANTS in hit.signals for hit in hits) else 0.0)
+    if not share:
         return similarities
     fused = min_max([hit.signals.get("rrf", 0.0) for hit in hits])
-    return [((value or 0.0) + share) / 2 for value, share in zip(similarities, fused, strict=True)]
+    return [(1 - share) * (known or 0.0) + share * part for known, part in zip(similarities, fused, strict=True)]
 
 
 def with_written(similarities: Sequence[float | None], held: Sequence[float], *, share: float) -> list[float | None]:
@@ -111,8 +113,10 @@ def with_written(similarities: Sequence[float | None], held: Sequence[float], *,
     return [(1 - share) * (known or 0.0) + share * part for known, part in zip(similarities, held, strict=True)]
 
 
-def rank_by_signals(hits: Ranking, weights: Mapping[str, float], *, min_spans: Mapping[str, float]) -> Ranking:
-    """Score each hit by the weighted sum of its signals, best first, reserved slots before all others.
+def rank_by_signals(
+    hits: Ranking, weights_of: Callable[[Hit], Mapping[str, float]], *, min_spans: Mapping[str, float]
+) -> Ranking:
+    """Score each hit by the sum of its signals with its weights, best first, reserved slots before all others.
 
     Each signal is min-max-normalised over the pool; a narrower range than its minimum span counts as that span, so that
     small differences are not enlarged. A missing signal adds nothing, and so does one that is the same for all hits.
@@ -121,6 +125,7 @@ def rank_by_signals(hits: Ranking, weights: Mapping[str, float], *, min_spans: M
     columns = {name: normalised(hits, name, min_span=min_spans.get(name, 0.0)) for name in SIGNALS}
     scored = []
     for place, hit in enumerate(hits):
+        weights = weights_of(hit)
         values = ((name, columns[name][place]) for name in SIGNALS)
         parts = {name: weights[name] * value for name, value in values if value is not None}
         scored.append(hit.scored(math.fsum(parts.values()), ScoreType.SIGNALS, parts))

@@ -30,6 +30,7 @@ from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.presets.contextpack.judge import Judge, Judged, RelevanceCache, RelevanceConfig
 from retrieval.presets.contextpack.judging import Judging
+from retrieval.presets.helix.optional_rerank import QueuedTier
 from retrieval.presets.preset import PresetConfig
 from retrieval.search import runtime
 from retrieval.search.configuration import Configuration, configuration_of
@@ -139,9 +140,8 @@ def prepare(allowed: AllowedRequest, resources: Resources | None) -> PreparedSea
         )
     config = configuration.config
     seconds = _seconds(request, config)
-    deadline = Deadline(
-        seconds * (1 + len(request.variants)), started, perf_counter, config.soft_share, config.time.embed_share
-    )
+    budget = seconds * (1 + len(request.variants)) + (config.queued_seconds if request.is_queued else 0.0)
+    deadline = Deadline(budget, started, perf_counter, config.soft_share, config.time.embed_share)
     with bounded(deadline):
         scope = scope_for(allowed.principal, request.narrowing, reveal_excluded=request.reveal_excluded)
         request_filter = request.filter
@@ -157,6 +157,8 @@ def prepare(allowed: AllowedRequest, resources: Resources | None) -> PreparedSea
         if configuration.is_draft:
             # The numbers of a draft must not become those of the guards that all searches share.
             used = used.with_part(RerankGuards, RerankGuards())
+        if request.is_queued:
+            used = used.with_part(QueuedTier, QueuedTier())
         pipeline = preset.build(config, used).in_mode(configuration.mode)
     pipeline = with_variants(pipeline, request.variants, characters=config.query.retrieval_characters)
     return PreparedSearch(allowed, configuration, tools, pipeline, state)

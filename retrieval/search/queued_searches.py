@@ -1,4 +1,4 @@
-"""Searches in the slower tier: requested, run by a worker with rephrasings of the question, and fetched.
+"""Searches in the slower tier: requested, run by a worker with rephrasings and a slower reranker, and fetched.
 
 The rows are the queue. A language model is called here, before the search, and never within it; what it may be
 sent is decided again when its turn comes.
@@ -20,9 +20,13 @@ from corecube.errors import ConflictError, CoreCubeError, InvalidRequestError, N
 from corecube.models import ApiKey
 from retrieval.engine.pipeline import HYBRID
 from retrieval.engine.stored_filter import FullFilter, filter_json, filter_of
+from retrieval.errors import NoLanguageModelError
 from retrieval.llm.expansion import expander, variants_of
+from retrieval.llm.model_provider import ModelProvider
 from retrieval.models import QueuedSearch, SearchRecord
 from retrieval.presets.catalog import preset_named
+from retrieval.search import runtime
+from retrieval.search.configuration import configuration_of
 from retrieval.search.outcome import SearchOutcome
 from retrieval.search.request import SearchRequest, checked_query
 from retrieval.search.service import search
@@ -43,17 +47,16 @@ _OPEN: Final = (_Status.QUEUED, _Status.RUNNING)
 def queue_search(request: SearchRequest, *, principal: Principal) -> QueuedSearch:
     """Store a search to be run, and return it; the caller wakes a worker.
 
-    Raises NoLanguageModelError where no language model may be used, InvalidRequestError for another preset or for what
-    this tier has not, ConflictError for too many that wait, and what `search` raises of the request.
+    Raises NoLanguageModelError where no language model may be used and nothing reranks, InvalidRequestError for another
+    preset or for what this tier has not, ConflictError for too many that wait, and what `search` raises of the request.
     """
-    text = checked_query(request.text)
-    preset = preset_named(request.preset)
+    text, preset = checked_query(request.text), preset_named(request.preset)
     if preset.base != PRESET or request.mode != HYBRID or request.draft:
-        raise InvalidRequestError(f"This tier supports only the live preset {PRESET!r}.")
+        raise InvalidRequestError(f"This tier supports only the live preset {PRESET!r} and its reference version.")
     if not principal.may_use(preset.name):
         raise NotPermittedError("This API key may not use that preset.")
     preset.defaults.with_overrides(request.overrides)
-    expander(principal, scope_for(principal, request.narrowing))
+    _expander(request, principal)
     own = QueuedSearch.objects.filter(user=principal.user, status__in=_OPEN)
     if own.count() >= _MAX_OPEN:
         raise ConflictError(f"You already have {_MAX_OPEN} queued searches.")
@@ -152,10 +155,25 @@ def _searched(job: QueuedSearch) -> tuple[SearchOutcome, tuple[str, ...]]:
         conditions=limits.conditions,
         overrides=asked["overrides"],
         surface=SearchRecord.Surface(asked["surface"]),
+        is_queued=True,
     )
-    provider = expander(principal, scope_for(principal, request.narrowing))
-    variants = variants_of(job.text, provider)
+    provider = _expander(request, principal)
+    variants = variants_of(job.text, provider) if provider else ()
     return search(replace(request, variants=variants), principal=principal), variants
+
+
+def _expander(request: SearchRequest, principal: Principal) -> ModelProvider | None:
+    """Return the language model for rephrasings; None without one where the search is reranked in this tier.
+
+    Raises NoLanguageModelError without either.
+    """
+    try:
+        return expander(principal, scope_for(principal, request.narrowing))
+    except NoLanguageModelError:
+        config = configuration_of(preset_named(request.preset), overrides=request.overrides).config
+        if not config.queued_seconds or runtime.reranker() is None:
+            raise
+        return None
 
 
 def _ended(job: QueuedSearch, **changes: object) -> None:

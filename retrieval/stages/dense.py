@@ -46,6 +46,7 @@ class Dense(BaseStage, name="dense", needs={"vector", "terms", "scope"}, gives={
     index: store.VectorIndex
     #: Share of the leg's time that each statement may take, so that the text hits can still be read.
     share: float = 1.0
+    stored_as: str = ""  #: The scan that the preset is for; another index is searched with a note. Empty for any.
 
     about: ClassVar[About] = About(
         "dense",
@@ -63,7 +64,11 @@ class Dense(BaseStage, name="dense", needs={"vector", "terms", "scope"}, gives={
             ranking, note = self._search(state.vector, state)
         except SearchTimeoutError:
             ranking, note = (), Note(DENSE_TIMEOUT, "The vector leg timed out.", degraded=True)
-        return replace(state, rankings={**state.rankings, self.name: ranking}, notes=(*state.notes, note))
+        state = replace(state, rankings={**state.rankings, self.name: ranking}, notes=(*state.notes, note))
+        if self.stored_as not in {"", self.index.scan}:
+            text = f"The document stores vectors as {self.stored_as}; this index is {self.index.scan}."
+            state = state.noted(Note("dense_storage", text))
+        return state
 
     def _search(self, vector: Vector, state: SearchState) -> tuple[Ranking, Note]:
         size = state.terms.corpus_size

@@ -71,8 +71,8 @@ def _parts(hit: Hit, source: LedgerSource) -> Iterator[LedgerRow]:
     if source.outcome.state.part(SectionState) is not None:
         yield from ledger_rows.part_rows(hit, source.outcome)
         return
-    if source.outcome.state.part(RankedAs) is not None:
-        yield from ledger_rows.signal_rows(hit, source.outcome)
+    if ranked := source.outcome.state.part(RankedAs):
+        yield from ledger_rows.signal_rows(hit, source.outcome, ranked)
         if "rerank" in hit.contributions:
             yield _rerank(hit)
         return

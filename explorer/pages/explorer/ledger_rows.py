@@ -8,7 +8,7 @@ from typing import Final
 from corecube.scope import TrustLevel
 from explorer import wording
 from explorer.wording import WORDS
-from retrieval.engine.types import ChunkId, Hit, Lift, MemoryType, ScoreType, TermMatch
+from retrieval.engine.types import ChunkId, Hit, Lift, ScoreType, TermMatch
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.order import MERIT, PRECEDENCE, PROTECTED
 from retrieval.presets.consolidated.evidence.recovery import is_recovered
@@ -155,9 +155,10 @@ _MAX_LIFTS: Final = 4
 _WORDS: Final = WORDS["lifts"]
 
 
-def signal_rows(hit: Hit, outcome: SearchOutcome) -> Iterator[LedgerRow]:
+def signal_rows(hit: Hit, outcome: SearchOutcome, ranked: RankedAs) -> Iterator[LedgerRow]:
     """Yield a row for each signal; their amounts sum to the score. Expects a completed hit."""
-    memory_type = (outcome.state.part(RankedAs) or RankedAs(MemoryType.SEMANTIC)).memory_type
+    memory_type = ranked.of(hit)
+    weights = outcome.config.values()
     for signal in SIGNALS:
         amount = hit.contributions.get(signal)
         yield LedgerRow(
@@ -167,7 +168,7 @@ def signal_rows(hit: Hit, outcome: SearchOutcome) -> Iterator[LedgerRow]:
             facts=_FACTS[signal](hit, outcome),
             formula=_REPLACED
             if amount is None and "rerank" in hit.contributions
-            else _formula(amount, outcome.state.weights[signal], f"{memory_type} items"),
+            else _formula(amount, weights[f"signals.{memory_type}.{signal}"], f"{memory_type} items"),
             config_key=f"signals.{memory_type}.{signal}",
             terms=hit.matches if signal == "similarity" else (),
             absent=amount is None,

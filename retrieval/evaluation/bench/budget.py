@@ -7,6 +7,7 @@ from typing import Final
 from retrieval.engine.pipeline import Legs
 from retrieval.engine.state import Span
 from retrieval.evaluation.latency import Percentiles, percentiles
+from retrieval.presets.helix.stages.associate import Associate
 from retrieval.presets.helix.stages.diversify import Diversify
 from retrieval.presets.helix.stages.expand import Expand
 from retrieval.presets.helix.stages.names import LinkEntities
@@ -42,7 +43,7 @@ BUDGETS: Final = (
     Budget("3a dense", 25.0, frozenset({Dense.name})),
     Budget("3b bm25", 15.0, frozenset({Bm25.name})),
     Budget("4 fuse", 2.0, frozenset({Fuse.name})),
-    Budget("5 graph", 30.0, frozenset({LinkEntities.name, Expand.name})),
+    Budget("5 graph", 30.0, frozenset({LinkEntities.name, Expand.name, Associate.name})),
     Budget("6 rank", 8.0, frozenset({Complete.name, CheckAccess.name, Quality.name, RankSignals.name})),
     Budget("7 diversity", 10.0, frozenset({NearDuplicates.name, Diversify.name})),
     Budget("8 pack", 6.0, frozenset({Pack.name})),

@@ -42,3 +42,8 @@ class HelixConfig(PresetConfig):
     def highest_score(self) -> float:
         """The greatest sum of a memory type's weights."""
         return max(sum(self.signals.of(it).values().values()) for it in MemoryType)
+
+    @property
+    def queued_seconds(self) -> float:
+        """Seconds that the tier "async" adds to the time limit, for the reranker."""
+        return self.rerank.queued_ms / 1000 if self.rerank.queued_candidates else 0.0

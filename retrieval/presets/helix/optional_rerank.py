@@ -1,4 +1,4 @@
-"""The optional local reranker of a CPU-only preset."""
+"""The optional reranker of a CPU-only preset: on this machine while somebody waits, any in the tier "async"."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -15,7 +15,7 @@ MAX_PAIRS: Final = 30  #: More take seconds on a CPU: 100 pairs took a large cro
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionalRerankConfig(Tunables, label="Reranker"):
-    """Input of a local reranker. A CPU needs tens of milliseconds for each hit."""
+    """Input and time of the reranker. A CPU needs tens of milliseconds for each hit."""
 
     candidates: int = costly(
         0, low=0, high=30, unit="hits", help="Number of top hits that a local reranker scores; 0 turns it off."
@@ -23,22 +23,42 @@ class OptionalRerankConfig(Tunables, label="Reranker"):
     reserve_ms: int = tunable(
         100, low=0, high=10_000, unit="ms", help="Time reserved for finishing the search after reranking."
     )
+    queued_candidates: int = costly(
+        0,
+        low=0,
+        high=100,
+        unit="hits",
+        help='Number of top hits that the reranker scores in the tier "async", where it may be a service; one on this'
+        " machine scores at most 30. 0 turns it off there.",
+    )
+    queued_ms: int = costly(
+        20_000, low=0, high=120_000, unit="ms", help='Time that reranking adds to the time limit in the tier "async".'
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedTier:
+    """Marks the resources of a search that a worker runs in the tier "async", where nobody waits."""
 
 
 def optional_rerank(
-    config: OptionalRerankConfig, reranker: Reranker | None, calls: ModelCalls | None = None
+    config: OptionalRerankConfig, reranker: Reranker | None, calls: ModelCalls | None = None, *, is_queued: bool = False
 ) -> tuple[Rerank, ...]:
     """Return the stage in a tuple; empty without candidates.
 
-    A remote service is not used: the stage then leaves a note, and the order does not change. Raises ConfigError for
-    too many candidates, which the configuration's bounds exclude.
+    Only a queued search uses a remote service: in others the stage leaves a note, and the order does not change. Raises
+    ConfigError for too many candidates, which the configuration's bounds exclude.
     """
-    if not config.candidates:
+    candidates = config.candidates
+    if is_queued and config.queued_candidates:
+        is_remote = isinstance(reranker, RemoteReranker)
+        candidates = config.queued_candidates if is_remote else min(MAX_PAIRS, config.queued_candidates)
+    elif not candidates:
         return ()
-    if config.candidates > MAX_PAIRS:
-        raise ConfigError(f"A reranker on this machine takes at most {MAX_PAIRS} candidates, not {config.candidates}.")
-    limits = RerankConfig(candidates=config.candidates, reserve_ms=config.reserve_ms)
-    if isinstance(reranker, RemoteReranker):
+    elif candidates > MAX_PAIRS:
+        raise ConfigError(f"A reranker on this machine takes at most {MAX_PAIRS} candidates, not {candidates}.")
+    elif isinstance(reranker, RemoteReranker):
         problem = "This preset uses no remote service during a search."
         reranker = UnavailableReranker(reranker.name, problem, reranker.score_type)
+    limits = RerankConfig(candidates=candidates, reserve_ms=config.reserve_ms)
     return (Rerank(limits, reranker and timed(reranker, calls or ModelCalls())),)

@@ -9,7 +9,7 @@ from retrieval.engine.pipeline import Legs, Pipeline
 from retrieval.engine.state import SearchState
 from retrieval.engine.types import QueryTerms
 from retrieval.presets.helix.config import HelixConfig
-from retrieval.presets.helix.optional_rerank import optional_rerank
+from retrieval.presets.helix.optional_rerank import QueuedTier, optional_rerank
 from retrieval.presets.helix.router.routes import Router, RouterSource
 from retrieval.presets.helix.stages.diversify import Diversify
 from retrieval.presets.helix.stages.expand import Expand
@@ -30,6 +30,7 @@ from retrieval.stages.embed import Embed
 from retrieval.stages.fulltext import Fulltext
 from retrieval.stages.fuse import Fuse
 from retrieval.stages.quality import Quality
+from retrieval.stages.rerank import Rerank
 from retrieval.stages.resources import Resources
 
 
@@ -72,7 +73,8 @@ class PrefetchQuestion:
 def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
     """Return CPU-only retrieval: routed, fused, ranked by several signals, diversified, packed outside-in.
 
-    No stage uses a language model or a remote service, not even for embeddings.
+    No stage uses a language model or a remote service, not even for embeddings. Only the tier "async" may use a
+    reranking service.
     """
     analyze = Analyze(resources.text_search_config)
     complete = Complete(config.fulltext, resources.index, with_vectors=True)
@@ -81,9 +83,6 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
     names = (LinkEntities(config.graph, model, resources.query_cache, resources.calls),) if model else ()
     links = (Expand(config.graph, resources.index, it, pool) for it in names)
     ahead = next((PrefetchQuestion(analyze, route, it, resources.executor) for it in names), None)
-    sparse = (
-        (Sparse(config.sparse, resources.sparse, resources.calls),) if resources.sparse and config.sparse.depth else ()
-    )
     return Pipeline(
         (
             Embed(resources.local_encoder, resources.query_cache, ahead, resources.calls),
@@ -93,7 +92,7 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
                 (
                     Dense(config.dense, resources.index),
                     Bm25(config.bm25, resources.bm25, resources.text_search_config, Fulltext(config.fulltext)),
-                    *sparse,
+                    *sparse_legs(config, resources),
                 ),
                 resources.executor,
                 names,
@@ -104,13 +103,26 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
             CheckAccess(),
             Quality(config.quality),
             RankSignals(config.signals),
-            *optional_rerank(config.rerank, resources.reranker, resources.calls),
+            *rerank_stage(config, resources),
             NearDuplicates(config.near_duplicates),
             Diversify(config.diversify),
             Pack(config.pack, resources.count_tokens),
             EstimateAnswerability.of(config.answerability, resources, "helix"),
         )
     )
+
+
+def sparse_legs(config: HelixConfig, resources: Resources) -> tuple[Sparse, ...]:
+    """Return the sparse leg in a tuple; empty without a sparse model."""
+    if resources.sparse is None or not config.sparse.depth:
+        return ()
+    return (Sparse(config.sparse, resources.sparse, resources.calls),)
+
+
+def rerank_stage(config: HelixConfig, resources: Resources) -> tuple[Rerank, ...]:
+    """Return the optional reranker in a tuple; empty for none."""
+    is_queued = resources.part(QueuedTier) is not None
+    return optional_rerank(config.rerank, resources.reranker, resources.calls, is_queued=is_queued)
 
 
 def local_router(resources: Resources) -> Callable[[], Router | None]:

@@ -1,7 +1,7 @@
 """PageRank and traversal along links from the seeds, and the reserved slots. Pure."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
 from typing import Any, Final
@@ -73,6 +73,46 @@ def pagerank(seeds: Mapping[UUID, float], steps: Sequence[Step], *, damping: flo
             break
     unit = (1.0 - damping) * damping or 1.0
     return {node: min(limit, float(came[place[node]]) / unit) for node in nodes if came[place[node]] > 0}
+
+
+def personalized_pagerank(seeds: Mapping[UUID, float], steps: Sequence[Step], *, damping: float) -> dict[UUID, float]:
+    """Return each document's Personalized PageRank; together they are 1.
+
+    p = (1 - d) v + d M'p, where v are the seeds' weights and the rows of M the evidence of a document's steps, both
+    scaled to sum to 1. A document without steps returns its mass to the seeds. `seeds` have a positive weight. Page et
+    al., 1999, as in Gutiérrez et al., HippoRAG, 2024.
+    """
+    nodes = sorted({*seeds, *(it.source for it in steps), *(it.target for it in steps)})
+    place = {node: number for number, node in enumerate(nodes)}
+    sources = np.array([place[it.source] for it in steps], dtype=np.intp)
+    targets = np.array([place[it.target] for it in steps], dtype=np.intp)
+    evidence = np.array([it.evidence for it in steps])
+    total = np.bincount(sources, weights=evidence, minlength=len(nodes))
+    shares = evidence / total[sources]
+    restart = np.array([seeds.get(node, 0.0) for node in nodes])
+    restart /= restart.sum()
+    mass = restart
+    for _ in range(_MAX_STEPS):
+        moved = np.bincount(targets, weights=shares * mass[sources], minlength=len(nodes))
+        after = (1.0 - damping) * restart + damping * (moved + mass[total == 0].sum() * restart)
+        is_still, mass = np.abs(after - mass).sum() < _TOLERANCE, after
+        if is_still:
+            break
+    return dict(zip(nodes, mass.tolist(), strict=True))
+
+
+def inverse_distances(seeds: Collection[UUID], steps: Iterable[Step], *, hops: int) -> dict[UUID, float]:
+    """Return 1 / distance of the documents within `hops` steps of a seed, found breadth-first; 1 for a seed."""
+    targets: dict[UUID, list[UUID]] = defaultdict(list)
+    for step in steps:
+        targets[step.source].append(step.target)
+    found, front = dict.fromkeys(seeds, 1.0), list(seeds)
+    for hop in range(1, hops + 1):
+        front = [
+            it for it in dict.fromkeys(target for source in front for target in targets[source]) if it not in found
+        ]
+        found |= dict.fromkeys(front, 1.0 / hop)
+    return found
 
 
 def traverse(seeds: Mapping[UUID, float], steps: Sequence[Step], *, hops: int, limit: float) -> dict[UUID, float]:

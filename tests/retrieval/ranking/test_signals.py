@@ -103,7 +103,7 @@ def test_the_score_is_the_sum_of_the_weighed_signals():
         hit(1, similarity=1.0, recency=0.2, salience=0.1, confidence=1 / 3, graph=0.0),
         hit(2, similarity=0.0, recency=1.0, salience=0.9, confidence=1.0, graph=0.0),
     )
-    ranked = rank_by_signals(hits, WEIGHTS, min_spans={})
+    ranked = rank_by_signals(hits, lambda _: WEIGHTS, min_spans={})
     # The second has 0.05 + 0.2 + 0.2 = 0.45, the first 0.4; the graph, the same for both, adds nothing.
     assert [it.chunk_id for it in ranked] == [hits[1].chunk_id, hits[0].chunk_id]
     assert [it.score for it in ranked] == pytest.approx([0.45, 0.4])
@@ -119,7 +119,7 @@ def test_seats_stand_before_every_score():
         hit(3, similarity=0.1, seat=1),
         hit(4, similarity=0.5),
     )
-    ranked = rank_by_signals(hits, WEIGHTS, min_spans={})
+    ranked = rank_by_signals(hits, lambda _: WEIGHTS, min_spans={})
     assert [it.chunk_id.document_id.int for it in ranked] == [3, 2, 1, 4]
 
 
@@ -129,7 +129,7 @@ _SIGNALS = st.dictionaries(st.sampled_from(SIGNALS), st.floats(0, 1), max_size=5
 @given(st.lists(_SIGNALS, max_size=8), st.floats(0, 1))
 def test_contributions_sum_to_the_score_and_lie_within_the_weights(signals, span):
     hits = tuple(hit(number, **given) for number, given in enumerate(signals))
-    ranked = rank_by_signals(hits, WEIGHTS, min_spans=dict.fromkeys(SIGNALS, span))
+    ranked = rank_by_signals(hits, lambda _: WEIGHTS, min_spans=dict.fromkeys(SIGNALS, span))
     assert {it.chunk_id for it in ranked} == {it.chunk_id for it in hits}
     assert all(it.score == pytest.approx(math.fsum(it.contributions.values())) for it in ranked)
     assert all(-1e-9 <= part <= WEIGHTS[name] + 1e-9 for it in ranked for name, part in it.contributions.items())
@@ -141,7 +141,7 @@ def test_what_is_stale_and_important_is_not_buried_by_what_is_new():
     old = hit(1, similarity=0.8, recency=0.0, salience=0.9, confidence=1.0)
     new = hit(2, similarity=0.75, recency=1.0, salience=0.3, confidence=1 / 3)
     spans = dict.fromkeys(("recency", "salience", "confidence"), 1.0)
-    assert rank_by_signals((new, old), WEIGHTS, min_spans=spans)[0].chunk_id == old.chunk_id
+    assert rank_by_signals((new, old), lambda _: WEIGHTS, min_spans=spans)[0].chunk_id == old.chunk_id
 
 
 def test_the_sparse_leg_takes_its_share_of_similarity_by_hand():
@@ -166,6 +166,19 @@ def test_what_other_ways_to_put_it_find_counts_half_by_its_fused_score():
     hits = (hit(1, rrf=0.03), hit(2, rrf=0.05, variants=1.0), hit(3, rrf=0.04))
     assert with_fused([0.8, None, 0.2], hits) == pytest.approx([0.4, 0.5, 0.35])
     assert with_fused([0.8, 0.2], hits[:1] + hits[2:]) == [0.8, 0.2]
+
+
+def test_similarity_can_be_the_fused_score_alone():
+    # Over 0 to 0.05: what no leg found has 0.
+    hits = (hit(1, rrf=0.05), hit(2, rrf=0.02), hit(3))
+    assert with_fused([0.1, None, 0.9], hits, share=1.0) == pytest.approx([1.0, 0.4, 0.0])
+
+
+def test_each_hit_can_have_its_own_weights():
+    hits = (hit(1, similarity=1.0, recency=0.0), hit(2, similarity=0.0, recency=1.0))
+    own = {hits[0].chunk_id: WEIGHTS | {"similarity": 0.3}, hits[1].chunk_id: WEIGHTS | {"recency": 0.5}}
+    ranked = rank_by_signals(hits, lambda it: own[it.chunk_id], min_spans={})
+    assert [(it.chunk_id, it.score) for it in ranked] == [(hits[1].chunk_id, 0.5), (hits[0].chunk_id, 0.3)]
 
 
 def test_half_of_similarity_is_what_is_held_as_it_is_written():

@@ -14,7 +14,16 @@ from retrieval.engine.metadata_conditions import Condition, Conditions
 from retrieval.engine.stored_filter import FullFilter, filter_of
 from retrieval.errors import AnswerGarbageError, NoLanguageModelError, OverridesError
 from retrieval.llm.expansion import variants_in
-from retrieval.models import Document, LanguageModel, QueuedSearch, RoutingRule, SearchRecord, Usage
+from retrieval.models import (
+    Chunk,
+    Document,
+    LanguageModel,
+    PresetVersion,
+    QueuedSearch,
+    RoutingRule,
+    SearchRecord,
+    Usage,
+)
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.helix.config import HelixConfig
 from retrieval.presets.helix.stages.names import LinkEntities
@@ -199,6 +208,47 @@ class TestQueue:
         job = queue_search(SearchRequest(text=ASKED, preset="helix"), principal=principal)
         ApiKey.objects.filter(pk=key.pk).update(revoked_at=timezone.now())
         assert (ran(job).status, job.code) == ("failed", "not_permitted")
+
+
+class TestReranking:
+    @pytest.fixture
+    def service(self, rerank_server, settings):
+        settings.CORECUBE_RERANKER, settings.CORECUBE_RERANKER_KIND = "http", "tei"
+        settings.CORECUBE_RERANKER_URL = rerank_server.url
+        rerank_server.score(lambda text: 0.95 if "four minutes" in text else 0.1)
+        return rerank_server
+
+    @staticmethod
+    def best(job):
+        return ranking_of(SearchRecord.objects.get(pk=job.record_id).trace)[0][0]
+
+    @pytest.mark.usefixtures("service")
+    def test_the_reference_is_reranked_by_the_service_and_needs_no_language_model(self, world):
+        principal = world.principal("bob")
+        job = ran(queue_search(SearchRequest(text=ASKED, preset="helix@reference"), principal=principal))
+        assert (job.status, job.code, job.variants) == ("done", "", [])
+        record = SearchRecord.objects.get(pk=job.record_id)
+        assert record.preset == "helix@reference"
+        assert "rerank" in [span["stage"] for span in record.trace["spans"]]
+        assert "four minutes" in Chunk.objects.get(**self.best(job)._asdict()).text
+
+    @pytest.mark.usefixtures("service")
+    def test_at_once_it_is_not(self, world):
+        request = SearchRequest(text=ASKED, preset="helix@reference")
+        assert "rerank" not in [span.stage for span in search(request, principal=world.principal("bob")).trace]
+
+    @pytest.mark.usefixtures("service")
+    def test_the_tuned_version_is_reranked_only_if_an_admin_has_it_so(self, world):
+        with pytest.raises(NoLanguageModelError):
+            ask(world)
+        PresetVersion.objects.create(preset="helix", number=1, status="live", values={"rerank.queued_candidates": 30})
+        job = ran(ask(world))
+        assert job.status == "done"
+        assert "four minutes" in Chunk.objects.get(**self.best(job)._asdict()).text
+
+    def test_without_a_service_or_a_language_model_there_is_nothing_to_wait_for(self, world):
+        with pytest.raises(NoLanguageModelError):
+            queue_search(SearchRequest(text=ASKED, preset="helix@reference"), principal=world.principal("bob"))
 
 
 class TestWhoMayBeAsked:

@@ -51,6 +51,14 @@ class DiversifyConfig(Tunables, label="Diversity"):
     min_cosine: float = tunable(
         0.94, low=0.0, high=0.99, unit="cosine", help="Similarity of two passages above which repetition is penalised."
     )
+    selected: int = tunable(
+        0,
+        low=0,
+        high=200,
+        unit="hits",
+        help="Number of hits that MMR selects by similarity; they rank first, ordered by score. With 0 MMR orders the"
+        " hits itself.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +82,17 @@ class Diversify(BaseStage, name="diversify", needs={"hits", "facts", "order"}, o
         head = tuple(takewhile(lambda hit: hit.score_type is best[0].score_type, best))
         if len(head) <= 1 or self.config.relevance == 1:
             return state
+        selected = self.config.selected
+        worth = [hit.signals.get("similarity", 0.0) for hit in head] if selected else [hit.score for hit in head]
         order = marginal_order(
-            min_max([hit.score for hit in head]),
+            min_max(worth),
             _unit_vectors(head),
             balance=self.config.relevance,
             first=sum(SEAT in hit.signals for hit in head),
             min_cosine=self.config.min_cosine,
         )
+        # Hits come in the order of their scores.
+        order[:selected] = sorted(order[:selected])
         moved = sum(place != now for now, place in enumerate(order))
         notes = (Note("diversified", f"{moved} of {len(head)} hits changed rank."),) if moved else ()
         return replace(state, hits=(*(head[place] for place in order), *state.hits[len(head) :])).noted(*notes)

@@ -22,6 +22,7 @@ _DONE: Final = re.compile(
     r"decided?|discuss(?:ed)?|agreed?|happen(?:ed)?|met|meetings?|incidents?|outages?)\b",
     re.IGNORECASE,
 )
+_ALL: Final = frozenset[MemoryType]()  #: A filter's value for all memory types.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,9 @@ class RouteConfig(Tunables, label="Router"):
         high=1.01,
         unit="cosine",
         help="Minimum similarity to a memory type's route for its weights to apply.",
+    )
+    filters_type: int = tunable(
+        0, low=0, high=1, help="1 limits remembered items to the memory type of the question's route; 0 does not."
     )
 
 
@@ -64,9 +68,10 @@ class Route(BaseStage, name="route", needs={"query", "vector", "scope"}, gives={
             "route_skip": "no search needed",
             "route_window": "time read from the question",
             "route_project": "project read from the question",
+            "route_type": "memory type read from the question",
             "route_let_go": "time or project ignored",
         },
-        badges=frozenset({"route_skip", "route_window", "route_project", "route_let_go"}),
+        badges=frozenset({"route_skip", "route_window", "route_project", "route_type", "route_let_go"}),
     )
 
     def __call__(self, state: SearchState) -> SearchState:
@@ -107,29 +112,44 @@ class Route(BaseStage, name="route", needs={"query", "vector", "scope"}, gives={
         # Otherwise the time is part of the topic.
         if said is not None and not (said.is_past or is_episodic or _DONE.search(text)):
             said = None
-        for window, name in ((said.window if said else None, project), (None, project)):
-            kept = narrowed(state.filter, window, name)
+        window = said.window if said else None
+        of_type = self._filtered_types(state, routing)
+        for one, types in dict.fromkeys(((window, of_type), (None, of_type), (window, _ALL), (None, _ALL))):
+            kept = narrowed(state.filter, one, project, types)
             if kept == state.filter:
                 break
             if holds_any(kept, scope=state.scope, timeout_seconds=seconds):
-                found = replace(routing, window=window, project=name)
-                return replace(state, parts=state.parts_with(found), filter=kept).noted(*_notes(found))
+                found = replace(routing, window=one, project=project)
+                notes = (*_notes(found), *(_type_note(it) for it in types))
+                return replace(state, parts=state.parts_with(found), filter=kept).noted(*notes)
         if said or project:
             words = " and ".join(filter(None, (said.window.words if said else "", project)))
             text = f"Nothing in scope matches {words}; the entire scope was searched."
             return state.noted(Note("route_let_go", text))
         return state
 
+    def _filtered_types(self, state: SearchState, routing: Routing) -> frozenset[MemoryType]:
+        """Return the question's memory type if it is to filter and the request names none; else nothing."""
+        found = routing.memory_type if self.config.filters_type and not state.filter.memory_types else None
+        return frozenset({found}) if found else _ALL
 
-def narrowed(kept: RequestFilter, window: TimeWindow | None, project: str) -> RequestFilter:
-    """Return the intersection of a filter with a time window and a project."""
+
+def narrowed(
+    kept: RequestFilter, window: TimeWindow | None, project: str, types: frozenset[MemoryType] = frozenset()
+) -> RequestFilter:
+    """Return the intersection of a filter with a time window, a project and memory types; no types for all."""
     window = window or TimeWindow()
     return replace(
         kept,
         since=max(filter(None, (kept.since, window.since)), default=None),
         until=min(filter(None, (kept.until, window.until)), default=None),
         project=kept.project or project,
+        memory_types=kept.memory_types or types,
     )
+
+
+def _type_note(memory_type: MemoryType) -> Note:
+    return Note("route_type", f"Remembered items are limited to {memory_type} memory.")
 
 
 def _notes(routing: Routing) -> tuple[Note, ...]:

@@ -2,7 +2,8 @@
 
 import math
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import ClassVar, Final
@@ -10,12 +11,11 @@ from typing import ClassVar, Final
 from retrieval.engine.about import About, BaseStage, score_fact
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.tunables import Tunables, fraction, tunable
-from retrieval.engine.types import ChunkFacts, Hit, MemoryType, Ranking
+from retrieval.engine.types import ChunkFacts, ChunkId, Hit, MemoryType, Ranking
 from retrieval.presets.helix.router.question import Routing
 from retrieval.ranking.blend import BlendConfig, query_weights
 from retrieval.ranking.fusion import leg_of
 from retrieval.ranking.signals import (
-    SIGNALS,
     WRITTEN,
     confidence,
     last_touched,
@@ -125,6 +125,10 @@ class SignalsConfig(Tunables, label="Signals"):
     written_share: float = fraction(
         0.5, help="Share of similarity for identifiers, paths and numbers that match the question as written."
     )
+    fused_share: float = fraction(0.0, help="Share of the RRF score in similarity.")
+    own_weights: int = tunable(
+        0, low=0, high=1, help="1 ranks each hit with the weights of its own memory type; 0 all with those of one type."
+    )
     min_span: float = fraction(
         1.0, help="If recency, salience or confidence are closer together than this, they are not stretched to 0 to 1."
     )
@@ -154,9 +158,14 @@ class SignalsConfig(Tunables, label="Signals"):
 
 @dataclass(frozen=True, slots=True)
 class RankedAs:
-    """The memory type whose weights rank a search."""
+    """The memory types whose weights rank a search."""
 
     memory_type: MemoryType
+    own: Mapping[ChunkId, MemoryType] = field(default_factory=dict)  #: That of each hit, if each has its own weights.
+
+    def of(self, hit: Hit) -> MemoryType:
+        """Return the memory type whose weights rank a hit."""
+        return self.own.get(hit.chunk_id, self.memory_type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +174,7 @@ class RankSignals(BaseStage, name="signals", needs={"hits", "facts", "scope"}, g
 
     All hits of a search have the same weights, since sums of different weights cannot be compared. The type is the
     question's, else the only one that the request wants, else that of most of the most similar hits, else semantic.
+    With `own_weights` each hit has those of its own type.
     """
 
     config: SignalsConfig
@@ -181,12 +191,15 @@ class RankSignals(BaseStage, name="signals", needs={"hits", "facts", "scope"}, g
         """Return the state with its hits ranked, best first; reserved slots stay."""
         measured = self._measured(state)
         memory_type, why = self._type(measured, state)
-        declared = self.config.of(memory_type)
-        weights = {name: float(getattr(declared, name)) for name in SIGNALS}
-        hits = rank_by_signals(measured, weights, min_spans=self.config.min_spans)
-        note = Note("ranked_as", f"Ranked with the weights for {memory_type} memory: {why}.")
-        parts = state.parts_with(RankedAs(memory_type))
-        return replace(state, hits=hits, weights=weights, parts=parts, notes=(*state.notes, note))
+        own = {hit.chunk_id: type_of(hit, state) for hit in measured} if self.config.own_weights else {}
+        ranked = RankedAs(memory_type, own)
+        text = f"Ranked with the weights for {memory_type} memory: {why}."
+        if own:
+            counts = ", ".join(f"{count} {name}" for name, count in Counter(own.values()).most_common())
+            text = f"Ranked with the weights of each hit's memory type: {counts}."
+        weights = {name: self.config.of(name).values() for name in MemoryType}
+        hits = rank_by_signals(measured, lambda hit: weights[ranked.of(hit)], min_spans=self.config.min_spans)
+        return replace(state, hits=hits, parts=state.parts_with(ranked)).noted(Note("ranked_as", text))
 
     def _measured(self, state: SearchState) -> tuple[Hit, ...]:
         searched = {leg_of(ranking) for ranking in state.rankings}
@@ -195,21 +208,22 @@ class RankSignals(BaseStage, name="signals", needs={"hits", "facts", "scope"}, g
         if "sparse" in searched:
             share = 1.0 if searched == {"sparse"} else self.config.sparse_share
             similarities = with_sparse(similarities, state.hits, share)
-        hits, held = _written(state, searched)
+        hits, held = _written(state, searched) if self.config.written_share else (state.hits, [0.0] * len(state.hits))
         similarities = with_written(similarities, held, share=self.config.written_share)
+        found = with_fused(similarities, hits, share=self.config.fused_share)
         measured = []
-        for hit, relevance in zip(hits, with_fused(similarities, hits), strict=True):
+        for hit, relevance in zip(hits, found, strict=True):
             chunk = hit.chunk
             trust = state.scope.inclusion(chunk.connection_id).connection.trust
             last = last_touched(chunk, state.now, to_the_day=not state.is_admin)
-            found = {
+            values = {
                 "similarity": relevance,
                 "recency": recency(last, state.now, hourly_decay=self.config.hourly_decay),
                 "salience": chunk.salience,
                 "confidence": confidence(trust, is_confirmed=chunk.is_confirmed),
                 "graph": hit.signals.get("graph", math.fsum(lift.amount for lift in hit.lifts)),
             }
-            known = {name: value for name, value in found.items() if value is not None}
+            known = {name: value for name, value in values.items() if value is not None}
             measured.append(hit.with_signals({**hit.signals, **known}))
         return tuple(measured)
 

@@ -69,6 +69,17 @@ def test_no_service_is_asked():
         stage.reranker.score("q", ["t"], timeout_seconds=1)
 
 
+def test_in_the_async_tier_a_service_scores_many_and_a_model_on_this_machine_thirty():
+    config = OptionalRerankConfig(queued_candidates=100)
+    service = RemoteReranker(RerankService(kind="tei", url="http://localhost:1/rerank"))
+    (stage,) = optional_rerank(config, service, is_queued=True)
+    assert (stage.config.candidates, stage.reranker.reranker) == (100, service)
+    (stage,) = optional_rerank(config, Local(), is_queued=True)
+    assert stage.config.candidates == MAX_PAIRS
+    assert optional_rerank(config, service) == ()
+    assert optional_rerank(OptionalRerankConfig(), service, is_queued=True) == ()
+
+
 def test_the_preset_has_no_reranker_unless_an_admin_allows_one(world):
     tools = replace(runtime.resources(active.encoder()), reranker=Local())
     helix = preset_named("helix")

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.presets.helix.walk import Step, best_steps, pagerank, relation_match, seated, traverse
+from retrieval.presets.helix.walk import (
+    Step,
+    best_steps,
+    inverse_distances,
+    pagerank,
+    personalized_pagerank,
+    relation_match,
+    seated,
+    traverse,
+)
 
 A, B, C, D = (UUID(int=number) for number in (1, 2, 3, 4))
 
@@ -80,3 +89,26 @@ def test_the_sum_of_the_walk_is_personalized_pagerank(steps):
     came = (mass - 0.5 * start) / 0.25
     lifts = pagerank({A: 1.0}, steps, damping=0.5, limit=100.0)
     assert [lifts.get(node, 0.0) for node in order] == pytest.approx(list(came), abs=1e-4)
+
+
+def test_the_whole_mass_of_pagerank_is_shared_by_hand():
+    # Of A and B, linked both ways: a = 0.5 + 0.5 b and b = 0.5 a, so 2/3 and 1/3.
+    found = personalized_pagerank({A: 3.0}, [Step(A, B, 0.2), Step(B, A, 0.2)], damping=0.5)
+    assert found == {A: pytest.approx(2 / 3, abs=1e-5), B: pytest.approx(1 / 3, abs=1e-5)}
+    # C has no step, so its mass returns to the seeds: a = 0.5 + 0.5 c, c = 0.5 a.
+    assert personalized_pagerank({A: 1.0}, [Step(A, C, 1.0)], damping=0.5)[C] == pytest.approx(1 / 3, abs=1e-5)
+    assert personalized_pagerank({A: 1.0, B: 3.0}, [], damping=0.5) == {A: 0.25, B: 0.75}
+
+
+@given(st.dictionaries(nodes, st.floats(0.01, 1.0), min_size=1, max_size=3), steps_given)
+def test_pagerank_sums_to_one_and_reaches_two_hops(seeds, steps):
+    found = personalized_pagerank(seeds, steps, damping=0.5)
+    assert sum(found.values()) == pytest.approx(1.0)
+    reached = inverse_distances(seeds, steps, hops=2)
+    assert all(found[node] > 0 for node in reached)
+
+
+def test_distances_count_the_fewest_hops():
+    steps = [Step(A, B, 0.1), Step(B, C, 0.9), Step(A, C, 0.1), Step(C, D, 1.0)]
+    assert inverse_distances({A}, steps, hops=1) == {A: 1.0, B: 1.0, C: 1.0}
+    assert inverse_distances({A}, steps, hops=2) == {A: 1.0, B: 1.0, C: 1.0, D: 0.5}

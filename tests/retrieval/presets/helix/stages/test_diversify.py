@@ -48,3 +48,14 @@ def test_what_a_reranker_has_not_seen_stays_behind_what_it_has(state):
 def test_relevance_alone_changes_nothing(state):
     hits = [pointing(1, 1.0, EAST), pointing(2, 0.9, EAST), pointing(3, 0.0, NORTH)]
     assert order(state, *hits, relevance=1.0) == ([1, 2, 3], [])
+
+
+def test_selected_hits_keep_the_order_of_their_scores_and_the_rest_follows(state):
+    # By similarity MMR takes 3, then 2 (north, 0.4), then 1, which repeats 3. Two are selected: 2 scores more than 3.
+    places = {1: (0.9, EAST, 0.7), 2: (0.8, NORTH, 0.2), 3: (0.1, EAST, 1.0), 4: (0.0, EAST, 0.0)}
+    hits = [
+        replace(it, signals={"similarity": similarity})
+        for number, (score, vector, similarity) in places.items()
+        for it in [pointing(number, score, vector)]
+    ]
+    assert order(state, *hits, selected=2)[0] == [2, 3, 1, 4]

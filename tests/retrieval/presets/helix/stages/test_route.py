@@ -28,7 +28,7 @@ ROUTER = Router.trained({route: np.eye(3, dtype=np.float32)[place][None] for rou
 def asked(world):
     """Return a function that routes a question of Bob's, whose vector is that of a route's example."""
 
-    def ask(text, *, like="search", router=ROUTER, **more):
+    def ask(text, *, like="search", router=ROUTER, filters_type=0, **more):
         state = SearchState(
             query=read_query(text, characters=500),
             scope=scope_for(world.principal("bob")),
@@ -37,7 +37,7 @@ def asked(world):
             top_k=10,
             vector=np.eye(3, dtype=np.float32)[AXES[like]],
         )
-        return Route(RouteConfig(), lambda: router)(replace(state, **more))
+        return Route(RouteConfig(filters_type=filters_type), lambda: router)(replace(state, **more))
 
     return ask
 
@@ -67,6 +67,15 @@ def test_the_nearest_type_is_told(asked):
     assert state.part(Routing).memory_type is MemoryType.EPISODIC
     assert asked("Who was in the meeting?").part(Routing).memory_type is None
     assert next(iter(state.part(Routing).likeness)) == "episodic"
+
+
+def test_the_nearest_type_filters_only_if_it_is_set_to_and_the_request_names_none(asked):
+    state = asked("Who was in the meeting?", like="episodic", filters_type=1)
+    assert state.filter == RequestFilter(memory_types=frozenset({MemoryType.EPISODIC}))
+    assert (codes(state), state.notes[0].text) == (["route_type"], "Remembered items are limited to episodic memory.")
+    assert asked("Who was in the meeting?", like="episodic").filter == RequestFilter()
+    wanted = RequestFilter(memory_types=frozenset({MemoryType.CODE}))
+    assert asked("Who was in the meeting?", like="episodic", filters_type=1, filter=wanted).filter == wanted
 
 
 class TestTimes:
