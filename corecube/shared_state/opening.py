@@ -1,0 +1,28 @@
+"""Opens the shared store that the settings name."""
+
+import hashlib
+from functools import cache
+
+from django.conf import settings
+
+from corecube.shared_state.store import CachingStore
+
+
+def open_store() -> CachingStore | None:
+    """Return the store in Redis; None without Redis."""
+    if not settings.CORECUBE_REDIS_URL:
+        return None
+    from corecube.secrets import CacheCipher  # noqa: PLC0415 -- only where there is a Redis, as the client
+    from corecube.shared_state.redis_store import RedisStore  # noqa: PLC0415
+
+    return RedisStore(settings.CORECUBE_REDIS_URL, CacheCipher(), code=_code)
+
+
+@cache
+def _code() -> str:
+    """Return a digest of the code: other code may not read what this one caches."""
+    digest = hashlib.sha256()
+    for app in ("corecube", "retrieval", "explorer"):
+        for path in sorted((settings.BASE_DIR / app).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
