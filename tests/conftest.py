@@ -22,6 +22,7 @@ from django.test import TransactionTestCase, override_settings
 from corecube.access import Principal
 from corecube.models import ApiKey, Compartment, Connection, Grant, User
 from corecube.scope import Sensitivity, TrustLevel
+from retrieval.engine.caches import RecentCache
 from retrieval.index import active
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import PresetVersion
@@ -201,6 +202,14 @@ def service(request):
         clock = request.getfixturevalue("clock") if "clock" in request.fixturenames else None
         with running_redis() as server, sharing(server.url, clock=clock):
             yield "service"
+
+
+@pytest.fixture
+def anywhere(service, monkeypatch):
+    """Let caches answer from memory, and from Redis alone, as they do in a process that has cached nothing itself."""
+    if service:
+        monkeypatch.setattr(RecentCache, "_keep", lambda _, __, value: value)
+    return service
 
 
 @pytest.fixture(autouse=True)

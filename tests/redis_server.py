@@ -9,9 +9,10 @@ from contextlib import contextmanager
 
 import pytest
 from django.conf import settings
-from redis import ConnectionError, Redis
+from redis import Redis, exceptions
 
 from corecube.secrets import CacheCipher
+from corecube.shared_state.opening import _code
 from corecube.shared_state.redis_store import RedisStore
 from corecube.shared_state.store import provide
 from tests.race import until
@@ -41,6 +42,7 @@ class RedisServer:
         self._process.send_signal(signal.SIGSTOP)
 
     def thaw(self):
+        """Answer again."""
         self._process.send_signal(signal.SIGCONT)
 
     def kill(self):
@@ -51,7 +53,7 @@ class RedisServer:
     def _answers(self):
         try:
             return self.client.ping()
-        except ConnectionError:
+        except exceptions.ConnectionError:
             return False
 
 
@@ -68,7 +70,7 @@ def running_redis():
 @contextmanager
 def sharing(url, *, clock=None):
     """Let this process share its state at an address during the block."""
-    store = RedisStore(url, CacheCipher(), clock=clock)
+    store = RedisStore(url, CacheCipher(), code=_code, clock=clock)
     provide(lambda: store)
     try:
         yield store

@@ -95,13 +95,14 @@ class SharedSlots:
         self.elsewhere = 0  #: Slots that other processes held last.
         self.waiting = 0  #: Number of waiting callers.
         self._store, self._name, self._lease_seconds = store, f"slots {name}", lease_seconds
+        self._holder = uuid4().hex
         self._lock = Lock()
         self._own: deque[str] = deque()
         self._is_renewing = False
 
     def take_free(self) -> bool:
         """Acquire a slot if one is free; return whether it was acquired."""
-        lease = uuid4().hex
+        lease = f"{self._holder} {uuid4().hex}"
 
         def taken(leases: _Leases, ends: float) -> tuple[_Leases, bool]:
             is_free = len(leases) < self.count
@@ -148,7 +149,7 @@ class SharedSlots:
         def changed(value: _Leases | None, now: float) -> tuple[_Leases | None, _T]:
             current = {lease: ends for lease, ends in (value or {}).items() if ends > now}
             leases, result = change(current, now + self._lease_seconds)
-            self.elsewhere = len(leases.keys() - self._own)
+            self.elsewhere = sum(not lease.startswith(self._holder) for lease in leases)
             return leases or None, result
 
         return self._store.update(self._name, changed)

@@ -7,6 +7,7 @@ import pytest
 
 from corecube.models import AuditEvent, Connection, Grant
 from corecube.scope import Sensitivity
+from retrieval.engine.caches import RecentCache
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document, SearchRecord
 from tests.explorer.pages.explorer.test_views import HIDDEN, page
@@ -20,7 +21,7 @@ def trace_of(response):
 
 
 @pytest.fixture
-def opened(browse, htmx):
+def opened(browse, htmx, anywhere):
     """Return a function that searches as one of the cast, and returns how they ask for another view of that search."""
 
     def search(name, **asked):
@@ -136,7 +137,7 @@ def test_a_search_that_is_not_kept_any_more_is_made_anew(opened, monkeypatch):
     from explorer.pages.explorer import recent_searches
 
     trace, view = opened("bob")
-    monkeypatch.setattr(recent_searches, "_recent", recent_searches.RecentSearches())
+    monkeypatch.setattr(recent_searches, "_recent", RecentCache(1, 300, "others"))
     response = view(tab="lanes")
     assert trace_of(response) != trace
     assert response.context["panels"]["hits"]
