@@ -1,21 +1,29 @@
 """Opens the shared store that the settings name."""
 
 import hashlib
+import logging
 from functools import cache
 
 from django.conf import settings
 
 from corecube.shared_state.store import CachingStore
 
+logger = logging.getLogger(__name__)
+
 
 def open_store() -> CachingStore | None:
-    """Return the store in Redis; None without Redis."""
+    """Return the store in Redis; None without Redis, or if the client cannot read its address."""
     if not settings.CORECUBE_REDIS_URL:
         return None
     from corecube.secrets import CacheCipher  # noqa: PLC0415 -- only where there is a Redis, as the client
     from corecube.shared_state.redis_store import RedisStore  # noqa: PLC0415
 
-    return RedisStore(settings.CORECUBE_REDIS_URL, CacheCipher(), code=_code)
+    try:
+        return RedisStore(settings.CORECUBE_REDIS_URL, CacheCipher(), code=_code)
+    except ValueError:
+        # Without the error: it may contain the password.
+        logger.error("shared_state.invalid_address")  # noqa: TRY400
+        return None
 
 
 @cache

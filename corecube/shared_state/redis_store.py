@@ -7,7 +7,6 @@ write to it cannot make a process load a value of their own. Counters and leases
 import json
 import logging
 import pickle
-import zlib
 from collections.abc import Callable, Hashable
 from threading import Lock
 from time import monotonic
@@ -72,6 +71,11 @@ class RedisStore:
         self._asks_from = 0.0
 
     @property
+    def is_away(self) -> bool:
+        """Whether Redis failed when it was asked last."""
+        return bool(self._failure)
+
+    @property
     def problem(self) -> str:
         """Why processes share nothing now; empty if they do. Asks Redis, unless it failed within the last seconds."""
         self._asked(self._redis.ping, bool)
@@ -91,7 +95,7 @@ class RedisStore:
         try:
             written_as, _, data = self._cipher.unseal(token).partition(b" ")
             # Only who has the installation's secret key can have written it.
-            return pickle.loads(zlib.decompress(data)) if written_as == name.encode() else None  # noqa: S301
+            return pickle.loads(data) if written_as == name.encode() else None  # noqa: S301
         except Exception as error:  # noqa: BLE001 -- a search does without
             logger.warning("shared_state.unreadable kind=%s error=%s", kind, type(error).__name__)
             return None
@@ -100,7 +104,7 @@ class RedisStore:
         """Cache a value, unless it takes more than 1 MiB."""
         name = self._cache_name(kind, key)
         try:
-            token = self._cipher.seal(name.encode() + b" " + zlib.compress(pickle.dumps(value), 1))
+            token = self._cipher.seal(name.encode() + b" " + pickle.dumps(value))
         except Exception as error:  # noqa: BLE001 -- a search does without
             logger.warning("shared_state.not_cached kind=%s error=%s", kind, type(error).__name__)
             return

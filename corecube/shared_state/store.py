@@ -29,6 +29,10 @@ class CachingStore(Store, Protocol):
     """A store that also caches what processes compute; it may lose anything at any time."""
 
     @property
+    def is_away(self) -> bool:
+        """Whether processes share nothing now, as far as is known."""
+
+    @property
     def problem(self) -> str:
         """Why processes share nothing now; empty if they do."""
 

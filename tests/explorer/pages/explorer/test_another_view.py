@@ -10,6 +10,7 @@ from corecube.scope import Sensitivity
 from retrieval.engine.caches import RecentCache
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document, SearchRecord
+from retrieval.presets.catalog import PRESETS
 from tests.explorer.pages.explorer.test_views import HIDDEN, page
 
 ASKED = {"q": "how do we roll back staging?"}
@@ -36,8 +37,9 @@ def opened(browse, htmx, anywhere):
     return search
 
 
-def test_every_view_is_of_the_one_search(opened):
-    trace, view = opened("bob")
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_view_is_of_the_one_search(opened, preset):
+    trace, view = opened("bob", preset=preset)
     assert {trace_of(view(**more)) for more in VIEWS} == {trace}
     assert trace_of(view(tab="where", pin=str(Document.objects.get(title="Rolling back").pk))) == trace
     assert SearchRecord.objects.count() == 1
