@@ -8,7 +8,7 @@ from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig, 
 from retrieval.presets.consolidated.evidence.scoring import RerankPlanConfig
 from tests.retrieval.presets.consolidated.stages.sectioned import CrossEncoder
 
-SERVICE = RerankService("tei", "http://127.0.0.1:1/rerank", "rerank-1")
+SERVICE = RerankService(kind="tei", url="http://127.0.0.1:1/rerank", model="rerank-1")
 
 
 def failed(guard):
