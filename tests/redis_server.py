@@ -12,7 +12,7 @@ from django.conf import settings
 from redis import Redis, exceptions
 
 from corecube.secrets import CacheCipher
-from corecube.shared_state.opening import _code
+from corecube.shared_state.opening import code_digest
 from corecube.shared_state.redis_store import RedisStore
 from corecube.shared_state.store import provide
 from tests.race import until
@@ -70,7 +70,7 @@ def running_redis():
 @contextmanager
 def sharing(url, *, clock=None):
     """Let this process share its state at an address during the block."""
-    store = RedisStore(url, CacheCipher(), code=_code, clock=clock)
+    store = RedisStore(url, CacheCipher(), code=code_digest(), clock=clock)
     provide(lambda: store)
     try:
         yield store

@@ -2,7 +2,6 @@
 
 import hashlib
 import logging
-from functools import cache
 
 from django.conf import settings
 
@@ -19,15 +18,14 @@ def open_store() -> CachingStore | None:
     from corecube.shared_state.redis_store import RedisStore  # noqa: PLC0415
 
     try:
-        return RedisStore(settings.CORECUBE_REDIS_URL, CacheCipher(), code=_code)
+        return RedisStore(settings.CORECUBE_REDIS_URL, CacheCipher(), code=code_digest())
     except ValueError:
         # Without the error: it may contain the password.
         logger.error("shared_state.invalid_address")  # noqa: TRY400
         return None
 
 
-@cache
-def _code() -> str:
+def code_digest() -> str:
     """Return a digest of the code: other code may not read what this one caches."""
     digest = hashlib.sha256()
     for app in ("corecube", "retrieval", "explorer"):

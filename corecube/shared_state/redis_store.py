@@ -57,9 +57,7 @@ class RedisStore:
     `code` identifies the code that can read cached values. `clock` replaces the clock of Redis.
     """
 
-    def __init__(
-        self, url: str, cipher: Cipher, *, code: Callable[[], str] = str, clock: Callable[[], float] | None = None
-    ) -> None:
+    def __init__(self, url: str, cipher: Cipher, *, code: str = "", clock: Callable[[], float] | None = None) -> None:
         self._redis = Redis.from_url(
             url, socket_timeout=_SECONDS, socket_connect_timeout=_SECONDS, retry=Retry(NoBackoff(), 0)
         )
@@ -112,7 +110,7 @@ class RedisStore:
             self._asked(lambda: self._redis.set(name, token, px=int(1000 * seconds)), lambda: None)
 
     def _cache_name(self, kind: str, key: Hashable) -> str:
-        return f"corecube:{kind}:{self._cipher.digest(f'{self._code()} {key!r}')}"
+        return f"corecube:{kind}:{self._cipher.digest(f'{self._code} {key!r}')}"
 
     def _update(self, name: str, change: Callable[[Value, float], tuple[Value, _T]]) -> _T:
         for _ in range(_TRIES):

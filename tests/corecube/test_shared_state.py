@@ -10,7 +10,7 @@ from django.test import override_settings
 
 from corecube.secrets import CacheCipher
 from corecube.shared_state import redis_store
-from corecube.shared_state.opening import _code, open_store
+from corecube.shared_state.opening import code_digest, open_store
 from corecube.shared_state.redis_store import RedisStore
 from corecube.shared_state.store import MemoryStore, shared
 from tests.race import until
@@ -32,7 +32,7 @@ def another(redis):
     opened = []
 
     def opening(**options):
-        opened.append(RedisStore(redis.url, CacheCipher(), **{"code": _code, **options}))
+        opened.append(RedisStore(redis.url, CacheCipher(), **{"code": code_digest(), **options}))
         return opened[-1]
 
     yield opening
@@ -119,7 +119,7 @@ def test_who_can_write_to_redis_can_pass_off_nothing(shared_redis, redis, caplog
 
 def test_another_installation_or_other_code_reads_nothing(shared_redis, another):
     shared_redis.cache("passages", KEY, DOCUMENT, seconds=60)
-    assert another(code=lambda: "newer").cached("passages", KEY) is None
+    assert another(code="newer").cached("passages", KEY) is None
     with override_settings(SECRET_KEY="another"):
         assert another().cached("passages", KEY) is None
 
