@@ -3,6 +3,8 @@
 from django.apps import AppConfig
 
 from corecube.metadata_addresses import refuse_connections
+from corecube.shared_state.opening import open_store
+from corecube.shared_state.store import provide
 
 
 class CoreCubeConfig(AppConfig):
@@ -12,7 +14,7 @@ class CoreCubeConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Guard outgoing connections, load the Celery application, and register the system checks and receivers."""
+        """Guard outgoing connections, load the Celery application, and register checks, receivers and shared store."""
         from corecube import (  # noqa: PLC0415 -- models must be loaded first
             celery,  # noqa: F401
             checks,  # noqa: F401
@@ -22,3 +24,4 @@ class CoreCubeConfig(AppConfig):
         )
 
         refuse_connections()
+        provide(open_store)

@@ -182,6 +182,19 @@ def url(name: str) -> str:
     return value
 
 
+def redis_url(name: str) -> str:
+    """Return the address of a Redis server, or empty."""
+    value = secret(name)
+    try:
+        parts = urlsplit(value)
+        is_url = parts.scheme in {"redis", "rediss", "unix"} and parts.port != 0
+    except ValueError:
+        is_url = False
+    if value and not is_url:
+        raise ImproperlyConfigured(f"{name} must be an address such as redis://:password@host/0.")
+    return value
+
+
 def token(name: str) -> str:
     """Return a secret for an HTTP header: visible ASCII characters, or empty."""
     value = _read(name)

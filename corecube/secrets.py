@@ -1,4 +1,4 @@
-"""Encryption of secrets of connections, keys of language models and forwarding secrets of API keys.
+"""Encryption of secrets of connections, keys of language models, forwarding secrets of API keys, and shared caches.
 
 The encryption keys are derived from `SECRET_KEY`. After a change, Django's `SECRET_KEY_FALLBACKS` decrypt old secrets.
 """
@@ -13,6 +13,7 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
+from django.utils.crypto import salted_hmac
 from django.utils.encoding import force_bytes
 
 from corecube.errors import ConfigError
@@ -27,6 +28,7 @@ class Purpose(StrEnum):
     CONNECTION = "connection"
     LANGUAGE_MODEL = "language model"
     FORWARDING = "API key"
+    CACHE = "cache"
 
 
 #: Context for the key derivation.
@@ -34,6 +36,7 @@ _INFO: Final = {
     Purpose.CONNECTION: b"corecube connection secrets v1",
     Purpose.LANGUAGE_MODEL: b"corecube language model keys v1",
     Purpose.FORWARDING: b"corecube forwarding secrets v1",
+    Purpose.CACHE: b"corecube cached values v1",
 }
 
 
@@ -59,6 +62,28 @@ def unseal(token: str, purpose: Purpose = Purpose.CONNECTION) -> dict[str, str]:
         message = f"The {purpose}'s secrets cannot be decrypted, because SECRET_KEY has changed. Enter them again."
         raise ConfigError(message) from error
     return opened
+
+
+class CacheCipher:
+    """Encrypts what is cached outside the process, and makes its keys."""
+
+    def __init__(self) -> None:
+        self._keys = _keys(Purpose.CACHE)
+
+    def digest(self, text: str) -> str:
+        """Return a keyed digest, so that nobody can look up a text that they guess."""
+        return salted_hmac("corecube.cache", text, algorithm="sha256").hexdigest()
+
+    def seal(self, data: bytes) -> bytes:
+        """Return encrypted data."""
+        return self._keys.encrypt(data)
+
+    def unseal(self, token: bytes) -> bytes:
+        """Return decrypted data; raise ValueError for what this installation did not encrypt."""
+        try:
+            return self._keys.decrypt(token)
+        except InvalidToken as error:
+            raise ValueError("The value was encrypted with another key.") from error
 
 
 def _keys(purpose: Purpose) -> MultiFernet:

@@ -180,6 +180,11 @@ WHITENOISE_IMMUTABLE_FILE_TEST = r"/vendor/plotly-[0-9.]+\.min\.js$"
 WHITENOISE_AUTOREFRESH = DEBUG
 
 REDIS_URL: Final = env.secret("REDIS_URL")
+#: The Redis in which processes share caches, circuit breakers and limits: by default the broker's, unless only Celery
+#: knows the scheme of its address.
+CORECUBE_REDIS_URL = env.redis_url("CORECUBE_REDIS_URL") or (
+    REDIS_URL if REDIS_URL.startswith(("redis://", "rediss://")) else ""
+)
 CELERY_BROKER_URL = REDIS_URL or "filesystem://"
 CELERY_BROKER_TRANSPORT_OPTIONS = (
     {"visibility_timeout": 6 * 3600} if REDIS_URL else env.file_queue(CORECUBE_VAR_DIR / "queue")

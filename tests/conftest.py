@@ -22,6 +22,7 @@ from django.test import TransactionTestCase, override_settings
 from corecube.access import Principal
 from corecube.models import ApiKey, Compartment, Connection, Grant, User
 from corecube.scope import Sensitivity, TrustLevel
+from retrieval.engine.caches import RecentCache
 from retrieval.index import active
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import PresetVersion
@@ -33,6 +34,8 @@ from tests import marks, profiles, purity
 from tests.fakes import HashEncoder
 from tests.kept_rows import KeptRows, Stand, empty_tables
 from tests.unhurried import MAX_MS, without_deadlines
+from tests.redis_server import running_redis, sharing
+from tests.unhurried import without_deadlines
 
 profiles.load()
 
@@ -173,6 +176,42 @@ def quick_settings(tmp_path_factory):
     configured.CORECUBE_WARM_UP = False
     configured.CORECUBE_FOLDER_ROOTS = [tmp_path_factory.getbasetemp(), Path("/srv")]
     configured.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture
+def redis():
+    """Start a Redis server of the test's own."""
+    with running_redis() as server:
+        yield server
+
+
+@pytest.fixture
+def shared_redis(redis):
+    """Let this process share its state through the test's Redis."""
+    with sharing(redis.url) as store:
+        yield store
+
+
+@pytest.fixture(params=["memory", "redis"])
+def service(request):
+    """Return the name of a service that is counted in Redis, and none for one that this process counts in memory.
+
+    The clock of a test that has one is that of Redis too.
+    """
+    if request.param == "memory":
+        yield ""
+    else:
+        clock = request.getfixturevalue("clock") if "clock" in request.fixturenames else None
+        with running_redis() as server, sharing(server.url, clock=clock):
+            yield "service"
+
+
+@pytest.fixture
+def anywhere(service, monkeypatch):
+    """Let caches answer from memory, and from Redis alone, as they do in a process that has cached nothing itself."""
+    if service:
+        monkeypatch.setattr(RecentCache, "_keep", lambda _, __, value: value)
+    return service
 
 
 @pytest.fixture(autouse=True)

@@ -44,7 +44,7 @@ _IN_WORDS = {
     "no": (False,),
 }
 #: Variables without which the start makes something by itself, which the page describes.
-_MADE_AT_START = {"DATABASE_URL", "REDIS_URL", "SECRET_KEY"}
+_MADE_AT_START = {"DATABASE_URL", "REDIS_URL", "CORECUBE_REDIS_URL", "SECRET_KEY"}
 
 
 def settings_defaults():

@@ -6,13 +6,13 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from threading import Lock
 from time import monotonic
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from corecube.shared_state.store import MemoryStore, Store, shared
 from retrieval.encoders.bounded_http import BoundedClient, ServiceFaultError, parsed
 from retrieval.encoders.breaker import CircuitBreaker
 from retrieval.encoders.embed_services import EmbedService, invalid_response
@@ -36,26 +36,24 @@ class RateLimit:
     """A token bucket that fills at `per_minute` and has a capacity of ten seconds; thread-safe.
 
     A caller may take more than the bucket contains: then it and all later callers wait until the bucket is refilled.
-    0 per minute means no limit.
+    0 per minute means no limit. With a `name`, all processes with a shared store take from one bucket.
     """
 
-    def __init__(self, per_minute: float, *, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(self, per_minute: float, name: str = "", *, clock: Callable[[], float] = monotonic) -> None:
         self._rate = per_minute / _MINUTE
         self._capacity = self._rate * _BURST_SECONDS
-        self._clock = clock
-        self._lock = Lock()
-        self._available = self._capacity
-        self._at = clock()
+        self._key = f"rate {name} {per_minute}"
+        self._store: Store = (name and shared()) or MemoryStore(clock)
 
     def take(self, amount: float) -> float:
         """Take an amount and return the seconds to wait before using it."""
-        if not self._rate:
-            return 0.0
-        with self._lock:
-            now = self._clock()
-            self._available = min(self._capacity, self._available + (now - self._at) * self._rate) - amount
-            self._at = now
-            return max(0.0, -self._available / self._rate)
+
+        def taken(value: list[float] | None, now: float) -> tuple[list[float], float]:
+            available, at = value or (self._capacity, now)
+            available = min(self._capacity, available + (now - at) * self._rate) - amount
+            return [available, now], max(0.0, -available / self._rate)
+
+        return self._store.update(self._key, taken) if self._rate else 0.0
 
 
 class RemoteEncoder:
@@ -83,10 +81,11 @@ class RemoteEncoder:
         self.batching = Batching(service.batch_texts, service.calls)  #: One request per call.
         self.tokenizer = tokenizer
         self.tokenizer_file = str(tokenizer.path)
-        self._breaker = breaker or CircuitBreaker(refusal=partial(EncoderUnavailableError, _PAUSED))
+        at = f"{service.address} {service.model} {service.query_model}"
+        self._breaker = breaker or CircuitBreaker(at, refusal=partial(EncoderUnavailableError, _PAUSED))
         self._sleep = sleep
-        self._requests = RateLimit(service.requests_per_minute)
-        self._tokens = RateLimit(service.tokens_per_minute)
+        self._requests = RateLimit(service.requests_per_minute, f"{at} requests")
+        self._tokens = RateLimit(service.tokens_per_minute, f"{at} tokens")
         self._client = BoundedClient(service.api_key, max_answer_bytes=_MAX_ANSWER_BYTES)
 
     def encode_query(self, text: str) -> NDArray[np.float32]:

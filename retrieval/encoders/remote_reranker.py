@@ -112,7 +112,7 @@ class RemoteReranker:
     def __init__(self, service: RerankService, *, breaker: CircuitBreaker | None = None) -> None:
         self._service = service
         self.name = service.model or service.kind  #: A service that has only one model has no model name.
-        self._breaker: CircuitBreaker | None = breaker or CircuitBreaker()
+        self._breaker: CircuitBreaker | None = breaker or CircuitBreaker(f"{service.address} {service.model}")
         self._client = BoundedClient(service.api_key)
 
     @property

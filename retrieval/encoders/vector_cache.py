@@ -23,11 +23,10 @@ class VectorCache(RecentCache[Vector]):
 
     __slots__ = ()
 
-    def put(self, key: Hashable, value: Vector) -> Vector:
-        """Cache a read-only copy of a vector, and return the copy."""
+    def _keep(self, key: Hashable, value: Vector) -> Vector:
         copy = value.copy()
         copy.flags.writeable = False
-        return super().put(key, copy)
+        return super()._keep(key, copy)
 
 
 def _text_key(encoder: Encoder, text: str) -> tuple[str, str, bytes]:

@@ -1,7 +1,8 @@
 """Admission control: slots for searches, and a ladder of refusals as the connection pool fills up.
 
-A search holds a slot and a CPU turn within it, since many concurrent searches would all be late. Recovery has separate
-slots, so that it never waits behind new searches.
+A search holds a slot and a CPU turn within it, since many concurrent searches would all be late. The processes of a
+machine share its CPU turns where they have a shared store. Recovery has separate slots, so that it never waits behind
+new searches.
 """
 
 import math
@@ -16,7 +17,7 @@ from typing import Final
 
 from corecube.errors import OverloadedError
 from retrieval.engine.admission_ladder import Ladder, LadderConfig, PoolConfig, Purpose, Refusal, Rung
-from retrieval.engine.slots import Slots
+from retrieval.engine.slots import SharedSlots, Slots
 
 #: Number of recent searches that predict the waiting time, and the minimum number for a prediction.
 _REMEMBERED: Final = 32
@@ -64,12 +65,20 @@ class Admission:
         ladder: LadderConfig | None = None,
         *,
         turns: int | None = None,
+        machine_turns: SharedSlots | None = None,
         world: ProcessHooks | None = None,
     ) -> None:
         self._pool, self._config = pool or PoolConfig(), ladder or LadderConfig()
         self._world = world or ProcessHooks()
         self._slots = Slots(self._pool.retrieval_slots)
         self._turns = Slots(min(turns or self._slots.count, self._slots.count))
+        #: What a search holds, acquired in this order.
+        self._lanes: tuple[Slots | SharedSlots, ...] = (
+            self._slots,
+            self._turns,
+            *([machine_turns] if machine_turns else []),
+        )
+        self._machine_turns = machine_turns
         self._recovery = Slots(Ladder(self._pool, self._config).spare)
         self._lock = Lock()
         self.wanted = 0  #: Number of running and waiting searches.
@@ -90,7 +99,7 @@ class Admission:
         """
         is_primary = purpose is Purpose.PRIMARY
         self._count_wanted(1 if is_primary else 0)
-        held: list[Slots] = []
+        held: list[Slots | SharedSlots] = []
         mark = object()
         outer = getattr(self._own, "search", None)
         if is_primary:
@@ -153,7 +162,7 @@ class Admission:
                 rung=ladder.reached(active),
                 slots=self._slots.count,
                 held=self._slots.held,
-                waiting=self._slots.waiting + self._turns.waiting,
+                waiting=sum(lane.waiting for lane in self._lanes),
                 turns=self._turns.count,
                 recovery_slots=self._recovery.count,
                 recovery_held=self._recovery.held,
@@ -163,13 +172,13 @@ class Admission:
                 max_wait_seconds=self._longest_wait,
             )
 
-    def _take(self, purpose: Purpose, budget_seconds: float, held: list[Slots]) -> float:
+    def _take(self, purpose: Purpose, budget_seconds: float, held: list[Slots | SharedSlots]) -> float:
         clock = self._world.clock
         requested = clock()
         self._check_ladder(purpose, budget_seconds)
         if purpose is Purpose.PRIMARY and self._expected_wait() > budget_seconds:
             raise self._refusal(Refusal.QUEUE)
-        lanes = (self._slots, self._turns) if purpose is Purpose.PRIMARY else (self._recovery,)
+        lanes = self._lanes if purpose is Purpose.PRIMARY else (self._recovery,)
         has_waited = False
         for lane in lanes:
             if not lane.take_free():
@@ -186,7 +195,7 @@ class Admission:
             self._longest_wait = max(self._longest_wait, waited)
         return waited
 
-    def _wait(self, lane: Slots, left: Callable[[], float]) -> None:
+    def _wait(self, lane: Slots | SharedSlots, left: Callable[[], float]) -> None:
         reason = Refusal.BUDGET_OVER
 
         def gives_up(ahead: int) -> bool:
@@ -230,7 +239,8 @@ class Admission:
         ages = [now - began for began in list(self._began.values())]
         seconds = max(median(taken), median(ages) if ages else 0.0)
         queued = self._slots.waiting if ahead is None else ahead
-        return (queued + self._turns.waiting + 1) * seconds / self._turns.count
+        elsewhere = self._machine_turns.elsewhere if self._machine_turns else 0
+        return (queued + self._turns.waiting + 1) * seconds / max(1, self._turns.count - elsewhere)
 
     def _refusal(self, reason: Refusal) -> OverloadedError:
         with self._lock:

@@ -1,11 +1,14 @@
 """Caches: for one second, for values that every search reads, and of the most recently used values. Free of Django."""
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from threading import Lock
 from time import monotonic
 from typing import Final, Generic, TypeVar
+
+from corecube.shared_state.store import shared
 
 SECONDS: Final = 1.0  #: Time after which a process sees a change of another one.
 
@@ -35,26 +38,41 @@ class TtlCache(Generic[_T]):
 
 @dataclass(slots=True, eq=False)
 class RecentCache(Generic[_T]):
-    """The most recently used values, at most `entries` of them; thread-safe."""
+    """The most recently used values, at most `entries` of them, none older than `seconds`; thread-safe.
+
+    With a `kind`, processes share them for `seconds` where there is a shared store.
+    """
 
     entries: int
-    _values: OrderedDict[Hashable, _T] = field(default_factory=OrderedDict, init=False, repr=False)
+    seconds: float = math.inf
+    kind: str = ""
+    clock: Callable[[], float] = monotonic
+    #: Time and value, the least recently used first.
+    _values: OrderedDict[Hashable, tuple[float, _T]] = field(default_factory=OrderedDict, init=False, repr=False)
     _lock: Lock = field(default_factory=Lock, init=False, repr=False)
 
     def get(self, key: Hashable) -> _T | None:
         """Return the value of a key; None if it is not cached."""
         with self._lock:
-            value = self._values.get(key)
-            if value is not None:
+            at, value = self._values.get(key, (-math.inf, None))
+            if value is not None and self.clock() - at < self.seconds:
                 self._values.move_to_end(key)
-            return value
+                return value
+        value = store.cached(self.kind, key) if self.kind and (store := shared()) else None
+        return None if value is None else self._keep(key, value)
 
     def put(self, key: Hashable, value: _T) -> _T:
-        """Cache a value and return it; the least recently used ones are evicted."""
+        """Cache a value and return it; old and the least recently used ones are evicted."""
+        if self.kind and (store := shared()):
+            store.cache(self.kind, key, value, seconds=self.seconds)
+        return self._keep(key, value)
+
+    def _keep(self, key: Hashable, value: _T) -> _T:
         with self._lock:
-            self._values[key] = value
+            now = self.clock()
+            self._values[key] = now, value
             self._values.move_to_end(key)
-            while len(self._values) > self.entries:
+            while len(self._values) > self.entries or now - next(iter(self._values.values()))[0] >= self.seconds:
                 self._values.popitem(last=False)
         return value
 

@@ -81,7 +81,8 @@ def client_of(model: LanguageModel) -> ModelClient:
             return client
         if client is not None:
             client.close()
-        _clients[model.pk] = ModelClient(service)
+        # A changed model begins without failures.
+        _clients[model.pk] = ModelClient(service, f"{model.pk} {service} {service.api_key}")
         return _clients[model.pk]
 
 

@@ -71,12 +71,15 @@ def _status_error(name: str, status: int) -> errors.AnswerError:
 
 
 class ModelClient:
-    """Streams one model's answers on shared connections; three failures in a row pause it for half a minute."""
+    """Streams one model's answers on shared connections; three failures in a row pause it for half a minute.
 
-    def __init__(self, service: ModelService, *, breaker: CircuitBreaker | None = None) -> None:
+    With a `name`, they pause it in all processes with a shared store.
+    """
+
+    def __init__(self, service: ModelService, name: str = "", *, breaker: CircuitBreaker | None = None) -> None:
         self.service = service
         paused = f"{service.name} failed several times in a row. It is paused for 30 s."
-        self._breaker = breaker or CircuitBreaker(refusal=partial(errors.AnswerBreakerOpenError, paused))
+        self._breaker = breaker or CircuitBreaker(name, refusal=partial(errors.AnswerBreakerOpenError, paused))
         self._dialect = Dialect()
         self._client: openai.AsyncOpenAI | None = None
         # The loop owns both.

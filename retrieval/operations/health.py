@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 
 from corecube.bounded import BoundedCheck
 from corecube.health import require_database
+from corecube.shared_state.store import shared
 from retrieval.encoders.breaker import BreakerState
 from retrieval.index import active
 from retrieval.index.bm25.follower import bm25_status
@@ -113,10 +114,16 @@ def _failing_models() -> str:
     return " ".join(f"{name} {status_words(it, now)}" for name, it in statuses if it.state not in _HEALTHY)
 
 
+def _sharing_problem() -> str:
+    store = shared()
+    return store.problem if store else ""
+
+
 _CHECKS: Final[Mapping[str, BoundedCheck[Part]]] = {
     "database": BoundedCheck(lambda: _required(require_database)),
     "model": BoundedCheck(lambda: _required(lambda: active.encoder())),  # noqa: PLW0108 -- tests replace the encoder
     "reranker": BoundedCheck(_reranker),
     "bm25": BoundedCheck(lambda: _optional(lambda: bm25_status().problem)),
     "language_model": BoundedCheck(lambda: _optional(_failing_models)),
+    "redis": BoundedCheck(lambda: _optional(_sharing_problem)),
 }

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from corecube.health import DatabaseFacts, database_facts, pool_figures
+from corecube.shared_state.store import shared
 from corecube.version import VERSION
 from retrieval.encoders.admission import IngestLoad, ingest_load
 from retrieval.engine.admission import Load
@@ -58,6 +59,7 @@ class Installation:
     ingest: IngestLoad
     language_models: str = ""  #: The status of the enabled language models, in sentences.
     bm25: Bm25Status | None = None  #: The BM25 index of this machine; None if it cannot be read.
+    has_redis: bool = False  #: Whether processes share state in Redis.
     versions: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -82,6 +84,7 @@ def installation() -> Installation:
         ingest=ingest_load(settings.CORECUBE_EMBED_CONCURRENCY),
         language_models=" ".join(models) or "No language model is enabled: answers quote the documents.",
         bm25=bm25_status(),
+        has_redis=shared() is not None,
         versions={
             "CoreCube": VERSION,
             "Python": platform.python_version(),

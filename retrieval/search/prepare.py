@@ -45,8 +45,8 @@ _SCALE_SHARE: Final = 0.25
 
 @cache
 def kept_relevance() -> RelevanceCache:
-    """Return the judgments that this process keeps."""
-    return RelevanceCache(entries=512)
+    """Return the latest judgments."""
+    return RelevanceCache(entries=512, seconds=3600, kind="judgments")
 
 
 def answerer_counter(principal: Principal, connections: Iterable[int]) -> TokenCounter | None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import cache, partial
 from pathlib import Path
+from socket import gethostname
 from threading import Semaphore, Thread
 from typing import Final, ParamSpec, TypeVar
 
@@ -13,6 +14,7 @@ from django.db import connection
 
 from corecube.database import connections_in_use, max_connections, release_connection
 from corecube.process import cores
+from corecube.shared_state.store import shared
 from retrieval.encoders import Encoder
 from retrieval.encoders.admission import INGEST_SLOTS
 from retrieval.encoders.cosine_scale import UNSCALED, CosineScale, CosineScales
@@ -24,6 +26,7 @@ from retrieval.encoders.sparse_encoder import SparseModel
 from retrieval.encoders.vector_cache import QueryCache, VectorCache
 from retrieval.engine.admission import Admission, ProcessHooks
 from retrieval.engine.admission_ladder import PoolConfig
+from retrieval.engine.slots import SharedSlots
 from retrieval.errors import EncoderError, RerankError
 from retrieval.index import active
 from retrieval.index.bm25.folder import Folder
@@ -46,6 +49,7 @@ cosine_scales: Final = CosineScales()  #: What the cosines of this process's mod
 _TURN_SECONDS: Final = 0.0005
 _MIN_TURNS: Final = 4  #: Searches that compute at once, of those that hold a slot.
 _TURNS_PER_CORE: Final = 2
+_VECTOR_SECONDS: Final = 86_400.0  #: For which the vector of a query is cached.
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -170,12 +174,14 @@ def admission() -> Admission:
 def _admission(connections: int, slots: int) -> Admission:
     sizes = PoolConfig(connections=connections, retrieval_slots=slots, ingest_slots=INGEST_SLOTS)
     world = ProcessHooks(active=connections_in_use, fitting=max_connections, release_connection=release_connection)
-    return Admission(sizes, turns=_turns(), world=world)
+    store = shared()
+    machine_turns = SharedSlots(_turns(), store, f"turns {gethostname()}") if store else None
+    return Admission(sizes, turns=_turns(), machine_turns=machine_turns, world=world)
 
 
 @cache
 def _query_cache(entries: int) -> QueryCache | None:
-    return QueryCache(VectorCache(entries)) if entries else None
+    return QueryCache(VectorCache(entries, _VECTOR_SECONDS, "query_vectors")) if entries else None
 
 
 @cache

@@ -152,6 +152,21 @@ def test_an_address_with_a_password_is_refused_without_being_repeated(monkeypatc
     assert "hush" not in str(caught.value)
 
 
+@pytest.mark.parametrize("value", ["redis://:hush@host:6380/1", "rediss://host", "unix:///run/redis.sock?db=2", ""])
+def test_the_address_of_redis_is_taken_as_it_is_and_not_recorded(monkeypatch, value):
+    monkeypatch.setenv("CUBE_REDIS", value)
+    assert env.redis_url("CUBE_REDIS") == value
+    assert "hush" not in str(env.readings())
+
+
+@pytest.mark.parametrize("value", ["hush", "sentinel://hush", "redis://hush:port/0", "redis://[hush/0"])
+def test_what_is_no_address_of_redis_is_refused_without_being_repeated(monkeypatch, value):
+    monkeypatch.setenv("CUBE_REDIS", value)
+    with pytest.raises(ImproperlyConfigured, match="CUBE_REDIS must be an address such as") as caught:
+        env.redis_url("CUBE_REDIS")
+    assert "hush" not in str(caught.value)
+
+
 def test_a_token_is_taken_as_it_is(monkeypatch):
     monkeypatch.setenv("CUBE", "sk-Hush_123/+=")
     assert env.token("CUBE") == "sk-Hush_123/+="

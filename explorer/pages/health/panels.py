@@ -27,6 +27,8 @@ _NO_SPACE: Final = 0.03
 _MANY_WAITING: Final = 100  #: Waiting messages from which the state is a warning.
 _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 _STEP: Final = 1000
+_REDIS: Final = "Processes share caches, circuit breakers and limits."
+_NO_REDIS: Final = "Not configured: each process has its own caches, circuit breakers and limits."
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +147,7 @@ def health_rows(found: Installation, now: datetime) -> tuple[HealthRow, ...]:
         _part("reranker", "Reranker", found.parts["reranker"], found.reranker or "Not configured."),
         _part("bm25", "BM25 index", found.parts["bm25"], _bm25(found.bm25)),
         _part("language_model", "Language models", found.parts["language_model"], found.language_models),
+        _part("redis", "Redis", found.parts["redis"], _REDIS if found.has_redis else _NO_REDIS),
         _load(found),
         HealthRow("ingest", "Ingestion memory", tone, ingest_words(found.ingest)),
         _workers(found.workers, now),

@@ -224,6 +224,6 @@ class Judging:
 
 
 @lru_cache(maxsize=64)
-def _breaker(name: str, base_url: str, model: str) -> CircuitBreaker:  # noqa: ARG001 -- they name the service
+def _breaker(name: str, base_url: str, model: str) -> CircuitBreaker:
     text = f"{name} timed out several times in a row and is paused."
-    return CircuitBreaker(refusal=lambda: errors.JudgingError(text))
+    return CircuitBreaker(f"judging {base_url} {model}", refusal=lambda: errors.JudgingError(text))

@@ -19,8 +19,8 @@ def clock():
 
 
 @pytest.fixture
-def breaker(clock):
-    return CircuitBreaker(failures=3, open_seconds=30, clock=clock)
+def breaker(service, clock):
+    return CircuitBreaker(service, failures=3, open_seconds=30, clock=clock)
 
 
 def fail(breaker, times=1):

@@ -1,11 +1,19 @@
 """The breaker as a state machine, and with two successes wanted."""
 
 import contextlib
+from uuid import uuid4
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from retrieval.encoders.breaker import BreakerState, CircuitBreaker
 from retrieval.errors import RerankBreakerOpenError, RerankError
@@ -16,8 +24,8 @@ CLOSED, OPEN, HALF_OPEN = BreakerState
 
 
 @pytest.fixture
-def breaker(clock):
-    return CircuitBreaker(failures=3, open_seconds=60, successes=2, clock=clock)
+def breaker(service, clock):
+    return CircuitBreaker(service, failures=3, open_seconds=60, successes=2, clock=clock)
 
 
 def ask(breaker, *, succeeds):
@@ -94,11 +102,14 @@ def test_what_a_call_says_that_began_before_it_opened_counts_no_more(breaker, cl
 class BreakerMachine(RuleBasedStateMachine):
     """Drives a breaker and a model of it: what state, since when, how many in a row."""
 
+    def made(self, **limits):
+        return CircuitBreaker(clock=self.clock, **limits)
+
     @initialize(failures=st.integers(1, 4), successes=st.integers(1, 3), seconds=st.integers(1, 100))
     def make(self, failures, successes, seconds):
         self.clock = Clock()
         self.limits = (failures, successes, seconds)
-        self.breaker = CircuitBreaker(failures=failures, successes=successes, open_seconds=seconds, clock=self.clock)
+        self.breaker = self.made(failures=failures, successes=successes, open_seconds=seconds)
         self.state, self.since, self.failed, self.succeeded = CLOSED, 0.0, 0, 0
 
     def look(self):
@@ -146,3 +157,14 @@ class BreakerMachine(RuleBasedStateMachine):
 
 BreakerMachine.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=40, deadline=None)
 TestBreaker = BreakerMachine.TestCase
+
+
+def test_in_redis_it_is_the_same_machine(shared_redis):
+    class SharedBreakerMachine(BreakerMachine):
+        def made(self, **limits):
+            shared_redis._clock = self.clock
+            return CircuitBreaker(uuid4().hex, **limits)
+
+    run_state_machine_as_test(
+        SharedBreakerMachine, settings=settings(max_examples=examples(15), stateful_step_count=30, deadline=None)
+    )

@@ -26,8 +26,8 @@ def encoder():
     return Counting()
 
 
-def test_a_query_that_was_asked_before_is_not_encoded_again(encoder):
-    cache = QueryCache(VectorCache(10))
+def test_a_query_that_was_asked_before_is_not_encoded_again(encoder, anywhere):
+    cache = QueryCache(VectorCache(10, 60, anywhere))
     first = cache.encode("rollback", encoder=encoder, principal="alice")
     again = cache.encode("rollback", encoder=encoder, principal="alice")
     assert (first.was_cached, again.was_cached) == (False, True)
@@ -35,15 +35,15 @@ def test_a_query_that_was_asked_before_is_not_encoded_again(encoder):
     assert encoder.encoded == ["rollback"]
 
 
-def test_nobody_learns_what_someone_else_asked(encoder):
-    cache = QueryCache(VectorCache(10))
+def test_nobody_learns_what_someone_else_asked(encoder, anywhere):
+    cache = QueryCache(VectorCache(10, 60, anywhere))
     cache.encode("rollback", encoder=encoder, principal="alice")
     assert not cache.encode("rollback", encoder=encoder, principal="bob").was_cached
     assert encoder.encoded == ["rollback", "rollback"]
 
 
-def test_vectors_of_other_weights_are_others(encoder):
-    cache = QueryCache(VectorCache(10))
+def test_vectors_of_other_weights_are_others(encoder, anywhere):
+    cache = QueryCache(VectorCache(10, 60, anywhere))
     cache.encode("rollback", encoder=encoder, principal="alice")
     assert not cache.encode("rollback", encoder=Counting("two"), principal="alice").was_cached
 
@@ -71,8 +71,8 @@ def test_no_text_is_kept(encoder):
     assert "zanzibar" not in repr(cache)
 
 
-def test_a_failure_is_not_kept(encoder):
-    cache = QueryCache(VectorCache(2))
+def test_a_failure_is_not_kept(encoder, anywhere):
+    cache = QueryCache(VectorCache(2, 60, anywhere))
     encode = encoder.encode_query
     encoder.encode_query = None
     with pytest.raises(TypeError):

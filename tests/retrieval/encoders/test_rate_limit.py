@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 from retrieval.encoders.remote_encoder import RateLimit
 
 
-def test_ten_seconds_of_the_rate_go_at_once(clock):
-    limit = RateLimit(60, clock=clock)
+def test_ten_seconds_of_the_rate_go_at_once(service, clock):
+    limit = RateLimit(60, service, clock=clock)
     assert [limit.take(1) for _ in range(12)] == [0.0] * 10 + [1.0, 2.0]
 
 
-def test_a_pause_fills_the_bucket_and_no_more(clock):
-    limit = RateLimit(60, clock=clock)
+def test_a_pause_fills_the_bucket_and_no_more(service, clock):
+    limit = RateLimit(60, service, clock=clock)
     assert limit.take(10) == 0.0
     clock.now = 4.0
     assert limit.take(4) == 0.0
@@ -21,14 +21,14 @@ def test_a_pause_fills_the_bucket_and_no_more(clock):
     assert limit.take(1) == 1.0
 
 
-def test_more_than_the_bucket_holds_is_waited_for(clock):
-    limit = RateLimit(600, clock=clock)
+def test_more_than_the_bucket_holds_is_waited_for(service, clock):
+    limit = RateLimit(600, service, clock=clock)
     # 10 a second, 100 at once: 250 are there after 15 seconds.
     assert limit.take(250) == 15.0
 
 
-def test_nothing_limits_nothing(clock):
-    limit = RateLimit(0, clock=clock)
+def test_nothing_limits_nothing(service, clock):
+    limit = RateLimit(0, service, clock=clock)
     assert limit.take(10**9) == 0.0
 
 

@@ -42,7 +42,7 @@ def test_a_living_process_says_so_without_asking_the_database(client):
 
 @pytest.mark.django_db
 def test_an_installation_that_can_search_is_ready(client):
-    parts = {"database": "ok", "model": "ok", "reranker": "ok", "bm25": "ok", "language_model": "ok"}
+    parts = {"database": "ok", "model": "ok", "reranker": "ok", "bm25": "ok", "language_model": "ok", "redis": "ok"}
     assert get(client, "/readyz") == (200, {"status": "ok", "parts": parts})
 
 

@@ -344,6 +344,7 @@ class TestFaults:
         assert (outcome.state.degraded, fake.requests) == (("relevance_timeout",), [])
 
 
+@pytest.mark.usefixtures("anywhere")
 class TestKeeping:
     @pytest.mark.usefixtures("model")
     def test_the_same_question_over_the_same_chunks_is_judged_once(self, world, fake):

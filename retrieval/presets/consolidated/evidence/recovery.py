@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from threading import Lock
-from typing import Final
+from typing import Final, Self
 
 from retrieval.engine.state import RequestFilter, Span
 from retrieval.engine.types import ChunkId, Hit, Ranking
@@ -105,6 +105,10 @@ class Diagnoses:
         self._lock = Lock()
         self._looking: dict[_Key, Lock] = {}
         self._absent: set[_Key] = set()
+
+    def __reduce__(self) -> tuple[type[Self], tuple[()]]:
+        """Leave the locks behind: a copy for another process begins empty."""
+        return type(self), ()
 
     def is_absent(self, compartment: str, source_type: str, kept: RequestFilter = _EVERYTHING) -> bool:
         """Return whether the compartment certainly has no chunk of that type."""

@@ -8,7 +8,7 @@ from time import monotonic
 from typing import Final
 
 from retrieval.encoders.breaker import BreakerState, CircuitBreaker
-from retrieval.encoders.reranker import Reranker
+from retrieval.encoders.reranker import BreakingReranker, Reranker
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.presets.consolidated.evidence.density import DensityConfig, is_rate_in_band
 from retrieval.presets.consolidated.evidence.scoring import ChunkTime, Provider, RerankPlanConfig, RerankSkip
@@ -122,7 +122,10 @@ class RerankGuards:
         numbers = (breaker, plan.chunk_ms, plan.learning, plan.forgetting)
         with self._lock:
             if key not in self._guards or self._guards[key][0] != numbers:
+                # A local model fails for this machine only.
+                service = reranker.name if isinstance(reranker, BreakingReranker) else ""
                 counting = CircuitBreaker(
+                    service and f"evidence {service}",
                     failures=breaker.failures,
                     open_seconds=breaker.open_seconds,
                     successes=breaker.successes,

@@ -7,8 +7,10 @@ import pytest
 
 from corecube.models import AuditEvent, Connection, Grant
 from corecube.scope import Sensitivity
+from retrieval.engine.caches import RecentCache
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document, SearchRecord
+from retrieval.presets.catalog import PRESETS
 from tests.explorer.pages.explorer.test_views import HIDDEN, page
 
 ASKED = {"q": "how do we roll back staging?"}
@@ -20,7 +22,7 @@ def trace_of(response):
 
 
 @pytest.fixture
-def opened(browse, htmx):
+def opened(browse, htmx, anywhere):
     """Return a function that searches as one of the cast, and returns how they ask for another view of that search."""
 
     def search(name, **asked):
@@ -35,8 +37,9 @@ def opened(browse, htmx):
     return search
 
 
-def test_every_view_is_of_the_one_search(opened):
-    trace, view = opened("bob")
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_view_is_of_the_one_search(opened, preset):
+    trace, view = opened("bob", preset=preset)
     assert {trace_of(view(**more)) for more in VIEWS} == {trace}
     assert trace_of(view(tab="where", pin=str(Document.objects.get(title="Rolling back").pk))) == trace
     assert SearchRecord.objects.count() == 1
@@ -136,7 +139,7 @@ def test_a_search_that_is_not_kept_any_more_is_made_anew(opened, monkeypatch):
     from explorer.pages.explorer import recent_searches
 
     trace, view = opened("bob")
-    monkeypatch.setattr(recent_searches, "_recent", recent_searches.RecentSearches())
+    monkeypatch.setattr(recent_searches, "_recent", RecentCache(1, 300, "others"))
     response = view(tab="lanes")
     assert trace_of(response) != trace
     assert response.context["panels"]["hits"]

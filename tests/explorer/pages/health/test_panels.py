@@ -28,7 +28,7 @@ def worker(seconds_ago=2, pid=7):
 
 def installation(**changes):
     well = Installation(
-        parts={name: Part(State.OK) for name in ("database", "model", "reranker", "bm25", "language_model")},
+        parts={name: Part(State.OK) for name in ("database", "model", "reranker", "bm25", "language_model", "redis")},
         database=DatabaseFacts("18.4", "0.8.5", 15_400_000, 6, 100),
         pool={"pool_size": 2, "pool_max": 24},
         model="bge-small",
@@ -50,7 +50,7 @@ def rows(**changes):
 
 def test_an_installation_that_is_well_says_so_part_by_part():
     found = rows()
-    assert [row.tone for row in found.values()] == ["good"] * 11
+    assert [row.tone for row in found.values()] == ["good"] * 12
     assert (
         found["database"].detail
         == "PostgreSQL 18.4 with pgvector 0.8.5, 15.4 MB, 6 of 100 connections, 2 of 24 in this process."

@@ -21,6 +21,7 @@ def test_an_admin_sees_every_part_the_versions_and_the_settings(browse, settings
         "reranker",
         "bm25",
         "language_model",
+        "redis",
         "load",
         "ingest",
         "workers",

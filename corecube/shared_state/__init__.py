@@ -1,0 +1,1 @@
+"""What the processes of an installation share through Redis; without Redis each process has its own in memory."""
