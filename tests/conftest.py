@@ -33,9 +33,8 @@ from retrieval.search import calibrations, runtime
 from tests import marks, profiles, purity
 from tests.fakes import HashEncoder
 from tests.kept_rows import KeptRows, Stand, empty_tables
-from tests.unhurried import MAX_MS, without_deadlines
 from tests.redis_server import running_redis, sharing
-from tests.unhurried import without_deadlines
+from tests.unhurried import MAX_MS, without_deadlines
 
 profiles.load()
 
