@@ -1,4 +1,6 @@
-"""Typed reads of environment variables, used only by `settings.py`. Invalid values raise ImproperlyConfigured.
+"""Typed reads of environment variables for `settings.py`, and for settings of one request that a program reads.
+
+Invalid values raise ImproperlyConfigured.
 
 The values are recorded for the console and `manage.py showconfig`. Below are the defaults that an installation creates
 itself.

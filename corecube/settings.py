@@ -286,6 +286,8 @@ CORECUBE_TEXT_SEARCH_CONFIG = env.identifier("CORECUBE_TEXT_SEARCH_CONFIG", "eng
 CORECUBE_MAX_FILE_BYTES = env.integer("CORECUBE_MAX_FILE_BYTES", 50 * 2**20, low=1, high=2**31)
 #: Maximum query length of the APIs in characters; presets use the first 500.
 CORECUBE_MAX_QUERY_CHARACTERS = env.integer("CORECUBE_MAX_QUERY_CHARACTERS", 32_000, low=500, high=10**6)
+#: Tokens to which a request may raise a preset's context budget; 0: a request can only lower it.
+CORECUBE_MAX_CONTEXT_TOKENS = env.integer("CORECUBE_MAX_CONTEXT_TOKENS", 0, low=0, high=200_000)
 CORECUBE_KEEP_QUERY_TEXT = env.flag("CORECUBE_KEEP_QUERY_TEXT", default=True)
 #: Days until the record of a search is deleted; 0 for never.
 CORECUBE_KEEP_SEARCHES_DAYS = env.integer("CORECUBE_KEEP_SEARCHES_DAYS", 90, low=0, high=36_500)

@@ -59,7 +59,9 @@ class CandidateOut(BaseModel):
 
     chunk_id: str
     rank: int
-    score: float = Field(description="The blend of vectors, full text and freshness.")
+    score: float = Field(
+        description="The blend of vectors, full text and freshness; the cosine in the reference version."
+    )
     ranks: dict[str, int] = Field(description="Ranks, from 1, in the rankings that found it.")
 
 
@@ -89,6 +91,9 @@ class PackTraceOut(BaseModel):
     budget_tokens: int = Field(description="Exceeded only with `pack_over_budget` in `degraded`.")
     tokenizer: str = Field(description="The model of the token counts: the language model or the embedding model.")
     expansion_stats: dict[str, ExpansionOut] = Field(description="By role.")
+    pinecone_candidates: list[CandidateOut] | None = Field(
+        default=None, description="The candidates under the reference's name; null for the tuned preset."
+    )
 
 
 class ContextPackOut(BaseModel):
@@ -126,7 +131,7 @@ def retrieve_context(request: HttpRequest, body: ContextPackIn) -> ContextPackOu
         ContextPackOut,
         pack,
         selected_chunks=[_selected(it, outcome.state.scope, request.build_absolute_uri) for it in pack.selected_chunks],
-        trace=_trace(pack.trace),
+        trace=_trace(pack.trace, is_reference=bool(outcome.preset.lines)),
         trace_id=outcome.id,
         preset_version=outcome.preset_version,
         answerability=shape.answerability(outcome, with_signals=False),
@@ -155,11 +160,13 @@ def _selected(it: SelectedChunk, scope: AccessScope, absolute: shape.Absolute) -
     )
 
 
-def _trace(trace: PackTrace) -> PackTraceOut:
+def _trace(trace: PackTrace, *, is_reference: bool) -> PackTraceOut:
+    candidates = [schemas.filled(CandidateOut, it, chunk_id=str(it.chunk_id)) for it in trace.candidates]
     return schemas.filled(
         PackTraceOut,
         trace,
-        candidates=[schemas.filled(CandidateOut, it, chunk_id=str(it.chunk_id)) for it in trace.candidates],
+        candidates=candidates,
+        pinecone_candidates=candidates if is_reference else None,
         rerank_results=[
             schemas.filled(RerankResultOut, it, chunk_id=str(it.chunk_id), judged=it.is_judged)
             for it in trace.rerank_results

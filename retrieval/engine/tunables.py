@@ -185,17 +185,21 @@ class Tunables:
             raise TunablesError(problems)
         return _replaced(self, values)
 
-    def with_overrides(self, values: Mapping[str, object]) -> Self:
+    def with_overrides(self, values: Mapping[str, object], *, limits: Mapping[str, float] | None = None) -> Self:
         """Return a copy with the overrides of a request, which can only lower what costs time or memory.
 
-        It cannot change what all searches share. Raises OverridesError naming all invalid ones.
+        Up to its value in `limits` it can also raise it. It cannot change what all searches share. Raises
+        OverridesError naming all invalid ones.
         """
         values, own = self.by_present_names(values), self.values()
+        limits = {name: limit for name, limit in (limits or {}).items() if limit > own.get(name, limit)}
         raised = {
-            facts.name: f"is costly: a request can only lower it from {own[facts.name]}"
+            facts.name: f"is costly: a request can set at most {limits[facts.name]}"
+            if facts.name in limits
+            else f"is costly: a request can only lower it from {own[facts.name]}"
             for facts in self.declared_below()
             if facts.costs and facts.name in values and not facts.problem(values[facts.name])
-            if values[facts.name] > own[facts.name]  # type: ignore[operator]  # a value without a problem is a number
+            if values[facts.name] > limits.get(facts.name, own[facts.name])  # type: ignore[operator]  # a value without a problem is a number
         }
         shared = {
             facts.name: "applies to all searches: a request cannot change it"

@@ -159,7 +159,8 @@ def document_ranking(hits: Ranking, names: dict[Any, str]) -> list[str]:
 def ordering(hit: Hit) -> str:
     """Return what ordered a hit: "model" (a judging language model), "reranker", or its score type, such as "blend"."""
     if hit.score_type is ScoreType.MAPPED:
-        return _RERANKER if "rerank" in hit.signals else ScoreType.BLEND.value
+        first = ScoreType.BLEND if "blend" in hit.signals else ScoreType.COSINE
+        return _RERANKER if "rerank" in hit.signals else first.value
     return _ORDERED_BY.get(hit.score_type, hit.score_type.value)
 
 

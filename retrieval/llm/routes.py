@@ -21,7 +21,7 @@ from retrieval.llm.clients import close_others, default_of, stored_models, usabl
 from retrieval.llm.model_provider import ModelProvider, RecordUsage
 from retrieval.llm.options import Limits
 from retrieval.llm.reachability import result_recorder
-from retrieval.llm.routing import Bindings, Candidate, Plan, Reason, plan
+from retrieval.llm.routing import Bindings, Candidate, Plan, Reason, is_model, plan
 from retrieval.llm.token_counters import counter_of
 from retrieval.llm.types import Notice, TokenUsage, Window
 from retrieval.models import LanguageModel, RoutingRule, Usage
@@ -47,10 +47,12 @@ def models_over(
     *,
     record: uuid.UUID | None = None,
     usage_ids: list[int] | None = None,
+    preferred: str = "",
 ) -> Allowed:
     """Return the models that may read texts of these connections; `record` is the search in the usage records.
 
-    The keys of the stored usage records are added to `usage_ids`. Raises ModelMissingError.
+    A model with the `preferred` name replaces the default one, which is then its fallback, but not the user's. The keys
+    of the stored usage records are added to `usage_ids`. Raises ModelMissingError.
     """
     models = {model.pk: model for model in stored_models()}
     close_others(models)
@@ -58,10 +60,12 @@ def models_over(
         return Allowed()
     bindings, of_user = _rules(principal)
     clients = {pk: client for pk, model in models.items() if (client := usable_client(model)) is not None}
-    default = default_of(list(models.values()))
+    usual = default.pk if (default := default_of(list(models.values()))) else None
+    named = next((pk for pk in clients if preferred and is_model(models[pk].model, preferred)), None)
+    fallbacks = {pk: model.fallback_id or (usual if pk == named else None) for pk, model in models.items()}
     planned = plan(
-        {pk: Candidate(pk, pk in clients, model.fallback_id) for pk, model in models.items()},
-        chosen=of_user[0] if of_user else default.pk if default else None,
+        {pk: Candidate(pk, pk in clients, fallbacks[pk]) for pk in models},
+        chosen=of_user[0] if of_user else named or usual,
         connections=connections,
         bindings=bindings,
         is_barred=bool(of_user) and of_user[0] is None,

@@ -5,6 +5,7 @@ sent to that model only; without a model they are sent to none. The extractive a
 model may read.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -19,6 +20,14 @@ class Reason(StrEnum):
     BOUND = "bound_to_model"  #: The passages are bound to one model, which is not the chosen one.
     MAY_NOT_READ = "no_model_may_read"  #: The passages are bound to different models, or to none.
     SWITCHED_OFF = "model_switched_off"
+
+
+def is_model(served: str, wanted: str) -> bool:
+    """Return whether a service's name of a model means the wanted one; every name does for an empty one.
+
+    A provider before it and the date of a version behind it do not count: "openai/gpt-4o-2024-08-06" is "gpt-4o".
+    """
+    return not wanted or re.fullmatch(rf"(.*/)?{re.escape(wanted)}(-\d{{4}}-\d{{2}}-\d{{2}})?", served) is not None
 
 
 @dataclass(frozen=True, slots=True)

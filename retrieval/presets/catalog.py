@@ -18,6 +18,7 @@ _SHIPPED: Final = (
     "retrieval.presets.consolidated.pipeline.CONSOLIDATED",
     "retrieval.presets.consolidated.reference.CONSOLIDATED_REFERENCE",
     "retrieval.presets.contextpack.pipeline.CONTEXTPACK",
+    "retrieval.presets.contextpack.reference.CONTEXTPACK_REFERENCE",
 )
 PRESETS: Final[Mapping[str, Preset]] = {preset.name: preset for preset in map(import_string, _SHIPPED)}
 #: Without reference versions: those whose numbers can be changed.

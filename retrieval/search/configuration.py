@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from typing import Final
 
+from django.conf import settings
+
 from retrieval.engine.about import About, StageGroup
 from retrieval.engine.pipeline import HYBRID
 from retrieval.engine.state import Note, Span
@@ -89,7 +91,7 @@ def configuration_of(
     if not overrides:
         return found
     overrides = config.by_present_names(overrides)
-    changed = config.with_overrides(overrides)
+    changed = config.with_overrides(overrides, limits={config.budget[0]: settings.CORECUBE_MAX_CONTEXT_TOKENS})
     before, after = config.values(), changed.values()
     return replace(
         found,

@@ -60,9 +60,12 @@ def retrieved(
     preset = version_of(PRESET, request.preset)
     outcome = search(replace(request, preset=preset.name, top_k=top_k), principal=principal)
     config = outcome.config
-    top = config.relevance.top if isinstance(config, ContextPackConfig) else outcome.state.top_k
-    _, budget_tokens = config.budget
-    return context_pack_of(outcome.state, top=top, budget_tokens=budget_tokens), outcome
+    assert isinstance(config, ContextPackConfig)  # noqa: S101 -- both presets have it
+    context = config.context
+    pack = context_pack_of(
+        outcome.state, top=config.relevance.top, budget_tokens=context.budget_tokens, cite_ids=bool(context.cite_ids)
+    )
+    return pack, outcome
 
 
 def conditions_of(filters: Filters) -> Conditions | None:

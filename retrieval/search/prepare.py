@@ -28,6 +28,7 @@ from retrieval.llm.routes import models_over
 from retrieval.models import Usage
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.consolidated.evidence.section_state import SectionState
+from retrieval.presets.contextpack.config import ContextPackConfig
 from retrieval.presets.contextpack.judge import Judge, Judged, RelevanceCache, RelevanceConfig
 from retrieval.presets.contextpack.judging import Judging
 from retrieval.presets.helix.optional_rerank import QueuedTier
@@ -70,7 +71,7 @@ class ModelJudge:
 
         During the call neither a turn nor a database connection is held.
         """
-        providers = self._providers(hits)
+        providers = self._providers(hits, config.model)
         if seconds <= 0:
             raise JudgingTimeoutError("No time was left for the language model.")
         # Nobody else can infer earlier queries from the speed.
@@ -85,9 +86,9 @@ class ModelJudge:
         if self._noted:
             Usage.objects.filter(pk__in=self._noted).update(record=record)
 
-    def _providers(self, hits: Ranking) -> list[ModelProvider]:
+    def _providers(self, hits: Ranking, preferred: str) -> list[ModelProvider]:
         connections = frozenset(hit.chunk.connection_id for hit in hits)
-        models = models_over(self.principal, connections, usage_ids=self._noted)
+        models = models_over(self.principal, connections, usage_ids=self._noted, preferred=preferred)
         if not models.providers and not models.notices:
             raise NoJudgeError
         allowed = [it for it in models.providers if it.bindings.allow(it.id, connections)]
@@ -138,6 +139,8 @@ def prepare(allowed: AllowedRequest, resources: Resources | None) -> PreparedSea
         configuration = replace(
             configuration_of(preset, overrides=request.overrides, draft=request.draft), mode=request.mode
         )
+    if isinstance(configuration.config, ContextPackConfig):
+        configuration = replace(configuration, config=configuration.config.with_model(request.judge_model))
     config = configuration.config
     seconds = _seconds(request, config)
     budget = seconds * (1 + len(request.variants)) + (config.queued_seconds if request.is_queued else 0.0)

@@ -36,6 +36,7 @@ class SearchRequest:
     #: Lists the connections outside the scope with their reason: only for a viewer who is an admin.
     reveal_excluded: bool = False
     overrides: Mapping[str, object] = field(default_factory=dict)
+    judge_model: str = ""  #: Name of the language model that scores candidates where it may; empty for the preset's.
     draft: bool = False  #: Runs with the preset's draft instead of its live version: only for an admin.
     mode: str = HYBRID
     #: Reformulations of the query that are searched for too; each adds to the search's time.

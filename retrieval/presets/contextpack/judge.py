@@ -40,6 +40,7 @@ class RubricScores:
 class RelevanceConfig(Tunables, label="Relevance by rubric"):
     """Input and time limits of the language model. The routing rules select the model."""
 
+    model: str = ""  #: Name of the model that scores where it is configured and may read the candidates; empty for any.
     candidates: int = costly(
         50, low=1, high=100, unit="hits", help="Number of top blended hits that the language model grades."
     )
@@ -85,6 +86,7 @@ class Judged:
     prompts: int = 0  #: Prompts sent, and prompts answered from the cache.
     known: int = 0
     spent: Spent = field(default_factory=Spent)  #: Usage, unusable answers included.
+    is_preferred: bool = True  #: Whether it is the model that the settings name, if they name one.
 
 
 class RelevanceJudge(Protocol):
@@ -102,7 +104,7 @@ class Judge:
 
 
 def judged_ranking(hits: Ranking, judged: Mapping[ChunkId, Relevance], blend: BlendConfig) -> Ranking:
-    """Return the hits by their rubric score; ties by blend.
+    """Return the hits, given best first, by their rubric score; ties keep their order.
 
     Hits without one keep their order, behind all scores above 0 and before those of 0; their scores are mapped to the
     same scale, none above a score before it. Raw values become signals.
@@ -110,12 +112,12 @@ def judged_ranking(hits: Ranking, judged: Mapping[ChunkId, Relevance], blend: Bl
     scored = []
     for hit in hits:
         if it := judged.get(hit.chunk_id):
-            signals = {**hit.signals, "blend": hit.score, RUBRIC: it.score, ANSWERS: float(it.is_answering)}
+            signals = {**hit.signals, **_blended(hit), RUBRIC: it.score, ANSWERS: float(it.is_answering)}
             contributions = {RUBRIC: it.score}
             scored.append(
                 replace(hit, score=it.score, score_type=ScoreType.RUBRIC, signals=signals, contributions=contributions)
             )
-    ordered = sorted(scored, key=lambda hit: (-hit.score, -hit.signals["blend"], hit.chunk_id))
+    ordered = sorted(scored, key=lambda hit: -hit.score)
     related = [hit for hit in ordered if hit.score > 0]
     limit = related[-1].score if related else _WHOLE
     others = mapped_ranking(tuple(hit for hit in hits if hit.chunk_id not in judged), blend, limit=limit)
@@ -134,11 +136,15 @@ def mapped_ranking(hits: Ranking, blend: BlendConfig, *, limit: float = _WHOLE) 
             hit,
             score=score,
             score_type=ScoreType.MAPPED,
-            signals={"blend": hit.score, **hit.signals, MAPPED: score},
+            signals={**_blended(hit), **hit.signals, MAPPED: score},
             contributions={MAPPED: score},
         )
         for hit, score in zip(hits, islice(scores, 1, None), strict=True)
     )
+
+
+def _blended(hit: Hit) -> dict[str, float]:
+    return {} if hit.score_type is ScoreType.COSINE else {"blend": hit.score}
 
 
 def on_rubric_scale(hit: Hit, whole: float) -> float:

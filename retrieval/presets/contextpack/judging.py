@@ -14,6 +14,7 @@ from retrieval import errors
 from retrieval.encoders.breaker import CircuitBreaker
 from retrieval.engine.types import ChunkId, Ranking
 from retrieval.llm.model_provider import ModelProvider, generate_text
+from retrieval.llm.routing import is_model
 from retrieval.llm.types import TokenUsage, Window
 from retrieval.presets.contextpack import prompt
 from retrieval.presets.contextpack.judge import Judged, Relevance, RelevanceCache, RelevanceConfig, Spent
@@ -130,8 +131,14 @@ class Judging:
             completion_tokens=sum(usage.completion for usage in self.took),
             is_estimated=any(usage.is_estimated for usage in self.took),
         )
-        prompts, known = sum(it.prompts for it in answers), sum(it.is_known for it in answers)
-        return Judged(self.provider.name, by_chunk, prompts=prompts, known=known, spent=spent)
+        return Judged(
+            self.provider.name,
+            by_chunk,
+            prompts=sum(it.prompts for it in answers),
+            known=sum(it.is_known for it in answers),
+            spent=spent,
+            is_preferred=is_model(self.provider.client.service.model, self.config.model),
+        )
 
     async def _run(self, run: Places, candidates: Sequence[prompt.Shown], ends: float) -> _Answers:
         """Return the scores of the candidates of one prompt.

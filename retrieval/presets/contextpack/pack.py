@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from retrieval.engine.state import SearchState
@@ -18,8 +18,10 @@ _NOTHING: Final = "n/a"
 _SPANS: Final = {"row": "Rows", "record": "Items", "line": "Lines"}
 
 
-def citations(hits: Ranking) -> tuple[str, ...]:
-    """Return a line for each hit; with the document's id where documents share a title."""
+def citations(hits: Ranking, *, by_id: bool = False) -> tuple[str, ...]:
+    """Return a line for each hit: `by_id` with its document's id, else with the title, and the id if it is shared."""
+    if by_id:
+        return tuple(citation(replace(hit.chunk, title=str(hit.chunk_id.document_id))) for hit in hits)
     documents = defaultdict(set)
     for hit in hits:
         documents[_plain(hit.chunk.title)].add(hit.chunk_id.document_id)
@@ -74,7 +76,7 @@ class CandidateTrace:
     """A candidate before scoring."""
 
     chunk_id: ChunkId
-    rank: int  #: Place in the blend, from 1, and its score there.
+    rank: int  #: Place in the blend, in the reference by cosine, from 1, and its score there.
     score: float
     ranks: Mapping[str, int] = field(default_factory=dict)
 
@@ -118,9 +120,9 @@ class ContextPack:
     context_pack: str
 
 
-def context_pack_of(state: SearchState, *, top: int, budget_tokens: int) -> ContextPack:
+def context_pack_of(state: SearchState, *, top: int, budget_tokens: int, cite_ids: bool = False) -> ContextPack:
     """Return the pack of a finished search with at most `top` primary hits."""
-    lines = citations(tuple(it.hit for it in state.passages))
+    lines = citations(tuple(it.hit for it in state.passages), by_id=cite_ids)
     selected = tuple(map(_selected, state.passages, lines))
     hits = state.hits if state.access_checked else ()
     # The ranking that the scoring stage was given; none where the time was up before it.

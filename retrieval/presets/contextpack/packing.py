@@ -6,6 +6,7 @@ repeats its primary hit, and every passage can be cited.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Final
 
 from retrieval.engine.types import PRIMARY, ChunkId, CountTokens, Hit, Ranking
@@ -82,10 +83,12 @@ def packed(
     min_primary: int,
     header: Callable[[int, Hit], str],
     count_tokens: CountTokens,
+    whole_sections: bool = False,
 ) -> Packing:
     """Drop items from the end of `found` until the rest fits the budget; the first `min_primary` hits always stay.
 
-    Cross-page neighbours are dropped first, then siblings, parents and the other primary hits. The packed items are
+    Cross-page neighbours are dropped first, then siblings, parents and the other primary hits; with `whole_sections`
+    all parents of a primary hit together. The packed items are
     numbered from 1. Header, text and the break behind them are counted again, since the stored counts may be those of
     another tokenizer.
     """
@@ -99,8 +102,9 @@ def packed(
     total = sum(it.tokens for it in numbered)
     dropped: list[Numbered] = []
     while total > budget_tokens and len(numbered) > stays:
-        dropped.append(numbered.pop())
-        total -= dropped[-1].tokens
+        for _ in range(_last_section(numbered) if whole_sections else 1):
+            dropped.append(numbered.pop())
+            total -= dropped[-1].tokens
 
     def reading_order(it: Numbered) -> tuple[int, int, int, ChunkId]:
         # Each primary hit with its parents right after it, then all siblings, then all cross-page neighbours.
@@ -110,6 +114,15 @@ def packed(
         return (rank, it.item.place, 0, it.item.chunk_id)
 
     return Packing(tuple(sorted(numbered, key=reading_order)), tuple(dropped))
+
+
+def _last_section(numbered: Sequence[Numbered]) -> int:
+    """Return how many items at the end are parents of one primary hit, 1 for an item of another role."""
+    last = numbered[-1].item
+    if last.role != Relation.PARENT:
+        return 1
+    same = takewhile(lambda it: (it.item.role, it.item.place) == (last.role, last.place), reversed(numbered))
+    return len(tuple(same))
 
 
 def counted(found: Sequence[Item]) -> Mapping[str, int]:

@@ -209,6 +209,15 @@ def test_a_request_cannot_raise_what_costs_above_what_is_live():
     }
 
 
+def test_a_request_raises_what_costs_up_to_the_given_limit():
+    live = NEST.with_values({"leg.depth": 20})
+    assert live.with_overrides({"leg.depth": 30}, limits={"leg.depth": 30}).leg.depth == 30
+    assert live.with_overrides({"leg.depth": 20}, limits={"leg.depth": 0}).leg.depth == 20
+    with pytest.raises(OverridesError) as caught:
+        live.with_overrides({"leg.depth": 31}, limits={"leg.depth": 30, "": 99})
+    assert caught.value.problems == {"leg.depth": "is costly: a request can set at most 30"}
+
+
 @given(mappings, mappings)
 def test_no_request_costs_more_than_what_is_live(stored, overrides):
     live, _ = PRESET.fitted(stored)

@@ -38,7 +38,7 @@ def numbers_below(config, name=""):
         value = getattr(config, item.name)
         if isinstance(value, Tunables):
             yield from numbers_below(value, f"{name}{item.name}.")
-        elif f"{name}{item.name}" not in config.unused:
+        elif not isinstance(value, str) and f"{name}{item.name}" not in config.unused:
             yield f"{name}{item.name}", value
 
 

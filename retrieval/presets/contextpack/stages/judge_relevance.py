@@ -49,6 +49,7 @@ class JudgeRelevance(
     blend: BlendConfig
     judge: RelevanceJudge | None
     reranker: Reranker | None
+    judged_only: bool = False  #: Whether hits that the model is not shown are dropped, not ranked by their own score.
 
     about: ClassVar[About] = About(
         "reranked",
@@ -64,12 +65,17 @@ class JudgeRelevance(
             "relevance_failed": "language model failed to score",
             "relevance_timeout": "language model timed out",
             "relevance_incomplete": "not all candidates scored",
+            "relevance_other_model": "another language model scored",
         },
         fact=_rubric_fact,
     )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state ordered by score; hits behind the requested number are dropped."""
+        if self.judged_only:
+            shown = self.config.candidates
+            drops = drops_beyond(state.hits, shown, DropReason.RERANK_CUT, "rank {rank}, {limit} are scored")
+            state = replace(state, hits=state.hits[:shown], drops=(*state.drops, *drops))
         seen, unseen = state.hits[: self.config.candidates], state.hits[self.config.candidates :]
         if not seen:
             return state
@@ -86,6 +92,9 @@ class JudgeRelevance(
         if missing := len(seen) - len(judged.by_chunk):
             text = f"{judged.model} left {missing} candidates out; they rank above those graded as unrelated."
             notes.append(Note("relevance_incomplete", text, degraded=True))
+        if not judged.is_preferred:
+            text = f"{self.config.model} did not score the candidates; {judged.model} did instead."
+            notes.append(Note("relevance_other_model", text, degraded=True))
         state = replace(state, hits=hits, notes=(*state.notes, *notes), events=(*state.events, spent))
         return self._cut(state, judged.by_chunk)
 
@@ -106,14 +115,15 @@ class JudgeRelevance(
 
     def _without(self, error: JudgingError, state: SearchState, unseen: Ranking) -> SearchState:
         """Return the state with its hits in the reranker's order, else the blend's, on the rubric's scale."""
-        stand_in = "The blend's score"
+        stand_in = "The blend's score" if state.hits[0].score_type is ScoreType.BLEND else "The cosine"
         if self.reranker is not None and not state.deadline.is_soft:
             config = RerankConfig(candidates=min(len(state.hits), 200), reserve_ms=_RERANK_RESERVE_MS)
             state = Rerank(config, self.reranker)(state)
             if any("rerank" in hit.signals for hit in state.hits):
                 stand_in = f"The score of {self.reranker.name}"
         text = f"{error} {stand_in} is used instead, on the same scale from 0 to 100."
-        note = Note(error.code, text, degraded=not isinstance(error, NoJudgeError))
+        is_missed = bool(self.config.model) or not isinstance(error, NoJudgeError)
+        note = Note(error.code, text, degraded=is_missed)
         hits = mapped_ranking((*state.hits, *unseen), self.blend)
         return replace(state, hits=hits, notes=(*state.notes, note))
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from corecube.errors import CoreCubeError
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Drop, DropReason, Note, SearchState, drops_beyond
-from retrieval.engine.tunables import Tunables, costly
+from retrieval.engine.tunables import Tunables, costly, switch
 from retrieval.engine.types import PRIMARY, ChunkId, Passage, TokenCounter
 from retrieval.presets.contextpack.packing import PACK_COUNTED, Packing, items, packed
 from retrieval.presets.contextpack.stages.neighbours import FoundNeighbours
@@ -26,6 +26,10 @@ class ContextConfig(Tunables, label="Context"):
         unit="hits",
         help="Number of top primary hits that are packed even if they exceed the budget.",
     )
+    whole_sections: int = switch(
+        0, help="1 drops the rest of a hit's section as a whole, 0 chunk by chunk, the farthest first."
+    )
+    cite_ids: int = switch(0, help="1 names documents by id in citation lines, 0 by title.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,7 @@ class PackContext(BaseStage, name="pack_context", needs={"hits", "facts", "order
             min_primary=self.config.min_primary,
             header=lambda number, hit: header(number, hit, state.scope),
             count_tokens=counter.count,
+            whole_sections=bool(self.config.whole_sections),
         )
         passages = tuple(Passage(it.number, it.item.hit, it.header, it.tokens, it.item.role) for it in found.kept)
         detail = "rank {rank}, at most {limit} hits are packed"
