@@ -16,11 +16,6 @@ PAGES = [
     "/side-by-side/?q=rollback&whole=1",
 ]
 TRACE, SCORES = PAGES[:2]
-#: What has moved without an action of the user, as the browser itself measures it.
-_SHIFTS = """() => new Promise((resolve) => {
-  new PerformanceObserver((list) => resolve(list.getEntries().length)).observe({ type: "layout-shift", buffered: true });
-  setTimeout(() => resolve(0), 300);
-})"""
 
 
 def drawn(browser, path, chart="[data-chart]:visible"):
@@ -93,6 +88,12 @@ def test_dragging_zooms_and_a_double_click_resets(alice):
     until(lambda: ticks(chart) == whole)
 
 
+def test_a_bar_that_is_pointed_at_shows_its_numbers(alice):
+    chart = drawn(alice, SCORES, "#chart-contributions")
+    chart.locator(".trace.bars .point path").first.hover(force=True)
+    expect(chart.locator(".hovertext")).to_contain_text("Vector similarity +")
+
+
 def test_the_zoom_and_the_hidden_traces_survive_another_theme(alice):
     page = alice.page
     chart = drawn(alice, SCORES, "#chart-contributions")
@@ -158,8 +159,18 @@ def test_on_a_touch_screen_a_drag_scrolls_until_a_mode_is_chosen(start):
 
 @pytest.mark.parametrize("path", PAGES)
 def test_a_chart_moves_nothing_when_it_is_drawn(alice, path):
-    drawn(alice, path)
-    assert alice.page.evaluate(_SHIFTS) == 0
+    page, held = alice.page, []
+    page.route("**/vendor/plotly*", lambda route, _: held.append(route))
+    # A page is not loaded before the script that it has asked for is.
+    with page.expect_request("**/vendor/plotly*"):
+        page.goto(path, wait_until="commit")
+    charts = page.locator("[data-chart]:visible")
+    before = [chart.bounding_box()["height"] for chart in charts.all()]
+    held[0].continue_()
+    for chart in charts.all():
+        chart.scroll_into_view_if_needed()
+        expect(chart).to_have_class(re.compile("is-drawn"))
+    assert [chart.bounding_box()["height"] for chart in charts.all()] == before
 
 
 @pytest.mark.parametrize("path", PAGES)
