@@ -84,11 +84,10 @@ help: ## List these commands
 	@$(PIP) install -qq --require-hashes --requirement requirements.lock --requirement requirements-dev.lock
 	@touch $@
 
-# The model as it is used, and in full precision for comparison; and the script that draws charts.
+# The model as it is used, and in full precision for comparison.
 test-models: .venv/.installed
 	@$(BIN)/python manage.py models fetch
 	@$(BIN)/python manage.py models fetch --precision fp32
-	@$(BIN)/python manage.py fetch_charts
 
 test-tools:
 	@command -v redis-server >/dev/null \

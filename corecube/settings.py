@@ -20,8 +20,6 @@ CORECUBE_VAR_DIR: Final = env.usable_folder(env.path("CORECUBE_VAR_DIR", BASE_DI
 make_private(CORECUBE_VAR_DIR)
 CORECUBE_POSTGRES_DIR: Final = CORECUBE_VAR_DIR / "postgres"
 CORECUBE_MODELS_DIR: Final = CORECUBE_VAR_DIR / "models"
-#: Scripts that were downloaded: `manage.py fetch_charts`.
-CORECUBE_SCRIPTS_DIR: Final = env.usable_folder(CORECUBE_VAR_DIR / "static")
 CORECUBE_UPLOADS_DIR: Final = CORECUBE_VAR_DIR / "uploads"
 CORECUBE_BM25_DIR: Final = CORECUBE_VAR_DIR / "bm25"  #: The BM25 index, which can be rebuilt at any time.
 #: State of connectors between syncs, a folder per connection.
@@ -173,10 +171,10 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 
 STATIC_URL = "static/"
-STATICFILES_DIRS = [BASE_DIR / "static", ("vendor", CORECUBE_SCRIPTS_DIR)]
+STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
-#: Files whose names tell their version: browsers keep them for good.
-WHITENOISE_IMMUTABLE_FILE_TEST = r"/vendor/plotly-[0-9.]+\.min\.js$"
+#: Files with the start of their sha256 in their names: browsers keep them for good.
+WHITENOISE_IMMUTABLE_FILE_TEST = r"\.[0-9a-f]{12}\.min\.js$"
 WHITENOISE_AUTOREFRESH = DEBUG
 
 REDIS_URL: Final = env.secret("REDIS_URL")

@@ -15,11 +15,10 @@ from tests.race import until
 
 
 def link_downloads(folder: Path) -> None:
-    """Let an installation in a folder use what this one has downloaded: its models, and the script of its charts."""
-    for part in ("models", "static"):
-        ours = settings.CORECUBE_VAR_DIR / part
-        ours.mkdir(exist_ok=True)
-        (folder / part).symlink_to(ours)
+    """Let an installation in a folder use the models that this one has downloaded."""
+    ours = settings.CORECUBE_MODELS_DIR
+    ours.mkdir(exist_ok=True)
+    (folder / "models").symlink_to(ours)
 
 
 @contextmanager

@@ -93,6 +93,7 @@ def _layout(hits: list[Hit]) -> dict[str, Any]:
             "ticktext": [plain(name(rank, hit)) for rank, hit in enumerate(hits, start=1)],
             "showgrid": False,
             "zeroline": False,
+            "fixedrange": True,
         },
     }
 

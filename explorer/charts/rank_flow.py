@@ -159,6 +159,7 @@ def _layout(lowest: int, axes: Sequence[str], *, margin: float) -> dict[str, Any
             "ticktext": list(axes),
             "showgrid": True,
             "zeroline": False,
+            "fixedrange": True,
         },
         "yaxis": {
             "range": [lowest + 0.6, 0.4],

@@ -127,6 +127,7 @@ def _drawn(cut: _Cut) -> tuple[dict[str, Any], dict[str, Any]]:
     words = {"text": cut.text, "showarrow": False, "font": {"size": 10, "color": "soft"}, "yanchor": "bottom"}
     if cut.score is not None:
         shape |= {"xref": "paper", "x0": 0, "x1": 1, "y0": cut.score, "y1": cut.score}
-        return shape, words | {"xref": "paper", "x": 1, "xanchor": "right", "y": cut.score}
+        # Scores fall from left to right, so there is room at the left.
+        return shape, words | {"xref": "paper", "x": 0, "xanchor": "left", "y": cut.score}
     shape |= {"yref": "paper", "y0": 0, "y1": 1, "x0": cut.rank, "x1": cut.rank}
     return shape, words | {"yref": "paper", "y": 1, "x": cut.rank, "xanchor": "center"}

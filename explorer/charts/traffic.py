@@ -102,8 +102,15 @@ def _bars(found: Traffic, name: str, values: list[int], colour: str) -> dict[str
 
 
 def _layout(unit: str) -> dict[str, Any]:
+    """Return a layout over time; only values with a unit are zoomed, since the bars of counts start at zero."""
     return {
         "margin": {"t": 30},
         "xaxis": {"type": "date", "showgrid": False, "nticks": 6},
-        "yaxis": {"rangemode": "tozero", "nticks": 5, "ticksuffix": f" {unit}" if unit else "", "zeroline": False},
+        "yaxis": {
+            "rangemode": "tozero",
+            "nticks": 5,
+            "ticksuffix": f" {unit}" if unit else "",
+            "zeroline": False,
+            "fixedrange": not unit,
+        },
     }

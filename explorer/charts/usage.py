@@ -41,6 +41,7 @@ def usage_chart(found: Mapping[tuple[date, str], Sums], *, first: date, last: da
                 "rangemode": "tozero",
                 "nticks": 5,
                 "zeroline": False,
+                "fixedrange": True,
                 "title": {"text": "cost" if has_costs else "tokens"},
             },
             "showlegend": True,

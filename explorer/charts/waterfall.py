@@ -118,6 +118,7 @@ def _layout(stages: Sequence[_TimedStage], total: float, deadline_ms: int | None
             "ticktext": [it.stage for it in stages],
             "showgrid": False,
             "zeroline": False,
+            "fixedrange": True,
         },
         **(_deadline(deadline_ms, round(soft_share * deadline_ms), is_near=is_near) if deadline_ms else {}),
     }

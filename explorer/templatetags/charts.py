@@ -1,26 +1,18 @@
-"""Template tags for charts: the script's address, and the figures as data."""
+"""Template tag for charts: the figures as data."""
 
 import json
 from typing import Final
 
 from django import template
-from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from explorer import plotly
 from explorer.charts.chart import Chart
 
 register = template.Library()
 
 #: JSON escapes of characters that could end the element or start another.
 _ESCAPES: Final = str.maketrans({"<": "\\u003C", ">": "\\u003E", "&": "\\u0026"})
-
-
-@register.simple_tag
-def plotly_address() -> str:
-    """Return the address of plotly.js."""
-    return static(plotly.NAME)
 
 
 @register.simple_tag

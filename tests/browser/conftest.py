@@ -10,7 +10,6 @@ from django.db import connection
 from django.test import Client
 from playwright.sync_api import expect, sync_playwright
 
-from explorer import plotly
 from retrieval.ingest import tasks
 from retrieval.ingest.dispatch import work_until_idle
 from tests.browser.chromium import chromium_path
@@ -85,7 +84,6 @@ def chromium():
     if path is None:
         pytest.skip("needs chromium")
     if not _browsers:
-        plotly.fetch_script(print)
         # Django would not ask the database beside that loop, although nothing of a test runs on it.
         _running.enter_context(mock.patch.dict("os.environ", DJANGO_ALLOW_ASYNC_UNSAFE="1"))
         playwright = _running.enter_context(sync_playwright())

@@ -66,8 +66,7 @@ QUERY = "how do we fail over the larder database?"
 def running(var):
     """Run the product in a folder of its own; give its address, and the administrator's name and password."""
     ours = Path(os.environ.get("CORECUBE_VAR_DIR", ROOT / "var")).resolve()
-    for part in ("models", "static"):
-        (var / part).symlink_to(ours / part)
+    (var / "models").symlink_to(ours / "models")
     environment = {**os.environ, "CORECUBE_VAR_DIR": str(var)}
     command = [sys.executable, "manage.py", "start"]
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as program:

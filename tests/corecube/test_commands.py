@@ -21,7 +21,6 @@ _ARGUMENTS = {
     "enrich": ["--connection", "any"],
     "evaluate": ["--all", "."],
     "evidence": ["--user", "anybody"],
-    "fetch_charts": [],
     "graph": ["status"],
     "indexes": ["status"],
     "ingest": ["."],
@@ -35,7 +34,7 @@ _ARGUMENTS = {
     "tunables": [],
 }
 #: They need no table of the database; `start` makes all of them.
-_WITHOUT_TABLES = {"bench", "fetch_charts", "models", "showconfig", "tunables"}
+_WITHOUT_TABLES = {"bench", "models", "showconfig", "tunables"}
 _SCRIPT = """
 import io, json, sys
 from contextlib import redirect_stderr, redirect_stdout

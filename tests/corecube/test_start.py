@@ -20,7 +20,6 @@ from tests.started import start_installation, until_ready
 def var():
     """A new installation's folder, with the model that this one has."""
     call_command("models", "fetch", verbosity=0)
-    call_command("fetch_charts", verbosity=0)
     with tempfile.TemporaryDirectory(prefix="corecube-test-") as name:
         link_downloads(Path(name))
         yield Path(name)

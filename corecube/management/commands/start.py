@@ -17,7 +17,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, connections
 
 from corecube.checks import require_server
-from corecube.commands import StepNotes, Steps, database_problem
+from corecube.commands import Steps, database_problem
 from corecube.embedded.base import watched_database
 from corecube.embedded.server import release
 from corecube.errors import ConfigError, CoreCubeError, UnavailableError
@@ -78,10 +78,6 @@ class Command(BaseCommand):
             call_command("migrate", interactive=False, verbosity=0, skip_checks=True, stdout=notes)
         with steps.step("Model") as notes:
             call_command("models", "fetch", stdout=notes, stderr=notes)
-        with steps.step("Charts") as notes:
-            missing = _fetch_charts(notes)
-        if missing:
-            self.stderr.write(missing)
         if samples:
             with steps.step("Sample sources") as notes:
                 accounts = call_command("samples", "--once", stdout=notes, stderr=notes) or ""
@@ -109,15 +105,6 @@ class Command(BaseCommand):
     def _report_restart(self, program: Program) -> None:
         self.stdout.write(f"\nThe {program.name} ended and is being restarted. Its log is {program.log}.")
         self.stdout.flush()
-
-
-def _fetch_charts(notes: StepNotes) -> str:
-    """Fetch the script that draws charts; return why it is missing, or nothing: all else works without it."""
-    try:
-        call_command("fetch_charts", stdout=notes, stderr=notes)
-    except CommandError as error:
-        return str(error)
-    return ""
 
 
 @contextmanager
