@@ -6,7 +6,7 @@ from typing import Final
 from uuid import UUID
 
 from retrieval.graph.mentions import Occurrence, occurrences
-from retrieval.graph.spans import MAX_WORDS, Word, key_of, words_of
+from retrieval.graph.spans import MAX_WORDS, Word, is_identifier, is_in_capitals, key_of, words_of
 
 _LETTERS_TO_REPAIR: Final = 4  #: Shorter words must match exactly.
 #: A capitalised first word is a name only if it is also a search term with the same beginning.
@@ -36,6 +36,12 @@ class NamedDocument:
     start: int
     end: int
     known_as: str = ""  #: The correct name if the question misspells it; else empty.
+    is_marked: bool = True  #: Whether capitals, or its spelling as an identifier, mark it as a name.
+
+    @property
+    def key(self) -> str:
+        """The normalised name, spelled correctly."""
+        return key_of(self.known_as or self.name)
 
     @property
     def is_repaired(self) -> bool:
@@ -59,8 +65,9 @@ def named_in(
 ) -> list[NamedDocument]:
     """Return the documents that a question names, in the question's order.
 
-    The longest names win. They must be capitalised, unless nothing in the question is. Of several documents with one
-    name the best score wins, then the most certain name. `stems` are the lexemes of the search.
+    The longest names win, capitalised ones first. In a question with capitals one in lower case has several words. Of
+    several documents with one name the best score wins, then the most certain name. `stems` are the lexemes of the
+    search.
     """
     by_key: dict[str, list[KnownName]] = {}
     for name in known:
@@ -69,13 +76,13 @@ def named_in(
     def rank(name: KnownName) -> tuple[float, float, UUID]:
         return -scores.get(name.document_id, 0.0), -name.quality, name.document_id
 
-    found = [
-        NamedDocument(
-            min(by_key[place.key], key=rank).document_id, question[place.start : place.end], place.start, place.end
-        )
-        for place in occurrences(question, by_key.keys(), any_case=not _has_capitals(words_of(question)))
-        if not _is_only_a_beginning(place, question, stems)
-    ]
+    has_capitals, found = _has_capitals(words_of(question)), []
+    for place in occurrences(question, by_key.keys(), any_case=True):
+        if (place.is_plain and has_capitals and " " not in place.key) or _is_only_a_beginning(place, question, stems):
+            continue
+        name = min(by_key[place.key], key=rank)
+        said, is_marked = question[place.start : place.end], _is_marked(question, place, name.text)
+        found.append(NamedDocument(name.document_id, said, place.start, place.end, is_marked=is_marked))
     return _once(found)
 
 
@@ -101,9 +108,10 @@ def misspelled_in(
         if taken.isdisjoint(places):
             taken.update(places)
             start, end = words[first].start, words[first + length - 1].end
-            place = Occurrence("", start, end)
+            place = Occurrence("", start, end, is_plain=not words[first].is_capitalised)
             if length > 1 or not _is_only_a_beginning(place, question, stems):
-                result.append(NamedDocument(document, question[start:end], start, end, known_as=name))
+                is_marked = _is_marked(question, place, name)
+                result.append(NamedDocument(document, question[start:end], start, end, name, is_marked))
     return _once(sorted(result, key=lambda it: it.start))
 
 
@@ -134,6 +142,20 @@ def within_one_letter(one: str, other: str) -> bool:
 
 def _has_capitals(words: Sequence[Word]) -> bool:
     return any(word.is_capitalised and not word.form.isdigit() for word in words)
+
+
+def _is_marked(question: str, place: Occurrence, name: str) -> bool:
+    """Return whether a name in a question is an identifier, or has a capital that shows it to be a name.
+
+    The capital of the first word shows nothing, nor do capitals where most of the question or of the name is capitals.
+    """
+    said = question[place.start : place.end]
+    if is_identifier(said) or (said[0].islower() and not place.is_plain):
+        return True
+    others = words_of(question)[1:]
+    inside = (word for word in others if place.start <= word.start < place.end)
+    means_names = _has_capitals(others) and not is_in_capitals(question) and not is_in_capitals(name)
+    return means_names and not place.is_plain and any(word.is_capitalised for word in inside)
 
 
 def _is_only_a_beginning(place: Occurrence, question: str, stems: Collection[str]) -> bool:
