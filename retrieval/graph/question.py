@@ -1,6 +1,6 @@
 """Finding names of documents in a question. Pure."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -8,6 +8,7 @@ from uuid import UUID
 from retrieval.graph.mentions import Occurrence, occurrences
 from retrieval.graph.spans import MAX_WORDS, Word, is_identifier, is_in_capitals, key_of, words_of
 
+_MAX_REPAIRED: Final = 40  #: Letters of a word; longer words must match exactly.
 _LETTERS_TO_REPAIR: Final = 4  #: Shorter words must match exactly.
 #: A capitalised first word is a name only if it is also a search term with the same beginning.
 _LETTERS_OF_A_STEM: Final = 3
@@ -76,12 +77,13 @@ def named_in(
     def rank(name: KnownName) -> tuple[float, float, UUID]:
         return -scores.get(name.document_id, 0.0), -name.quality, name.document_id
 
-    has_capitals, found = _has_capitals(words_of(question)), []
+    has_capitals, capitals = _has_capitals(words_of(question)), _capitals_mean_names(question)
+    found = []
     for place in occurrences(question, by_key.keys(), any_case=True):
         if (place.is_plain and has_capitals and " " not in place.key) or _is_only_a_beginning(place, question, stems):
             continue
         name = min(by_key[place.key], key=rank)
-        said, is_marked = question[place.start : place.end], _is_marked(question, place, name.text)
+        said, is_marked = question[place.start : place.end], _is_marked(question, place, name.text, capitals=capitals)
         found.append(NamedDocument(name.document_id, said, place.start, place.end, is_marked=is_marked))
     return _once(found)
 
@@ -95,12 +97,15 @@ def misspelled_in(
     """
     words = words_of(question)
     has_capitals = _has_capitals(words)
+    capitals = _capitals_mean_names(question)
+    places = _by_variant(words, capitalised=has_capitals)
     found: list[tuple[int, int, int, UUID, str]] = []
     for rank, (document, names) in enumerate(ranked):
         for name in names:
             forms = key_of(name).split()
-            for first in _near(words, forms, has_capitals=has_capitals):
-                found.append((len(forms), rank, first, document, name))  # noqa: PERF401 -- three loops deep
+            first = _near(words, places, forms)
+            if first is not None:
+                found.append((len(forms), rank, first, document, name))
     taken: set[int] = set()
     result = []
     for length, _, first, document, name in sorted(found, key=lambda it: (-it[0], it[1], it[2])):
@@ -110,7 +115,7 @@ def misspelled_in(
             start, end = words[first].start, words[first + length - 1].end
             place = Occurrence("", start, end, is_plain=not words[first].is_capitalised)
             if length > 1 or not _is_only_a_beginning(place, question, stems):
-                is_marked = _is_marked(question, place, name)
+                is_marked = _is_marked(question, place, name, capitals=capitals)
                 result.append(NamedDocument(document, question[start:end], start, end, name, is_marked))
     return _once(sorted(result, key=lambda it: it.start))
 
@@ -144,18 +149,23 @@ def _has_capitals(words: Sequence[Word]) -> bool:
     return any(word.is_capitalised and not word.form.isdigit() for word in words)
 
 
-def _is_marked(question: str, place: Occurrence, name: str) -> bool:
+def _capitals_mean_names(question: str) -> bool:
+    """Return whether a word behind the first is capitalised, and most letters are not capitals."""
+    return _has_capitals(words_of(question)[1:]) and not is_in_capitals(question)
+
+
+def _is_marked(question: str, place: Occurrence, name: str, *, capitals: bool) -> bool:
     """Return whether a name in a question is an identifier, or has a capital that shows it to be a name.
 
-    The capital of the first word shows nothing, nor do capitals where most of the question or of the name is capitals.
+    The capital of the first word shows nothing, nor do any without `capitals`, or in a name that consists of them.
     """
     said = question[place.start : place.end]
     if is_identifier(said) or (said[0].islower() and not place.is_plain):
         return True
-    others = words_of(question)[1:]
-    inside = (word for word in others if place.start <= word.start < place.end)
-    means_names = _has_capitals(others) and not is_in_capitals(question) and not is_in_capitals(name)
-    return means_names and not place.is_plain and any(word.is_capitalised for word in inside)
+    if not capitals or place.is_plain or is_in_capitals(name):
+        return False
+    behind = words_of(question)[0].end - place.start
+    return any(word.is_capitalised and word.start >= behind for word in words_of(said))
 
 
 def _is_only_a_beginning(place: Occurrence, question: str, stems: Collection[str]) -> bool:
@@ -166,15 +176,30 @@ def _is_only_a_beginning(place: Occurrence, question: str, stems: Collection[str
     return not any(form[:_LETTERS_OF_A_STEM] == stem[:_LETTERS_OF_A_STEM] for stem in stems)
 
 
-def _near(words: Sequence[Word], forms: Sequence[str], *, has_capitals: bool) -> Iterator[int]:
+def _by_variant(words: Sequence[Word], *, capitalised: bool) -> Mapping[str, Sequence[int]]:
+    """Return the places of words, or of `capitalised` ones alone, by variant: a name is compared with few of them."""
+    places: dict[str, list[int]] = {}
+    for place, word in enumerate(words):
+        if word.is_capitalised or not capitalised:
+            for variant in _variants(word.form):
+                places.setdefault(variant, []).append(place)
+    return places
+
+
+def _variants(form: str) -> set[str]:
+    """Return a word and what is left of it without each of its letters: two words within one letter share one."""
+    letters = range(len(form)) if len(form) <= _MAX_REPAIRED else ()
+    return {form, *(form[:place] + form[place + 1 :] for place in letters)}
+
+
+def _near(words: Sequence[Word], places: Mapping[str, Sequence[int]], forms: Sequence[str]) -> int | None:
     if not forms or sum(map(len, forms)) < _LETTERS_TO_REPAIR + 1:
-        return
-    for first in range(len(words) - len(forms) + 1):
-        if has_capitals and not words[first].is_capitalised:
-            continue
-        if all(within_one_letter(words[first + place].form, form) for place, form in enumerate(forms)):
-            yield first
-            return
+        return None
+    for first in sorted({place for variant in _variants(forms[0]) for place in places.get(variant, ())}):
+        said = words[first : first + len(forms)]
+        if len(said) == len(forms) and all(map(within_one_letter, (word.form for word in said), forms)):
+            return first
+    return None
 
 
 def _once(found: Sequence[NamedDocument]) -> list[NamedDocument]:

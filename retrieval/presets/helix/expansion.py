@@ -148,12 +148,10 @@ def sentence_match(sentence: str, terms: Sequence[Term]) -> float:
     if not total:
         return 0.0
     forms = {word.form for word in words_of(sentence)}
+    stems = {form[:length] for form in forms for length in range(_STEM_LETTERS, len(form) + 1)}
 
     def is_held(lexeme: str) -> bool:
-        if lexeme in forms or len(lexeme) < _STEM_LETTERS:
-            return lexeme in forms
-        stem = lexeme[: max(_STEM_LETTERS, len(lexeme) - 1)]
-        return any(form.startswith(stem) for form in forms)
+        return lexeme in forms or lexeme[: max(_STEM_LETTERS, len(lexeme) - 1)] in stems
 
     return sum(term.idf for term in terms if is_held(term.lexeme)) / total
 
