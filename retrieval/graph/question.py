@@ -10,7 +10,7 @@ from retrieval.graph.spans import MAX_WORDS, Word, is_identifier, is_in_capitals
 
 _MAX_REPAIRED: Final = 40  #: Letters of a word; longer words must match exactly.
 _LETTERS_TO_REPAIR: Final = 4  #: Shorter words must match exactly.
-#: A capitalised first word is a name only if it is also a search term with the same beginning.
+#: A word is a search term if one has the same beginning.
 _LETTERS_OF_A_STEM: Final = 3
 
 
@@ -66,9 +66,9 @@ def named_in(
 ) -> list[NamedDocument]:
     """Return the documents that a question names, in the question's order.
 
-    The longest names win, capitalised ones first. In a question with capitals one in lower case has several words. Of
-    several documents with one name the best score wins, then the most certain name. `stems` are the lexemes of the
-    search.
+    The longest names win, capitalised ones first. In a question with capitals one in lower case has several search
+    terms. Of several documents with one name the best score wins, then the most certain name. `stems` are the lexemes
+    of the search.
     """
     by_key: dict[str, list[KnownName]] = {}
     for name in known:
@@ -80,10 +80,12 @@ def named_in(
     has_capitals, capitals = _has_capitals(words_of(question)), _capitals_mean_names(question)
     found = []
     for place in occurrences(question, by_key.keys(), any_case=True):
-        if (place.is_plain and has_capitals and " " not in place.key) or _is_only_a_beginning(place, question, stems):
+        said = question[place.start : place.end]
+        min_terms = 2 if place.is_plain and has_capitals else int(" " not in place.key)
+        if _terms_in(said, stems) < min_terms:
             continue
         name = min(by_key[place.key], key=rank)
-        said, is_marked = question[place.start : place.end], _is_marked(question, place, name.text, capitals=capitals)
+        is_marked = _is_marked(question, place, name.text, capitals=capitals)
         found.append(NamedDocument(name.document_id, said, place.start, place.end, is_marked=is_marked))
     return _once(found)
 
@@ -114,7 +116,7 @@ def misspelled_in(
             taken.update(places)
             start, end = words[first].start, words[first + length - 1].end
             place = Occurrence("", start, end, is_plain=not words[first].is_capitalised)
-            if length > 1 or not _is_only_a_beginning(place, question, stems):
+            if length > 1 or _terms_in(question[start:end], stems):
                 is_marked = _is_marked(question, place, name, capitals=capitals)
                 result.append(NamedDocument(document, question[start:end], start, end, name, is_marked))
     return _once(sorted(result, key=lambda it: it.start))
@@ -168,12 +170,10 @@ def _is_marked(question: str, place: Occurrence, name: str, *, capitals: bool) -
     return any(word.is_capitalised and word.start >= behind for word in words_of(said))
 
 
-def _is_only_a_beginning(place: Occurrence, question: str, stems: Collection[str]) -> bool:
-    """Return whether an occurrence is a single word that is no search term."""
-    form = key_of(question[place.start : place.end])
-    if " " in form or not stems:
-        return False
-    return not any(form[:_LETTERS_OF_A_STEM] == stem[:_LETTERS_OF_A_STEM] for stem in stems)
+def _terms_in(said: str, stems: Collection[str]) -> int:
+    """Return how many words of a text are search terms; all of them without terms."""
+    beginnings = {stem[:_LETTERS_OF_A_STEM] for stem in stems}
+    return sum(not stems or word.form[:_LETTERS_OF_A_STEM] in beginnings for word in words_of(said))
 
 
 def _by_variant(words: Sequence[Word], *, capitalised: bool) -> Mapping[str, Sequence[int]]:
