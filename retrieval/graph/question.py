@@ -100,12 +100,12 @@ def misspelled_in(
     words = words_of(question)
     has_capitals = _has_capitals(words)
     capitals = _capitals_mean_names(question)
-    places = _by_variant(words, capitalised=has_capitals)
+    by_variant = _by_variant(words, capitalised=has_capitals)
     found: list[tuple[int, int, int, UUID, str]] = []
     for rank, (document, names) in enumerate(ranked):
         for name in names:
             forms = key_of(name).split()
-            first = _near(words, places, forms)
+            first = _near(words, by_variant, forms)
             if first is not None:
                 found.append((len(forms), rank, first, document, name))
     taken: set[int] = set()

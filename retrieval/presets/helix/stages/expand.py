@@ -211,12 +211,13 @@ class Expand(
         if kept := distinctive(named, common):
             return kept[: self.config.named]
         nearest = sorted(found, key=lambda document: (-found[document], document))[:_REPAIRED_AMONG]
-        names = attempt(partial(self.reader.names_of, nearest, state), {})
-        repaired = misspelled_in(question, [(it, names.get(it, ())) for it in nearest], stems=stems)
+        seconds = state.deadline.leg_seconds
+        names = attempt(partial(graph.names, [], nearest, scope=state.scope, timeout_seconds=seconds), graph.Names())
+        ranked = [(document, names.of_found.get(document, ())) for document in nearest]
+        repaired = misspelled_in(question, ranked, stems=stems)
         plain = [it for it in repaired if not it.is_marked]
-        return distinctive(repaired, attempt(partial(self.reader.common, plain, state, common), common))[
-            : self.config.named
-        ]
+        common = attempt(partial(self.reader.common, plain, state, common), common)
+        return distinctive(repaired, common)[: self.config.named]
 
     def _likeness(
         self,

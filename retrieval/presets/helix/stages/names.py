@@ -86,10 +86,6 @@ class LinkEntities(BaseStage, name="names", needs={"query", "terms", "scope"}, g
         keys, seconds = question_keys(state.query.for_models), state.deadline.leg_seconds
         return graph.names(keys, found, scope=state.scope, timeout_seconds=seconds)
 
-    def names_of(self, documents: Sequence[UUID], state: SearchState) -> Mapping[UUID, tuple[str, ...]]:
-        """Return the names of documents; raise SearchTimeoutError, DatabaseUnavailableError."""
-        return graph.names([], documents, scope=state.scope, timeout_seconds=state.deadline.leg_seconds).of_found
-
     def common(
         self, named: Sequence[NamedDocument], state: SearchState, counted: Mapping[str, bool] = _NONE
     ) -> Mapping[str, bool]:
@@ -101,11 +97,14 @@ class LinkEntities(BaseStage, name="names", needs={"query", "terms", "scope"}, g
         plain = {it.key: it.known_as or it.name for it in named if not it.is_marked and it.key not in counted}
         marked = [it.key for it in named if it.is_marked and it.key not in counted] if len(named) > 1 else []
         limit = max(self.config.hub_links, int(self.config.hub_share * state.terms.corpus_size))
-        where = {"limit": limit, "scope": state.scope, "timeout_seconds": state.deadline.leg_seconds}
-        common = graph.hubs(marked, **where) if marked else set()
+        scope, common = state.scope, set[str]()
+        if marked:
+            common |= graph.hubs(marked, limit=limit, scope=scope, timeout_seconds=state.deadline.leg_seconds)
         if plain:
-            languages = languages_of(state.scope, self.text_search_config)
-            common |= graph.common_phrases(plain, languages=languages, **where)
+            languages, seconds = languages_of(scope, self.text_search_config), state.deadline.leg_seconds
+            common |= graph.common_phrases(
+                plain, languages=languages, limit=limit, scope=scope, timeout_seconds=seconds
+            )
         return {**counted, **{key: key in common for key in (*plain, *marked)}}
 
     def encoded(self, text: str, state: SearchState) -> Vector:
