@@ -80,7 +80,7 @@ def evaluation_principal() -> Principal:
 def ingested(dataset: Dataset, progress: Callable[[Sync], None]) -> Connection:
     """Return the synced connection of the collection; existing documents are not embedded again."""
     source = Source(CorpusConnector(dataset.documents), prepare_document)
-    folder = os.fsencode(dataset.directory.resolve()) + (b"\0added" if dataset.added else b"")
+    folder = os.fsencode(dataset.directory.resolve()) + os.fsencode(dataset.variant and f"\0{dataset.variant}")
     readable = slugify(dataset.directory.resolve().name)[:_MAX_FOLDER].strip("-_")
     return synced(
         "-".join(filter(None, (EVALUATION, readable, hashlib.sha256(folder).hexdigest()[:8]))),

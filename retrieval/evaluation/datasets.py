@@ -2,8 +2,8 @@
 
 import csv
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,13 +36,12 @@ class Dataset(JudgedQueries):
     """A collection with its queries and judgments."""
 
     directory: Path
-    added: Mapping[str, str] = field(default_factory=dict)
+    variant: str = ""  #: What `rewrite` makes of the corpus; empty for the corpus as it is.
+    rewrite: Callable[[dict[str, str]], dict[str, str]] = dict
 
     def documents(self) -> Iterator[dict[str, str]]:
         """Yield the corpus: `_id`, `title`, `text`."""
-        for row in read_lines(self.directory / _CORPUS):
-            more = self.added.get(row["_id"], "")
-            yield row | {"text": f"{row.get('text') or ''} {more}".strip()} if more else row
+        yield from map(self.rewrite, read_lines(self.directory / _CORPUS))
 
 
 def load_dataset(directory: Path) -> Dataset:

@@ -15,7 +15,7 @@ from retrieval.errors import NoJudgeError, SearchTimeoutError
 from retrieval.evaluation.corpus import document_names, evaluation_principal, first_vectors, ingested
 from retrieval.evaluation.datasets import Dataset, JudgedQueries
 from retrieval.evaluation.latency import latency_ms, times_of
-from retrieval.evaluation.stress import Stress, misspelled, with_false_links
+from retrieval.evaluation.stress import Stress, in_one_case, misspelled, with_common_titles, with_false_links
 from retrieval.index import active
 from retrieval.models import SearchRecord, Sync
 from retrieval.presets.contextpack.judge import Judge, Judged, RelevanceConfig
@@ -76,6 +76,10 @@ def evaluate(
         original = ingested(dataset, progress)
         vectors = first_vectors(original, index=active.active_index(active.encoder()).id)
         dataset = with_false_links(dataset, vectors)
+    elif stress is Stress.TITLES:
+        dataset = with_common_titles(dataset)
+    elif stress is not None:
+        dataset = in_one_case(dataset, stress)
     return measured(dataset, [ingested(dataset, progress)], preset=preset, is_judged=is_judged)
 
 

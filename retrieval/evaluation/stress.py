@@ -1,11 +1,13 @@
-"""Stress variants of a judged collection, reproducible: misspelled names, misleading links. Pure."""
+"""Stress variants of a judged collection, reproducible: other names, more links, one case. Pure."""
 
 import random
 import re
 import string
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import StrEnum
+from itertools import cycle
 from typing import Final
 
 import numpy as np
@@ -20,6 +22,9 @@ _LEAD_CHARACTERS: Final = 200  #: Length of a document's lead, which may contain
 _WORD: Final = re.compile(r"[^\W\d_]{4,}")
 _FALSE_LINKS: Final = 20
 _BATCH_ROWS: Final = 1000
+_COMMON_WORD: Final = re.compile(r"[^\W\d_]{5,}")
+_COMMON_WORDS: Final = 100
+_RENAMED: Final = 10  #: One document of so many gets a common word as its title.
 
 
 class Stress(StrEnum):
@@ -27,6 +32,9 @@ class Stress(StrEnum):
 
     TYPOS = "typos"
     LINKS = "links"
+    CAPITALS = "capitals"
+    LOWER = "lower"
+    TITLES = "titles"
 
 
 def misspelled(dataset: Dataset, *, seed: int = 1) -> Dataset:
@@ -62,7 +70,43 @@ def with_false_links(dataset: Dataset, vectors: Mapping[str, NDArray[np.float32]
         name: " ".join(f"It is listed with {titles[known[place]]}." for place in places)
         for name, places in zip(known, near, strict=False)
     }
-    return replace(dataset, name=f"{dataset.name}, {Stress.LINKS}", added=added)
+
+    def rewrite(row: dict[str, str]) -> dict[str, str]:
+        return row | {"text": f"{row.get('text') or ''} {added.get(row['_id'], '')}".strip()}
+
+    return replace(dataset, name=f"{dataset.name}, {Stress.LINKS}", variant=Stress.LINKS, rewrite=rewrite)
+
+
+def in_one_case(dataset: Dataset, stress: Stress) -> Dataset:
+    """Return the collection with its documents and questions in capitals, or in lower case."""
+    change: Callable[[str], str] = str.upper if stress is Stress.CAPITALS else str.lower
+
+    def rewrite(row: dict[str, str]) -> dict[str, str]:
+        return row | {key: change(row.get(key) or "") for key in ("title", "text")}
+
+    queries = tuple(replace(query, text=change(query.text)) for query in dataset.queries)
+    return replace(dataset, name=f"{dataset.name}, {stress}", queries=queries, variant=stress, rewrite=rewrite)
+
+
+def with_common_titles(dataset: Dataset) -> Dataset:
+    """Return the collection with a common word, capitalised, as the title of every tenth document.
+
+    The words are the hundred of five letters or more that most documents contain, in turn.
+    """
+    found = Counter[str]()
+    names = []
+    for row in dataset.documents():
+        names.append(row["_id"])
+        found.update(
+            {word.lower() for word in _COMMON_WORD.findall(f"{row.get('title') or ''} {row.get('text') or ''}")}
+        )
+    common = sorted(found, key=lambda word: (-found[word], word))[:_COMMON_WORDS]
+    titles = dict(zip(names[::_RENAMED], cycle(word.capitalize() for word in common), strict=False))
+
+    def rewrite(row: dict[str, str]) -> dict[str, str]:
+        return row | {"title": titles[row["_id"]]} if row["_id"] in titles else row
+
+    return replace(dataset, name=f"{dataset.name}, {Stress.TITLES}", variant=Stress.TITLES, rewrite=rewrite)
 
 
 def _with_wrong_letter(text: str, place: Occurrence, draw: random.Random) -> str:

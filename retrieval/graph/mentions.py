@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from retrieval.graph.spans import MAX_WORDS, Word, is_identifier, number_of, phrases, words_of
+from retrieval.graph.spans import MAX_WORDS, Word, is_identifier, is_in_capitals, number_of, phrases, words_of
 
 MAX_KEYS: Final = 160  #: Maximum number of keys of one chunk: long lists of names say little about each.
 _MAX_PHRASES: Final = 48  #: Maximum number of phrases that are searched in other documents.
@@ -31,17 +31,19 @@ class Occurrence:
     key: str
     start: int
     end: int
+    is_plain: bool = False  #: Whether its first word is in lower case, and not part of an identifier.
 
 
 def mentions_of(text: str) -> Mentions:
     """Return the mentions in a text: capitalised phrases, their parts, and identifiers, in order of appearance.
 
     A part begins and ends with a capitalised word; one plain word may follow a phrase, as in "Expense policy". A single
-    word at the beginning of a sentence, which may be capitalised only for that, counts as a part.
+    word at the beginning of a sentence, which may be capitalised only for that, counts as a part. Of a text in capitals
+    there are only identifiers.
     """
     words = words_of(text)
     whole, parts = dict[str, None](), dict[str, None]()
-    for first, last in phrases(text, words):
+    for first, last in () if is_in_capitals(text) else phrases(text, words):
         before = text[words[first - 1].end : words[first].start] if first else "\n"
         if last > first or _SENTENCE_SIGNS.isdisjoint(before):
             whole[_key(words, first, last)] = None
@@ -53,26 +55,30 @@ def mentions_of(text: str) -> Mentions:
 
 
 def occurrences(text: str, keys: Collection[str], *, any_case: bool = False) -> list[Occurrence]:
-    """Return the longest names in a text by key, in order: capitalised ones and identifiers, or in `any_case`."""
+    """Return the longest names in a text by key, in order: capitalised ones and identifiers.
+
+    In `any_case` also others, where they do not overlap with those.
+    """
     if not keys:
         return []
     words = words_of(text)
     max_length = max(key.count(" ") + 1 for key in keys)
     beginnings = {key.partition(" ")[0] for key in keys}
-    found: list[tuple[int, int]] = []
+    found: list[tuple[bool, int, int]] = []
     for first, word in enumerate(words):
         if word.form not in beginnings:
             continue
-        if any_case or word.is_capitalised or is_identifier(_around(text, word)):
+        is_plain = not (word.is_capitalised or is_identifier(_around(text, word)))
+        if any_case or not is_plain:
             lasts = range(first, min(len(words), first + max_length))
-            found += [(first, last) for last in lasts if _key(words, first, last) in keys]
-    taken: list[tuple[int, int]] = []
+            found += [(is_plain, first, last) for last in lasts if _key(words, first, last) in keys]
+    taken = []
     used: set[int] = set()
-    for first, last in sorted(found, key=lambda place: (place[0] - place[1], place[0])):
+    for is_plain, first, last in sorted(found, key=lambda place: (place[0], place[1] - place[2], place[1])):
         if used.isdisjoint(range(first, last + 1)):
             used.update(range(first, last + 1))
-            taken.append((first, last))
-    return [Occurrence(_key(words, one, other), words[one].start, words[other].end) for one, other in sorted(taken)]
+            taken.append(Occurrence(_key(words, first, last), words[first].start, words[last].end, is_plain))
+    return sorted(taken, key=lambda place: place.start)
 
 
 def phrase_places(text: str) -> Iterator[Occurrence]:

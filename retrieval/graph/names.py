@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from retrieval.graph.spans import MAX_WORDS, Word, is_identifier, phrases, words_of
+from retrieval.graph.spans import MAX_WORDS, Word, is_identifier, is_in_capitals, phrases, words_of
 
 _BRACKETED: Final = re.compile(r"(?<!\s)\s*+[(\[][^()\[\]]*+[)\]]\s*+$")
 _NAME_WORDS: Final = 8
@@ -78,10 +78,13 @@ def names_of(
 
 
 def looks_like_a_name(title: str) -> bool:
-    """Return whether a title is a name: few words, at most one comma, nearly all of its content words capitalised."""
+    """Return whether a title is a name: few words, at most one comma, nearly all of its content words capitalised.
+
+    A title in capitals may be anything.
+    """
     words = words_of(title)
     content = [word for word in words if word.end - word.start > _LITTLE_WORD or word.is_capitalised]
-    if not content or len(words) > _NAME_WORDS or title.count(",") > 1:
+    if not content or len(words) > _NAME_WORDS or title.count(",") > 1 or is_in_capitals(title):
         return False
     return sum(word.is_capitalised for word in content) >= _CAPITALISED_SHARE * len(content)
 

@@ -1,15 +1,16 @@
 """Finding names of documents in a question. Pure."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
 from retrieval.graph.mentions import Occurrence, occurrences
-from retrieval.graph.spans import MAX_WORDS, Word, key_of, words_of
+from retrieval.graph.spans import MAX_WORDS, Word, is_identifier, is_in_capitals, key_of, words_of
 
+_MAX_REPAIRED: Final = 40  #: Letters of a word; longer words must match exactly.
 _LETTERS_TO_REPAIR: Final = 4  #: Shorter words must match exactly.
-#: A capitalised first word is a name only if it is also a search term with the same beginning.
+#: A word is a search term if one has the same beginning.
 _LETTERS_OF_A_STEM: Final = 3
 
 
@@ -36,6 +37,12 @@ class NamedDocument:
     start: int
     end: int
     known_as: str = ""  #: The correct name if the question misspells it; else empty.
+    is_marked: bool = True  #: Whether capitals, or its spelling as an identifier, mark it as a name.
+
+    @property
+    def key(self) -> str:
+        """The normalised name, spelled correctly."""
+        return key_of(self.known_as or self.name)
 
     @property
     def is_repaired(self) -> bool:
@@ -59,8 +66,9 @@ def named_in(
 ) -> list[NamedDocument]:
     """Return the documents that a question names, in the question's order.
 
-    The longest names win. They must be capitalised, unless nothing in the question is. Of several documents with one
-    name the best score wins, then the most certain name. `stems` are the lexemes of the search.
+    The longest names win, capitalised ones first. In a question with capitals one in lower case has several search
+    terms. Of several documents with one name the best score wins, then the most certain name. `stems` are the lexemes
+    of the search.
     """
     by_key: dict[str, list[KnownName]] = {}
     for name in known:
@@ -69,13 +77,16 @@ def named_in(
     def rank(name: KnownName) -> tuple[float, float, UUID]:
         return -scores.get(name.document_id, 0.0), -name.quality, name.document_id
 
-    found = [
-        NamedDocument(
-            min(by_key[place.key], key=rank).document_id, question[place.start : place.end], place.start, place.end
-        )
-        for place in occurrences(question, by_key.keys(), any_case=not _has_capitals(words_of(question)))
-        if not _is_only_a_beginning(place, question, stems)
-    ]
+    has_capitals, capitals = _has_capitals(words_of(question)), _capitals_mean_names(question)
+    found = []
+    for place in occurrences(question, by_key.keys(), any_case=True):
+        said = question[place.start : place.end]
+        min_terms = 2 if place.is_plain and has_capitals else int(" " not in place.key)
+        if _terms_in(said, stems) < min_terms:
+            continue
+        name = min(by_key[place.key], key=rank)
+        is_marked = _is_marked(question, place, name.text, capitals=capitals)
+        found.append(NamedDocument(name.document_id, said, place.start, place.end, is_marked=is_marked))
     return _once(found)
 
 
@@ -88,12 +99,15 @@ def misspelled_in(
     """
     words = words_of(question)
     has_capitals = _has_capitals(words)
+    capitals = _capitals_mean_names(question)
+    by_variant = _by_variant(words, capitalised=has_capitals)
     found: list[tuple[int, int, int, UUID, str]] = []
     for rank, (document, names) in enumerate(ranked):
         for name in names:
             forms = key_of(name).split()
-            for first in _near(words, forms, has_capitals=has_capitals):
-                found.append((len(forms), rank, first, document, name))  # noqa: PERF401 -- three loops deep
+            first = _near(words, by_variant, forms)
+            if first is not None:
+                found.append((len(forms), rank, first, document, name))
     taken: set[int] = set()
     result = []
     for length, _, first, document, name in sorted(found, key=lambda it: (-it[0], it[1], it[2])):
@@ -101,9 +115,10 @@ def misspelled_in(
         if taken.isdisjoint(places):
             taken.update(places)
             start, end = words[first].start, words[first + length - 1].end
-            place = Occurrence("", start, end)
-            if length > 1 or not _is_only_a_beginning(place, question, stems):
-                result.append(NamedDocument(document, question[start:end], start, end, known_as=name))
+            place = Occurrence("", start, end, is_plain=not words[first].is_capitalised)
+            if length > 1 or _terms_in(question[start:end], stems):
+                is_marked = _is_marked(question, place, name, capitals=capitals)
+                result.append(NamedDocument(document, question[start:end], start, end, name, is_marked))
     return _once(sorted(result, key=lambda it: it.start))
 
 
@@ -136,23 +151,55 @@ def _has_capitals(words: Sequence[Word]) -> bool:
     return any(word.is_capitalised and not word.form.isdigit() for word in words)
 
 
-def _is_only_a_beginning(place: Occurrence, question: str, stems: Collection[str]) -> bool:
-    """Return whether an occurrence is a single word that is no search term."""
-    form = key_of(question[place.start : place.end])
-    if " " in form or not stems:
+def _capitals_mean_names(question: str) -> bool:
+    """Return whether a word behind the first is capitalised, and most letters are not capitals."""
+    return _has_capitals(words_of(question)[1:]) and not is_in_capitals(question)
+
+
+def _is_marked(question: str, place: Occurrence, name: str, *, capitals: bool) -> bool:
+    """Return whether a name in a question is an identifier, or has a capital that shows it to be a name.
+
+    The capital of the first word shows nothing, nor do any without `capitals`, or in a name that consists of them.
+    """
+    said = question[place.start : place.end]
+    if is_identifier(said) or (said[0].islower() and not place.is_plain):
+        return True
+    if not capitals or place.is_plain or is_in_capitals(name):
         return False
-    return not any(form[:_LETTERS_OF_A_STEM] == stem[:_LETTERS_OF_A_STEM] for stem in stems)
+    behind = words_of(question)[0].end - place.start
+    return any(word.is_capitalised and word.start >= behind for word in words_of(said))
 
 
-def _near(words: Sequence[Word], forms: Sequence[str], *, has_capitals: bool) -> Iterator[int]:
+def _terms_in(said: str, stems: Collection[str]) -> int:
+    """Return how many words of a text are search terms; all of them without terms."""
+    beginnings = {stem[:_LETTERS_OF_A_STEM] for stem in stems}
+    return sum(not stems or word.form[:_LETTERS_OF_A_STEM] in beginnings for word in words_of(said))
+
+
+def _by_variant(words: Sequence[Word], *, capitalised: bool) -> Mapping[str, Sequence[int]]:
+    """Return the places of words, or of `capitalised` ones alone, by variant: a name is compared with few of them."""
+    places: dict[str, list[int]] = {}
+    for place, word in enumerate(words):
+        if word.is_capitalised or not capitalised:
+            for variant in _variants(word.form):
+                places.setdefault(variant, []).append(place)
+    return places
+
+
+def _variants(form: str) -> set[str]:
+    """Return a word and what is left of it without each of its letters: two words within one letter share one."""
+    letters = range(len(form)) if len(form) <= _MAX_REPAIRED else ()
+    return {form, *(form[:place] + form[place + 1 :] for place in letters)}
+
+
+def _near(words: Sequence[Word], places: Mapping[str, Sequence[int]], forms: Sequence[str]) -> int | None:
     if not forms or sum(map(len, forms)) < _LETTERS_TO_REPAIR + 1:
-        return
-    for first in range(len(words) - len(forms) + 1):
-        if has_capitals and not words[first].is_capitalised:
-            continue
-        if all(within_one_letter(words[first + place].form, form) for place, form in enumerate(forms)):
-            yield first
-            return
+        return None
+    for first in sorted({place for variant in _variants(forms[0]) for place in places.get(variant, ())}):
+        said = words[first : first + len(forms)]
+        if len(said) == len(forms) and all(map(within_one_letter, (word.form for word in said), forms)):
+            return first
+    return None
 
 
 def _once(found: Sequence[NamedDocument]) -> list[NamedDocument]:

@@ -57,6 +57,11 @@ def number_of(key: str) -> int:
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), signed=True)
 
 
+def is_in_capitals(text: str) -> bool:
+    """Return whether most letters of a text are capitals, so that a capital marks no name."""
+    return 2 * sum(map(str.isupper, text)) > sum(map(str.isalpha, text))
+
+
 def sentence_around(text: str, start: int, end: int) -> str:
     """Return the sentence around a place in a text, without line breaks; a long one is cut."""
     stops, ends = _sentence_ends(text)

@@ -18,6 +18,7 @@ from retrieval.index.store import VectorIndex
 
 _NAMES: Final = prepared("graph_names")
 _HUBS: Final = prepared("graph_hubs")
+_COMMON_PHRASES: Final = prepared("graph_common")
 _EDGES: Final = prepared("graph_edges")
 _LIKENESS: Final = prepared("graph_likeness")
 _BEARERS_ASKED: Final = 20  #: Documents per name in a question, in addition to those that the legs found.
@@ -26,6 +27,7 @@ _LEADING_SEED: Final = 4
 _LEADING_TARGET: Final = 24
 _HOLDERS: Final = 3 * MAX_SHARING  #: A phrase in more chunks than this counts as one in more than eight documents.
 _COMMON: Final = 2000  #: Chunks in scope from which on a phrase is not looked up: it is shared by too many.
+_SEARCHED: Final = 2000  #: Chunks with all words of a phrase that are searched for it.
 _SAMPLE: Final = 600
 _MAX_SAMPLED: Final = 100
 #: Without this the planner looks through the table for a name that it takes to be common.
@@ -54,12 +56,20 @@ class Subgraph:
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
+class Near:
     """How near a chunk is to the question, and to the question without its names."""
 
     chunk: ChunkId
     cosine: float
     z: float  #: In standard deviations above the scope's mean.
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """How near chunks are to the question, and the chunks of the scope in the mean."""
+
+    chunks: tuple[Near, ...] = ()
+    mean_cosine: float | None = None  #: Of a sample of the scope; None without one.
 
 
 def names(
@@ -90,6 +100,31 @@ def hubs(keys: Sequence[str], *, limit: int, scope: AccessScope, timeout_seconds
     numbers = {number_of(key): key for key in keys}
     parameters = {"keys": list(numbers), "limit": limit + 1, "scope": scope.connection_ids}
     rows = read(_HUBS, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)
+    return {numbers[row["key"]] for row in rows if row["chunks"] > limit}
+
+
+def common_phrases(
+    phrases: Mapping[str, str],
+    *,
+    languages: Sequence[str],
+    limit: int,
+    scope: AccessScope,
+    timeout_seconds: float | None = None,
+) -> set[str]:
+    """Return the keys of the phrases that more than `limit` chunks in scope contain, in any case.
+
+    `phrases` are names by key, compared as full text is. The chunks of documents with the name do not count.
+    """
+    numbers = {number_of(key): key for key in phrases}
+    parameters = {
+        "keys": list(numbers),
+        "phrases": list(phrases.values()),
+        "languages": list(languages),
+        "searched": _SEARCHED,
+        "limit": limit + 1,
+        "scope": scope.connection_ids,
+    }
+    rows = read(_COMMON_PHRASES, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)
     return {numbers[row["key"]] for row in rows if row["chunks"] > limit}
 
 
@@ -142,7 +177,7 @@ def likeness(  # noqa: PLR0913 -- keyword-only but for two, each a plain fact
     index: VectorIndex,
     scope: AccessScope,
     timeout_seconds: float | None = None,
-) -> list[Likeness]:
+) -> Likeness:
     """Return how near the documents' first chunks, and `chunks`, are to the question, with and without its names."""
     sampled = scope.connection_ids[:_MAX_SAMPLED]
     parameters = {
@@ -157,15 +192,16 @@ def likeness(  # noqa: PLR0913 -- keyword-only but for two, each a plain fact
         "scope": scope.connection_ids,
     }
     rows = read(_LIKENESS, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)
-    scale = ((row["relation"], row["cosine"]) for row in rows if row["document_id"] is None)
-    mean, deviation = next(scale, (None, None))
+    scale = ((row["relation"], row["cosine"], row["deviation"]) for row in rows if row["document_id"] is None)
+    mean, mean_cosine, deviation = next(scale, (None, None, None))
     if not deviation:
         mean, deviation = 0.0, 1.0
-    return [
-        Likeness(_chunk(row), float(row["cosine"]), (row["relation"] - (mean or 0.0)) / deviation)
+    found = (
+        Near(_chunk(row), float(row["cosine"]), (row["relation"] - (mean or 0.0)) / deviation)
         for row in rows
         if row["document_id"] is not None
-    ]
+    )
+    return Likeness(tuple(found), mean_cosine)
 
 
 def _known(row: Mapping[str, Any]) -> KnownName:

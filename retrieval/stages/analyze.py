@@ -5,6 +5,7 @@ from functools import partial
 from typing import ClassVar
 
 from corecube.errors import DatabaseUnavailableError
+from corecube.scope import AccessScope
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.tunables import Tunables, costly
@@ -59,11 +60,15 @@ class Analyze(BaseStage, name="analyze", needs={"query", "scope"}, gives={"terms
 
     def read(self, state: SearchState) -> QueryTerms:
         """Return the query's terms; raise SearchTimeoutError, DatabaseUnavailableError."""
-        languages = {it.connection.language or self.text_search_config for it in state.scope.included}
         return store.analyze(
             state.query,
             scope=state.scope,
-            languages=sorted(languages) or [self.text_search_config],
+            languages=languages_of(state.scope, self.text_search_config),
             is_websearch=self.is_websearch,
             timeout_seconds=state.deadline.read_seconds,
         )
+
+
+def languages_of(scope: AccessScope, default: str) -> list[str]:
+    """Return the text search configurations of a scope's connections, at least one, in order."""
+    return sorted({it.connection.language or default for it in scope.included}) or [default]

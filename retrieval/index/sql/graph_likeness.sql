@@ -1,5 +1,6 @@
 -- How near the first chunks of documents in scope, and these chunks, are to what is asked of the names and to the question;
--- and, without a document, mean and deviation of the first over a sample of the scope: the same number of every connection.
+-- and, without a document, their means, and the deviation of the first, over a sample of the scope: the same number of every
+-- connection.
 WITH wanted AS MATERIALIZED (
     SELECT embedding.document_id, embedding.ordinal, embedding.vector
     FROM unnest(%(documents)s::uuid[]) AS target (document_id)
@@ -18,7 +19,7 @@ WITH wanted AS MATERIALIZED (
     WHERE index_id = %(index)s AND {in scope: connection_id}
 ),
 sample AS MATERIALIZED (
-    SELECT vector <=> %(relation)s::halfvec AS distance
+    SELECT vector <=> %(relation)s::halfvec AS relation, vector <=> %(question)s::halfvec AS question
     FROM unnest(%(sampled)s::bigint[]) AS one (connection_id)
     CROSS JOIN LATERAL (
         SELECT vector
@@ -32,7 +33,8 @@ SELECT
     document_id,
     ordinal,
     1 - (vector <=> %(relation)s::halfvec) AS relation,
-    1 - (vector <=> %(question)s::halfvec) AS cosine
+    1 - (vector <=> %(question)s::halfvec) AS cosine,
+    NULL::float8 AS deviation
 FROM wanted
 UNION ALL
-SELECT NULL, NULL, 1 - avg(distance), stddev_pop(distance) FROM sample
+SELECT NULL, NULL, 1 - avg(relation), 1 - avg(question), stddev_pop(relation) FROM sample

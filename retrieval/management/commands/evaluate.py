@@ -66,7 +66,8 @@ class Command(DatabaseCommand):
             choices=tuple(Stress),
             type=Stress,
             help="with a directory: typos puts a wrong letter into every name in a query, links adds 20 sentences with "
-            "names of similar documents to every document",
+            "names of similar documents to every document, capitals and lower write documents and queries in one case, "
+            "titles gives every tenth document a common word as its title",
         )
         parser.add_argument(
             "--judge",

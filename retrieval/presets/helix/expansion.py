@@ -1,7 +1,7 @@
 """Lifting hits by names in the question and by links. Pure."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 from uuid import UUID
@@ -29,6 +29,11 @@ class GraphConfig(Tunables, label="Links"):
 
     named: int = tunable(
         4, low=0, high=20, unit="documents", help="Documents named in the question that get a reserved rank."
+    )
+    seat_share: float = fraction(
+        0.5,
+        help="A named document needs at least this cosine for its reserved rank: the share of the way from the mean of "
+        "the scope to the best hit.",
     )
     top_seeds: int = tunable(3, low=0, high=20, unit="hits", help="Number of top hits whose links are followed.")
     seed_weight: float = fraction(0.8, help="Weight of the best hit as a seed; a named document weighs 1.")
@@ -81,6 +86,8 @@ class Expansion:
     seeds: Mapping[UUID, float] = field(default_factory=dict)
     edges: Sequence[Edge] = ()
     entries: Mapping[UUID, Entry] = field(default_factory=dict)
+    cosines: Mapping[UUID, float] = field(default_factory=dict)  #: Each document's best cosine with the question.
+    mean_cosine: float | None = None  #: The scope's; None for the lowest of `cosines`.
     terms: Sequence[Term] = ()
     neighbours: Mapping[ChunkId, Lift] = field(default_factory=dict)
     is_cut: bool = False  #: The subgraph reached the row limit: it is traversed breadth-first.
@@ -89,16 +96,16 @@ class Expansion:
 def seeds_of(scores: Mapping[ChunkId, float], named: Sequence[NamedDocument], config: GraphConfig) -> dict[UUID, float]:
     """Return the documents whose links are followed, with weights: 1 for named ones, less for the best hits."""
     seeds = {name.document_id: 1.0 for name in named}
-    ranked = sorted(document_scores(scores).items(), key=lambda it: (-it[1], it[0]))
+    ranked = sorted(document_scores(scores.items()).items(), key=lambda it: (-it[1], it[0]))
     for document, score in ranked[: config.top_seeds]:
         seeds.setdefault(document, config.seed_weight * score / (ranked[0][1] or 1.0))
     return seeds
 
 
-def document_scores(scores: Mapping[ChunkId, float]) -> dict[UUID, float]:
+def document_scores(scores: Iterable[tuple[ChunkId, float]]) -> dict[UUID, float]:
     """Return each document's best score."""
     best: dict[UUID, float] = {}
-    for chunk, score in scores.items():
+    for chunk, score in scores:
         best[chunk.document_id] = max(score, best.get(chunk.document_id, 0.0))
     return best
 
@@ -107,8 +114,10 @@ def lifted(hits: Ranking, given: Expansion, config: GraphConfig) -> Ranking:
     """Return the pool with lifted hits and those that links add, best first.
 
     f = s + [named] + b: the fused score, 1 if the question names the document, and the PageRank mass of the links.
-    Reserved slots rank first: the named documents and the best bridge of each.
+    Reserved slots rank first: the named documents and the best bridge of each. A named document that is not itself
+    similar to the question has none, and its links count for nothing.
     """
+    given = _with_evidence(given, config)
     ways = _ways(given)
     steps = best_steps((Step(*pair, evidence) for pair, (evidence, _) in ways.items()), limit=config.bridges)
     if given.is_cut:
@@ -139,14 +148,26 @@ def sentence_match(sentence: str, terms: Sequence[Term]) -> float:
     if not total:
         return 0.0
     forms = {word.form for word in words_of(sentence)}
+    stems = {form[:length] for form in forms for length in range(_STEM_LETTERS, len(form) + 1)}
 
     def is_held(lexeme: str) -> bool:
-        if lexeme in forms or len(lexeme) < _STEM_LETTERS:
-            return lexeme in forms
-        stem = lexeme[: max(_STEM_LETTERS, len(lexeme) - 1)]
-        return any(form.startswith(stem) for form in forms)
+        return lexeme in forms or lexeme[: max(_STEM_LETTERS, len(lexeme) - 1)] in stems
 
     return sum(term.idf for term in terms if is_held(term.lexeme)) / total
+
+
+def min_cosine(cosines: Collection[float], mean: float | None, share: float) -> float:
+    """Return the cosine at `share` of the way from the scope's mean, else from the lowest, to the best."""
+    low = min(cosines, default=0.0) if mean is None else mean
+    return low + share * (max(cosines, default=0.0) - low)
+
+
+def _with_evidence(given: Expansion, config: GraphConfig) -> Expansion:
+    floor = min_cosine(given.cosines.values(), given.mean_cosine, config.seat_share)
+    named = [it for it in given.named if given.cosines.get(it.document_id, -1.0) >= floor]
+    without = {it.document_id for it in given.named} - {it.document_id for it in named}
+    seeds = {document: weight for document, weight in given.seeds.items() if document not in without}
+    return replace(given, named=named, seeds=seeds)
 
 
 def _ways(given: Expansion) -> _Ways:

@@ -80,7 +80,11 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
     complete = Complete(config.fulltext, resources.index, with_vectors=True)
     route = Route(config.route, local_router(resources))
     model, pool = resources.local_encoder, PrefetchPool(complete, resources.executor)
-    names = (LinkEntities(config.graph, model, resources.query_cache, resources.calls),) if model else ()
+    names = (
+        (LinkEntities(config.graph, model, resources.text_search_config, resources.query_cache, resources.calls),)
+        if model
+        else ()
+    )
     links = (Expand(config.graph, resources.index, it, pool) for it in names)
     ahead = next((PrefetchQuestion(analyze, route, it, resources.executor) for it in names), None)
     return Pipeline(

@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 
 from corecube.models import Connection
 from retrieval.evaluation.datasets import load_dataset
-from retrieval.evaluation.stress import misspelled, with_false_links
+from retrieval.evaluation.stress import Stress, in_one_case, misspelled, with_common_titles, with_false_links
 from retrieval.graph.question import within_one_letter
 from retrieval.graph.spans import words_of
 from retrieval.models import Chunk, Sync
@@ -65,12 +65,9 @@ def test_one_seed_makes_the_same_mistakes(dataset):
 def test_a_document_names_those_like_it_and_never_itself(dataset):
     near = {"guy": [1, 0], "lambert": [0.9, 0.1], "provence": [0, 1], "untitled": [1, 0]}
     vectors = {name: np.array(vector, np.float32) for name, vector in near.items()}
-    added = with_false_links(dataset, vectors).added
-    assert added["guy"] == "It is listed with Lambert of Spoleto. It is listed with Provence."
-    assert added["provence"].startswith("It is listed with Lambert of Spoleto.")
-    assert "untitled" not in added
     rows = {row["_id"]: row["text"] for row in with_false_links(dataset, vectors).documents()}
-    assert rows["guy"] == f"{PAGES['guy'][1]} {added['guy']}"
+    assert rows["guy"] == f"{PAGES['guy'][1]} It is listed with Lambert of Spoleto. It is listed with Provence."
+    assert rows["provence"].startswith(f"{PAGES['provence'][1]} It is listed with Lambert of Spoleto.")
     assert rows["untitled"] == PAGES["untitled"][1]
 
 
@@ -78,11 +75,37 @@ def test_twenty_are_named_at_the_most(dataset, tmp_path):
     rows = [json.dumps({"_id": str(number), "title": f"Page {number}", "text": "text"}) for number in range(30)]
     (tmp_path / "pages" / "corpus.jsonl").write_text("\n".join(rows))
     vectors = dict(zip(map(str, range(30)), np.eye(30, dtype=np.float32), strict=True))
-    assert {text.count("listed") for text in with_false_links(dataset, vectors).added.values()} == {20}
+    assert {row["text"].count("listed") for row in with_false_links(dataset, vectors).documents()} == {20}
 
 
-def test_the_command_measures_both(db, folder, capsys):
-    for stress, names in (("typos", 1), ("links", 2)):
+@pytest.mark.parametrize(("stress", "change"), [(Stress.CAPITALS, str.upper), (Stress.LOWER, str.lower)])
+def test_documents_and_questions_are_written_in_one_case(dataset, stress, change):
+    found = in_one_case(dataset, stress)
+    assert texts(found) == {name: change(text) for name, text in QUESTIONS.items()}
+    rows = {row["_id"]: (row["title"], row["text"]) for row in found.documents()}
+    assert rows == {name: (change(title), change(text)) for name, (title, text) in PAGES.items()}
+
+
+def test_every_tenth_document_is_called_by_a_common_word(dataset, tmp_path):
+    rows = [
+        {
+            "_id": str(number),
+            "title": f"Page {number}",
+            "text": f"some flow, often {'water' if number % 2 else 'steam'}",
+        }
+        for number in range(21)
+    ]
+    (tmp_path / "pages" / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    found = list(with_common_titles(dataset).documents())
+    # "often" is in all, "steam" in 11, "water" in 10; shorter words are none.
+    assert {row["_id"]: row["title"] for row in found[::10]} == {"0": "Often", "10": "Steam", "20": "Water"}
+    assert [row for place, row in enumerate(found) if place % 10] == [
+        row for place, row in enumerate(rows) if place % 10
+    ]
+
+
+def test_the_command_measures_each(db, folder, capsys):
+    for stress, names in (("typos", 1), ("links", 2), ("capitals", 3), ("lower", 4), ("titles", 5)):
         call_command("evaluate", str(folder), "--json", "--stress", stress)
         found = json.loads(capsys.readouterr().out)
         assert found["dataset"] == f"pages, {stress}"

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.graph.mentions import MAX_KEYS, mentions_of, occurrences
+from retrieval.graph.mentions import MAX_KEYS, Mentions, mentions_of, occurrences
 from retrieval.graph.spans import key_of, number_of
 
 
@@ -24,6 +24,11 @@ def test_a_plain_word_may_follow():
 
 def test_identifiers_count_in_any_case():
     assert numbers("scope_for", "corecube.access") <= set(mentions_of("call scope_for from corecube.access now").keys)
+
+
+def test_a_text_in_capitals_has_identifiers_alone():
+    assert mentions_of("THE USERS OF LIBRARIES IN TURIN") == Mentions()
+    assert mentions_of("THE USERS OF LIBRARIES, SEE E-4711").keys == mentions_of("see E-4711").keys
 
 
 def test_plain_lower_case_words_are_no_names():

@@ -40,6 +40,7 @@ def test_the_text_may_begin_with_a_fuller_name():
         "Statins reduce the risk of stroke, not in children",
         "How to roll back a release on staging",
         "A title with some more words than names have",
+        "USERS OF LIBRARIES, SURVEYED",
     ],
 )
 def test_a_sentence_makes_no_short_names(title):

@@ -1,8 +1,9 @@
 """Following names and links from the question and the best hits."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import ClassVar, Final, TypeVar
 from uuid import UUID
 
 from corecube.errors import CoreCubeError
@@ -16,15 +17,18 @@ from retrieval.graph.spans import key_of
 from retrieval.index import graph
 from retrieval.index.store import VectorIndex
 from retrieval.presets.helix.expansion import Entry, Expansion, GraphConfig, document_scores, lifted, seeds_of
-from retrieval.presets.helix.stages.names import LinkEntities, QuestionNames, stems_of, without_hubs
+from retrieval.presets.helix.stages.names import LinkEntities, QuestionNames, distinctive, stems_of
 from retrieval.ranking.fusion import leg_of
 from retrieval.stages.complete import PrefetchPool
+
+_Read = TypeVar("_Read")
 
 _DENSE_SHARE: Final = 0.6  #: Weight of the vector ranking; the text rankings have the rest.
 _DENSE: Final = "dense"
 NEXT: Final = "next"
 SECTION: Final = "section"
 _MAX_OF_SECTION: Final = 6  #: Chunks of one section that are lifted, nearest first.
+_READ_SHARE: Final = 0.6  #: Share of the time left for reading the seeds' links; the rest is for their targets.
 _REPAIRED_AMONG: Final = 30  #: Best documents whose names are also matched with a spelling error.
 
 
@@ -108,7 +112,7 @@ class Expand(
 ):
     """Lift the documents that the question names and those that the texts of its seeds link to.
 
-    Without a vector, on a timeout or on an error the pool stays unchanged.
+    Without a vector the pool stays unchanged; after a timeout or an error the rest counts that was found.
     """
 
     config: GraphConfig
@@ -129,30 +133,24 @@ class Expand(
         if not state.hits or state.vector is None:
             return state
         vector, state = state.vector, self.ahead.begun(state) if self.ahead else state
-        try:
-            return self._expanded(state, vector)
-        except SearchTimeoutError:
-            note = Note("expand_timeout", "Following links timed out.", degraded=True)
-        except EncoderError:
-            note = Note("expand_failed", "The question without its names could not be embedded.", degraded=True)
-        except CoreCubeError:
-            note = Note("expand_failed", "Links could not be followed.", degraded=True)
-        return state.noted(note)
+        attempt = _Attempts()
+        return self._expanded(state, vector, attempt).noted(*attempt.notes.values())
 
-    def _expanded(self, state: SearchState, vector: Vector) -> SearchState:
+    def _expanded(self, state: SearchState, vector: Vector, attempt: "_Attempts") -> SearchState:
         pooled = {hit.chunk_id for hit in state.hits}
         scores = {chunk: score for chunk, score in fused_scores(state.rankings).items() if chunk in pooled}
         question = state.query.for_models
-        named = self._named(question, scores, state)
+        named = self._named(question, scores, state, attempt)
         seeds = seeds_of(scores, named, self.config)
         wanted = seed_chunks(scores, seeds, [it.document_id for it in named], limit=self.config.seed_chunks)
-        found = self._read(wanted, named, state)
+        found = attempt(partial(self._read, wanted, named, state), graph.Subgraph())
         edges = self._edges(found, wanted, scores) if self.config.hops else []
         if self.config.hops > 1 and edges:
             nearest = sorted(edges, key=lambda it: (-it.weight, it.target))[: self.config.bridges]
             on = [document for document in dict.fromkeys(it.target for it in nearest) if document not in seeds]
             bridges = seed_chunks({}, on, [], limit=self.config.seed_chunks)
-            edges += self._edges(self._read(bridges, named, state), bridges, scores)
+            reached = attempt(partial(self._read, bridges, named, state), graph.Subgraph())
+            edges += self._edges(reached, bridges, scores)
         neighbours = neighbours_of(scores, {it.chunk: it.section for it in found.seeds}, self.config)
         if not edges and not named:
             hits = lifted(state.hits, Expansion(scores, neighbours=neighbours), self.config)
@@ -163,15 +161,18 @@ class Expand(
             # Prefetched if it names the same documents.
             read = state.part(QuestionNames) or QuestionNames()
             known = read.vector if read.rest == rest else None
-            relation = self.reader.encoded(rest, state) if known is None else known
+            relation = attempt(partial(self.reader.encoded, rest, state), vector) if known is None else known
         # The terms in the rest of the question.
         words = key_of(rest).split()
+        likeness = attempt(partial(self._likeness, edges, named, relation, vector, state), graph.Likeness())
         expansion = Expansion(
             scores,
             named=named,
             seeds=seeds,
             edges=edges,
-            entries=self._entries(edges, named, relation, vector, state),
+            entries=_entries(likeness.chunks),
+            cosines=_cosines(state.rankings, likeness.chunks),
+            mean_cosine=likeness.mean_cosine,
             terms=[it for it in state.terms.terms if any(word.startswith(it.lexeme[:4]) for word in words)],
             neighbours=neighbours,
             is_cut=found.is_cut,
@@ -186,7 +187,7 @@ class Expand(
             scope=state.scope,
             with_shared_names=bool(named),
             limit=self.config.max_edges,
-            timeout_seconds=state.deadline.leg_seconds,
+            timeout_seconds=_READ_SHARE * state.deadline.leg_seconds,
         )
 
     def _edges(self, found: graph.Subgraph, wanted: SeedChunks, scores: Mapping[ChunkId, float]) -> list[Edge]:
@@ -197,32 +198,37 @@ class Expand(
             *stated_links(found.stated, {seed.chunk: seed.text for seed in found.seeds}),
         ]
 
-    def _named(self, question: str, scores: dict[ChunkId, float], state: SearchState) -> Sequence[NamedDocument]:
-        found, stems = document_scores(scores), stems_of(state)
-        read = state.part(QuestionNames) or self.reader.read(state)
+    def _named(
+        self, question: str, scores: dict[ChunkId, float], state: SearchState, attempt: "_Attempts"
+    ) -> Sequence[NamedDocument]:
+        found, stems = document_scores(scores.items()), stems_of(state)
+        read = state.part(QuestionNames) or attempt(partial(self.reader.read, state), QuestionNames())
         # Of many documents with the same name those that were found win.
-        known = self.reader.names(state, list(found)).asked if read.is_cut else read.known
+        among = partial(self.reader.names, state, list(found))
+        known = attempt(among, graph.Names(tuple(read.known))).asked if read.is_cut else read.known
         named = named_in(question, known, scores=found, stems=stems)
-        if not named:
-            nearest = sorted(found, key=lambda document: (-found[document], document))[:_REPAIRED_AMONG]
-            names = graph.names([], nearest, scope=state.scope, timeout_seconds=state.deadline.leg_seconds).of_found
-            ranked = [(document, names.get(document, ())) for document in nearest]
-            return misspelled_in(question, ranked, stems=stems)[: self.config.named]
-        hubs = read.hubs
-        if len(named) > 1 and not read.counted.issuperset(key_of(name.name) for name in named):
-            _, hubs = self.reader.hubs(named, state)
-        return without_hubs(named, hubs)[: self.config.named]
+        common = attempt(partial(self.reader.common, named, state, read.common), read.common)
+        if kept := distinctive(named, common):
+            return kept[: self.config.named]
+        nearest = sorted(found, key=lambda document: (-found[document], document))[:_REPAIRED_AMONG]
+        seconds = state.deadline.leg_seconds
+        names = attempt(partial(graph.names, [], nearest, scope=state.scope, timeout_seconds=seconds), graph.Names())
+        ranked = [(document, names.of_found.get(document, ())) for document in nearest]
+        repaired = misspelled_in(question, ranked, stems=stems)
+        plain = [it for it in repaired if not it.is_marked]
+        common = attempt(partial(self.reader.common, plain, state, common), common)
+        return distinctive(repaired, common)[: self.config.named]
 
-    def _entries(
+    def _likeness(
         self,
         edges: Sequence[Edge],
         named: Sequence[NamedDocument],
         relation: Vector,
         question: Vector,
         state: SearchState,
-    ) -> dict[UUID, Entry]:
+    ) -> graph.Likeness:
         documents = dict.fromkeys((*(name.document_id for name in named), *(edge.target for edge in edges)))
-        found = graph.likeness(
+        return graph.likeness(
             list(documents),
             [edge.target_chunk for edge in edges if edge.target_chunk is not None],
             relation=relation,
@@ -231,10 +237,40 @@ class Expand(
             scope=state.scope,
             timeout_seconds=state.deadline.leg_seconds,
         )
-        entries: dict[UUID, Entry] = {}
-        for near in sorted(found, key=lambda it: (it.z, it.chunk)):
-            entries[near.chunk.document_id] = Entry(near.chunk, near.z, near.cosine)
-        return entries
+
+
+def _entries(near: Sequence[graph.Near]) -> dict[UUID, Entry]:
+    return {
+        it.chunk.document_id: Entry(it.chunk, it.z, it.cosine) for it in sorted(near, key=lambda it: (it.z, it.chunk))
+    }
+
+
+def _cosines(rankings: Mapping[str, Ranking], near: Sequence[graph.Near]) -> dict[UUID, float]:
+    """Return each document's best cosine with the question, of the vector rankings and of what was compared."""
+    ranked = [(hit.chunk_id, hit.score) for leg, hits in rankings.items() if leg_of(leg) == _DENSE for hit in hits]
+    return document_scores([*ranked, *((it.chunk, it.cosine) for it in near)])
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempts:
+    """The steps of one expansion: one that fails leaves its fallback, and a degraded note."""
+
+    notes: dict[str, Note] = field(default_factory=dict)
+
+    def __call__(self, step: Callable[[], _Read], fallback: _Read) -> _Read:
+        """Return what a step returns, or the fallback."""
+        try:
+            return step()
+        except SearchTimeoutError:
+            self._note("expand_timeout", "Following links timed out: only what was found until then counts.")
+        except EncoderError:
+            self._note("expand_failed", "The question without its names could not be embedded.")
+        except CoreCubeError:
+            self._note("expand_failed", "Links could not be followed.")
+        return fallback
+
+    def _note(self, code: str, text: str) -> None:
+        self.notes.setdefault(code, Note(code, text, degraded=True))
 
 
 def _notes(

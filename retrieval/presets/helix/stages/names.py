@@ -1,9 +1,10 @@
 """Linking names in the question to documents, while the legs search."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import ClassVar
+from types import MappingProxyType
+from typing import ClassVar, Final
 from uuid import UUID
 
 from corecube.errors import CoreCubeError
@@ -15,10 +16,12 @@ from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import Vector
 from retrieval.errors import EncoderError, SearchTimeoutError
 from retrieval.graph.question import KnownName, NamedDocument, named_in, question_keys, without
-from retrieval.graph.spans import key_of
 from retrieval.index import graph
 from retrieval.presets.helix.expansion import GraphConfig
+from retrieval.stages.analyze import languages_of
 from retrieval.stages.embed import query_vector
+
+_NONE: Final[Mapping[str, bool]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +30,8 @@ class QuestionNames:
 
     known: Sequence[KnownName] = ()
     is_cut: bool = False  #: More documents bear one of the names than were read.
-    #: Keys whose chunks were counted, and those of them that occur in too many to mean one document.
-    counted: frozenset[str] = frozenset()
-    hubs: frozenset[str] = frozenset()
+    #: Whether the names, by key, occur in too many chunks to mean one document.
+    common: Mapping[str, bool] = field(default_factory=dict)
     rest: str = ""  #: The question less its names; empty where it has none, or is nothing else.
     vector: Vector | None = None  #: The rest's unit vector; None where there is no rest, or the model failed.
 
@@ -40,6 +42,7 @@ class LinkEntities(BaseStage, name="names", needs={"query", "terms", "scope"}, g
 
     config: GraphConfig
     encoder: Encoder
+    text_search_config: str  #: Text search configuration of connections that name none.
     cache: QueryCache | None = None
     calls: ModelCalls = field(default_factory=ModelCalls)
 
@@ -66,28 +69,43 @@ class LinkEntities(BaseStage, name="names", needs={"query", "terms", "scope"}, g
         question = state.query.for_models
         names = self.names(state, [])
         named = named_in(question, names.asked, scores={}, stems=stems_of(state))
-        counted, hubs = self.hubs(named, state)
-        kept = without_hubs(named, hubs)[: self.config.named]
+        try:
+            common = self.common(named, state)
+        except SearchTimeoutError:
+            common = _NONE  # `expand` counts them.
+        kept = distinctive(named, common)[: self.config.named]
         rest = without(question, kept) if kept else ""
         try:
             vector = self.encoded(rest, state) if rest else None
         except EncoderError:
             vector = None
-        return QuestionNames(names.asked, names.is_cut, counted=counted, hubs=hubs, rest=rest, vector=vector)
+        return QuestionNames(names.asked, names.is_cut, common=common, rest=rest, vector=vector)
 
     def names(self, state: SearchState, found: Sequence[UUID]) -> graph.Names:
         """Return known names that the question may contain, of a few documents each, and those of found documents."""
         keys, seconds = question_keys(state.query.for_models), state.deadline.leg_seconds
         return graph.names(keys, found, scope=state.scope, timeout_seconds=seconds)
 
-    def hubs(self, named: Sequence[NamedDocument], state: SearchState) -> tuple[frozenset[str], frozenset[str]]:
-        """Return the names' keys, and those of them that occur in many chunks; a single name is not counted."""
-        if len(named) <= 1:
-            return frozenset(), frozenset()
-        keys = [key_of(name.name) for name in named]
+    def common(
+        self, named: Sequence[NamedDocument], state: SearchState, counted: Mapping[str, bool] = _NONE
+    ) -> Mapping[str, bool]:
+        """Return whether the names, by key, occur in too many chunks to mean one document; `counted` are known.
+
+        A name that capitals mark is counted as a name, and not at all if it is the only one. Any other is counted as a
+        phrase. Raises SearchTimeoutError, DatabaseUnavailableError.
+        """
+        plain = {it.key: it.known_as or it.name for it in named if not it.is_marked and it.key not in counted}
+        marked = [it.key for it in named if it.is_marked and it.key not in counted] if len(named) > 1 else []
         limit = max(self.config.hub_links, int(self.config.hub_share * state.terms.corpus_size))
-        found = graph.hubs(keys, limit=limit, scope=state.scope, timeout_seconds=state.deadline.leg_seconds)
-        return frozenset(keys), frozenset(found)
+        scope, common = state.scope, set[str]()
+        if marked:
+            common |= graph.hubs(marked, limit=limit, scope=scope, timeout_seconds=state.deadline.leg_seconds)
+        if plain:
+            languages, seconds = languages_of(scope, self.text_search_config), state.deadline.leg_seconds
+            common |= graph.common_phrases(
+                plain, languages=languages, limit=limit, scope=scope, timeout_seconds=seconds
+            )
+        return {**counted, **{key: key in common for key in (*plain, *marked)}}
 
     def encoded(self, text: str, state: SearchState) -> Vector:
         """Return the unit vector of a text; raise EncoderError, also on a timeout."""
@@ -99,7 +117,10 @@ def stems_of(state: SearchState) -> list[str]:
     return [term.lexeme for term in state.terms.terms]
 
 
-def without_hubs(named: Sequence[NamedDocument], hubs: frozenset[str]) -> list[NamedDocument]:
-    """Return the named documents without hubs; unchanged for a single one, or where every name is a hub."""
-    kept = [name for name in named if key_of(name.name) not in hubs]
-    return kept if kept and len(named) > 1 else list(named)
+def distinctive(named: Sequence[NamedDocument], common: Mapping[str, bool]) -> list[NamedDocument]:
+    """Return the named documents without common names; names that capitals mark stay where no other is left.
+
+    Without a count a name that nothing marks is taken to be common.
+    """
+    kept = [name for name in named if not common.get(name.key, not name.is_marked)]
+    return kept or [name for name in named if name.is_marked]

@@ -7,7 +7,15 @@ import pytest
 from retrieval.engine.types import ChunkId, Hit, ScoreType, Term
 from retrieval.graph.links import LINK, SHARED_NAME, Edge
 from retrieval.graph.question import NamedDocument
-from retrieval.presets.helix.expansion import Entry, Expansion, GraphConfig, lifted, seeds_of, sentence_match
+from retrieval.presets.helix.expansion import (
+    Entry,
+    Expansion,
+    GraphConfig,
+    lifted,
+    min_cosine,
+    seeds_of,
+    sentence_match,
+)
 from retrieval.presets.helix.stages.expand import fused_scores
 
 A, B, C, D = (ChunkId(UUID(int=number), 0) for number in (1, 2, 3, 4))
@@ -82,11 +90,37 @@ def test_the_bridge_of_a_named_document_sits_before_better_scores():
         seeds={C.document_id: 1.0, A.document_id: 0.8},
         edges=[link(C, D, 0.3, kind=SHARED_NAME)],
         entries=entries(C, D),
+        cosines={A.document_id: 0.8, C.document_id: 0.7},
+        mean_cosine=0.4,
     )
     hits = lifted((hit(A), hit(B), hit(C), hit(D)), given, GraphConfig())
     assert [it.chunk_id for it in hits] == [C, D, A, B]
     assert [it.signals.get("seat") for it in hits] == [1, 2, None, None]
     assert all(sum(it.contributions.values()) == pytest.approx(it.score) for it in hits)
+
+
+@pytest.mark.parametrize(("cosine", "is_first"), [(0.61, True), (0.59, False), (None, False)])
+def test_a_named_document_sits_first_only_by_its_own_similarity(cosine, is_first):
+    # Half of the way from the mean of 0.4 to the best of 0.8.
+    given = Expansion(
+        {A: 1.0, B: 0.1},
+        named=[named(B)],
+        seeds={A.document_id: 0.8, B.document_id: 1.0},
+        edges=[link(B, C)],
+        entries=entries(C),
+        cosines={A.document_id: 0.8} | ({} if cosine is None else {B.document_id: cosine}),
+        mean_cosine=0.4,
+    )
+    hits = lifted((hit(A), hit(B)), given, GraphConfig(seat_share=0.5))
+    assert [it.chunk_id for it in hits] == ([B, C, A] if is_first else [A, B])
+    # Neither is it lifted, nor do its links lead anywhere.
+    assert any(it.lifts for it in hits) is is_first
+
+
+def test_without_the_mean_of_the_scope_the_lowest_cosine_takes_its_place():
+    assert min_cosine([0.5, 0.7], 0.3, 0.5) == pytest.approx(0.5)
+    assert min_cosine([0.5, 0.7], None, 0.5) == pytest.approx(0.6)
+    assert min_cosine([], None, 0.5) == 0.0
 
 
 def test_a_cut_subgraph_is_walked_breadth_first():

@@ -40,7 +40,7 @@ class SlowRoute(Route):
 
 @pytest.fixture
 def stages():
-    return Analyze("english"), Route(RouteConfig(), lambda: None), LinkEntities(GraphConfig(), HashEncoder())
+    return Analyze("english"), Route(RouteConfig(), lambda: None), LinkEntities(GraphConfig(), HashEncoder(), "english")
 
 
 @pytest.fixture

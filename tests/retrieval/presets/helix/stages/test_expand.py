@@ -57,7 +57,7 @@ def search(pages):
             top_k=10,
         )
         graph_config = GraphConfig(**config)
-        names, rest = LinkEntities(graph_config, tools.encoder), Complete(FulltextConfig(), tools.index)
+        names, rest = LinkEntities(graph_config, tools.encoder, "english"), Complete(FulltextConfig(), tools.index)
         analyze = Analyze("english")
         begin = PrefetchQuestion(analyze, Route(RouteConfig(), lambda: None), names, threads) if threads else None
         state = analyze(Embed(tools.encoder, ahead=begin)(state))
@@ -246,20 +246,72 @@ def test_nothing_out_of_scope_is_brought_in_or_quoted(search):
     assert weights[0] > weights[1]
 
 
+def named(state):
+    return {hit.chunk.title for hit in state.hits for lift in hit.lifts if lift.kind == "named"}
+
+
+@pytest.fixture
+def gantry(pages):
+    for number, text in enumerate(["codes for doors", "protocol of the walls", "gantry walls", "walls and codes"]):
+        (pages.root / "runbooks" / f"note{number}.md").write_text(f"# Note {number}\n\nAbout {text}.\n")
+    (pages.root / "runbooks" / "gantry.md").write_text("# Gantry protocol codes\n\nA red lamp is 17.\n")
+    (pages.root / "runbooks" / "walls.md").write_text("# Walls\n\nWhich of the walls are old.\n")
+    sync_connection(pages.runbooks)
+
+
+@pytest.mark.usefixtures("gantry")
+@pytest.mark.parametrize(
+    "question",
+    [
+        "gantry protocol codes",
+        "What do gantry protocol codes mean?",
+        "LIST ALL GANTRY PROTOCOL CODES",
+        "gantrry protocol codes",
+    ],
+)
+def test_a_title_is_recognised_in_any_case_where_the_phrase_is_rare(search, question):
+    # Each of its words is in other documents, the phrase in none.
+    state = search(question, depth=10, hub_links=1)
+    assert named(state) == {"Gantry protocol codes"}
+    assert titles(state)[0] == "Gantry protocol codes"
+
+
+@pytest.mark.usefixtures("gantry")
+@pytest.mark.parametrize(
+    "question", ["which walls are old", "WHICH WALLS ARE OLD", "Walls that are old", "which wals are old"]
+)
+def test_a_common_word_names_no_document_by_its_title(search, question):
+    # Four other chunks than the one of that title contain it.
+    assert named(search(question, depth=10, hub_links=1, seat_share=0.0)) == set()
+    assert named(search(question, depth=10, hub_links=4, seat_share=0.0)) == {"Walls"}
+
+
 @pytest.mark.parametrize(
     ("error", "code"), [(SearchTimeoutError, "expand_timeout"), (EncoderError("down"), "expand_failed")]
 )
-def test_without_time_or_a_model_the_pool_stays(search, monkeypatch, error, code):
+@pytest.mark.parametrize("step", ["subgraph", "likeness"])
+def test_a_step_that_fails_leaves_what_the_others_found(search, monkeypatch, step, error, code):
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr(graph, "subgraph", fail)
-    state = search("When was the brother of Guy of Tuscany dismissed?", complete=False)
+    monkeypatch.setattr(graph, step, fail)
+    state = search("When was the brother of Guy of Tuscany dismissed?", depth=10)
     assert [note.code for note in state.notes if note.degraded] == [code]
-    assert all("graph" not in hit.signals for hit in state.hits)
+    assert titles(state)[0] == "Guy of Tuscany"
+    assert {lift.kind for hit in state.hits for lift in hit.lifts} == {"named"}
+
+
+def test_a_phrase_that_could_not_be_counted_names_nothing(search, monkeypatch):
+    def fail(*_, **__):
+        raise SearchTimeoutError
+
+    monkeypatch.setattr(graph, "common_phrases", fail)
+    state = search("when was the brother of guy of tuscany dismissed", depth=10, ahead=True)
+    assert [note.code for note in state.notes if note.degraded] == ["expand_timeout"]
+    assert named(state) == set()
 
 
 def test_without_a_vector_the_pool_stays(search):
     tools = runtime.resources(active.encoder())
     state = replace(search("old walls", complete=False), vector=None)
-    assert Expand(GraphConfig(), tools.index, LinkEntities(GraphConfig(), tools.encoder))(state) is state
+    assert Expand(GraphConfig(), tools.index, LinkEntities(GraphConfig(), tools.encoder, "english"))(state) is state

@@ -69,7 +69,7 @@ def _terminate(process):
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("is_ahead", [False, True])
 def test_a_database_that_goes_leaves_no_names_and_a_note(asked, is_ahead):
-    names = LinkEntities(GraphConfig(), HashEncoder())
+    names = LinkEntities(GraphConfig(), HashEncoder(), "english")
     assert [name.text for name in names(asked).part(QuestionNames).known] == ["Guy of Tuscany"]
     try:
         kill_own_server_process()
@@ -86,7 +86,7 @@ def test_a_database_that_goes_leaves_no_names_and_a_note(asked, is_ahead):
 
 def test_names_that_take_too_long_are_left_out_and_said_so(asked):
     late = replace(asked, deadline=Deadline.after(-1.0))
-    names = LinkEntities(GraphConfig(), HashEncoder())
+    names = LinkEntities(GraphConfig(), HashEncoder(), "english")
     after = names(replace(late, prefetch={"names": lambda: _slow(late)}))
     assert after.part(QuestionNames) == QuestionNames()
     assert [note.code for note in after.notes if note.degraded] == ["names_timeout"]
