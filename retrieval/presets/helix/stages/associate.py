@@ -162,7 +162,7 @@ class Associate(BaseStage, name="associate", needs={"hits", "vector", "scope"}, 
             scope=state.scope,
             timeout_seconds=state.deadline.leg_seconds,
         )
-        nearest = {it.chunk.document_id: it for it in sorted(found, key=lambda it: (it.cosine, it.chunk))}
+        nearest = {it.chunk.document_id: it for it in sorted(found.chunks, key=lambda it: (it.cosine, it.chunk))}
         entries = [nearest[it] for it in documents if it in nearest]
         return [Hit(it.chunk, 0.0, ScoreType.RRF, signals={"cosine": it.cosine}) for it in entries]
 
