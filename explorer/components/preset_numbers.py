@@ -118,7 +118,7 @@ def change_rows(before: PresetConfig, after: PresetConfig) -> tuple[ChangeRow, .
 
 
 def reference_rows(preset: Preset) -> Iterator[ReferenceRow]:
-    """Yield the lines of a reference version, in the document's order."""
+    """Yield the lines of a reference version, in the document's order. A setting of its own has no tuned value."""
     facts = {it.name: it for it in preset.defaults.declared_below()}
     values, tuned = preset.defaults.values(), preset_named(preset.base).defaults.values()
     above = ""
@@ -127,7 +127,7 @@ def reference_rows(preset: Preset) -> Iterator[ReferenceRow]:
             _ReferenceSetting(
                 name,
                 _shown(values[name], facts[name]),
-                _shown(tuned[name], facts[name]) if tuned[name] != values[name] else "",
+                _shown(tuned[name], facts[name]) if tuned.get(name, values[name]) != values[name] else "",
             )
             for name in line.values
         )

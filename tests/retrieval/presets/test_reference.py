@@ -73,7 +73,7 @@ def test_it_comes_after_its_preset_and_has_its_settings(name):
     base = PRESETS[name].base
     names = list(PRESETS)
     assert names.index(name) == names.index(base) + 1
-    assert type(PRESETS[name].defaults) is type(PRESETS[base].defaults)
+    assert isinstance(PRESETS[name].defaults, type(PRESETS[base].defaults))
     assert version_of(base, name) is PRESETS[name]
     other = next(it for it in TUNED if it != base)
     with pytest.raises(InvalidRequestError):

@@ -191,8 +191,10 @@ class TestGraphOverExpansion:
 
     def test_few_are_lifted_and_the_answer_stays_in_front_of_them(self, flood):
         question = "What is the mooring fee in the Gazetteer of Piers?"
-        flooded = find(flood, question, top_k=100, overrides={"graph.bridges": 100, "graph.top_seeds": 0})
-        held = find(flood, question, top_k=100, overrides={"graph.top_seeds": 0})
+        flooded = find(
+            flood, question, top_k=100, overrides={"graph.bridges": 100, "graph.top_seeds": 0, "graph.seat_share": 0}
+        )
+        held = find(flood, question, top_k=100, overrides={"graph.top_seeds": 0, "graph.seat_share": 0})
         assert len(self.lifted(flooded)) == 50
         assert len(self.lifted(held)) == HelixConfig().graph.bridges
         assert set(titles(held)[:3]) >= {"Gazetteer of Piers", "Mooring tariff"}
