@@ -33,7 +33,7 @@ class GraphConfig(Tunables, label="Links"):
     seat_share: float = fraction(
         0.5,
         help="A named document needs at least this cosine for its reserved rank: the share of the way from the mean of "
-        "the scope to the best hit.",
+        "the scope to the best hit. With 0 it needs none.",
     )
     top_seeds: int = tunable(3, low=0, high=20, unit="hits", help="Number of top hits whose links are followed.")
     seed_weight: float = fraction(0.8, help="Weight of the best hit as a seed; a named document weighs 1.")
@@ -163,6 +163,8 @@ def min_cosine(cosines: Collection[float], mean: float | None, share: float) -> 
 
 
 def _with_evidence(given: Expansion, config: GraphConfig) -> Expansion:
+    if not config.seat_share:
+        return given
     floor = min_cosine(given.cosines.values(), given.mean_cosine, config.seat_share)
     named = [it for it in given.named if given.cosines.get(it.document_id, -1.0) >= floor]
     without = {it.document_id for it in given.named} - {it.document_id for it in named}
