@@ -49,7 +49,7 @@ _TOP_K: Final = 10
 _RIDGE: Final = 20.0
 _WEIGHT: Final = 1_000.0  #: Total weight of a fit's samples, which the ridge is measured by.
 #: Shares of the weight: own questions over their collection, the same over another one, a judged collection.
-_SHARES: Final = (0.84, 0.13, 0.03)
+_SHARES: Final = (0.75, 0.1, 0.15)
 Searches = Sequence["Searched"]
 
 

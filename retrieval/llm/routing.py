@@ -9,8 +9,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 Id = int  #: A language model's or a connection's id.
+
+
+_DATE: Final = re.compile(r"-\d{4}-\d\d-\d\d\Z")  #: Of a version, behind the name of a model.
 
 
 class Reason(StrEnum):
@@ -27,7 +31,8 @@ def is_model(served: str, wanted: str) -> bool:
 
     A provider before it and the date of a version behind it do not count: "openai/gpt-4o-2024-08-06" is "gpt-4o".
     """
-    return not wanted or re.fullmatch(rf"(.*/)?{re.escape(wanted)}(-\d{{4}}-\d{{2}}-\d{{2}})?", served) is not None
+    name = served.rpartition("/")[2]
+    return not wanted or wanted in (served, name, _DATE.sub("", served), _DATE.sub("", name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,13 +129,15 @@ def _graded(hit: Hit, state: SearchState) -> Iterator[str]:
     grade = (state.part(RubricScores) or RubricScores()).relevance.get(hit.chunk_id)
     if grade is not None and grade.evidence:
         yield f"evidence: \N{LEFT DOUBLE QUOTATION MARK}{grade.evidence}\N{RIGHT DOUBLE QUOTATION MARK}"
-    yield f"blend {hit.signals['blend']:.3f}"
+    if "blend" in hit.signals:
+        yield f"blend {hit.signals['blend']:.3f}"
 
 
 def _stand_in(hit: Hit) -> Iterator[str]:
     if "rerank" in hit.signals:
         yield f"reranker {hit.signals['rerank']:.3f}"
-    yield f"blend {hit.signals['blend']:.3f}"
+    if "blend" in hit.signals:
+        yield f"blend {hit.signals['blend']:.3f}"
 
 
 def _dense(hit: Hit, source: LedgerSource) -> LedgerRow:

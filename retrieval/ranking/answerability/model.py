@@ -16,7 +16,6 @@ RERANK: Final = "rerank_"  #: Signals of a reranker, one for each type of its sc
 _SHARED: Final = (
     "coverage_sentence",
     "sentence_lead",
-    "cosine_best",
     "cosine_lead",
     "entity_coverage",
     "number_coverage",
@@ -25,8 +24,8 @@ _SHARED: Final = (
     "unknown_share",
 )
 DOUBTS: Final = frozenset({"denial_unmatched", "unknown_share"})  #: Signals that lower the confidence.
-WITH_SENTENCES: Final = (*_SHARED, SENTENCE_COSINE)
-WITHOUT_SENTENCES: Final = _SHARED
+WITH_SENTENCES: Final = (*_SHARED, SENTENCE_COSINE)  #: The best sentences' cosine takes the place of the passages'.
+WITHOUT_SENTENCES: Final = (*_SHARED, "cosine_best")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from retrieval.answers.answering import answered, prepare
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.engine.types import ScoreType
 from retrieval.models import LanguageModel, SearchRecord
-from retrieval.presets.catalog import PRESETS, preset_named
+from retrieval.presets.catalog import TUNED, preset_named
 from retrieval.search import runtime
 from retrieval.search.evidence_runs import EvidenceRequest, gather
 from retrieval.search.request import SearchRequest
@@ -30,7 +30,7 @@ SECONDS = 1.2
 BUSY_SECONDS = 0.5
 #: A live version's numbers, where they are not the shipped ones.
 #: The presets that ask a reranker, all of them or where no language model judges.
-RERANKED = [name for name, preset in PRESETS.items() if {"rerank", "relevance"} & set(preset.defaults.__slots__)]
+RERANKED = [name for name, preset in TUNED.items() if {"rerank", "relevance"} & set(preset.defaults.__slots__)]
 NUMBERS = {
     "corecube": {},
     "helix": {"rerank.candidates": 10},
@@ -198,7 +198,7 @@ def test_a_reranker_that_is_late_again_and_again_is_left_alone(find, over, prese
     assert "rerank_timeout" not in outcomes[-1].state.degraded
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", TUNED)
 @pytest.mark.parametrize("way", ["sleeps", "hangs"])
 def test_an_embedding_model_that_is_late_leaves_what_the_words_find(find, over, preset, way):
     encoder = LateEncoder()
@@ -219,7 +219,7 @@ def test_an_embedding_model_that_never_comes_back_is_left_alone(find, over):
     assert "embed_timeout" not in outcomes[-1].state.degraded
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", TUNED)
 def test_a_search_in_time_is_the_same_with_and_without_threads(find, preset):
     outcome = find(preset)
     assert not [it for it in outcome.state.degraded if "timeout" in it or "late" in it]
