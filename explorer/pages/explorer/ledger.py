@@ -87,7 +87,12 @@ def _parts(hit: Hit, source: LedgerSource) -> Iterator[LedgerRow]:
         else:
             yield _part(hit, signal, (f"{signal} {hit.signals[signal]:.3f}",) if signal in hit.signals else ())
     if "rerank" in hit.contributions or _ON_RUBRIC_SCALE.intersection(hit.contributions):
-        yield from (row(hit, source) for signal, row in rows.items() if signal not in hit.contributions)
+        # A reference version may measure no freshness.
+        yield from (
+            row(hit, source)
+            for signal, row in rows.items()
+            if signal not in hit.contributions and (signal != "freshness" or signal in hit.signals)
+        )
 
 
 def _part(hit: Hit, signal: str, facts: tuple[str, ...], **more: Any) -> LedgerRow:  # noqa: ANN401 -- fields of the row
