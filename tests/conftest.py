@@ -18,6 +18,7 @@ from django.contrib.auth.models import Group
 from django.db import connection
 from django.db.models import Model
 from django.test import TransactionTestCase, override_settings
+from whitenoise.middleware import WhiteNoiseMiddleware
 
 from corecube.access import Principal
 from corecube.models import ApiKey, Compartment, Connection, Grant, User
@@ -175,6 +176,21 @@ def quick_settings(tmp_path_factory):
     configured.CORECUBE_WARM_UP = False
     configured.CORECUBE_FOLDER_ROOTS = [tmp_path_factory.getbasetemp(), Path("/srv")]
     configured.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def static_files_found_once():
+    """Look for the files under static/ once: the middleware does so for every client, longer than a request takes."""
+    find, found = WhiteNoiseMiddleware.add_files_from_finders, {}
+
+    def add(middleware):
+        if not found:
+            find(middleware)
+            found.update(middleware.files)
+        middleware.files.update(found)
+
+    with mock.patch.object(WhiteNoiseMiddleware, "add_files_from_finders", add):
+        yield
 
 
 @pytest.fixture

@@ -95,13 +95,14 @@ def test_a_page_whose_path_holds_nul_is_not_there(admin):
 def test_no_query_makes_a_page_fail(admin, value):
     query = "&".join(f"{name}={value}" for name in field_names())
     pages = [f"/{it}?{query}" for it in addresses("<") if "<" not in it and not it.startswith(API)]
-    assert failures(admin.get, *pages) == []
+    assert failures(admin.get, *turn(pages, HOSTILE.index(value), of=3)) == []
 
 
 @pytest.mark.parametrize("value", HOSTILE)
 def test_no_form_makes_a_page_fail(admin, value):
     body = "&".join(f"{name}={value}" for name in field_names())
     pages = [f"/{it}" for it in addresses("x1") if not it.startswith(API)]
+    pages = turn(pages, HOSTILE.index(value), of=3)
     assert failures(lambda page: admin.generic("POST", page, body, content_type=FORM), *pages) == []
 
 

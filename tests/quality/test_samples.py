@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 from ir_measures import R, nDCG
 
-from retrieval.answers.extractive import ASSERTED
+from retrieval.answers.extractive import ASSERTED, extract_answer
 from retrieval.answers.rewrite import Said, stand_alone
+from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.engine.deadline import Deadline
 from retrieval.evaluation.answers import is_right
 from retrieval.evaluation.calibration import auroc
 from retrieval.llm.prompt import REFUSAL
+from retrieval.llm.types import Task
 from retrieval.ranking.answerability.verdict import AnswerabilityConfig
 from retrieval.stages.answerability import EstimateAnswerability
 from tests.unhurried import MAX_MS
@@ -103,6 +105,44 @@ def test_questions_that_stand_alone_are_searched_for_as_they_are_after_any_other
     for before, it in zip([asked[-1], *asked[:-1]], asked, strict=True):
         titles = tuple(passage.hit.chunk.title for passage in before.outcome.passages[:3])
         assert stand_alone(it.question["text"], [Said(before.question["text"], titles)]).searched == it.question["text"]
+
+
+def test_the_only_documents_that_contradict_each_other_are_the_minutes_about_tunnel_2(asked):
+    assert {it.question["id"] for it in asked if it.outcome.state.answerability.reason == "conflicting"} == {"tunnel-2"}
+
+
+def test_what_is_newer_answers_and_the_other_follows_with_its_source(asked, real_encoder):
+    answers = {
+        it.question["id"]: answer_to(it, real_encoder)
+        for it in asked
+        if it.question["id"] in {"tunnel-2", "leave-days", "hotel-limit", "km-rate-2024"}
+    }
+    for name, first, source, other in (
+        (
+            "tunnel-2",
+            "26 November",
+            "Another document says otherwise (Operations weekly, 5 November 2026",
+            "19 November",
+        ),
+        ("leave-days", "27 days", "An older version says otherwise (Leave policy, working copy", "has 25 days"),
+        ("hotel-limit", "145 euros", "An older version says otherwise (Travel rules", "120 euros"),
+    ):
+        assert answers[name].index(first) < answers[name].index(source) < answers[name].index(other)
+    assert "0.38 euros" in answers["km-rate-2024"]
+    assert "0.44 euros" not in answers["km-rate-2024"]
+
+
+def answer_to(it, encoder):
+    state = it.outcome.state
+    task = Task(
+        question=it.question["text"],
+        passages=state.passages,
+        terms=state.terms,
+        vector=state.vector,
+        answerability=state.answerability,
+        trust=state.scope.trust,
+    )
+    return extract_answer(task, language="english", encoder=SentenceEncoder(encoder)).text
 
 
 def without(state, numbers):

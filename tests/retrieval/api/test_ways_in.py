@@ -3,6 +3,7 @@
 Every operation of every API's own description is walked: a new one fails here until it is said what it may tell whom.
 """
 
+import functools
 import io
 import json
 import time
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 import jwt
 import pytest
 from asgiref.sync import async_to_sync
+from django.test import Client
 
 from corecube.access import Principal, scope_for
 from corecube.keys import USER_HEADER, allow_forwarding
@@ -232,8 +234,10 @@ def assert_nothing_hidden(response, sent=""):
     assert [word for word in (*HIDDEN, *ids) if word in told and word not in sent] == [], told[:1000]
 
 
-def operations(client):
-    found = {}
+@functools.cache
+def operations():
+    """Return the operations of every API's description, which is the same for everybody."""
+    client, found = Client(), {}
     for address in DESCRIPTIONS:
         description = client.get(address).json()
         for path, methods in description["paths"].items():
@@ -242,8 +246,8 @@ def operations(client):
     return found
 
 
-def test_every_operation_is_listed_here(client, db):
-    assert set(operations(client)) == READS.keys() | ADMINS.keys()
+def test_every_operation_is_listed_here(db):
+    assert set(operations()) == READS.keys() | ADMINS.keys()
     assert not READS.keys() & ADMINS.keys()
     assert TOOLS.keys() == TOOL_ARGUMENTS.keys()
 
@@ -314,9 +318,9 @@ def test_no_header_that_is_not_signed_changes_who_asks(credential, send, asker):
 
 
 @pytest.mark.parametrize("credential", CREDENTIALS)
-def test_no_query_parameter_widens_a_scope(credential, client, send, asker, secrets_of):
+def test_no_query_parameter_widens_a_scope(credential, send, asker, secrets_of):
     who = asker(credential)
-    for operation, (described, _) in operations(client).items():
+    for operation, (described, _) in operations().items():
         if operation not in READS or operation.startswith("DELETE"):
             continue
         taken = {it["name"] for it in described.get("parameters", ()) if it["in"] == "query"}
@@ -355,8 +359,8 @@ HOSTILE = ("vault", ["vault"], "alice", "HIDDEN", "HIDDEN:0", {"include": ["vaul
 
 
 @pytest.mark.parametrize("operation", [name for name, wanted in READS.items() if isinstance(wanted, dict)])
-def test_no_field_of_a_body_widens_a_scope(operation, client, send, asker, secrets_of):
-    described, description = operations(client)[operation]
+def test_no_field_of_a_body_widens_a_scope(operation, send, asker, secrets_of):
+    described, description = operations()[operation]
     schema = next(iter(described["requestBody"]["content"].values()))["schema"]
     fields = sorted({*properties(schema, description), ("user",), ("run_as",), ("scope", "principal"), ("admin",)})
     assert len(fields) > 4

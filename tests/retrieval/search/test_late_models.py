@@ -233,7 +233,10 @@ def test_every_section_of_a_report_gets_hits_and_passages_within_the_whole_time(
     evidence = gather(EvidenceRequest(section_set="audit", budget_seconds=4.0), principal=numbers.principal("bob"))
     assert time.perf_counter() - started <= 4.4
     assert [bool(it.outcome.hits and it.outcome.passages) for it in evidence.sections] == [True, True]
-    assert all("rerank_timeout" in it.outcome.state.degraded for it in evidence.sections)
+    # The first section's wait may leave the second one no time to ask.
+    said = [{"rerank_timeout", "rerank_budget"} & set(it.outcome.state.degraded) for it in evidence.sections]
+    assert said[0] == {"rerank_timeout"}
+    assert said[1]
 
 
 def test_other_ways_to_put_a_question_share_its_time(numbers, over):
