@@ -117,7 +117,7 @@ def _readme_questions():
 
 def _shown(username, text, questions, encoder):
     own = sorted((it for it in questions if it["text"] == text), key=lambda it: it["user"] != username)
-    answer, _ = _answered(Rewriting(text, text), [], username, encoder)
+    _, answer, _ = _answered(Rewriting(text, text), [], username, encoder)
     return Shown(username, text, own[0]["answers"] if own[0].get("answerable", True) else None, answer)
 
 
@@ -132,16 +132,17 @@ def _follow_up(conversation, encoder):
     user, said, turns = conversation["user"], [], []
     for question in conversation["turns"]:
         rewriting = stand_alone(question, said)
-        answer, titles = _answered(rewriting, turns, user, encoder)
+        outcome, answer, titles = _answered(rewriting, turns, user, encoder)
         said.append(Said(question, titles))
         turns.append(Turn(question, answer))
-    alone, rewritten = (_documents(_deep(text, user)) for text in (rewriting.asked, rewriting.searched))
+    rewritten = _documents(outcome)
+    alone = _documents(_found(rewriting.asked, Principal(user_named(user)))) if rewriting.is_rewritten else rewritten
     requirements = conversation.get("answers", [])
     return FollowUp(rewriting, conversation["expected"], alone, rewritten, requirements, turns[-2].answer, answer)
 
 
 def _answered(rewriting, turns, user, encoder):
-    """Return the answer to a question of a conversation, and the titles of what it cites."""
+    """Return the search for a question of a conversation, the answer to it, and the titles of what it cites."""
     outcome = _found(rewriting.searched, Principal(user_named(user)))
     task = Task(
         question=rewriting.asked,
@@ -154,11 +155,7 @@ def _answered(rewriting, turns, user, encoder):
     )
     answer = extract_answer(task, language=settings.CORECUBE_TEXT_SEARCH_CONFIG, encoder=SentenceEncoder(encoder))
     titles = [outcome.passages[citation.number - 1].hit.chunk.title for citation in answer.citations]
-    return answer.text, tuple(dict.fromkeys(titles))
-
-
-def _deep(text, user):
-    return _found(text, Principal(user_named(user)), top_k=50)
+    return outcome, answer.text, tuple(dict.fromkeys(titles))
 
 
 def _found(text, principal, **more):

@@ -27,7 +27,7 @@ def installation():
     """Return the environment of an installation."""
     if not (_MODEL / "manifest.json").is_file():
         pytest.skip(f"the model {_MODEL.name} is not here: run manage.py models fetch")
-    with new_installation(CORECUBE_LOST_SECONDS="4") as environment:
+    with new_installation(CORECUBE_LOST_SECONDS="4", CORECUBE_WARM_UP="no") as environment:
         yield environment
 
 
