@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from corecube.access import user_named
 from corecube.api import principal_of
+from corecube.database import first_or
 from corecube.errors import InvalidRequestError, NotFoundError
 from corecube.models import Compartment, User
 from corecube.sanitise import storable
@@ -342,7 +343,5 @@ def _owner(user: str | None, compartment: str | None) -> User | Compartment:
         raise InvalidRequestError("A rule belongs to one user or to one compartment.")
     if user is not None:
         return user_named(storable(user))
-    found = Compartment.objects.filter(slug=storable(compartment or "")).first()
-    if found is None:
-        raise NotFoundError("No compartment has this slug.")
-    return found
+    found = Compartment.objects.filter(slug=storable(compartment or ""))
+    return first_or(NotFoundError("No compartment has this slug."), found)
