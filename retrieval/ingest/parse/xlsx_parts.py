@@ -40,7 +40,7 @@ class Workbook(EventReader):
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
         """Read an element of the workbook part."""
         if name == "sheet":
-            relation = next((value for key, value in attributes.items() if key.endswith(f":{'id'}")), "")
+            relation = next((value for key, value in attributes.items() if key.endswith(":id")), "")
             is_hidden = attributes.get("state", "visible") != "visible"
             self.sheets.append((attributes.get("name", ""), relation, is_hidden))
         elif name == "workbookPr" and attributes.get("date1904", "").lower() in _TRUE:
