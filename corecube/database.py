@@ -4,13 +4,14 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import DataError, IntegrityError, connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
+from django.db.models import Model, QuerySet
 from django.dispatch import receiver
 from psycopg import errors
 from psycopg_pool import ConnectionPool
@@ -21,6 +22,7 @@ _PARAMETER: Final = re.compile(r"%\((\w+)\)s")
 #: The EXECUTE statements by prepared statement, for each connection.
 _EXECUTIONS: Final = WeakKeyDictionary[Any, dict[str, str]]()
 _Pool = ConnectionPool[Any]
+_Row = TypeVar("_Row", bound=Model)
 
 _RESERVED: Final = 16  #: Connections reserved for other processes and administrators.
 _MINIMUM: Final = 4
@@ -38,6 +40,14 @@ def release_connection() -> None:
     connection = transaction.get_connection()
     if not connection.in_atomic_block:
         connection.close()
+
+
+def first_or(error: Exception, rows: QuerySet[_Row]) -> _Row:
+    """Return the first row; raise the error without one."""
+    row = rows.first()
+    if row is None:
+        raise error
+    return row
 
 
 @contextmanager

@@ -1,53 +1,4 @@
-"""The engine's errors.
-
-CoreCubeError
-├── PipelineError               stages wired in an order that cannot work
-├── StageError                  a stage failed; `stage` names it
-├── SearchTimeoutError          a leg's statement outlived its share of the deadline
-├── EncoderError                the embedding model failed
-│   ├── ModelMissingError       its files are not there
-│   └── EncoderUnavailableError the embedding service cannot be used now; later it may
-│       └── EncoderTimeoutError the model took longer than it may
-├── Bm25UnavailableError        there is no readable BM25 index; only vectors are searched
-├── IndexStateError             an embedding index is not in the required state
-├── RerankError                 the reranker failed or its response is invalid; the search falls back
-│   ├── RerankTimeoutError      it would take longer than it may
-│   └── RerankBreakerOpenError  it failed too often and is paused
-├── AnswerError                 a language model wrote no answer, or only a part of one
-│   ├── AnswerUnavailableError  it is unreachable or failed; a later request may succeed
-│   │   ├── AnswerTimeoutError  it took too long
-│   │   ├── AnswerRateLimitedError
-│   │   └── AnswerBreakerOpenError
-│   ├── AnswerRefusedError      it does not take the request: a wrong key, an unknown model
-│   │   └── AnswerRejectedError   a prompt too long, or one that it filters
-│   └── AnswerGarbageError      its response is invalid
-├── JudgingError                no language model judged how relevant candidates are; the search falls back
-│   ├── NoJudgeError            none is configured that answers the principal
-│   ├── JudgingForbiddenError   no single one may read all of the candidates, or the question
-│   └── JudgingTimeoutError     it took longer than it may
-├── NoLanguageModelError        no language model may be used for this search
-├── SyncRunningError            another sync of the same connection is running
-├── ConnectionDisabledError     the connection is switched off
-├── EnrichError                 a language model wrote nothing for a chunk; it stays as it is
-├── IngestError                 one document cannot be indexed; `reason` is stable
-├── VersionConflictError        somebody else changed a preset's versions, or a section set, meanwhile
-├── ReferenceVersionError       the numbers of a preset's reference version cannot be changed
-├── ConfigError
-│   └── TunablesError           invalid values of tunables; `problems` names them
-│       └── OverridesError      the same, sent with a request
-├── NotFoundError
-│   ├── UnknownConversationError
-│   ├── UnknownPassageError
-│   ├── UnknownSectionError
-│   │   └── UnknownSectionSetError
-│   ├── UnknownTraceError
-│   └── UnknownVersionError
-└── InvalidRequestError
-    ├── EmptyQueryError
-    ├── QueryTooLongError
-    ├── UnknownModeError
-    └── UnknownPresetError
-"""
+"""The engine's errors. Those of models and searches let a search fall back where it can."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Final
@@ -188,7 +139,7 @@ class IngestError(CoreCubeError):
     """This document cannot be indexed."""
 
     def __init__(self, reason: str, message: str) -> None:
-        self.reason = reason
+        self.reason = reason  #: Stable, such as "corrupt".
         super().__init__(message)
 
 

@@ -9,8 +9,7 @@ import pytest
 
 from retrieval.management.commands.docs import generated, updated
 from retrieval.management.commands.tunables import tunables_table
-from retrieval.presets.catalog import TUNED
-from retrieval.presets.stage_catalog import ABOUT
+from retrieval.presets.catalog import ABOUT, TUNED
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

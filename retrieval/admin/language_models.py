@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from django.core.exceptions import ValidationError
 
 from corecube import audit
-from corecube.database import atomic_change
+from corecube.database import atomic_change, first_or
 from corecube.errors import ConfigError, ConflictError, InvalidFieldsError, NotFoundError
 from corecube.metadata_addresses import REFUSAL, names_refused
 from corecube.models import Compartment, User
@@ -54,10 +54,8 @@ class LockedModelError(ConflictError, code="language_model_locked"):
 def model_named(slug: str) -> LanguageModel:
     """Return a language model; raise UnknownModelError."""
     # PostgreSQL rejects NUL, and no slug contains it.
-    model = LanguageModel.objects.select_related("fallback").filter(slug=slug.replace("\0", "")).first()
-    if model is None:
-        raise UnknownModelError
-    return model
+    found = LanguageModel.objects.select_related("fallback").filter(slug=slug.replace("\0", ""))
+    return first_or(UnknownModelError(), found)
 
 
 def problems_of(model: LanguageModel, key: str | None) -> dict[str, str]:

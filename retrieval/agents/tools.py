@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field, ValidationError
 from corecube import audit
 from corecube.access import Principal, scope_for
 from corecube.data import read_toml
+from corecube.database import first_or
 from corecube.errors import InvalidRequestError, NotFoundError
 from corecube.scope import AccessScope
 from retrieval.api import memory
@@ -116,9 +117,8 @@ def _fetch(read: FetchToolIn, caller: Caller) -> FetchToolOut:
     """Return the text of a document or of the chunk with that id; raise NotFoundError outside the scope."""
     document_id, ordinal = _parts(read.id)
     scope = scope_for(caller.principal)
-    document = Document.objects.in_scope(scope).filter(pk=document_id).first()
-    if document is None:
-        raise NotFoundError("No document with that id is visible to you.")
+    missing = NotFoundError("No document with that id is visible to you.")
+    document = first_or(missing, Document.objects.in_scope(scope).filter(pk=document_id))
     chunks = document.chunks.filter(connection_id__in=scope.connection_ids).order_by("ordinal")
     if ordinal is not None:
         chunks = chunks.filter(ordinal=ordinal)

@@ -1,7 +1,7 @@
 """Write the answer to a finished search, for the chat page, the API, the explorer and agents."""
 
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Final
@@ -14,11 +14,11 @@ from django.db import transaction
 from corecube.access import Principal
 from corecube.database import release_connection
 from corecube.errors import CoreCubeError
-from retrieval.answers.coverage import language_notice
 from retrieval.answers.events import AnswerEvent, Done, Failed, Outcome
 from retrieval.answers.providers import route_for
 from retrieval.answers.writing import NoAnswerError, Writing
 from retrieval.encoders import Encoder
+from retrieval.encoders.model_table import MODEL_TABLE
 from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.engine.types import Verdict
 from retrieval.errors import AnswerFormatError
@@ -29,12 +29,15 @@ from retrieval.ranking.answerability.verdict import Reason
 from retrieval.records.accesses import note_accesses
 from retrieval.search import runtime
 from retrieval.search.outcome import SearchOutcome
+from retrieval.text.language import question_language
 
 logger = logging.getLogger(__name__)
 
 DOUBTFUL: Final = "doubtful"  #: About the question only: does not count as degraded.
 CONFLICTING: Final = "conflicting"  #: The passages contradict each other: the answer may tell only one side.
 OVERLOOKED: Final = "overlooked"  #: A refusal although the passages probably answer the question.
+UNKNOWN_LANGUAGE: Final = "unknown_language"
+_ANY: Final = "simple"  #: The text search configuration without stemming, which suits every language.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,3 +236,26 @@ def _known(error: Exception, answering: Answering, provider: Provider) -> CoreCu
         return error
     logger.error("answer.failed id=%s provider=%s", *names, exc_info=error)
     return CoreCubeError()
+
+
+def language_notice(question: str, *, model: str, text_search: Collection[str]) -> Notice | None:
+    """Return a notice that names the settings to change if a question's language is not covered; None in doubt.
+
+    `text_search` are the text search configurations of the sources searched. An unlisted model may know any language.
+    """
+    language = question_language(question)
+    listed = MODEL_TABLE.get(model.removesuffix("-fp32"))
+    gaps = []
+    if listed and listed.languages.lower() == "english" != language:
+        gaps.append(
+            f"the embedding model {model} supports only English (page Models, or CORECUBE_MODEL for the first index)"
+        )
+    if text_search and not {language, _ANY} & {*text_search}:
+        read = " and ".join(sorted(it.capitalize() for it in text_search))
+        gaps.append(f"full-text search is set to {read} (CORECUBE_TEXT_SEARCH_CONFIG, or the language of a connection)")
+    if not language or not gaps:
+        return None
+    return Notice(
+        UNKNOWN_LANGUAGE,
+        f"The question seems to be in {language.capitalize()}, but {', and '.join(gaps)}. Answers may be worse.",
+    )

@@ -25,9 +25,8 @@ from retrieval.engine.types import Verdict
 from retrieval.engine.words import stemmer
 from retrieval.errors import EncoderError
 from retrieval.llm.citations import Draft
-from retrieval.llm.options import ignored, names_of
 from retrieval.llm.prompt import fitted
-from retrieval.llm.types import Citation, Cut, EncodeTexts, Notice, Provider, Task, TokenUsage
+from retrieval.llm.types import Citation, Cut, EncodeTexts, Notice, Provider, Task, TokenUsage, ignored, names_of
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +36,6 @@ _CUT: Final = {
     Cut.LENGTH: Notice("cut_short", "The answer is incomplete: it reached the language model's maximum length."),
     Cut.CONTENT_FILTER: Notice("content_filtered", "The language model's content filter stopped the answer."),
 }
-_FENCES: Final = ("```", "~~~")
 _UNCITED: Final = Notice("uncited", "The answer cites no passage of your documents. Check it before you rely on it.")
 
 
@@ -101,7 +99,8 @@ class Writing:
             raise NoAnswerError
         if isinstance(self._answer, JsonDraft) and self._cut is None:
             self._answer.require_complete()
-        for notice in self._final_notices():
+        cut = [_CUT[self._cut]] if self._cut else []
+        for notice in (*cut, *([_UNCITED] if self._is_uncited else ())):
             self._notices += (notice,)
             yield notice
         yield await self.so_far(is_finished=True)
@@ -121,7 +120,7 @@ class Writing:
     async def _cited_code(self) -> Sequence[AnswerEvent]:
         """Return the events of a citation after an answer that is only code."""
         text = self._draft.text
-        if self._citer is None or self._citer.has_cited or not text.rstrip().endswith(_FENCES):
+        if self._citer is None or self._citer.has_cited or not text.rstrip().endswith(("```", "~~~")):
             return ()
         numbers = await _run(answer_threads(), lambda: self._ready_checker().match_code(text))
         return list(self._events(*self._answer.add("".join(f"\n\n[{it}]" for it in numbers))))
@@ -130,12 +129,6 @@ class Writing:
         if self._provider.refuses(self._draft.text):
             return ()
         return await _run(answer_threads(), partial(self._matched, claim))
-
-    def _final_notices(self) -> Iterator[Notice]:
-        if self._cut:
-            yield _CUT[self._cut]
-        if self._is_uncited:
-            yield _UNCITED
 
     @property
     def _is_uncited(self) -> bool:

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field
 from corecube import audit
 from corecube.access import Principal, scope_for, user_named
 from corecube.api import principal_of
+from corecube.database import first_or
 from corecube.errors import InvalidRequestError, NotFoundError, NotPermittedError
 from corecube.models import Connection
 from corecube.sanitise import storable
@@ -76,13 +77,9 @@ def _connection(principal: Principal, document: UUID | None, slug: str) -> Conne
     known = {*scope.connection_ids, *managed_connections(principal).values_list("pk", flat=True)}
     connections = Connection.objects.filter(pk__in=known)
     if document is None:
-        found = connections.filter(slug=slug).first()
-    else:
-        of_document = Document.objects.filter(pk=document).values("connection_id")
-        found = connections.filter(pk__in=of_document).first()
-    if found is None:
-        raise NotFoundError(f"You cannot see such a {'connection' if document is None else 'document'}.")
-    return found
+        return first_or(NotFoundError("You cannot see such a connection."), connections.filter(slug=slug))
+    of_document = Document.objects.filter(pk=document).values("connection_id")
+    return first_or(NotFoundError("You cannot see such a document."), connections.filter(pk__in=of_document))
 
 
 def _explained(scope: AccessScope, connection: Connection) -> AccessOut:

@@ -8,14 +8,12 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from retrieval.answers.answering import DOUBTFUL, Answering
-from retrieval.answers.coverage import UNKNOWN_LANGUAGE
+from retrieval.answers.answering import DOUBTFUL, UNKNOWN_LANGUAGE, Answering
 from retrieval.answers.events import Done, Outcome
 from retrieval.api.schemas import AnswerabilityOut, Explanation, SearchOut, Source
 from retrieval.api.shape import Absolute, answerability, document_path, search_out, source
 from retrieval.engine.types import Passage
-from retrieval.llm.options import ABOUT_REQUEST, ignored
-from retrieval.llm.types import Citation, TokenUsage
+from retrieval.llm.types import ABOUT_REQUEST, Citation, TokenUsage, ignored
 from retrieval.ranking.packing import by_number
 from retrieval.search.outcome import SearchOutcome
 

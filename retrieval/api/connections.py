@@ -13,6 +13,7 @@ from corecube.access import Principal, scope_for
 from corecube.api import principal_of
 from corecube.connectors.types import Capability
 from corecube.connectors.upload import check_upload
+from corecube.database import first_or
 from corecube.errors import ConfigError, NotPermittedError
 from corecube.models import Compartment, Connection
 from corecube.sanitise import storable
@@ -32,16 +33,12 @@ SensitivityName = Literal["public", "internal", "confidential", "restricted"]
 TrustName = Literal["volatile", "reference", "authoritative"]
 
 
-def _without_nulls(secrets: object) -> object:
-    if not isinstance(secrets, dict):
-        return secrets
-    return {name: value for name, value in secrets.items() if value is not None}
-
-
 Secrets = Annotated[
     dict[str, Annotated[str, Field(max_length=4000)]],
     Field(description="Write-only, by name, stored encrypted. An empty one is removed; null: no change.", repr=False),
-    BeforeValidator(_without_nulls),
+    BeforeValidator(
+        lambda given: {name: it for name, it in given.items() if it is not None} if isinstance(given, dict) else given
+    ),
 ]
 
 
@@ -243,8 +240,7 @@ def add_connection(request: HttpRequest, body: ConnectionIn) -> Status[Connectio
     _apply(connection, body)
     if "enrichment" not in body.model_fields_set:
         connection.enrichment = default_enrichment(connection)
-    _require_manageable(principal, connection)
-    require_own_source(principal, connection, body.secrets)
+    _require_allowed(principal, connection, body)
     if not body.save_anyway:
         services.require_checked(connection, body.secrets)
     return Status(201, ConnectionDetail.of(services.create_connection(connection, body.secrets, actor=principal.user)))
@@ -300,8 +296,7 @@ def _changed(principal: Principal, slug: str, body: ConnectionChange) -> Connect
     connection = managed_connection(principal, slug)
     before = connection.config
     _apply(connection, body)
-    _require_manageable(principal, connection)
-    require_own_source(principal, connection, body.secrets, before=before)
+    _require_allowed(principal, connection, body, before=before)
     return connection
 
 
@@ -319,10 +314,8 @@ def _apply(connection: Connection, body: ConnectionChange) -> None:
     if "trust" in sent:
         connection.trust = TrustLevel[body.trust.upper()]
     if "compartment" in sent:
-        compartment = Compartment.objects.filter(slug=storable(body.compartment)).first()
-        if compartment is None:
-            raise services.InvalidConnectionError({"compartment": "No compartment has this slug."})
-        connection.compartment = compartment
+        unknown = services.InvalidConnectionError({"compartment": "No compartment has this slug."})
+        connection.compartment = first_or(unknown, Compartment.objects.filter(slug=storable(body.compartment)))
 
 
 def _merged(config: Any, changes: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401 -- a JSON field holds anything
@@ -330,6 +323,7 @@ def _merged(config: Any, changes: dict[str, Any]) -> dict[str, Any]:  # noqa: AN
     return {name: value for name, value in {**stored, **changes}.items() if value is not None}
 
 
-def _require_manageable(principal: Principal, connection: Connection) -> None:
+def _require_allowed(principal: Principal, connection: Connection, body: ConnectionChange, before: Any = None) -> None:  # noqa: ANN401
     if not may_manage(principal, connection):
         raise NotPermittedError("This API key may not manage connections of that compartment and sensitivity.")
+    require_own_source(principal, connection, body.secrets, before=before)

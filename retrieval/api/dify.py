@@ -36,7 +36,6 @@ _Name = Annotated[str, StringConstraints(max_length=100)]
 _Value = Annotated[str, StringConstraints(max_length=1000)]
 _Number = Annotated[float, Field(allow_inf_nan=False)]
 router = Router(tags=["dify"])
-_EVERYTHING: Final = "all"
 _BAD_HEADER: Final = 1001
 _BAD_KEY: Final = 1002
 _NO_KNOWLEDGE: Final = 2001
@@ -163,7 +162,7 @@ def retrieve(request: HttpRequest, body: RetrievalIn) -> RetrievalOut:
             text=body.query,
             preset=usable_preset(principal),
             top_k=_MAX_HITS if conditions else wanted.top_k,
-            narrowing=ScopeRequest() if body.knowledge_id == _EVERYTHING else ScopeRequest((body.knowledge_id,)),
+            narrowing=ScopeRequest() if body.knowledge_id == "all" else ScopeRequest((body.knowledge_id,)),
             surface=SearchRecord.Surface.API,
         ),
         principal=principal,

@@ -15,6 +15,7 @@ from corecube import audit
 from corecube.access import Principal, scope_for
 from corecube.api import principal_of
 from corecube.connectors.push import Pushed
+from corecube.database import first_or
 from corecube.errors import NotFoundError
 from corecube.models import Connection
 from corecube.sanitise import storable
@@ -160,9 +161,8 @@ def read_document(
     """Return a document and its chunks from `offset` on. Documents outside the scope do not exist."""
     principal = principal_of(request)
     scope = scope_for(principal)
-    document = Document.objects.in_scope(scope).filter(pk=document_id).first()
-    if document is None:
-        raise NotFoundError("No document with that id is visible to you.")
+    missing = NotFoundError("No document with that id is visible to you.")
+    document = first_or(missing, Document.objects.in_scope(scope).filter(pk=document_id))
     audit.record("document.read", actor=principal.user, subject=str(document.pk), key=str(principal.key or ""))
     note_accesses([document.pk])
     absolute = request.build_absolute_uri

@@ -8,6 +8,7 @@ from ninja import Router, Status
 from pydantic import BaseModel, Field
 
 from corecube.api import principal_of
+from corecube.database import first_or
 from corecube.errors import ConfigError, InvalidRequestError, NotFoundError
 from corecube.models import User
 from retrieval.api.managed import installation_admin
@@ -116,10 +117,7 @@ def _admin(request: HttpRequest) -> User:
 
 
 def _existing(number: int) -> EmbeddingIndex:
-    row = EmbeddingIndex.objects.filter(pk=number).first()
-    if row is None:
-        raise NotFoundError(f"There is no embedding index {number}.")
-    return row
+    return first_or(NotFoundError(f"There is no embedding index {number}."), EmbeddingIndex.objects.filter(pk=number))
 
 
 def _shown(row: EmbeddingIndex) -> IndexOut:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from corecube.access import Principal
 from corecube.api import principal_of
+from corecube.database import first_or
 from corecube.errors import NotFoundError
 from retrieval.api.managed import managed_connection, managed_connections, require_admin
 from retrieval.api.schemas import REFUSALS, RequestBody, filled
@@ -172,10 +173,8 @@ def _managed_syncs(principal: Principal) -> QuerySet[Sync]:
 
 
 def _managed_sync(request: HttpRequest, job_id: UUID) -> Sync:
-    sync = _managed_syncs(principal_of(request)).filter(pk=job_id).first()
-    if sync is None:
-        raise NotFoundError("You cannot manage a job with that id.")
-    return sync
+    missing = NotFoundError("You cannot manage a job with that id.")
+    return first_or(missing, _managed_syncs(principal_of(request)).filter(pk=job_id))
 
 
 def _job(sync: Sync) -> JobOut:

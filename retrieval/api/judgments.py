@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 
 from corecube.access import scope_for
 from corecube.api import principal_of
+from corecube.database import first_or
 from corecube.errors import InvalidRequestError
 from corecube.scope import AccessScope
 from retrieval.api.schemas import REFUSALS, StrictBody
@@ -61,10 +62,8 @@ def judge_passage(request: HttpRequest, body: JudgmentIn) -> JudgmentOut:
         document_id, ordinal = chunk_id_of(body.chunk_id)
     except ValueError as error:
         raise UnknownPassageError from error
-    chunk = passages_in(scope, [document_id]).filter(ordinal=ordinal).first()
-    if chunk is None:
-        raise UnknownPassageError
-    judge(body.query, PassageId(document_id, chunk.content_hash), grade=body.grade, by=principal.user, scope=scope)
+    passage = _current(ChunkId(document_id, ordinal), scope)
+    judge(body.query, passage, grade=body.grade, by=principal.user, scope=scope)
     return JudgmentOut(query=query, chunk_id=f"{document_id}:{ordinal}", grade=body.grade)
 
 
@@ -76,9 +75,7 @@ def rate(request: HttpRequest, body: FeedbackIn) -> Status[None]:
     """
     principal = principal_of(request)
     found = SearchRecord.objects.filter(user=principal.user, for_another=False, pk=body.trace_id)
-    record = (found.filter(key=principal.key) if principal.key else found).first()
-    if record is None:
-        raise UnknownTraceError
+    record = first_or(UnknownTraceError(), found.filter(key=principal.key) if principal.key else found)
     if body.citation is None:
         SearchRecord.objects.filter(pk=record.pk).update(feedback=body.rating)
     else:
@@ -96,10 +93,11 @@ def rate(request: HttpRequest, body: FeedbackIn) -> Status[None]:
 
 def _passage(record: SearchRecord, chunk_id: ChunkId, scope: AccessScope) -> PassageId:
     """Return the passage with its text at the time of the search; records without its hash use the current chunk."""
-    document_id, ordinal = chunk_id
     if read := dict(ranking_of(record.trace)).get(chunk_id):
-        return PassageId(document_id, read)
-    chunk = passages_in(scope, [document_id]).filter(ordinal=ordinal).first()
-    if chunk is None:
-        raise UnknownPassageError
-    return PassageId(document_id, chunk.content_hash)
+        return PassageId(chunk_id.document_id, read)
+    return _current(chunk_id, scope)
+
+
+def _current(chunk_id: ChunkId, scope: AccessScope) -> PassageId:
+    chunks = passages_in(scope, [chunk_id.document_id]).filter(ordinal=chunk_id.ordinal)
+    return PassageId(chunk_id.document_id, first_or(UnknownPassageError(), chunks).content_hash)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field, StringConstraints
 
 from corecube.access import Principal, user_named
 from corecube.api import principal_of
+from corecube.database import first_or
 from corecube.errors import InvalidRequestError, NotFoundError, NotPermittedError
 from corecube.keys import KeyTerms, issue_key, key_state, revoke_key, visible_compartments
 from corecube.models import ApiKey, Compartment, Connection, User
@@ -117,9 +118,8 @@ def add_key(request: HttpRequest, response: HttpResponse, body: KeyIn) -> Status
 def remove_key(request: HttpRequest, key_id: UUID) -> KeyOut:
     """Revoke a key permanently; it stays in the list. A revoked key is not changed."""
     principal = principal_of(request)
-    key = _known_keys(principal).select_related("user").filter(pk=key_id).first()
-    if key is None:
-        raise NotFoundError("You cannot see an API key with that id.")
+    unknown = NotFoundError("You cannot see an API key with that id.")
+    key = first_or(unknown, _known_keys(principal).select_related("user").filter(pk=key_id))
     revoke_key(key, actor=principal.user)
     key.refresh_from_db(fields=["revoked_at"])
     return _shown(KeyOut, key)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from corecube.access import user_named
 from corecube.api import principal_of
+from corecube.database import first_or
 from corecube.errors import InvalidRequestError, NotFoundError
 from corecube.models import Compartment, User
 from corecube.sanitise import storable
@@ -20,8 +21,7 @@ from retrieval.admin.language_models import key_length
 from retrieval.api.managed import installation_admin
 from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, StrictBody, filled
 from retrieval.llm.clients import default_of, service_of, stored_models
-from retrieval.llm.reachability import ModelState, status_of, try_saved
-from retrieval.llm.trial import Trial, try_model
+from retrieval.llm.reachability import ModelState, Trial, status_of, try_model, try_saved
 from retrieval.models import LanguageModel, RoutingRule
 from retrieval.operations import usage
 from retrieval.operations.usage import Line, Sums
@@ -342,7 +342,5 @@ def _owner(user: str | None, compartment: str | None) -> User | Compartment:
         raise InvalidRequestError("A rule belongs to one user or to one compartment.")
     if user is not None:
         return user_named(storable(user))
-    found = Compartment.objects.filter(slug=storable(compartment or "")).first()
-    if found is None:
-        raise NotFoundError("No compartment has this slug.")
-    return found
+    found = Compartment.objects.filter(slug=storable(compartment or ""))
+    return first_or(NotFoundError("No compartment has this slug."), found)

@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 from corecube.access import Principal
 from corecube.connections import stored_secrets
 from corecube.connectors.kinds import KINDS
+from corecube.database import first_or
 from corecube.errors import NotPermittedError, UnknownConnectionError
 from corecube.models import Connection, User
 from corecube.sanitise import storable
@@ -80,10 +81,8 @@ def managed_connection(principal: Principal, slug: str) -> Connection:
 
     Raises NotPermittedError for anyone but an admin, whatever the slug, and UnknownConnectionError.
     """
-    connection = managed_connections(require_admin(principal)).filter(slug=storable(slug)).first()
-    if connection is None:
-        raise UnknownManagedConnectionError
-    return connection
+    managed = managed_connections(require_admin(principal))
+    return first_or(UnknownManagedConnectionError(), managed.filter(slug=storable(slug)))
 
 
 def pushable_connection(principal: Principal, slug: str) -> Connection:
@@ -99,10 +98,8 @@ def pushable_connection(principal: Principal, slug: str) -> Connection:
     allowed = key.push_connections.all() if key else Connection.objects.none()
     if not allowed.exists():
         raise NotPermittedError("This needs an API key that may push documents.")
-    connection = allowed.select_related("compartment").filter(slug=storable(slug)).first()
-    if connection is None:
-        raise UnknownManagedConnectionError("You cannot push documents to a connection with that slug.")
-    return connection
+    unknown = UnknownManagedConnectionError("You cannot push documents to a connection with that slug.")
+    return first_or(unknown, allowed.select_related("compartment").filter(slug=storable(slug)))
 
 
 def may_manage_presets(principal: Principal) -> bool:

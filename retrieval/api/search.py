@@ -11,7 +11,16 @@ from corecube.access import Principal, ScopeRequest
 from corecube.api import principal_of
 from retrieval.api import shape
 from retrieval.api.managed import managed_connections
-from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, Explanation, ScopeIn, SearchIn, SearchOut, filled
+from retrieval.api.schemas import (
+    CHANGE_REFUSALS,
+    REFUSALS,
+    ExcludedOut,
+    Explanation,
+    ScopeIn,
+    SearchIn,
+    SearchOut,
+    filled,
+)
 from retrieval.models import QueuedSearch, SearchRecord
 from retrieval.records.stored_outcome import recent_outcome
 from retrieval.search.outcome import SearchOutcome
@@ -97,5 +106,8 @@ def explanation_for(principal: Principal, outcome: SearchOutcome) -> Explanation
     if principal.is_admin:
         known = set(managed_connections(principal).values_list("pk", flat=True))
         excluded = [it for it in outcome.state.scope.excluded if it.connection.id in known]
-        explanation.excluded = [shape.excluded_out(it) for it in excluded]
+        explanation.excluded = [
+            ExcludedOut(connection=it.connection.slug, name=it.connection.name, reason=it.reason.value)
+            for it in excluded
+        ]
     return explanation

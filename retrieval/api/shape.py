@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from uuid import UUID
 
-from corecube.scope import ConnectionFacts, ExcludedConnection
+from corecube.scope import ConnectionFacts
 from retrieval.api import schemas
 from retrieval.engine.state import Span
 from retrieval.engine.types import ChunkFacts, Hit
@@ -44,22 +44,19 @@ def rows(start: int | None, end: int | None, source_type: str) -> schemas.Rows |
 
 def search_out(outcome: SearchOutcome, absolute: Absolute, explain: schemas.Explanation | None) -> schemas.SearchOut:
     """Return a search's response; with an explanation it contains the score breakdown of each hit."""
-    hits = [
-        hit_out(rank, hit, outcome, absolute, with_ledger=explain is not None)
-        for rank, hit in enumerate(outcome.hits, start=1)
-    ]
+    has_explanation = explain is not None
     answer = schemas.SearchOut(
         trace_id=outcome.id,
         preset=outcome.preset.name,
         preset_version=outcome.preset_version,
         version=outcome.version_number,
         mode=outcome.configuration.mode,
-        hits=hits,
+        hits=[hit_out(*it, outcome, absolute, with_ledger=has_explanation) for it in enumerate(outcome.hits, start=1)],
         passages=[
             schemas.filled(schemas.PassageOut, passage, chunk_id=str(passage.hit.chunk_id))
             for passage in outcome.passages
         ],
-        answerability=answerability(outcome, with_signals=explain is not None),
+        answerability=answerability(outcome, with_signals=has_explanation),
         degraded=list(outcome.state.degraded),
         skipped=outcome.skipped,
         timings=timings(outcome),
@@ -131,13 +128,6 @@ def timings(outcome: SearchOutcome) -> schemas.Timings:
 def explanation(outcome: SearchOutcome) -> schemas.Explanation:
     """Return what each stage did."""
     return schemas.Explanation(spans=[_span(span) for span in outcome.trace])
-
-
-def excluded_out(excluded: ExcludedConnection) -> schemas.ExcludedOut:
-    """Return a connection outside the scope, for admins only."""
-    return schemas.ExcludedOut(
-        connection=excluded.connection.slug, name=excluded.connection.name, reason=excluded.reason.value
-    )
 
 
 def _span(span: Span) -> schemas.SpanOut:

@@ -29,7 +29,6 @@ from retrieval.stages.resources import Resources
 
 DEPTH: Final = 100  #: Number of hits: enough for measures with the cutoff 100.
 _WARM_UP: Final = 5
-_FUSED: Final = "fused"
 _MODEL: Final = "model"
 _RERANKER: Final = "reranker"
 _ORDERED_BY: Final[Mapping[ScoreType, str]] = {
@@ -152,7 +151,7 @@ def _found(request: SearchRequest, principal: Principal, resources: Resources) -
 
 def _fused(trace: Sequence[Span]) -> dict[str, Ranking]:
     """Return the fused ranking, before later stages change the order."""
-    return next(({_FUSED: span.left} for span in trace if span.stage == "fuse"), {})
+    return next(({"fused": span.left} for span in trace if span.stage == "fuse"), {})
 
 
 def document_ranking(hits: Ranking, names: dict[Any, str]) -> list[str]:

@@ -19,7 +19,6 @@ from retrieval.presets.catalog import PRESETS
 from retrieval.text.document import headings_of
 
 _DEPTH: Final = 10
-_MIXED: Final = "raw files"
 _MAX_KNOWN_ITEMS: Final = 200
 _MAX_QUESTIONS: Final = 1000  #: Limits the duration; the mean of 1,000 questions is within 0.02 of the mean of all.
 _SEED: Final = 7
@@ -53,7 +52,7 @@ def collections(
     mixed = []
     if folders:
         connections = tuple(ingested_folder(folder, progress) for folder in folders)
-        mixed = [Collection(known_items(connections, name=_MIXED, limit=_MAX_KNOWN_ITEMS), connections)]
+        mixed = [Collection(known_items(connections, name="raw files", limit=_MAX_KNOWN_ITEMS), connections)]
     return (*(Collection(_sampled(dataset), (ingested(dataset, progress),)) for dataset in datasets), *mixed)
 
 

@@ -44,11 +44,6 @@ class NamedDocument:
         """The normalised name, spelled correctly."""
         return key_of(self.known_as or self.name)
 
-    @property
-    def is_repaired(self) -> bool:
-        """Whether the question misspells the name."""
-        return bool(self.known_as)
-
 
 def question_keys(question: str) -> list[str]:
     """Return every sequence of words of a question that may be a name, in order."""

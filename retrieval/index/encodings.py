@@ -16,7 +16,7 @@ from retrieval.engine.types import Ranking, ScoreType
 from retrieval.index.filters import filtered
 from retrieval.index.reading import changed, read, rows
 from retrieval.index.statements import statement
-from retrieval.index.store import MAX_EF_SEARCH, ONLY_THE_HNSW_INDEX, ranking
+from retrieval.index.store import MAX_EF_SEARCH, hnsw_settings, ranking
 
 _UNENCODED: Final = statement("upkeep/unencoded")
 _INSERT: Final = {"sparse": statement("upkeep/insert_sparse"), "tokens": statement("upkeep/insert_tokens")}
@@ -154,12 +154,8 @@ def sparse_exact(look: SparseLook) -> Ranking:
 def sparse_hnsw(look: SparseLook, *, ef_search: int) -> Ranking:
     """Return about the chunks in scope with the highest inner product above 0, by the HNSW index (iterative scan)."""
     candidates = min(2 * look.depth, MAX_EF_SEARCH)
-    settings = {
-        "hnsw.ef_search": str(min(max(ef_search, candidates), MAX_EF_SEARCH)),
-        "hnsw.iterative_scan": "relaxed_order",
-        **ONLY_THE_HNSW_INDEX,
-    }
     sql, parameters = filtered(_HNSW, {**look.parameters, "candidates": candidates}, look.request_filter)
+    settings = hnsw_settings(ef_search, candidates)
     rows = read(sql, parameters, timeout_seconds=look.timeout_seconds, settings=settings)
     found = (hit for hit in ranking(rows, ScoreType.SPARSE) if hit.score > 0)
     return tuple(sorted(found, key=lambda hit: (-hit.score, hit.chunk_id)))[: look.depth]

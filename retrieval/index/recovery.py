@@ -9,9 +9,9 @@ from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType, Term, Vector
 from retrieval.index.filters import filtered
 from retrieval.index.lexemes import any_of, quoted
-from retrieval.index.reading import chunk_keys, read, vector_text
+from retrieval.index.reading import chunk_keys, read
 from retrieval.index.statements import statement
-from retrieval.index.store import VectorIndex
+from retrieval.index.store import VectorIndex, vector_parameters
 from retrieval.index.types import RoutedRange
 from retrieval.models import EmbeddingIndex
 
@@ -49,10 +49,8 @@ def of_source_types(  # noqa: PLR0913 -- keyword-only, each a plain fact
     Without a vector they come by the terms, then the newest first. Empty means that the filter leaves none of them.
     Raises SearchTimeoutError.
     """
-    parameters = _vector_parameters(vector, index, scope, depth) | {
-        "source_types": list(source_types),
-        "match": any_of(terms),
-    }
+    own = {"source_types": list(source_types), "match": any_of(terms)}
+    parameters = vector_parameters(vector, scope, index, depth) | own
     sql, parameters = filtered(_SOURCE_PROBE, parameters, request_filter, document="chunk.document_id")
     return _ranking(read(sql, parameters, timeout_seconds=timeout_seconds))
 
@@ -70,7 +68,7 @@ def within(
 
     Raises SearchTimeoutError.
     """
-    parameters = _vector_parameters(vector, index, scope, depth) | {
+    parameters = vector_parameters(vector, scope, index, depth) | {
         "documents": [it.document_id for it in ranges],
         "starts": [it.start for it in ranges],
         "ends": [it.end for it in ranges],
@@ -92,15 +90,6 @@ def other_rows(index: VectorIndex, *, scope: AccessScope, timeout_seconds: float
     """Return the other embedding indexes with vectors in scope; raise SearchTimeoutError."""
     parameters = {"index": index.id, "scope": scope.connection_ids}
     return [EmbeddingIndex(**row) for row in read(_INDEXES, parameters, timeout_seconds=timeout_seconds)]
-
-
-def _vector_parameters(vector: Vector | None, index: VectorIndex, scope: AccessScope, depth: int) -> dict[str, Any]:
-    return {
-        "vector": None if vector is None else vector_text(vector),
-        "index": index.id,
-        "scope": scope.connection_ids,
-        "depth": depth,
-    }
 
 
 def _ranking(rows: Sequence[Mapping[str, Any]]) -> Ranking:

@@ -96,7 +96,7 @@ def dense_exact(
     request_filter: RequestFilter = _EVERYTHING,
 ) -> Ranking:
     """Return the `depth` chunks in scope with the highest cosine, found by comparing all of them."""
-    sql, parameters = filtered(statements.DENSE_EXACT, _vector_parameters(vector, scope, index, depth), request_filter)
+    sql, parameters = filtered(statements.DENSE_EXACT, vector_parameters(vector, scope, index, depth), request_filter)
     return ranking(read(sql, parameters, timeout_seconds=timeout_seconds), ScoreType.COSINE)
 
 
@@ -117,13 +117,9 @@ def dense_hnsw(  # noqa: PLR0913 -- keyword-only, each a plain fact
     says, so a filter costs time, not hits. Whatever it went by, the whole vectors' cosine chooses and orders.
     """
     candidates = round(depth * max(oversample, index.oversample))
-    settings = {
-        "hnsw.ef_search": str(min(max(ef_search, candidates), MAX_EF_SEARCH)),
-        "hnsw.iterative_scan": "relaxed_order",
-        **ONLY_THE_HNSW_INDEX,
-    }
-    parameters = {**_vector_parameters(vector, scope, index, depth), "candidates": candidates}
+    parameters = {**vector_parameters(vector, scope, index, depth), "candidates": candidates}
     sql, parameters = filtered(dense_statement(index.scan, index.dim), parameters, request_filter)
+    settings = hnsw_settings(ef_search, candidates)
     rows = read(sql, parameters, timeout_seconds=timeout_seconds, settings=settings)
     return tuple(sorted(ranking(rows, ScoreType.COSINE), key=lambda hit: (-hit.score, hit.chunk_id))[:depth])
 
@@ -240,9 +236,16 @@ def ranking(rows: Sequence[Mapping[str, Any]], score_type: ScoreType) -> Ranking
     return tuple(Hit(it, score, score_type, signals={score_type.value: score}) for it, score in scored)
 
 
-def _vector_parameters(vector: Vector, scope: AccessScope, index: VectorIndex, depth: int) -> dict[str, Any]:
+def hnsw_settings(ef_search: int, candidates: int) -> dict[str, str]:
+    """Return the settings of an HNSW index scan that goes on until so many candidates are found (iterative scan)."""
+    size = min(max(ef_search, candidates), MAX_EF_SEARCH)
+    return {"hnsw.ef_search": str(size), "hnsw.iterative_scan": "relaxed_order", **ONLY_THE_HNSW_INDEX}
+
+
+def vector_parameters(vector: Vector | None, scope: AccessScope, index: VectorIndex, depth: int) -> dict[str, Any]:
+    """Return the parameters of a statement that compares vectors."""
     return {
-        "vector": vector_text(vector),
+        "vector": None if vector is None else vector_text(vector),
         "index": index.id,
         "dim": index.dim,
         "scan_dim": index.scan_dim,

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import transaction
 
 from corecube import audit
+from corecube.database import first_or
 from corecube.models import User
 from retrieval.encoders.embedders import Choice, choices
 from retrieval.errors import IndexStateError
@@ -48,10 +49,8 @@ def switch_to(row: EmbeddingIndex, *, actor: User | None) -> EmbeddingIndex:
 
 def roll_back(*, actor: User | None) -> EmbeddingIndex:
     """Make the previous index the active one again; raise IndexStateError when it no longer exists."""
-    row = EmbeddingIndex.objects.filter(status=EmbeddingIndex.Status.PREVIOUS).order_by("-switched_at").first()
-    if row is None:
-        raise IndexStateError("There is no previous embedding index.")
-    return switch_to(row, actor=actor)
+    previous = EmbeddingIndex.objects.filter(status=EmbeddingIndex.Status.PREVIOUS).order_by("-switched_at")
+    return switch_to(first_or(IndexStateError("There is no previous embedding index."), previous), actor=actor)
 
 
 def drop(row: EmbeddingIndex, *, actor: User | None, queue: bool = False) -> None:

@@ -23,7 +23,6 @@ from retrieval.ingest.sync import sync_connection
 from retrieval.models import Sync
 
 _ADDED: Final = "samples.added"
-_REMOVED: Final = "samples.removed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,4 +153,4 @@ def remove_samples(company: Company) -> None:
         compartments = [row["slug"] for row in company.compartments]
         Compartment.objects.filter(slug__in=compartments, connections=None).delete()
         Group.objects.filter(name__in=[row["name"] for row in company.groups], user=None, grants=None).delete()
-        audit.record(_REMOVED, actor=None)
+        audit.record("samples.removed", actor=None)

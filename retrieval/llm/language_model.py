@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any, Final
 from corecube.data import read_toml
 from retrieval import errors
 from retrieval.encoders.breaker import CircuitBreaker
-from retrieval.llm.options import ignored
 from retrieval.llm.service import Api, Dialect, ModelService
 from retrieval.llm.streams import BackgroundLoop
 from retrieval.llm.transport import TimeLimits, http_client, time_limits, timeouts
-from retrieval.llm.types import NO_OPTIONS, Cut, Message, Options, Piece, TokenUsage
+from retrieval.llm.types import NO_OPTIONS, Cut, Message, Options, Piece, TokenUsage, ignored
 
 if TYPE_CHECKING:
     import openai
@@ -159,7 +158,8 @@ class ModelClient:
 
         dialect = self._dialect
         while True:
-            self._require_format(dialect, options)
+            if options.is_json and not dialect.takes_format(options.response_format or {}):
+                raise self._format_error()
             try:
                 chunks: Any = await self._sdk.chat.completions.create(
                     **dialect.request(self.service, messages, options)
@@ -183,10 +183,6 @@ class ModelClient:
     def can_answer_in(self, options: Options) -> bool:
         """Return whether the service may support the required format, as far as its earlier answers show."""
         return not options.is_json or self._dialect.takes_format(options.response_format or {})
-
-    def _require_format(self, dialect: Dialect, options: Options) -> None:
-        if options.is_json and not dialect.takes_format(options.response_format or {}):
-            raise self._format_error()
 
     def _format_error(self) -> errors.AnswerFormatError:
         return errors.AnswerFormatError(f"{self.service.name} does not support this response_format.")

@@ -1,4 +1,4 @@
-"""Servers of language models on this machine: found at the usual ports of the loopback address.
+"""The known services of language models, and their servers on this machine: at the usual ports of the loopback address.
 
 Nothing of a request decides where is looked: the addresses are fixed. Only admins start a search.
 """
@@ -12,21 +12,49 @@ from typing import Any, Final
 
 import httpx2
 
-from retrieval.llm.service_presets import PRESETS, ServicePreset
+from corecube.data import read_toml
+from retrieval.llm.service import Api
 
+_TABLES: Final = read_toml("retrieval.llm", "service_presets.toml")
 logger = logging.getLogger(__name__)
-
 _HOST: Final = "127.0.0.1"
 #: The services of the ports. CoreCube itself uses 8000, so only a server that calls itself vLLM counts there.
 _PORTS: Final = {11434: "ollama", 8080: "llamacpp", 8000: "vllm", 8001: "vllm"}
 #: The services by `owned_by` in their lists of models.
 _OWNERS: Final = {"library": "ollama", "llamacpp": "llamacpp", "vllm": "vllm"}
-_OWN: Final = "corecube"
 _SHARED: Final = frozenset({8000, 8001})
 _SECONDS: Final = 0.5
 _MAX_BYTES: Final = 2**20
 _MAX_MODELS: Final = 50
 _MAX_NAME_CHARACTERS: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServicePreset:
+    """A known service."""
+
+    slug: str
+    name: str
+    base_url: str
+    api: Api
+    context_tokens: int = 8192
+    max_answer_tokens: int = 1024
+    note: str = ""  #: What to know before it is added.
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of a language model of this service."""
+        return {
+            "api": self.api.value,
+            "base_url": self.base_url,
+            "context_tokens": self.context_tokens,
+            "max_answer_tokens": self.max_answer_tokens,
+        }
+
+
+PRESETS: Final = {
+    slug: ServicePreset(slug=slug, **{**row, "api": Api(row.get("api", Api.OPENAI))}) for slug, row in _TABLES.items()
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +89,7 @@ def _server_at(port: int) -> LocalServer | None:
     owners = {str(it.get("owned_by")) for it in listed}
     known = next((_OWNERS[it] for it in sorted(owners) if it in _OWNERS), "")
     models = tuple(sorted(_names(listed)))
-    if not models or _OWN in owners or (port in _SHARED and known != _PORTS[port]):
+    if not models or "corecube" in owners or (port in _SHARED and known != _PORTS[port]):
         return None
     logger.info("local_server.found port=%d models=%d", port, len(models))
     return LocalServer(PRESETS[known or _PORTS.get(port, "llamacpp")], port, models[:_MAX_MODELS])

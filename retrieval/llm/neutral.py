@@ -8,7 +8,6 @@ from retrieval.llm.citations import escape_markers
 
 #: Categories of control and format characters, private use, surrogates and unassigned code points.
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})
-_LAYOUT: Final = frozenset("\n\t")
 #: Joiners of letters in Persian, Hindi and others; between Latin letters they only hide something.
 _JOINERS: Final = frozenset("\u200c\u200d")
 _VARIANTS: Final = re.compile("[\U000e0100-\U000e01ef\u115f\u1160\u3164\uffa0]")
@@ -38,7 +37,7 @@ def _is_visible(text: str, place: int) -> bool:
     char = text[place]
     if char in _JOINERS:
         return _is_uncased(text[place - 1 : place]) and _is_uncased(text[place + 1 : place + 2])
-    return char in _LAYOUT or unicodedata.category(char) not in _INVISIBLE
+    return char in frozenset("\n\t") or unicodedata.category(char) not in _INVISIBLE
 
 
 def _is_uncased(char: str) -> bool:

@@ -11,7 +11,6 @@ from retrieval.llm.types import NO_OPTIONS, Message, Options
 
 #: Names of the field `seed`, in the order of use; Mistral has another one.
 _SEED_FIELDS: Final = ("seed", "random_seed", "")
-_ANTHROPIC: Final = "api.anthropic.com"
 _STOP: Final = re.compile(r"\bstop\b")
 
 
@@ -41,7 +40,7 @@ class ModelService:
     @property
     def list_headers(self) -> dict[str, str]:
         """The headers of the request for the list of models: Anthropic's has its own."""
-        if not self.api_key or urlsplit(self.base_url).hostname != _ANTHROPIC:
+        if not self.api_key or urlsplit(self.base_url).hostname != "api.anthropic.com":
             return {}
         return {"x-api-key": self.api_key, "anthropic-version": "2023-06-01"}
 

@@ -10,7 +10,6 @@ from retrieval.engine.types import Hit, Ranking, ScoreType
 from retrieval.ranking.fusion import best_first, normalised
 
 _STANDOUT_DEPTH: Final = 10  #: Hits whose mean cosine the best one is compared with.
-_LEGS: Final = frozenset({"dense", "fulltext"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +74,7 @@ def query_weights(hits: Ranking, config: BlendConfig, *, ran: Collection[str] = 
     Where one vector stands out, full text mostly adds noise. Its weight is multiplied by sqrt(typical / standout), but
     loses at most the share `evidence_shift`; the vectors get what it loses.
     """
-    if len(searched := _LEGS.intersection(ran)) == 1:
+    if len(searched := {"dense", "fulltext"}.intersection(ran)) == 1:
         (only,) = searched
         both = config.dense + config.fulltext
         return Weights(both if only == "dense" else 0.0, both if only == "fulltext" else 0.0, None, only)

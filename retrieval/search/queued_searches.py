@@ -16,6 +16,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from corecube.access import Principal, ScopeRequest, scope_for
+from corecube.database import first_or
 from corecube.errors import ConflictError, CoreCubeError, InvalidRequestError, NotFoundError, NotPermittedError
 from corecube.models import ApiKey
 from retrieval.engine.pipeline import HYBRID
@@ -92,10 +93,8 @@ def run_queued() -> int:
 
 def queued_of(search_id: UUID, principal: Principal) -> QueuedSearch:
     """Return a principal's queued search; raise NotFoundError for one that is not theirs."""
-    found = QueuedSearch.objects.filter(pk=search_id, user=principal.user, actor=principal.actor).first()
-    if found is None:
-        raise NotFoundError("You have no queued search with that id.")
-    return found
+    found = QueuedSearch.objects.filter(pk=search_id, user=principal.user, actor=principal.actor)
+    return first_or(NotFoundError("You have no queued search with that id."), found)
 
 
 def take_up_lost() -> None:

@@ -1,7 +1,6 @@
 """Running queued searches in Celery workers."""
 
 import logging
-from typing import Final
 
 from celery import shared_task
 from django.db import transaction
@@ -11,10 +10,8 @@ from retrieval.search.queued_searches import are_waiting, forget_finished, run_q
 
 logger = logging.getLogger(__name__)
 
-_TASK: Final = "retrieval.run_queued_searches"
 
-
-@shared_task(name=_TASK)
+@shared_task(name="retrieval.run_queued_searches")
 def run_queued_searches() -> None:
     """Run the waiting searches; a search that is missed runs at the next check."""
     run_queued()

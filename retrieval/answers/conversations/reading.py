@@ -18,7 +18,6 @@ from retrieval.llm.types import Turn
 from retrieval.models import Chunk, Conversation, Document, Message
 
 _LOST_AFTER: Final = timedelta(minutes=30)  #: An answer that takes longer was lost with its process.
-_INTERRUPTED: Final = "interrupted"
 _FIRST_ANSWER: Final = 2  #: Ordinal of the first answer of a conversation.
 
 
@@ -166,7 +165,7 @@ def _exchange(
 ) -> Exchange:
     state, problem = Message.State(answer.state), answer.problem
     if state is Message.State.WRITING and answer.at < timezone.now() - _LOST_AFTER:
-        state, problem = Message.State.FAILED, _INTERRUPTED
+        state, problem = Message.State.FAILED, "interrupted"
     return Exchange(
         question=question.text,
         standalone="" if hides else question.standalone,

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
+from corecube.database import first_or
 from corecube.errors import InvalidRequestError
 from corecube.models import User
 from corecube.sanitise import storable
@@ -37,19 +38,14 @@ def conversations_of(user: User, text: str = "") -> QuerySet[Conversation]:
 
 def conversation_of(user: User, conversation_id: UUID) -> Conversation:
     """Return one of a user's conversations; raise UnknownConversationError."""
-    found = Conversation.objects.filter(user=user, pk=conversation_id).first()
-    if found is None:
-        raise UnknownConversationError
-    return found
+    return first_or(UnknownConversationError(), Conversation.objects.filter(user=user, pk=conversation_id))
 
 
 def answer_of(user: User, conversation_id: UUID, message_id: UUID) -> Message:
     """Return an answer in one of a user's conversations; raise UnknownConversationError."""
     answers = Message.objects.filter(role=Message.Role.ASSISTANT).select_related("conversation")
-    found = answers.filter(conversation__user=user, conversation=conversation_id, pk=message_id).first()
-    if found is None:
-        raise UnknownConversationError
-    return found
+    found = answers.filter(conversation__user=user, conversation=conversation_id, pk=message_id)
+    return first_or(UnknownConversationError(), found)
 
 
 def rename(conversation: Conversation, title: str) -> None:

@@ -1,6 +1,7 @@
 """Benchmark of many concurrent streamed answers of a real web server on the sample company: first token, memory.
 
 The answers are quotes, without a language model. The readers run on the same machine as the server and its database.
+Overload: the server gets several times as many concurrent searches as it has database connections.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ import httpx2
 from django.conf import settings
 from django.contrib.auth.models import Group
 from django.db import connection
+from prometheus_client.parser import text_string_to_metric_families
 
 from corecube.errors import InvalidRequestError
 from corecube.models import ApiKey, User
@@ -28,7 +30,6 @@ from retrieval.ingest.samples import Company, add_samples
 
 _TIMEOUT_SECONDS: Final = 120.0
 _DATA: Final = "data: "
-_END: Final = "data: [DONE]"
 _T = TypeVar("_T")
 _NAME: Final = "bench-chat"
 _LIMIT: Final = 1_000_000
@@ -40,6 +41,9 @@ SELECT count(*), count(*) FILTER (WHERE state <> 'idle')
 FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
 """
+_MAX_FACTOR: Final = 100
+_SEARCH_SECONDS: Final = 60.0  #: Longer than the maximum waiting time and duration of a search.
+_WARM_UP_SEARCHES: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,7 @@ async def _read(client: httpx2.AsyncClient, question: str) -> Reading:
             if answer.status_code != httpx2.codes.OK:
                 return Reading(error=f"status {answer.status_code}")
             async for line in answer.aiter_lines():
-                if line == _END:
+                if line == "data: [DONE]":
                     return Reading(first, _since(started), degraded=degraded)
                 chunk: dict[str, Any] = json.loads(line.removeprefix(_DATA)) if line.startswith(_DATA) else {}
                 if "error" in chunk:
@@ -244,3 +248,62 @@ class _Crowd:
         return await read_all(
             self._server.url, self._secret, self._questions, count=answers, at_once=streams, done=done
         )
+
+
+@dataclass(frozen=True, slots=True)
+class OverloadReport:
+    """The figures of a run."""
+
+    connections: int
+    at_once: int
+    rounds: int
+    seconds: float
+    outcomes: Mapping[str, int]
+    milliseconds: Mapping[str, Percentiles]  #: Milliseconds from a request to its response, by outcome.
+    metrics: Mapping[str, float]
+    opened: int
+    at_work: int
+
+
+def bench_overload(factor: int, *, rounds: int, progress: Progress) -> OverloadReport:
+    """Send `factor` times the pool size at once, `rounds` times, and return the figures; raise InvalidRequestError."""
+    if not (1 <= factor <= _MAX_FACTOR and 1 <= rounds <= _MAX_FACTOR):
+        raise InvalidRequestError(f"The factor and the rounds must be between 1 and {_MAX_FACTOR}.")
+    at_once = factor * settings.CORECUBE_POOL_CONNECTIONS
+    with scratch_database({"samples": True}, keep=False):
+        secret, questions = company_key(progress), company_questions()
+        with web_server() as server:
+            asyncio.run(_send(server.url, secret, questions, count=_WARM_UP_SEARCHES, at_once=1))
+            sent: list[tuple[str, float]] = []
+            started = perf_counter()
+            for number in range(rounds):
+                sent += asyncio.run(_send(server.url, secret, questions, count=at_once, at_once=at_once))
+                progress("send", number + 1, rounds)
+            seconds = perf_counter() - started
+            answer = httpx2.get(f"{server.url}/metrics", headers={"Authorization": f"Bearer {secret}"}, trust_env=False)
+            families = (it for it in text_string_to_metric_families(answer.text) if it.type in {"counter", "gauge"})
+            samples = (sample for family in families for sample in family.samples)
+            metrics = {" ".join((it.name, *it.labels.values())): it.value for it in samples}
+            opened, at_work = open_connections()
+    outcomes = Counter(outcome for outcome, _ in sent)
+    times = {name: percentiles([took for outcome, took in sent if outcome == name]) for name in outcomes}
+    return OverloadReport(
+        settings.CORECUBE_POOL_CONNECTIONS, at_once, rounds, seconds, outcomes, times, metrics, opened, at_work
+    )
+
+
+async def _send(
+    url: str, secret: str, questions: Sequence[str], *, count: int, at_once: int
+) -> list[tuple[str, float]]:
+    """Send `count` searches, `at_once` at any time; return each one's status, or error's class, and milliseconds."""
+
+    async def send(client: httpx2.AsyncClient, number: int) -> tuple[str, float]:
+        started = perf_counter()
+        try:
+            answer = await client.post("/api/v1/search", json={"query": questions[number % len(questions)]})
+            outcome = str(answer.status_code)
+        except httpx2.HTTPError as error:
+            outcome = type(error).__name__
+        return outcome, (perf_counter() - started) * 1000
+
+    return await run_concurrently(url, secret, send, count=count, at_once=at_once, timeout_seconds=_SEARCH_SECONDS)

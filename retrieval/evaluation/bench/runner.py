@@ -47,14 +47,10 @@ from retrieval.stages.dense import DenseConfig
 
 _EXACT_SECONDS: Final = 60.0
 _PROC: Final = Path("/proc")
-_SERVER: Final = "postgres"
 _UNIT: Final = 1024
 #: Searches before the timed ones, unless fewer are timed: they fill the buffers of the database server.
 _WARM_UP: Final = 100
 _RECALL_QUERIES: Final = 50
-_DENSE: Final = "dense"
-_BM25: Final = "bm25"
-_WITH_BUDGETS: Final = "helix"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +112,7 @@ def server_bytes() -> int | None:
         name = (_PROC / str(pid) / "comm").read_text(encoding="utf-8").strip()
     except OSError:
         return None
-    if name != _SERVER:
+    if name != "postgres":
         return None
     postmaster = _parent(pid)
     pids = [int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit()]
@@ -213,7 +209,7 @@ def _filled(plan: Plan, scratch: Scratch, progress: Progress) -> Mapping[str, fl
         seconds = {**scratch.reused, **build_scan_index(plan, progress)}
     preset = preset_named(plan.preset)
     legs = preset.build(preset.defaults, runtime.resources(KnownQueries({}))).legs
-    return {**seconds, **index_text(progress)} if _BM25 in legs else seconds
+    return {**seconds, **index_text(progress)} if "bm25" in legs else seconds
 
 
 @contextmanager
@@ -284,7 +280,7 @@ def _scope_figures(plan: Plan, percent: int, progress: Progress) -> ScopeFigures
         notes["out_of_time"] = late
     index, config = active.active_index(KnownQueries({})), preset_named(plan.preset).defaults.dense
     totals = [it.milliseconds for it in observed]
-    has_budget = preset_named(plan.preset).base == _WITH_BUDGETS
+    has_budget = preset_named(plan.preset).base == "helix"
     budget = against_budget(totals, [it.trace for it in observed if it.trace]) if has_budget else ()
     return ScopeFigures(
         scope_percent=percent,
@@ -318,7 +314,7 @@ def _observe(plan: Plan, percent: int, principal: Principal, progress: Progress)
             observed.append(ObservedSearch((perf_counter() - started) * 1000))
         else:
             milliseconds, state = (perf_counter() - started) * 1000, outcome.state
-            ranking = state.rankings.get(_DENSE)
+            ranking = state.rankings.get("dense")
             dense = None if ranking is None else tuple(hit.chunk_id for hit in ranking)
             observed.append(ObservedSearch(milliseconds, times_of(state.trace), state.scope, state.vector, dense))
     return observed

@@ -22,7 +22,6 @@ from corecube.errors import InvalidRequestError
 
 _LOCK: Final = 7_302
 _MADE_BY: Final = "corecube bench"
-_EMBEDDED: Final = "corecube.embedded"
 
 _Server = psycopg.Connection[tuple[Any, ...]]  #: A connection to the application's database, outside Django's pool.
 
@@ -69,7 +68,7 @@ def scratch_database(recipe: Mapping[str, Any], *, keep: bool) -> Iterator[Scrat
 
 def restart_server() -> bool:
     """Stop an embedded server that no other process uses, for a later restart; return whether it was stopped."""
-    if connection.settings_dict["ENGINE"] != _EMBEDDED:
+    if connection.settings_dict["ENGINE"] != "corecube.embedded":
         return False
     data_dir = settings.CORECUBE_POSTGRES_DIR
     before = read_postmaster(data_dir)

@@ -10,8 +10,7 @@ from itertools import count, pairwise
 from typing import Final
 
 from retrieval.ingest.chunk.draft import Draft, merge_small, written
-from retrieval.ingest.chunk.fitting import fitting_pieces, sources
-from retrieval.ingest.chunk.pack import Room, pack
+from retrieval.ingest.chunk.pack import Room, fitting_pieces, pack, sources
 from retrieval.ingest.chunk.spans import Piece, Source, split, tokenised, whole
 from retrieval.text.document import BlockKind, ChunkDraft, ParsedDocument, TokenCounter
 

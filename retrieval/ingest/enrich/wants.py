@@ -21,7 +21,6 @@ _BY_SETTING: Final[Mapping[str, Wants]] = {
     "both": Wants({"context", "questions"}),
     "all": EVERYTHING,
 }
-_DEFAULT: Final = "questions"
 
 
 def requested(connection: Connection) -> Wants:
@@ -63,4 +62,4 @@ def default_enrichment(connection: Connection) -> str:
     has_local = bool(settings.CORECUBE_ENRICH_QUESTIONS_MODEL)
     if not settings.CORECUBE_ENRICH_BY_DEFAULT or not (settings.CORECUBE_ENRICH_URL or has_local):
         return ""
-    return _DEFAULT if has_local or connection.compartment_id is None or may_be_sent(connection) else ""
+    return "questions" if has_local or connection.compartment_id is None or may_be_sent(connection) else ""

@@ -24,12 +24,10 @@ _MAX_GRAMMAR_CHARACTERS: Final = 1_000_000
 _MAX_ERRORS: Final = 0.3  #: A file with a larger share of errors is not in the language of its name.
 _STATEMENT: Final = re.compile("statement$|definition$|declaration$|_item$")
 _GENERIC_NAMES: Final = frozenset({"__init__", "index", "mod", "main", "setup"})
-_CUT: Final = " …"
 MAX_RUN_CHARACTERS: Final = 800  #: Maximum size of a block of consecutive statements (about 200 tokens).
 MAX_UNIT_CHARACTERS: Final = 1_600  #: A longer function or statement is split between the statements in it.
 MAX_DEPTH: Final = 16  #: Deeper definitions belong to the text of the enclosing one.
 _MAX_OPENING_CHARACTERS: Final = 200
-_ELISION: Final = "…"
 _KEY: Final = re.compile(r"""\s*("[^"]*"|'[^']*'|[^\s#\-"'][^#]*?)(?<=\S)\s*+:(?:\s|$)""")
 _MAX_NAME_CHARACTERS: Final = 100
 _MAIN_SHARE: Final = 0.8
@@ -41,7 +39,7 @@ def parse_code(raw: RawDocument) -> ParsedDocument:
     cut = 0
     for number, line in enumerate(lines):
         if len(line) > _MAX_LINE_CHARACTERS:
-            lines[number] = line[:_MAX_LINE_CHARACTERS] + _CUT
+            lines[number] = line[:_MAX_LINE_CHARACTERS] + " …"
             cut += 1
     language = code_languages.language_of(raw.name)
     blocks = _blocks(lines, language)
@@ -114,7 +112,7 @@ class _Scope:
     def header(self, first: int, line: str) -> str:
         above = [text for row, text in self.openings if row < first]
         indentation = line[: len(line) - len(line.lstrip())]
-        return "\n".join((*above, indentation + _ELISION)) if above else ""
+        return "\n".join((*above, indentation + "…")) if above else ""
 
 
 class _CodeBlocks:

@@ -21,10 +21,8 @@ from retrieval.ingest.parse.finish import finished
 from retrieval.text.document import Block, ParsedDocument, RawDocument
 
 _HEADING: Final = re.compile(r"heading\s*([1-9])")
-_TITLE_NAMES: Final = frozenset({"title"})
 _MAX_HEADING_LEVEL: Final = 6
 _MAX_ANCESTORS: Final = 20  #: Styles are based on other styles; a longer chain is a cycle.
-_DOCUMENT_PART: Final = "word/document.xml"
 _FALLBACK: Final = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 #: Deleted text, field codes, properties, and text boxes, which are read separately.
 _NOT_TEXT: Final = frozenset(
@@ -53,7 +51,7 @@ class _Styles:
         """Return 1 to 6 for a heading style, 0 for any other."""
         for style in self._chain(style_id):
             named = _HEADING.match(style.name)
-            level = 1 if style.name in _TITLE_NAMES else int(named[1]) if named else style.outline_level
+            level = 1 if style.name == "title" else int(named[1]) if named else style.outline_level
             if level:
                 return min(level, _MAX_HEADING_LEVEL)
         return 0
@@ -95,7 +93,7 @@ def _style(element: _Element) -> _Style:
 
 def parse_docx(raw: RawDocument) -> ParsedDocument:
     """Return a Word file with its notes, without deletions, comments, page headers and the table of contents."""
-    if _DOCUMENT_PART not in checked_names(raw.content):
+    if "word/document.xml" not in checked_names(raw.content):
         raise IngestError("corrupt", "The file is not a Word document.")
     document = docx.Document(BytesIO(raw.content))
     properties = document.core_properties

@@ -11,13 +11,12 @@ from retrieval.errors import IngestError
 from retrieval.ingest.parse.containers import checked_names
 from retrieval.ingest.parse.finish import finished, lowered
 from retrieval.ingest.parse.html import blocks_of_page
-from retrieval.ingest.parse.xml_reading import Handlers, facts_in, read_events
+from retrieval.ingest.parse.xml_reading import EventReader, facts_in, read_events
 from retrieval.text.document import Block, ParsedDocument, RawDocument
 
 _CONTAINER: Final = "META-INF/container.xml"
 _RIGHTS: Final = "META-INF/encryption.xml"
 _LOCKED: Final = b"xmlenc#aes"  #: The mark of an encrypted chapter; free books may have obfuscated fonts.
-_PAGES: Final = frozenset({"application/xhtml+xml", "text/html"})
 _MAX_CHAPTERS: Final = 5000
 
 
@@ -29,9 +28,13 @@ def parse_epub(raw: RawDocument) -> ParsedDocument:
     with zipfile.ZipFile(BytesIO(raw.content)) as archive:
         if _RIGHTS in names and _LOCKED in archive.read(_RIGHTS):
             raise IngestError("encrypted", "The book is protected against copying.")
-        package = _Package(_package_part(archive))
+        package = _Package()
+        with archive.open(_CONTAINER) as stream:
+            read_events(stream, package)
+        if not package.part:
+            raise IngestError("corrupt", "The book does not list its parts.")
         with archive.open(package.part) as stream:
-            read_events(stream, Handlers(start=package.start))
+            read_events(stream, package)
         with archive.open(package.part) as stream:
             facts = facts_in(stream)
         blocks = [block for part in package.chapters() if part in names for block in _chapter(archive.read(part))]
@@ -39,15 +42,17 @@ def parse_epub(raw: RawDocument) -> ParsedDocument:
     return finished(raw, source_type="epub", blocks=blocks, metadata=facts, explicit_title=title)
 
 
-class _Package:
-    def __init__(self, part: str) -> None:
-        self.part = part
+class _Package(EventReader):
+    def __init__(self) -> None:
+        self.part = ""
         self._pages: dict[str, str] = {}
         self._contents: set[str] = set()
         self._spine: list[str] = []
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        if name == "item" and attributes.get("media-type") in _PAGES:
+        if name == "rootfile" and not self.part:
+            self.part = attributes.get("full-path", "")
+        elif name == "item" and attributes.get("media-type") in {"application/xhtml+xml", "text/html"}:
             identity = attributes.get("id", "")
             folder = posixpath.dirname(self.part)
             self._pages[identity] = posixpath.normpath(posixpath.join(folder, unquote(attributes.get("href", ""))))
@@ -59,20 +64,6 @@ class _Package:
     def chapters(self) -> list[str]:
         order = dict.fromkeys(self._spine)
         return [self._pages[identity] for identity in order if identity in self._pages.keys() - self._contents]
-
-
-def _package_part(archive: zipfile.ZipFile) -> str:
-    parts: list[str] = []
-
-    def start(name: str, attributes: Mapping[str, str]) -> None:
-        if name == "rootfile":
-            parts.append(attributes.get("full-path", ""))
-
-    with archive.open(_CONTAINER) as stream:
-        read_events(stream, Handlers(start=start))
-    if not parts:
-        raise IngestError("corrupt", "The book does not list its parts.")
-    return parts[0]
 
 
 def _chapter(content: bytes) -> Iterator[Block]:

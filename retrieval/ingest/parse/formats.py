@@ -19,9 +19,8 @@ from retrieval.ingest.parse.ipynb import parse_notebook
 from retrieval.ingest.parse.json_records import parse_json, parse_ndjson
 from retrieval.ingest.parse.mail import parse_eml, parse_msg, refuse_attached
 from retrieval.ingest.parse.markdown import parse_markdown
-from retrieval.ingest.parse.odp import parse_odp
 from retrieval.ingest.parse.ods import parse_ods
-from retrieval.ingest.parse.odt import parse_odt
+from retrieval.ingest.parse.odt import parse_odp, parse_odt
 from retrieval.ingest.parse.text import parse_rtf, parse_text
 from retrieval.ingest.parse.xlsx import parse_xlsx
 from retrieval.ingest.parse.xml_document import parse_xml
@@ -36,7 +35,6 @@ _SNIFFED_BYTES: Final = 1024
 _XML_STARTS: Final = (b"<?xml", b"<rss", b"<feed", b"<rdf:rdf")
 _HTML_STARTS: Final = (b"<!doctype html", b"<html")
 _MARKUP_STARTS: Final = (b"%!ps", b"<svg")  #: Formats in plain characters that are not readable text.
-_RTF_START: Final = b"{\\rtf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +155,7 @@ def _by_content(raw: RawDocument) -> Format:
         return PDF
     if raw.content.startswith(ZIP_START):
         return _CONTAINED[kind_of_zip(raw.content)]
-    if start.startswith(_RTF_START):
+    if start.startswith(b"{\\rtf"):
         return RTF
     if looks_binary(raw.content, charset) or start.startswith(_MARKUP_STARTS):
         raise refusal(raw)

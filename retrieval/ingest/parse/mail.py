@@ -28,7 +28,6 @@ _MAX_READ: Final = 20  #: Attachments beyond these are named and not read.
 _MAX_READ_BYTES: Final = 32 * 1024 * 1024
 _MAX_NAMED: Final = 100
 _MAX_LINE_LENGTH: Final = 1000
-_MAIL_TYPE: Final = "message/rfc822"
 _MAIL_SUFFIX: Final = ".eml"
 _HEADERS: Final = ("from", "to", "subject", "date", "received", "message-id")
 _HEADER_START: Final = 4  #: In UTF-16 or UTF-32, one of the first bytes is not ASCII, or NUL.
@@ -179,7 +178,7 @@ def _attachments(message: EmailMessage) -> Iterator[RawDocument]:
     for number, part in enumerate(message.iter_attachments(), start=1):
         kind = part.get_content_type()
         name = part.get_filename() or f"part {number}"
-        if kind == _MAIL_TYPE and part.is_multipart():
+        if kind == "message/rfc822" and part.is_multipart():
             ending = "" if name.lower().endswith(_MAIL_SUFFIX) else _MAIL_SUFFIX
             attached, content = part.get_payload(0), b""
             # It may be nested too deeply or invalid.

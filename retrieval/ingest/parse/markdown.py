@@ -26,7 +26,6 @@ _DELIMITER_ROW: Final = re.compile(r"[|:\-\s]+")
 _LOOSE_ROW: Final = re.compile(r"\||[:\s-]*-[:\s]*\|")
 _TAG_NAME: Final = re.compile(r"</?([A-Za-z][\w-]*)")
 _ANCHOR: Final = re.compile(r"<a\s[^>]{0,200}?href\s*=\s*[\"']([^\"'>]*)", re.IGNORECASE)
-_LINE_BREAK_TAGS: Final = frozenset({"br", "p", "div", "li"})
 _FRONT_MATTER: Final = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)^\1[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _FACT: Final = re.compile(r"^([A-Za-z_][\w.-]*)[ \t]*[:=][ \t]*(.*)$")
 _COMMENT: Final = re.compile(r"\s#.*$")
@@ -182,7 +181,7 @@ def _plain_token(token: Token) -> str:
         name = _TAG_NAME.match(token.content)
         if name is None:
             return ""
-        if name[1].lower() in _LINE_BREAK_TAGS:
+        if name[1].lower() in {"br", "p", "div", "li"}:
             return "\n"
         return "" if name[1].lower() in defs.tags else token.content
     return _BREAKS.get(token.type, token.content)

@@ -10,12 +10,10 @@ from retrieval.ingest.parse.containers import checked_names
 from retrieval.ingest.parse.grid import DATE, NUMBER, TEXT, CellBudget, Merge, Sheet, SheetBuilder, kind_of
 from retrieval.ingest.parse.open_document import CONTENT, facts_of, refuse_encrypted
 from retrieval.ingest.parse.sheets import workbook_document
-from retrieval.ingest.parse.xml_reading import Handlers, read_events
+from retrieval.ingest.parse.xml_reading import EventReader, read_events
 from retrieval.text.document import ParsedDocument, RawDocument
 
 _CELLS: Final = frozenset({"table-cell", "covered-table-cell"})
-_FIGURES: Final = frozenset({"float", "percentage", "currency"})
-_DATES: Final = frozenset({"date", "time"})
 _ASIDE: Final = frozenset({"annotation", "shapes", "tracked-changes"})
 _MAX_REPEATED: Final = 1_048_576
 
@@ -29,12 +27,12 @@ def parse_ods(raw: RawDocument) -> ParsedDocument:
     with zipfile.ZipFile(BytesIO(raw.content)) as archive:
         refuse_encrypted(archive, names)
         with archive.open(CONTENT) as stream:
-            read_events(stream, Handlers(start=reader.start, end=reader.end, text=reader.text))
+            read_events(stream, reader)
         facts = facts_of(archive, names)
     return workbook_document(raw, reader.sheets, facts)
 
 
-class _Reader:
+class _Reader(EventReader):
     def __init__(self) -> None:
         self.sheets: list[Sheet] = []
         self._budget = CellBudget()
@@ -105,9 +103,9 @@ def _shown(cell: Mapping[str, str], text: str) -> tuple[str, str]:
     kind = cell.get("office:value-type", "string")
     if kind == "date" and not any(map(str.isalpha, text)):
         return cell.get("office:date-value", text).replace("T", " "), DATE
-    if kind in _DATES:
+    if kind in {"date", "time"}:
         return text, DATE
-    if kind in _FIGURES:
+    if kind in {"float", "percentage", "currency"}:
         return text or cell.get("office:value", ""), NUMBER
     return text, kind_of(text) if text else TEXT
 

@@ -106,7 +106,8 @@ def _cells(row: _Element, spans: dict[int, tuple[int, str]]) -> Iterator[str]:
         if name_of(cell) not in _CELLS:
             continue
         repeated = min(_count(cell, "number-columns-repeated", _MAX_COLUMNS), _MAX_COLUMNS - column)
-        text = " ".join(filter(None, (text_of(it).strip() for it in cell.iter(*_PARAGRAPHS))))
+        paragraphs = cell.iter(qualified("text", "p"), qualified("text", "h"))
+        text = " ".join(filter(None, (text_of(it).strip() for it in paragraphs)))
         for place in range(column, column + repeated):
             yield _spanned(cell, text, place, spans)
         column += repeated
@@ -130,7 +131,6 @@ def _decimal(written: str) -> str:
     return written if written.isascii() and written.isdecimal() and len(written) <= len("1048576") else "1"
 
 
-_PARAGRAPHS: Final = (qualified("text", "p"), qualified("text", "h"))
 #: Elements with hidden text, or with text that is read separately.
 _ASIDE: Final = frozenset(
     {

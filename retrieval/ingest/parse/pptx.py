@@ -29,7 +29,6 @@ _DIAGRAM_IDS: Final = f"{{{_DIAGRAM}}}relIds"
 _RUNNING: Final = frozenset(
     {PP_PLACEHOLDER.DATE, PP_PLACEHOLDER.FOOTER, PP_PLACEHOLDER.HEADER, PP_PLACEHOLDER.SLIDE_NUMBER}
 )
-_PROGRAM_TITLE: Final = "powerpoint presentation"
 
 _Shape = Any
 
@@ -59,7 +58,7 @@ def parse_pptx(raw: RawDocument) -> ParsedDocument:
                 str(n) for n, slide in enumerate(slides, start=1) if (slide.element.get("show") in ("0", "false"))
             ),
         },
-        property_title=title if title.lower() != _PROGRAM_TITLE else _title(slides[0]) if slides else "",
+        property_title=title if title.lower() != "powerpoint presentation" else _title(slides[0]) if slides else "",
     )
 
 

@@ -20,7 +20,6 @@ def parse_text(raw: RawDocument) -> ParsedDocument:
     return finished(raw, source_type="text", blocks=blocks)
 
 
-_START: Final = b"{\\rtf"
 _CODE_PAGE: Final = re.compile(rb"\\ansicpg(\d{3,5})\b")
 _SNIFFED_BYTES: Final = 1024
 
@@ -28,7 +27,7 @@ _SNIFFED_BYTES: Final = 1024
 def parse_rtf(raw: RawDocument) -> ParsedDocument:
     """Return the paragraphs of a rich text file, without objects. Raises IngestError: `corrupt`, `empty`."""
     content = in_utf8(raw.content).lstrip(b"\xef\xbb\xbf \t\r\n")
-    if not content.startswith(_START):
+    if not content.startswith(b"{\\rtf"):
         raise IngestError("corrupt", "The file is not rich text (RTF).")
     found = _CODE_PAGE.search(content[:_SNIFFED_BYTES])
     encoding = f"cp{int(found[1])}" if found else "cp1252"

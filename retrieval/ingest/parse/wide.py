@@ -52,16 +52,8 @@ class _Reading:
     text: str
 
     @property
-    def ascii_share(self) -> float:
-        return sum(map(str.isascii, self.text)) / len(self.text)
-
-    @property
     def is_possible(self) -> bool:
         return "\0" not in self.text and self._count_odd() <= len(self.text) // _CHARACTERS_PER_ODD
-
-    @property
-    def blocks(self) -> int:
-        return len({ord(character) >> 8 for character in self.text})
 
     @property
     def is_certain(self) -> bool:
@@ -128,7 +120,11 @@ def wide_text(content: bytes, encoding: str) -> str:
 
 def _likeliest(readings: Iterable[_Reading]) -> str:
     """Return the encoding with the most ASCII, then with the fewest alphabets; empty for none."""
-    return max(readings, key=lambda it: (it.ascii_share, -it.blocks), default=_NOTHING).encoding
+
+    def key(it: _Reading) -> tuple[float, int]:
+        return sum(map(str.isascii, it.text)) / len(it.text), -len({ord(character) >> 8 for character in it.text})
+
+    return max(readings, key=key, default=_NOTHING).encoding
 
 
 def _hinted(declared: str) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from retrieval.ingest.parse.containers import checked_names
 from retrieval.ingest.parse.number_format import Clock
 from retrieval.ingest.parse.sheets import workbook_document
 from retrieval.ingest.parse.xlsx_parts import PLAIN, Relations, SharedStrings, Style, Styles, Workbook
-from retrieval.ingest.parse.xml_reading import Handlers, facts_in, read_events
+from retrieval.ingest.parse.xml_reading import EventReader, facts_in, read_events
 from retrieval.text.document import ParsedDocument, RawDocument
 
 _MAX_ROWS: Final = 1_048_576
@@ -27,11 +27,10 @@ _MAX_MERGES: Final = 100_000
 _EXACT_DIGITS: Final = 15
 
 _column = lru_cache(maxsize=_MAX_COLUMNS)(grid.column_number)
-_ROOT: Final = "_rels/.rels"
 _BLOCK_BYTES: Final = 1024 * 1024
 
 
-class _SheetReader:
+class _SheetReader(EventReader):
     def __init__(
         self, builder: grid.SheetBuilder, strings: SharedStrings, styles: Sequence[Style], clock: Clock
     ) -> None:
@@ -135,7 +134,7 @@ def parse_xlsx(raw: RawDocument) -> ParsedDocument:
 class _Reader:
     def __init__(self, archive: zipfile.ZipFile, names: frozenset[str]) -> None:
         self._archive, self._names = archive, names
-        self._root = self._relations(_ROOT, "")
+        self._root = self._relations("_rels/.rels", "")
         self._uncalculated = 0
 
     def sheets(self) -> Iterator[grid.Sheet]:
@@ -145,12 +144,9 @@ class _Reader:
         folder, _, file = part.rpartition("/")
         relations = self._relations(f"{folder}/_rels/{file}.rels".lstrip("/"), folder)
         workbook, strings, styles = Workbook(), SharedStrings(), Styles()
-        self._read(part, Handlers(start=workbook.start))
-        self._read(
-            relations.by_kind.get("sharedStrings", ""),
-            Handlers(start=strings.start, end=strings.end, text=strings.text),
-        )
-        self._read(relations.by_kind.get("styles", ""), Handlers(start=styles.start))
+        self._read(part, workbook)
+        self._read(relations.by_kind.get("sharedStrings", ""), strings)
+        self._read(relations.by_kind.get("styles", ""), styles)
         known_styles = styles.styles()
         # Counting the values is much faster than reading them.
         grid.CellBudget().take(sum(map(self._values_in, relations.by_id.values())))
@@ -158,9 +154,7 @@ class _Reader:
         for name, relation, is_hidden in workbook.sheets:
             builder = grid.SheetBuilder(name, budget, is_hidden=is_hidden)
             reader = _SheetReader(builder, strings, known_styles, workbook.clock)
-            self._read(
-                relations.by_id.get(relation, ""), Handlers(start=reader.start, end=reader.end, text=reader.text)
-            )
+            self._read(relations.by_id.get(relation, ""), reader)
             self._uncalculated += reader.uncalculated
             yield reader.sheet()
 
@@ -176,7 +170,7 @@ class _Reader:
 
     def _relations(self, part: str, folder: str) -> Relations:
         relations = Relations(folder)
-        self._read(part, Handlers(start=relations.start))
+        self._read(part, relations)
         return relations
 
     def _values_in(self, part: str) -> int:
@@ -186,7 +180,7 @@ class _Reader:
         with self._archive.open(part) as stream:
             return sum(block.count(b"<v>") for block in iter(lambda: stream.read(_BLOCK_BYTES), b""))
 
-    def _read(self, part: str, handlers: Handlers) -> None:
+    def _read(self, part: str, reader: EventReader) -> None:
         if part in self._names:
             with self._archive.open(part) as stream:
-                read_events(stream, handlers)
+                read_events(stream, reader)

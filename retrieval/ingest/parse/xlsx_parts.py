@@ -7,13 +7,13 @@ from typing import Final
 
 from retrieval.ingest.parse.grid import kind_of
 from retrieval.ingest.parse.number_format import Clock, NumberFormat, built_in, number_format
+from retrieval.ingest.parse.xml_reading import EventReader
 
-_RELATION_ID: Final = "id"
 _TRUE: Final = frozenset({"1", "true", "on"})
 _READING: Final = "rPh"  #: Phonetic readings of East Asian words.
 
 
-class Relations:
+class Relations(EventReader):
     """The parts of a file by id and by type, from a relationships part."""
 
     def __init__(self, folder: str) -> None:
@@ -31,7 +31,7 @@ class Relations:
 
 
 @dataclass(slots=True)
-class Workbook:
+class Workbook(EventReader):
     """The list of sheets, each with its name, its relation and whether it is hidden, and the calendar."""
 
     sheets: list[tuple[str, str, bool]] = field(default_factory=list)
@@ -40,14 +40,14 @@ class Workbook:
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
         """Read an element of the workbook part."""
         if name == "sheet":
-            relation = next((value for key, value in attributes.items() if key.endswith(f":{_RELATION_ID}")), "")
+            relation = next((value for key, value in attributes.items() if key.endswith(":id")), "")
             is_hidden = attributes.get("state", "visible") != "visible"
             self.sheets.append((attributes.get("name", ""), relation, is_hidden))
         elif name == "workbookPr" and attributes.get("date1904", "").lower() in _TRUE:
             self.clock = Clock.SINCE_1904
 
 
-class SharedStrings:
+class SharedStrings(EventReader):
     """The texts that cells refer to by number."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class SharedStrings:
         self._parts: list[str] = []
         self._is_text = self._is_reading = False
 
-    def start(self, name: str, _: Mapping[str, str]) -> None:
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:  # noqa: ARG002 -- the reader's signature
         """Begin an item or a run of text."""
         if name == "si":
             self._parts = []
@@ -90,7 +90,7 @@ class Style:
 PLAIN: Final = Style(number_format("General"), is_bold=False)
 
 
-class Styles:
+class Styles(EventReader):
     """The cell styles by their number."""
 
     def __init__(self) -> None:

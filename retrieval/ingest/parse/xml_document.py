@@ -14,19 +14,16 @@ from retrieval.ingest.parse.html import blocks_of_content, parse_html
 from retrieval.ingest.parse.xml_reading import local, name_of, tree_of
 from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
 
-_FEED_ROOTS: Final = frozenset({"rss", "rdf", "feed"})
-_ITEMS: Final = frozenset({"item", "entry"})
 #: Elements with the text of an item, most complete first.
 _CONTENTS: Final = ("encoded", "content", "description", "summary")
 _DATES: Final = ("updated", "modified", "pubdate", "published", "date", "lastbuilddate")
-_AUTHORS: Final = ("creator", "author")
 _ITEM_LEVEL: Final = 2
 _MAX_ITEMS: Final = 10_000
 _MAX_PARTS: Final = 100_000
 
 
 def _feed(raw: RawDocument, root: etree._Element) -> ParsedDocument:
-    items = [element for element in root.iter() if local(element) in _ITEMS]
+    items = [element for element in root.iter() if local(element) in {"item", "entry"}]
     if len(items) > _MAX_ITEMS:
         raise IngestError("too_large", f"The feed has more than {_MAX_ITEMS} items.")
     channel = next((element for element in root if local(element) == "channel"), root)
@@ -44,7 +41,7 @@ def _feed(raw: RawDocument, root: etree._Element) -> ParsedDocument:
 def _item(item: etree._Element) -> Iterator[Block]:
     title = _text_of(item, ("title",))
     yield Block(BlockKind.HEADING, title or _link(item) or "Untitled", level=_ITEM_LEVEL)
-    facts = (_date(_text_of(item, _DATES)), _text_of(item, _AUTHORS), _link(item))
+    facts = (_date(_text_of(item, _DATES)), _text_of(item, ("creator", "author")), _link(item))
     yield Block(BlockKind.PARAGRAPH, " · ".join(filter(None, facts)))
     for block in blocks_of_content(_content(item)):
         yield lowered(block, _ITEM_LEVEL)
@@ -95,7 +92,7 @@ def parse_xml(raw: RawDocument) -> ParsedDocument:
         return parse_html(raw)
     if kind == "svg":
         raise IngestError("unsupported_type", "The file is a drawing.")
-    if kind in _FEED_ROOTS:
+    if kind in {"rss", "rdf", "feed"}:
         return _feed(raw, root)
     if len(root) > _MAX_PARTS:
         raise IngestError("too_large", f"The file has more than {_MAX_PARTS} parts.")

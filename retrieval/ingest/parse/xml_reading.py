@@ -1,8 +1,7 @@
 """Safe reading of XML, as a stream of events or as a tree: no entities, nothing fetched, limited depth."""
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import IO, Final
 from xml.parsers import expat
 
@@ -31,21 +30,21 @@ _MAX_LENGTH: Final = 500
 _ISO_DATE_LENGTH: Final = len("2024-03-31")
 
 
-def _ignore(_: str) -> None:
-    """Do nothing."""
+class EventReader:
+    """Ignores the events of a stream; what reads some overrides these. Names have no namespace prefix."""
+
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        """Read the start of an element."""
+
+    def end(self, name: str) -> None:
+        """Read the end of an element."""
+
+    def text(self, text: str) -> None:
+        """Read text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Handlers:
-    """Callbacks for the events of a stream; names have no namespace prefix."""
-
-    start: Callable[[str, Mapping[str, str]], None]
-    end: Callable[[str], None] = _ignore
-    text: Callable[[str], None] = _ignore
-
-
-def read_events(stream: IO[bytes], handlers: Handlers) -> None:
-    """Call the handlers for everything in the stream, in order.
+def read_events(stream: IO[bytes], reader: EventReader) -> None:
+    """Give the reader everything in the stream, in order.
 
     Raises IngestError `corrupt` for content that is not XML, for a document type (no format here has one, and entities
     need one) and for elements nested too deeply.
@@ -59,16 +58,16 @@ def read_events(stream: IO[bytes], handlers: Handlers) -> None:
         depth += 1
         if depth > _MAX_DEPTH:
             raise IngestError("corrupt", "The XML elements are nested too deeply.")
-        handlers.start(name.rpartition(":")[2], attributes)
+        reader.start(name.rpartition(":")[2], attributes)
 
     def end(name: str) -> None:
         nonlocal depth
         depth -= 1
-        handlers.end(name.rpartition(":")[2])
+        reader.end(name.rpartition(":")[2])
 
     parser.StartElementHandler = start
     parser.EndElementHandler = end
-    parser.CharacterDataHandler = handlers.text
+    parser.CharacterDataHandler = reader.text
     parser.StartDoctypeDeclHandler = _refuse_doctype
     try:
         parser.ParseFile(stream)
@@ -115,13 +114,13 @@ def local(element: etree._Element) -> str:
     return name_of(element).lower()
 
 
-class _Facts:
+class _Facts(EventReader):
     def __init__(self) -> None:
         self.found: dict[str, str] = {}
         self._key = ""
         self._parts: list[str] = []
 
-    def start(self, name: str, _: Mapping[str, str]) -> None:
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:  # noqa: ARG002 -- the reader's signature
         self._key = _FACTS.get(name, "")
         self._parts = []
 
@@ -129,7 +128,7 @@ class _Facts:
         if self._key and sum(map(len, self._parts)) < _MAX_LENGTH:
             self._parts.append(text)
 
-    def end(self, _: str) -> None:
+    def end(self, name: str) -> None:  # noqa: ARG002 -- the reader's signature
         value = "".join(self._parts).strip()
         if self._key and value:
             self.found.setdefault(self._key, value[:_ISO_DATE_LENGTH] if self._key in _DATES else value)
@@ -139,5 +138,5 @@ class _Facts:
 def facts_in(stream: IO[bytes]) -> dict[str, str]:
     """Return the metadata in a properties part, the first value of each key; dates as ISO days."""
     facts = _Facts()
-    read_events(stream, Handlers(start=facts.start, end=facts.end, text=facts.text))
+    read_events(stream, facts)
     return facts.found

@@ -14,9 +14,8 @@ from tqdm import tqdm
 
 from corecube.commands import CoreCubeCommand
 from retrieval.evaluation.bench.budget import BudgetRow
-from retrieval.evaluation.bench.chat import ChatPhase, ChatReport, bench_chat
+from retrieval.evaluation.bench.chat import ChatPhase, ChatReport, OverloadReport, bench_chat, bench_overload
 from retrieval.evaluation.bench.corpus import Progress
-from retrieval.evaluation.bench.overload import OverloadReport, bench_overload
 from retrieval.evaluation.bench.plan import Plan
 from retrieval.evaluation.bench.push import PushReport, bench_push
 from retrieval.evaluation.bench.runner import BenchReport, ScopeFigures, bench

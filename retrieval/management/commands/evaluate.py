@@ -10,6 +10,7 @@ from django.core.management.base import CommandError
 
 from corecube.access import Principal, user_named
 from corecube.commands import DatabaseCommand
+from corecube.database import first_or
 from corecube.models import User
 from retrieval.evaluation import answers
 from retrieval.evaluation.corpus import ingested_folder
@@ -148,13 +149,11 @@ def _answers_table(figures: dict[str, Any]) -> str:
 
 
 def _measured_set(options: dict[str, Any]) -> SetResult:
-    question_set = QuestionSet.objects.filter(slug=options["set"]).first()
-    if question_set is None:
-        raise CommandError(f"There is no question set {options['set']!r}.")
-    name = options["as"]
-    user = user_named(name) if name else User.objects.filter(is_active=True, is_staff=True).order_by("pk").first()
-    if user is None:
-        raise CommandError("There is no admin: name a user with --as.")
+    unknown = CommandError(f"There is no question set {options['set']!r}.")
+    question_set = first_or(unknown, QuestionSet.objects.filter(slug=options["set"]))
+    nobody = CommandError("There is no admin: name a user with --as.")
+    admins = User.objects.filter(is_active=True, is_staff=True).order_by("pk")
+    user = user_named(options["as"]) if options["as"] else first_or(nobody, admins)
     resources = None if options["judge"] else without_judge(runtime.resources())
     cases = list(question_set.cases.all())
     return measure_cases(cases, preset=options["preset"], principal=Principal(user), resources=resources)

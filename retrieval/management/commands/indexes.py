@@ -6,11 +6,12 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from corecube.commands import DatabaseCommand
+from corecube.database import first_or
 from retrieval.index.embedding_index import all_indexes, clear_dropped, progress
 from retrieval.index.scans import ScanChoice
 from retrieval.ingest import indexes
+from retrieval.ingest.prepared_document import ingest_version, older_documents
 from retrieval.ingest.reindex import build_index
-from retrieval.ingest.versions import ingest_version, older_documents
 from retrieval.models import EmbeddingIndex
 
 
@@ -88,10 +89,8 @@ class Command(DatabaseCommand):
 def _chosen(pk: int | None) -> EmbeddingIndex:
     """Return the index with that number; without a number, the one that is building."""
     rows = EmbeddingIndex.objects.filter(pk=pk) if pk else EmbeddingIndex.objects.filter(status="building")
-    row = rows.first()
-    if row is None:
-        raise CommandError(f"There is no embedding index {pk}." if pk else "No embedding index is building.")
-    return row
+    problem = f"There is no embedding index {pk}." if pk else "No embedding index is building."
+    return first_or(CommandError(problem), rows)
 
 
 def _described(row: EmbeddingIndex) -> str:

@@ -8,6 +8,7 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from corecube.commands import DatabaseCommand
+from corecube.database import first_or
 from retrieval.ingest.jobs import JobState, job_states
 from retrieval.ingest.problems import advice
 from retrieval.ingest.services import cancel_sync, retry_failed
@@ -57,10 +58,7 @@ class Command(DatabaseCommand):
 
 
 def _sync(pk: UUID) -> Sync:
-    sync = Sync.objects.select_related("connection").filter(pk=pk).first()
-    if sync is None:
-        raise CommandError(f"There is no job {pk}.")
-    return sync
+    return first_or(CommandError(f"There is no job {pk}."), Sync.objects.select_related("connection").filter(pk=pk))
 
 
 def _line(job: JobState) -> str:

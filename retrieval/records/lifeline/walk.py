@@ -9,8 +9,8 @@ from uuid import UUID
 from retrieval.engine.state import Drop, DropReason, SearchState, Span
 from retrieval.engine.types import ChunkId, Ranking
 from retrieval.index.types import DocumentProbe
+from retrieval.presets.catalog import ABOUT
 from retrieval.presets.preset import PresetConfig
-from retrieval.presets.stage_catalog import ABOUT
 from retrieval.records.lifeline.legs import Look, leg_step
 from retrieval.records.lifeline.losses import Loss, explained
 from retrieval.records.lifeline.types import PACKED, TOP_K, Evidence, Step, StepState, Way
@@ -39,11 +39,6 @@ class Course:
         begin = spans.index(legs[-1]) + 1 if legs else next(givers, max(len(spans) - 1, 0))
         end = spans.index(packing) if packing else len(spans)
         return cls(legs, tuple(spans[begin:end]), packing)
-
-    @property
-    def gives_hits(self) -> bool:
-        """Whether anything was searched before the time was up."""
-        return bool(self.legs) or any("hits" in span.gives for span in self.stages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +190,8 @@ def _passed(journey: Journey, span: Span, fate: Fate, before: Ranking) -> Step:
 
 
 def _lost(journey: Journey, span: Span, before: Ranking, fate: Fate | None) -> Step:
-    if fate is None and journey.course.gives_hits:
+    course = journey.course
+    if fate is None and (course.legs or any("hits" in span.gives for span in course.stages)):
         return Step(span.stage, StepState.DROPPED, "not in this stage's results")
     if fate is None and journey.state.is_finished:
         return Step(span.stage, StepState.DROPPED, "nothing was searched: the query needs no search")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from retrieval.answers.coverage import UNKNOWN_LANGUAGE, language_notice
+from retrieval.answers.answering import UNKNOWN_LANGUAGE, language_notice
 
 SMALL, MANY, SERVICE = "bge-small-en-v1.5", "arctic-embed-l-v2.0", "text-embedding-3-small"
 GERMAN = "Wie viele Urlaubstage habe ich?"

@@ -72,14 +72,11 @@ class RetryChunks(SectionStage, name="chunk_retry", needs={"hits", "section"}):
         """
         if not state.scope.connection_ids:
             return state
-        if self._is_sparse(state) and state.filter != section.request_filter:
+        if len(state.hits) < self.config.below and state.filter != section.request_filter:
             state = self._unfiltered(state, section.request_filter)
         if self.config.beyond_from <= len(state.hits) < self.config.below and state.filter.documents:
             state = self._beyond_documents(state)
         return state
-
-    def _is_sparse(self, state: SearchState) -> bool:
-        return len(state.hits) < self.config.below
 
     def _unfiltered(self, state: SearchState, requested: RequestFilter) -> SearchState:
         try:

@@ -276,7 +276,7 @@ class _Attempts:
 def _notes(
     seeds: dict[UUID, float], named: Sequence[NamedDocument], found: graph.Subgraph, edges: Sequence[Edge]
 ) -> tuple[Note, ...]:
-    repaired = [name for name in named if name.is_repaired and key_of(name.name) != key_of(name.known_as)]
+    repaired = [name for name in named if name.known_as and key_of(name.name) != key_of(name.known_as)]
     spelled = f", {len(repaired)} of them misspelled" if repaired else ""
     cut = "; the row limit was reached, so links were followed breadth-first" if found.is_cut else ""
     text = (

@@ -120,8 +120,8 @@ class Route(BaseStage, name="route", needs={"query", "vector", "scope"}, gives={
                 break
             if holds_any(kept, scope=state.scope, timeout_seconds=seconds):
                 found = replace(routing, window=one, project=project)
-                notes = (*_notes(found), *(_type_note(it) for it in types))
-                return replace(state, parts=state.parts_with(found), filter=kept).noted(*notes)
+                of_types = (Note("route_type", f"Remembered items are limited to {it} memory.") for it in types)
+                return replace(state, parts=state.parts_with(found), filter=kept).noted(*_notes(found), *of_types)
         if said or project:
             words = " and ".join(filter(None, (said.window.words if said else "", project)))
             text = f"Nothing in scope matches {words}; the entire scope was searched."
@@ -146,10 +146,6 @@ def narrowed(
         project=kept.project or project,
         memory_types=kept.memory_types or types,
     )
-
-
-def _type_note(memory_type: MemoryType) -> Note:
-    return Note("route_type", f"Remembered items are limited to {memory_type} memory.")
 
 
 def _notes(routing: Routing) -> tuple[Note, ...]:

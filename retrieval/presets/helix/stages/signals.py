@@ -29,7 +29,6 @@ from retrieval.ranking.signals import (
 from retrieval.text.identifiers import share_found, written_names
 
 _CODE_TYPES: Final = frozenset({"code", "notebook"})  #: Source types that are program text, as the parsers name them.
-_MAIL_TYPES: Final = frozenset({"email"})
 _TYPES: Final = frozenset(it.value for it in MemoryType)
 _CACHED: Final = 20_000
 _SIDES: Final = {"bm25": "fulltext"}  #: The text signal is the full-text score, which every pooled chunk has.
@@ -67,7 +66,7 @@ def memory_type_of(chunk: ChunkFacts, *, connection: str = "") -> MemoryType:
         return MemoryType(chunk.memory_kind)
     if chunk.source_type in _CODE_TYPES:
         return MemoryType.CODE
-    if chunk.source_type in _MAIL_TYPES:
+    if chunk.source_type == "email":
         return MemoryType.EPISODIC
     # Scheme and host name a place and not a thing.
     path = re.sub(r"^[a-z][\w+.-]*://[^/]*", "", chunk.uri)
