@@ -16,6 +16,7 @@ from retrieval.encoders.embedders import key_of, token_encoder
 from retrieval.encoders.late_interaction import LateEncoder, LateInteraction, TokenVectors
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.encoders.reranker import Reranker, TimeBox, UnavailableReranker
+from retrieval.encoders.torch_models import SENTENCE_TRANSFORMERS, load_torch_reranker
 from retrieval.engine.types import ChunkId, Ranking, ScoreType
 from retrieval.errors import EncoderError, ModelMissingError, RerankError, RerankTimeoutError, SearchTimeoutError
 from retrieval.index.reading import chunk_keys, read
@@ -27,8 +28,10 @@ _TOKENS: Final = statement("pool_tokens")
 _LATE_INTERACTION: Final = "late-interaction"
 _STORED_INTERACTION: Final = "stored-late-interaction"
 _SERVICE: Final = "http"
+_NOT_FOLDERS: Final = frozenset({"", _SERVICE, _LATE_INTERACTION, _STORED_INTERACTION, SENTENCE_TRANSFORMERS})
 
 _loaded = cache(load_cross_encoder)
+_loaded_torch = cache(load_torch_reranker)
 _remote = cache(RemoteReranker)
 
 
@@ -115,8 +118,10 @@ def configured_reranker(encoder: Callable[[], Encoder]) -> Reranker | None:
             return _late_interaction(encoder())
         case name if name == _STORED_INTERACTION:
             return _stored_interaction()
+        case name if name == SENTENCE_TRANSFORMERS:
+            return _local(settings.CORECUBE_RERANKER_MODEL, _loaded_torch)
         case name:
-            return _local(name)
+            return _local(name, _loaded)
 
 
 def configured_service() -> RerankService | None:
@@ -134,13 +139,12 @@ def configured_service() -> RerankService | None:
 def model_directory() -> Path | None:
     """Return where the configured model of this machine has to be, None where another kind is configured."""
     name = settings.CORECUBE_RERANKER
-    is_folder = name not in {"", _SERVICE, _LATE_INTERACTION, _STORED_INTERACTION}
-    return settings.CORECUBE_MODELS_DIR / name if is_folder else None
+    return None if name in _NOT_FOLDERS else settings.CORECUBE_MODELS_DIR / name
 
 
-def _local(name: str) -> Reranker:
+def _local(name: str, load: Callable[[Path], Reranker]) -> Reranker:
     try:
-        return _loaded(settings.CORECUBE_MODELS_DIR / name)
+        return load(settings.CORECUBE_MODELS_DIR / name)
     except ModelMissingError:
         return UnavailableReranker(name, f"The reranking model {name!r} is not on this machine.")
     except EncoderError:

@@ -44,6 +44,9 @@ class EmbeddingIndex(models.Model):
     scan_dim = models.PositiveIntegerField(default=0, db_default=0)  #: Dimensions of PREFIX; 0 for the others.
     #: Candidates per requested hit, rescored with the full vectors; at least 1.
     oversample = models.FloatField(default=1.0, db_default=1.0)
+    #: Whether the vector of a chunk longer than the model's input is pooled from windows. Earlier versions cut such
+    #: chunks; the next build of their index embeds them again.
+    pools_windows = models.BooleanField(default=True, db_default=False)
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.BUILDING)
     created_at = models.DateTimeField(auto_now_add=True)
     #: When it last had a vector for every chunk; None if some are missing.
