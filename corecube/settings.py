@@ -256,7 +256,10 @@ CORECUBE_RERANKER_MODEL = env.text("CORECUBE_RERANKER_MODEL")
 CORECUBE_RERANKER_API_KEY = env.token("CORECUBE_RERANKER_API_KEY")
 #: Folders in the models directory of the sparse model and of the token model; empty for none.
 CORECUBE_SPARSE_MODEL = env.folder_name("CORECUBE_SPARSE_MODEL")
-CORECUBE_TOKEN_MODEL = env.folder_name("CORECUBE_TOKEN_MODEL")
+#: A reranker of stored token vectors has those of the local embedding model unless another one is named.
+CORECUBE_TOKEN_MODEL = env.folder_name("CORECUBE_TOKEN_MODEL") or (
+    CORECUBE_MODEL if CORECUBE_RERANKER == "stored-late-interaction" else ""
+)
 #: The language model that enriches chunks of connections with enrichment; none by default.
 CORECUBE_ENRICH_URL = env.url("CORECUBE_ENRICH_URL")
 CORECUBE_ENRICH_MODEL = env.text("CORECUBE_ENRICH_MODEL")

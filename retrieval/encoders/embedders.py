@@ -15,7 +15,7 @@ from corecube.errors import ConfigError
 from retrieval.encoders.embed_services import EmbedService
 from retrieval.encoders.late_interaction import LateEncoder, load_late_encoder
 from retrieval.encoders.manifest import TOKENIZER_FILE, Manifest, read_manifest
-from retrieval.encoders.onnx_encoder import load_encoder
+from retrieval.encoders.onnx_encoder import OnnxEncoder, load_encoder
 from retrieval.encoders.protocol import Encoder
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.sparse_encoder import SparseEncoder, load_sparse_encoder
@@ -29,7 +29,6 @@ _FOLDER: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,199}", re.ASCII | re.IGNOREC
 _loading: Final = Lock()  #: Concurrent threads load a model once.
 _KEY_BYTES = 7
 _load_sparse = cache(load_sparse_encoder)
-_load_late = cache(load_late_encoder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +107,15 @@ class Choices:
 
 
 @cache
+def _loaded_late(directory: Path) -> LateEncoder:
+    def shared(folder: Path) -> OnnxEncoder:
+        found = Choice(folder).load()
+        return found if isinstance(found, OnnxEncoder) else load_encoder(folder)
+
+    return load_late_encoder(directory, embedder=shared)
+
+
+@cache
 def _loaded(choice: Choice) -> Encoder:
     if choice.is_torch:
         return load_torch_encoder(choice.directory, dim=choice.dim)
@@ -143,9 +151,12 @@ def sparse_encoder() -> SparseEncoder | None:
 
 
 def token_encoder() -> LateEncoder | None:
-    """Return the configured model of stored token vectors, None without one; raise as `load_late_encoder`."""
+    """Return the configured model of stored token vectors, None without one; raise as `load_late_encoder`.
+
+    An embedding model is loaded once, for the vectors of texts and of tokens.
+    """
     name = settings.CORECUBE_TOKEN_MODEL
-    return _load_late(settings.CORECUBE_MODELS_DIR / name) if name else None
+    return _loaded_late(settings.CORECUBE_MODELS_DIR / name) if name else None
 
 
 def key_of(model: SparseEncoder | LateEncoder) -> int:

@@ -109,12 +109,11 @@ class SparseEmbedding(ChunkRow):
 
 
 class TokenEmbedding(ChunkRow):
-    """The quantised token vectors of a chunk, from the late-interaction model."""
+    """The compressed vectors of a chunk's tokens, for late interaction."""
 
     pk = models.CompositePrimaryKey("document_id", "ordinal")
     model_key = models.BigIntegerField()
-    steps = models.BinaryField()  #: As `retrieval.encoders.late_interaction.TokenVectors.to_bytes` writes them.
-    scales = models.BinaryField()
+    vectors = models.BinaryField()  #: As `retrieval.encoders.token_vectors.TokenVectors.to_bytes` writes them.
 
     class Meta:
         indexes: ClassVar = [models.Index(fields=["connection_id", "model_key"], name="tokens_by_connection")]
