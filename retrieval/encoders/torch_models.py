@@ -172,7 +172,7 @@ def _loaded(kind: str, directory: Path) -> Any:  # noqa: ANN401 -- the library i
     try:
         import sentence_transformers  # noqa: PLC0415 -- the extra
     except ImportError as error:
-        raise EncoderError("sentence-transformers is not installed: it comes with CoreCube's extra 'torch'.") from error
+        raise EncoderError("sentence-transformers is not installed: it is CoreCube's extra 'torch'.") from error
     try:
         return getattr(sentence_transformers, kind)(str(directory), local_files_only=True)
     except Exception as error:  # the library's errors share no specific base class

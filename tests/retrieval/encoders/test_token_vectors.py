@@ -24,7 +24,7 @@ def whole(found):
 
 def test_a_vector_is_the_mean_and_a_step_up_or_down_in_each_component():
     found = TokenVectors.of(np.array([[0.6, 0.8, 0], [0, 0, 1]], np.float32))
-    # The mean is (0.3, 0.4, 0.5); the first vector is (0.3, 0.4, -0.5) from it, the second the opposite: 0.4 on average.
+    # The mean is (0.3, 0.4, 0.5); the first vector is (0.3, 0.4, -0.5) from it, the second opposite: 0.4 on average.
     assert found.mean == pytest.approx([0.3, 0.4, 0.5], abs=1e-3)
     assert found.scales == pytest.approx([0.4, 0.4], abs=1e-3)
     assert whole(found) == pytest.approx(np.array([[0.7, 0.8, 0.1], [-0.1, 0, 0.9]]), abs=2e-3)
