@@ -212,9 +212,12 @@ LOGGING = {
 }
 
 
+_EMBEDDERS = ("local", "sentence-transformers", "openai", "voyage")
+
+
 def _embed_service(name: str) -> dict[str, Any] | None:
     """Return the embedding service in the variables with this prefix; None for local models."""
-    kind = env.choice(name, "local", ("local", "sentence-transformers", "openai", "voyage"))
+    kind = env.choice(name, "local", _EMBEDDERS)
     if kind in {"local", "sentence-transformers"}:
         return None
     return {
@@ -245,7 +248,7 @@ CORECUBE_MODEL_DIMENSIONS = env.integer("CORECUBE_MODEL_DIMENSIONS", 0, low=0, h
 CORECUBE_EMBEDDER = _embed_service("CORECUBE_EMBEDDER")
 CORECUBE_NEXT_EMBEDDER = _embed_service("CORECUBE_NEXT_EMBEDDER")
 #: Whether the library sentence-transformers runs the local model.
-CORECUBE_EMBEDDER_IS_TORCH = env.text("CORECUBE_EMBEDDER") == "sentence-transformers"
+CORECUBE_EMBEDDER_IS_TORCH = env.choice("CORECUBE_EMBEDDER", "local", _EMBEDDERS) == "sentence-transformers"
 #: Embedding of chunks in a new index: each chunk separately, or late chunking over the document.
 CORECUBE_EMBED_MODE = env.choice("CORECUBE_EMBED_MODE", "chunk_first", ("chunk_first", "late"))
 #: Limit of parallel embedding calls of a sync.

@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
@@ -15,7 +15,7 @@ from corecube.errors import ConfigError
 from retrieval.encoders.embed_services import EmbedService
 from retrieval.encoders.late_interaction import LateEncoder, load_late_encoder
 from retrieval.encoders.manifest import TOKENIZER_FILE, Manifest, read_manifest
-from retrieval.encoders.onnx_encoder import OnnxEncoder, load_encoder
+from retrieval.encoders.onnx_encoder import load_encoder
 from retrieval.encoders.protocol import Encoder
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.sparse_encoder import SparseEncoder, load_sparse_encoder
@@ -28,7 +28,9 @@ _TORCH: Final = f"{SENTENCE_TRANSFORMERS}:"
 _FOLDER: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,199}", re.ASCII | re.IGNORECASE)
 _loading: Final = Lock()  #: Concurrent threads load a model once.
 _KEY_BYTES = 7
+_load_onnx = cache(load_encoder)
 _load_sparse = cache(load_sparse_encoder)
+_load_late = cache(partial(load_late_encoder, embedder=partial(_load_onnx, dim=0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,20 +109,11 @@ class Choices:
 
 
 @cache
-def _loaded_late(directory: Path) -> LateEncoder:
-    def shared(folder: Path) -> OnnxEncoder:
-        found = Choice(folder).load()
-        return found if isinstance(found, OnnxEncoder) else load_encoder(folder)
-
-    return load_late_encoder(directory, embedder=shared)
-
-
-@cache
 def _loaded(choice: Choice) -> Encoder:
     if choice.is_torch:
         return load_torch_encoder(choice.directory, dim=choice.dim)
     if choice.service is None:
-        return load_encoder(choice.directory, dim=choice.dim)
+        return _load_onnx(choice.directory, dim=choice.dim)
     read_manifest(choice.directory, Manifest)
     tokenizer = ModelTokenizer(choice.directory / TOKENIZER_FILE, max_tokens=choice.service.max_tokens)
     return RemoteEncoder(choice.service, tokenizer)
@@ -156,7 +149,8 @@ def token_encoder() -> LateEncoder | None:
     An embedding model is loaded once, for the vectors of texts and of tokens.
     """
     name = settings.CORECUBE_TOKEN_MODEL
-    return _loaded_late(settings.CORECUBE_MODELS_DIR / name) if name else None
+    with _loading:
+        return _load_late(settings.CORECUBE_MODELS_DIR / name) if name else None
 
 
 def key_of(model: SparseEncoder | LateEncoder) -> int:

@@ -1,8 +1,8 @@
 """Stored token vectors: merged, and compressed to one bit per component around the text's mean vector.
 
 A text of any length takes at most 4 kB with 384 components. The token vectors of a text have much in common, which the
-mean holds in full; of what remains, the signs keep the order of inner products with a query's vectors. There is
-nothing to train, so the vectors of every model and language are compressed alike.
+mean has; of what remains, the signs keep the order of inner products with a query's vectors. There is nothing to
+train, so the vectors of every model and language are compressed alike.
 """
 
 from collections.abc import Sequence
@@ -13,43 +13,54 @@ import numpy as np
 
 from retrieval.encoders.pooling import Floats, unit_length
 
-MAX_VECTORS: Final = 64  #: Vectors of a text; more tokens are merged.
+MAX_VECTORS: Final = 72  #: Vectors of a text; more tokens are merged.
 _FLOAT: Final = "<f2"
 _FLOAT_BYTES: Final = 2
+_STEPS: Final = 127
 
 
 @dataclass(frozen=True, slots=True)
 class TokenVectors:
-    """The compressed vectors of a text's tokens: vector = mean + scale x signs."""
+    """The compressed vectors of a text's tokens: vector = step x mean + scale x signs."""
 
-    mean: Floats  #: Shape (dim,).
+    step: float  #: At least 0.
+    mean: np.ndarray[tuple[int], np.dtype[np.int8]]  #: Shape (dim,), -127 to 127.
     scales: Floats  #: Shape (vectors,), at least 0.
     bits: np.ndarray[tuple[int, int], np.dtype[np.uint8]]  #: Shape (vectors, dim / 8): 1 for positive components.
 
     @classmethod
     def of(cls, vectors: Floats) -> Self:
-        """Compress the unit vectors of a text's tokens, shape (tokens, dim)."""
+        """Compress the unit vectors of a text's tokens, shape (tokens, dim).
+
+        The scale makes the inner product of what remains with its signs exact. Gao and Long, RaBitQ, SIGMOD 2024,
+        without their rotation.
+        """
         merged = merge(vectors, MAX_VECTORS)
-        mean = (merged.mean(axis=0) if len(merged) else np.zeros(vectors.shape[1])).astype(_FLOAT).astype(np.float32)
-        rest = merged - mean
-        # Of all scales, the mean size of the components gives the vector that is nearest to the original.
-        scales = np.abs(rest).mean(axis=1).astype(_FLOAT).astype(np.float32)
-        return cls(mean, scales, np.packbits(rest > 0, axis=1))
+        centre = merged.sum(axis=0) / max(1, len(merged))
+        step = float(np.float16(np.abs(centre).max() / _STEPS))
+        mean = np.rint(centre / (step or 1)).clip(-_STEPS, _STEPS).astype(np.int8)
+        rest = merged - step * mean
+        sizes = np.abs(rest).sum(axis=1)
+        scales = ((rest**2).sum(axis=1) / np.where(sizes > 0, sizes, 1)).astype(_FLOAT).astype(np.float32)
+        return cls(step, mean, scales, np.packbits(rest > 0, axis=1))
 
     @classmethod
     def read(cls, stored: bytes, dim: int) -> Self:
         """Return the vectors that `to_bytes` wrote, of `dim` components; raise ValueError for another length."""
         width = -(-dim // 8)
-        count, rest = divmod(len(stored) - _FLOAT_BYTES * dim, _FLOAT_BYTES + width)
+        count, rest = divmod(len(stored) - _FLOAT_BYTES - dim, _FLOAT_BYTES + width)
         if count < 0 or rest:
             raise ValueError(f"these are not token vectors of {dim} components")
-        floats = np.frombuffer(stored, _FLOAT, dim + count).astype(np.float32)
-        bits = np.frombuffer(stored, np.uint8, offset=_FLOAT_BYTES * len(floats)).reshape(count, width)
-        return cls(floats[:dim], floats[dim:], bits)
+        (step,) = np.frombuffer(stored, _FLOAT, 1)
+        mean = np.frombuffer(stored, np.int8, dim, _FLOAT_BYTES)
+        scales = np.frombuffer(stored, _FLOAT, count, _FLOAT_BYTES + dim).astype(np.float32)
+        bits = np.frombuffer(stored, np.uint8, count * width, len(stored) - count * width)
+        return cls(float(step), mean, scales, bits.reshape(count, width))
 
     def to_bytes(self) -> bytes:
-        """Return mean and scales as little-endian half floats, then the bits, vector after vector."""
-        return np.concatenate((self.mean, self.scales)).astype(_FLOAT).tobytes() + self.bits.tobytes()
+        """Return step, mean, scales and bits; step and scales as little-endian half floats."""
+        parts = (np.array(self.step, _FLOAT), self.mean, self.scales.astype(_FLOAT), self.bits)
+        return b"".join(part.tobytes() for part in parts)
 
 
 def max_sims(query: Floats, texts: Sequence[TokenVectors]) -> list[float]:
@@ -67,7 +78,7 @@ def max_sims(query: Floats, texts: Sequence[TokenVectors]) -> list[float]:
     signed = 2 * (query @ ones.T) - query.sum(axis=1, keepdims=True)
     starts = np.cumsum([0, *(len(it.bits) for it in found[:-1])])
     highest = np.maximum.reduceat(signed * np.concatenate([it.scales for it in found]), starts, axis=1)
-    best = highest + query @ np.stack([it.mean for it in found]).T
+    best = highest + query @ np.stack([it.step * it.mean for it in found], dtype=np.float32, casting="same_kind").T
     for place, score in zip(places, best.mean(axis=0), strict=True):
         scores[place] = float(score)
     return scores

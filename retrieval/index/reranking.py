@@ -22,6 +22,7 @@ from retrieval.engine.types import ChunkId, Ranking, ScoreType
 from retrieval.errors import EncoderError, ModelMissingError, RerankError, RerankTimeoutError, SearchTimeoutError
 from retrieval.index.reading import chunk_keys, read
 from retrieval.index.statements import statement
+from retrieval.models import TokenEmbedding
 from retrieval.text.document import in_context
 
 _MAX_ENCODED: Final = 4  #: Texts without stored vectors that a search encodes; each takes up to 0.1 s.
@@ -51,6 +52,10 @@ class StoredInteraction:
         self._encoder = encoder
         self.name = f"stored late interaction of {encoder.name}"
         self._key = key_of(encoder)
+
+    def count_chunks(self) -> int:
+        """Return the number of chunks whose vectors by this model are stored."""
+        return TokenEmbedding.objects.filter(model_key=self._key).count()
 
     def score_hits(self, query: str, hits: Ranking, *, scope: AccessScope, timeout_seconds: float) -> list[float]:
         """Return about the mean best cosine of the query's tokens per hit; raise RerankTimeoutError, RerankError."""

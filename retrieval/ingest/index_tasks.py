@@ -43,9 +43,11 @@ def clear() -> None:
     clear_dropped()
 
 
-@shared_task
+@shared_task(
+    autoretry_for=(OperationalError, InterfaceError), max_retries=None, default_retry_delay=_DATABASE_RETRY_SECONDS
+)
 def encode() -> None:
-    """Make the sparse vectors and token vectors that chunks lack, as after a model was chosen."""
+    """Make the sparse vectors and token vectors that chunks lack; try again later while the database is unavailable."""
     fill_all_or_log()
 
 

@@ -14,6 +14,7 @@ from pgvector import SparseVector
 
 from corecube.access import scope_for
 from explorer.pages.explorer.ledger import LedgerSource, ledger
+from explorer.pages.models.panels import reranker_card
 from retrieval.admin.preset_versions import promote, save_draft
 from retrieval.encoders.embedders import key_of, sparse_encoder, token_encoder
 from retrieval.engine.state import RequestFilter
@@ -270,6 +271,14 @@ class TestStoredInteraction:
         assert np.allclose(stored, made)
         with pytest.raises(RerankTimeoutError):
             reranker.score_hits("queue", outcome.hits, scope=scope, timeout_seconds=-1)
+
+    def test_the_models_page_shows_how_many_chunks_have_them(self, encoded):
+        document = encoded.runbooks.documents.first()
+        TokenEmbedding.objects.filter(document_id=document.pk).delete()
+        card = reranker_card(StoredInteraction(token_encoder()), candidates=30)
+        all_chunks, left = Chunk.objects.count(), TokenEmbedding.objects.count()
+        assert 0 < left < all_chunks
+        assert dict(card.facts)["Token vectors"] == f"{left} of {all_chunks} chunks"
 
     def test_vectors_out_of_scope_are_not_read(self, encoded):
         hits = find(encoded, "alice", "rollback").hits

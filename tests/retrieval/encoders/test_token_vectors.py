@@ -19,18 +19,28 @@ def random_units(count, dim=DIM, seed=1):
 def whole(found):
     """Return the vectors as they are after compression."""
     signs = 2.0 * np.unpackbits(found.bits, axis=1, count=len(found.mean)) - 1
-    return found.mean + found.scales[:, None] * signs
+    return found.step * found.mean + found.scales[:, None] * signs
 
 
 def test_a_vector_is_the_mean_and_a_step_up_or_down_in_each_component():
     found = TokenVectors.of(np.array([[0.6, 0.8, 0], [0, 0, 1]], np.float32))
-    # The mean is (0.3, 0.4, 0.5); the first vector is (0.3, 0.4, -0.5) from it, the second opposite: 0.4 on average.
-    assert found.mean == pytest.approx([0.3, 0.4, 0.5], abs=1e-3)
-    assert found.scales == pytest.approx([0.4, 0.4], abs=1e-3)
-    assert whole(found) == pytest.approx(np.array([[0.7, 0.8, 0.1], [-0.1, 0, 0.9]]), abs=2e-3)
-    # Best inner products of (1, 0, 0) and (0, 0, 1): 0.7 and 0.9.
+    # The mean is (0.3, 0.4, 0.5), in steps of 0.5 / 127. The first vector is (0.3, 0.4, -0.5) from it, the second
+    # opposite: (0.09 + 0.16 + 0.25) / (0.3 + 0.4 + 0.5) = 0.4167.
+    assert found.step == pytest.approx(0.5 / 127, rel=1e-3)
+    assert found.mean.tolist() == [76, 102, 127]
+    assert found.scales == pytest.approx([0.4167, 0.4167], abs=2e-3)
+    assert whole(found) == pytest.approx(np.array([[0.717, 0.817, 0.083], [-0.117, -0.017, 0.917]]), abs=4e-3)
+    # Best inner products of (1, 0, 0) and (0, 0, 1): 0.717 and 0.917.
     (score,) = max_sims(np.array([[1, 0, 0], [0, 0, 1]], np.float32), [found])
-    assert score == pytest.approx(0.8, abs=2e-3)
+    assert score == pytest.approx(0.817, abs=4e-3)
+
+
+def test_what_remains_of_a_vector_has_its_own_length_along_itself():
+    vectors = random_units(20)
+    found = TokenVectors.of(vectors)
+    rest = vectors - found.step * found.mean
+    kept = (rest * (whole(found) - found.step * found.mean)).sum(axis=1)
+    assert kept == pytest.approx((rest**2).sum(axis=1), rel=1e-3)
 
 
 def test_scores_are_the_best_inner_products_with_the_compressed_vectors_of_each_text():
@@ -45,10 +55,10 @@ def test_scores_are_the_best_inner_products_with_the_compressed_vectors_of_each_
 def test_a_text_takes_at_most_four_kilobytes_and_is_read_again():
     found = TokenVectors.of(random_units(300))
     stored = found.to_bytes()
-    # 384 half floats, and 64 vectors of a half float and 384 bits.
-    assert len(stored) == 2 * DIM + MAX_VECTORS * (2 + DIM // 8) == 3968
+    # The mean of a half float and 384 bytes, and 72 vectors of a half float and 384 bits.
+    assert len(stored) == 2 + DIM + MAX_VECTORS * (2 + DIM // 8) == 3986
     read = TokenVectors.read(stored, DIM)
-    assert read.mean.tolist() == found.mean.tolist()
+    assert (read.step, read.mean.tolist()) == (found.step, found.mean.tolist())
     assert read.scales.tolist() == found.scales.tolist()
     assert read.bits.tolist() == found.bits.tolist()
     assert TokenVectors.read(TokenVectors.of(random_units(0)).to_bytes(), DIM).bits.shape == (0, DIM // 8)
@@ -77,4 +87,4 @@ def test_clusters_are_those_of_wards_criterion():
     vectors = random_units(40, 12)
     labels = hierarchy.fcluster(hierarchy.linkage(vectors, "ward"), 7, "maxclust")
     expected = unit_length(np.stack([vectors[labels == label].sum(axis=0) for label in np.unique(labels)]))
-    assert sorted(merge(vectors, 7).tolist()) == pytest.approx(sorted(expected.tolist()), abs=1e-5)
+    np.testing.assert_allclose(sorted(merge(vectors, 7).tolist()), sorted(expected.tolist()), atol=1e-5)
