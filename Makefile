@@ -60,7 +60,7 @@ lock: .venv/.dev-installed ## Update the lock files from pyproject.toml (ARGS=--
 screenshots: .venv/.dev-installed test-tools test-models ## Take a picture of every page into docs/screenshots (ARGS=health for one)
 	@$(BIN)/python -m tests.browser.screenshots $(ARGS)
 
-torch: .venv/.dev-installed ## Install torch, for comparing the encoders with an independent implementation
+torch: .venv/.dev-installed ## Install torch and sentence-transformers, for models of that library
 	$(PIP) install -qq '$(TORCH)' 'sentence-transformers>=5,<7'
 
 help: ## List these commands

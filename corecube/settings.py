@@ -212,10 +212,13 @@ LOGGING = {
 }
 
 
+_EMBEDDERS = ("local", "sentence-transformers", "openai", "voyage")
+
+
 def _embed_service(name: str) -> dict[str, Any] | None:
     """Return the embedding service in the variables with this prefix; None for local models."""
-    kind = env.choice(name, "local", ("local", "openai", "voyage"))
-    if kind == "local":
+    kind = env.choice(name, "local", _EMBEDDERS)
+    if kind in {"local", "sentence-transformers"}:
         return None
     return {
         "kind": kind,
@@ -244,11 +247,14 @@ CORECUBE_MODEL_DIMENSIONS = env.integer("CORECUBE_MODEL_DIMENSIONS", 0, low=0, h
 #: The embedding service in place of the local model, and the next one during a change.
 CORECUBE_EMBEDDER = _embed_service("CORECUBE_EMBEDDER")
 CORECUBE_NEXT_EMBEDDER = _embed_service("CORECUBE_NEXT_EMBEDDER")
+#: Whether the library sentence-transformers runs the local model.
+CORECUBE_EMBEDDER_IS_TORCH = env.choice("CORECUBE_EMBEDDER", "local", _EMBEDDERS) == "sentence-transformers"
 #: Embedding of chunks in a new index: each chunk separately, or late chunking over the document.
 CORECUBE_EMBED_MODE = env.choice("CORECUBE_EMBED_MODE", "chunk_first", ("chunk_first", "late"))
 #: Limit of parallel embedding calls of a sync.
 CORECUBE_EMBED_CONCURRENCY = env.integer("CORECUBE_EMBED_CONCURRENCY", 8, low=2, high=16)
-#: The reranker: none, a folder in the models directory, "late-interaction", or a service ("http").
+#: The reranker: none, a folder in the models directory, "late-interaction", "stored-late-interaction",
+#: "sentence-transformers" (the folder is the model), or a service ("http").
 CORECUBE_RERANKER = env.folder_name("CORECUBE_RERANKER")
 CORECUBE_RERANKER_KIND = env.choice("CORECUBE_RERANKER_KIND", "", ("cohere", "jina", "tei", "vllm", "voyage"))
 CORECUBE_RERANKER_URL = env.url("CORECUBE_RERANKER_URL")
@@ -256,7 +262,10 @@ CORECUBE_RERANKER_MODEL = env.text("CORECUBE_RERANKER_MODEL")
 CORECUBE_RERANKER_API_KEY = env.token("CORECUBE_RERANKER_API_KEY")
 #: Folders in the models directory of the sparse model and of the token model; empty for none.
 CORECUBE_SPARSE_MODEL = env.folder_name("CORECUBE_SPARSE_MODEL")
-CORECUBE_TOKEN_MODEL = env.folder_name("CORECUBE_TOKEN_MODEL")
+#: A reranker of stored token vectors has those of the local embedding model unless another one is named.
+CORECUBE_TOKEN_MODEL = env.folder_name("CORECUBE_TOKEN_MODEL") or (
+    CORECUBE_MODEL if CORECUBE_RERANKER == "stored-late-interaction" else ""
+)
 #: The language model that enriches chunks of connections with enrichment; none by default.
 CORECUBE_ENRICH_URL = env.url("CORECUBE_ENRICH_URL")
 CORECUBE_ENRICH_MODEL = env.text("CORECUBE_ENRICH_MODEL")

@@ -3,8 +3,8 @@
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
@@ -20,14 +20,17 @@ from retrieval.encoders.protocol import Encoder
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.sparse_encoder import SparseEncoder, load_sparse_encoder
 from retrieval.encoders.tokenizer import ModelTokenizer
+from retrieval.encoders.torch_models import SENTENCE_TRANSFORMERS, is_torch_folder, load_torch_encoder
 from retrieval.models import EmbeddingIndex
 
 _LOCAL: Final = "local:"
+_TORCH: Final = f"{SENTENCE_TRANSFORMERS}:"
 _FOLDER: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,199}", re.ASCII | re.IGNORECASE)
 _loading: Final = Lock()  #: Concurrent threads load a model once.
 _KEY_BYTES = 7
+_load_onnx = cache(load_encoder)
 _load_sparse = cache(load_sparse_encoder)
-_load_late = cache(load_late_encoder)
+_load_late = cache(partial(load_late_encoder, embedder=partial(_load_onnx, dim=0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +40,14 @@ class Choice:
     directory: Path  #: A model folder: the model, or the tokenizer for a service.
     dim: int = 0  #: Number of components that a local model's vectors are truncated to; 0 for no truncation.
     service: EmbedService | None = None  #: None for a local model.
+    is_torch: bool = False  #: Whether the library sentence-transformers runs the model.
 
     @property
     def source(self) -> str:
         """The source of the model, as an embedding index stores it."""
-        return self.service.kind if self.service else f"{_LOCAL}{self.directory.name}"
+        if self.service:
+            return self.service.kind
+        return f"{_TORCH if self.is_torch else _LOCAL}{self.directory.name}"
 
     def load(self) -> Encoder:
         """Return the encoder, the same each time; raise ModelMissingError, EncoderError if damaged, ConfigError."""
@@ -56,6 +62,7 @@ class Choices:
     models_dir: Path
     model: str
     dim: int = 0
+    is_torch: bool = False  #: Whether the library sentence-transformers runs the model; else its folder tells.
     #: Fields of an `EmbedService`; None without a service.
     service: Mapping[str, Any] | None = field(default=None, repr=False)
     next_service: Mapping[str, Any] | None = field(default=None, repr=False)
@@ -63,7 +70,10 @@ class Choices:
 
     def configured(self) -> Choice:
         """Return the model for the first index."""
-        return self._at_service(self.service) if self.service else self.local(self.model, self.dim)
+        if self.service:
+            return self._at_service(self.service)
+        local = self.local(self.model, self.dim)
+        return replace(local, is_torch=local.is_torch or self.is_torch)
 
     def next(self) -> Choice:
         """Return the next service to change to; raise ConfigError if none is configured."""
@@ -75,10 +85,13 @@ class Choices:
         """Return a local model; raise ConfigError for an invalid folder name."""
         if not _FOLDER.fullmatch(folder):
             raise ConfigError(f"{folder!r} is not a name of a model folder.")
-        return Choice(self.models_dir / folder, dim)
+        directory = self.models_dir / folder
+        return Choice(directory, dim, is_torch=is_torch_folder(directory))
 
     def of_index(self, *, source: str, model: str, dim: int) -> Choice:
         """Return the model of an index's vectors; raise ModelMissingError, ConfigError for an undescribed service."""
+        if source.startswith(_TORCH):
+            return replace(self.local(source.removeprefix(_TORCH)), is_torch=True)
         if not source or source.startswith(_LOCAL):
             choice = self.local(source.removeprefix(_LOCAL) or model)
             full_dim = read_manifest(choice.directory, Manifest).dim
@@ -97,8 +110,10 @@ class Choices:
 
 @cache
 def _loaded(choice: Choice) -> Encoder:
+    if choice.is_torch:
+        return load_torch_encoder(choice.directory, dim=choice.dim)
     if choice.service is None:
-        return load_encoder(choice.directory, dim=choice.dim)
+        return _load_onnx(choice.directory, dim=choice.dim)
     read_manifest(choice.directory, Manifest)
     tokenizer = ModelTokenizer(choice.directory / TOKENIZER_FILE, max_tokens=choice.service.max_tokens)
     return RemoteEncoder(choice.service, tokenizer)
@@ -110,6 +125,7 @@ def choices() -> Choices:
         models_dir=settings.CORECUBE_MODELS_DIR,
         model=settings.CORECUBE_MODEL,
         dim=settings.CORECUBE_MODEL_DIMENSIONS,
+        is_torch=settings.CORECUBE_EMBEDDER_IS_TORCH,
         service=settings.CORECUBE_EMBEDDER,
         next_service=settings.CORECUBE_NEXT_EMBEDDER,
         calls=settings.CORECUBE_EMBED_CONCURRENCY,
@@ -128,9 +144,13 @@ def sparse_encoder() -> SparseEncoder | None:
 
 
 def token_encoder() -> LateEncoder | None:
-    """Return the configured model of stored token vectors, None without one; raise as `load_late_encoder`."""
+    """Return the configured model of stored token vectors, None without one; raise as `load_late_encoder`.
+
+    An embedding model is loaded once, for the vectors of texts and of tokens.
+    """
     name = settings.CORECUBE_TOKEN_MODEL
-    return _load_late(settings.CORECUBE_MODELS_DIR / name) if name else None
+    with _loading:
+        return _load_late(settings.CORECUBE_MODELS_DIR / name) if name else None
 
 
 def key_of(model: SparseEncoder | LateEncoder) -> int:

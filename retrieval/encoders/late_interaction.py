@@ -1,14 +1,10 @@
-"""Late interaction: models with a vector for each token, quantised vectors of one byte per component, and reranking.
-
-Quantising loses little: the greatest error of a component is 1/254 of its vector's greatest component.
-"""
+"""Late interaction: models with a vector for each token, and reranking by the best match of each token."""
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Final, Protocol, Self
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,50 +20,15 @@ from retrieval.encoders.tokenizer import ModelTokenizer
 from retrieval.engine.types import ScoreType
 from retrieval.errors import EncoderError, RerankError
 
-_WEIGHT: Final = 0.5  #: The blend's maximum is 1.
-_STEPS: Final = 127
+LATE_WEIGHT: Final = 0.5  #: Weight of late interaction beside a blend that reaches 1.
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class TokenVectors:
-    """The quantised vectors of a text's tokens: component = step x scale of its token."""
-
-    steps: NDArray[np.int8]  #: Shape (tokens, dim), -127 to 127.
-    scales: NDArray[np.float32]  #: Shape (tokens,), at least 0.
-
-    @classmethod
-    def of(cls, vectors: NDArray[np.float32]) -> Self:
-        """Quantise vectors of shape (tokens, dim), each by its greatest component."""
-        scales = np.abs(vectors).max(axis=1, initial=0.0) / _STEPS
-        steps = np.rint(vectors / np.where(scales > 0, scales, 1)[:, None])
-        return cls(steps.astype(np.int8), scales.astype(np.float32))
-
-    @classmethod
-    def read(cls, steps: bytes, scales: bytes, dim: int) -> Self:
-        """Return the vectors that `to_bytes` wrote, of `dim` components; raise ValueError for other lengths."""
-        found = cls(np.frombuffer(steps, np.int8).reshape(-1, dim), np.frombuffer(scales, "<f4").astype(np.float32))
-        if len(found.steps) != len(found.scales):
-            raise ValueError("steps and scales are of different tokens")
-        return found
-
-    def to_bytes(self) -> tuple[bytes, bytes]:
-        """Return the steps, token after token, and the scales as little-endian float32."""
-        return self.steps.tobytes(), self.scales.astype("<f4").tobytes()
-
-    def max_sim(self, query: NDArray[np.float32]) -> float:
-        """Return the score of `max_sim` for these vectors."""
-        if not (len(query) and len(self.steps)):
-            return 0.0
-        products = query @ self.steps.astype(np.float32).T
-        return float((products * self.scales).max(axis=1).mean())
 
 
 class LateInteraction:
     """Adds the best match of each query token with a token of the text to the blend."""
 
     score_type = ScoreType.MAXSIM
-    blend_weight: float = _WEIGHT
+    blend_weight: float = LATE_WEIGHT
     problem = ""
 
     def __init__(self, encoder: OnnxEncoder, *, clock: Callable[[], float] = monotonic) -> None:
@@ -172,21 +133,21 @@ class TrainedTokens:
         return unit_length(states[0])
 
 
-def load_late_encoder(directory: Path, *, threads: int | None = None) -> LateEncoder:
-    """Return the token encoder of a model directory: a late-interaction model or an embedding model.
+def load_late_encoder(directory: Path, *, embedder: Callable[[Path], OnnxEncoder] = load_encoder) -> LateEncoder:
+    """Return the token encoder of a model directory: a late-interaction model, or an embedding model by `embedder`.
 
     Raises ModelMissingError if the directory, its manifest or a file is missing, EncoderError for a model of
     another kind, a damaged file, or a model that does not match its manifest.
     """
     manifest = read_any_manifest(directory)
     if isinstance(manifest, Manifest):
-        return EmbeddingTokens(load_encoder(directory, threads=threads))
+        return EmbeddingTokens(embedder(directory))
     if not isinstance(manifest, LateInteractionManifest):
         raise EncoderError(f"The model {manifest.name!r} of the kind {manifest.kind} has no token vectors.")
     # One token is for the mark.
     tokenizer = ModelTokenizer(directory / TOKENIZER_FILE, max_tokens=manifest.max_tokens - 1)
     session = open_session(directory / MODEL_FILE)
-    encoder = TrainedTokens(manifest, tokenizer, session, threads=threads or cores())
+    encoder = TrainedTokens(manifest, tokenizer, session, threads=cores())
     encoder.query_vectors("query")
     logger.info("late_encoder.loaded name=%s dim=%d", encoder.name, encoder.dim)
     return encoder

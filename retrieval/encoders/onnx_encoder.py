@@ -7,6 +7,7 @@ work uses a core: the threads of one run wait for each other by spinning.
 
 import logging
 from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -53,15 +54,26 @@ class OnnxEncoder:
         return vector
 
     def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the unit vectors of texts, truncated to max_tokens, shape (len(texts), dim); raise EncoderError."""
-        token_ids = self._tokenizer.encode([self.manifest.document_prefix + text for text in texts])
+        """Return the unit vectors of texts, shape (len(texts), dim); raise EncoderError.
+
+        The vector of a text longer than max_tokens is pooled from overlapping windows.
+        """
+        windows = self._windows(texts)
+        token_ids = list(chain.from_iterable(windows))
         batches = pooling.length_sorted_batches([len(ids) for ids in token_ids], self.manifest.batch_tokens)
-        vectors = np.zeros((len(texts), self.dim), np.float32)
+        vectors = np.zeros((len(token_ids), self.dim), np.float32)
         inputs = [[token_ids[position] for position in batch] for batch in batches]
         runs = run_in_parallel(self._run, inputs, threads=self.threads)
         for batch, rows in zip(batches, runs, strict=True):
             vectors[batch] = rows
-        return vectors
+        return pooling.window_pooling(vectors, [[len(ids) for ids in each] for each in windows])
+
+    def count_windows(self, texts: Sequence[str]) -> list[int]:
+        """Return the number of runs of the model that each document's text takes."""
+        return [len(windows) for windows in self._windows(texts)]
+
+    def _windows(self, texts: Sequence[str]) -> list[list[list[int]]]:
+        return self._tokenizer.windows([self.manifest.document_prefix + text for text in texts])
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text, without special tokens and truncation."""
@@ -74,9 +86,9 @@ class OnnxEncoder:
     def token_vectors(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         """Return the unit vectors of each text's tokens, shape (tokens, dim), in input order; raise EncoderError.
 
-        Without prefix and special tokens; a text beyond max_tokens is truncated.
+        Without prefix and special tokens; the tokens that windows of a longer text share have a vector in each.
         """
-        return list(run_in_parallel(self._token_vectors, self._tokenizer.encode_marked(texts), threads=self.threads))
+        return list(run_in_parallel(self._token_vectors, self._tokenizer.marked_windows(texts), threads=self.threads))
 
     @property
     def passages_problem(self) -> str:
@@ -90,27 +102,30 @@ class OnnxEncoder:
     ) -> NDArray[np.float32]:
         """Return the unit vectors of a document's passages, each pooled from a run with its neighbours.
 
-        A run contains the title and as many passages as fit into max_tokens; a longer passage is truncated. `progress`
-        is called before each run; its errors end the work. Raises EncoderError if the session fails.
+        A run contains the title and as many passages as fit into max_tokens; a longer passage is pooled from
+        overlapping parts. `progress` is called before each run; its errors end the work. Raises EncoderError if the
+        session fails.
         """
         before, after = self._tokenizer.frame()
         head, *pieces = self._tokenizer.pieces([f"{self.manifest.document_prefix}{title}\n", *passages])
         head = [*before, *head][: self.max_tokens // 4]
         room = self.max_tokens - len(head) - len(after)
-        vectors = np.zeros((len(passages), self.dim), np.float32)
-        for window in pooling.windows([len(piece) for piece in pieces], room):
+        divided = [pooling.overlapping(piece, room, self._tokenizer.overlap) for piece in pieces]
+        parts = list(chain.from_iterable(divided))
+        vectors = np.zeros((len(parts), self.dim), np.float32)
+        for window in pooling.windows([len(part) for part in parts], room):
             progress()
-            ids = [*head, *(token for place in window.places for token in pieces[place][:room]), *after]
+            ids = [*head, *(token for place in window.places for token in parts[place]), *after]
             states, _ = self._states([ids])
             spans = [(len(head) + first, len(head) + end) for first, end in window.spans]
             vectors[window.places] = pooling.shortened(
                 pooling.unit_length(pooling.span_pooling(states[0], spans)), self.dim
             )
-        return vectors
+        return pooling.window_pooling(vectors, [[len(part) for part in each] for each in divided])
 
-    def _token_vectors(self, text: Encoding) -> NDArray[np.float32]:
-        states, _ = self._states([text.ids])
-        return pooling.unit_length(states[0][~np.array(text.special_tokens_mask, dtype=bool)])
+    def _token_vectors(self, windows: Sequence[Encoding]) -> NDArray[np.float32]:
+        states = [self._states([it.ids])[0][0][~np.array(it.special_tokens_mask, dtype=bool)] for it in windows]
+        return pooling.unit_length(np.concatenate(states))
 
     def _run(self, token_ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         """Return the vectors of texts that share a run, shape (len(token_ids), dim)."""

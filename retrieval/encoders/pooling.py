@@ -1,14 +1,16 @@
-"""Batching, padding and pooling: from token states to one unit vector per text, and windows for late chunking."""
+"""Batching, padding and pooling: from token states to one unit vector per text, windows of long texts and passages."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
+
+_Token = TypeVar("_Token")
 
 
 def length_sorted_batches(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
@@ -73,6 +75,25 @@ def span_pooling(states: Floats, spans: Sequence[tuple[int, int]]) -> Floats:
     return np.stack([rows.mean(axis=0) for rows in means]).astype(np.float32)
 
 
+def window_pooling(vectors: Floats, lengths: Sequence[Sequence[int]]) -> Floats:
+    """Return a vector for each text: the mean of its windows' vectors, weighted by their tokens, at unit length.
+
+    `lengths` has the tokens of each text's windows; the vectors have shape (windows of all texts, dim), in order. The
+    vector of a text with one window stays as it is.
+    """
+    ends = np.cumsum([len(windows) for windows in lengths], dtype=np.intp)
+    pooled = np.zeros((len(lengths), vectors.shape[1]), np.float32)
+    for place, (windows, end) in enumerate(zip(lengths, ends, strict=True)):
+        rows = vectors[end - len(windows) : end]
+        pooled[place] = rows[0] if len(rows) == 1 else unit_length(np.asarray(windows, np.float32) @ rows)
+    return pooled
+
+
+def overlapping(tokens: list[_Token], size: int, overlap: int) -> list[list[_Token]]:
+    """Return consecutive parts of at most `size` tokens; each begins with the end of the previous one."""
+    return [tokens[first : first + size] for first in range(0, max(1, len(tokens) - overlap), size - overlap)]
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """Passages that share a run of the model."""
@@ -84,12 +105,12 @@ class Window:
 def windows(lengths: Sequence[int], room: int) -> list[Window]:
     """Group passages, given by their lengths in tokens, in order into the fewest runs of at most `room` tokens.
 
-    A passage longer than `room` has a separate run and is truncated. Raises ValueError without room.
+    Raises ValueError for a passage longer than `room`, and without room.
     """
-    if room <= 0:
-        raise ValueError("room must be positive")
+    if room <= 0 or max(lengths, default=0) > room:
+        raise ValueError("room must be positive and hold each passage")
     found: list[Window] = []
-    for place, length in enumerate(min(length, room) for length in lengths):
+    for place, length in enumerate(lengths):
         start = found[-1].spans[-1][1] if found else 0
         if not found or start + length > room:
             found.append(Window([], []))

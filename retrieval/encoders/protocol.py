@@ -51,13 +51,21 @@ class Encoder(VectorModel, Protocol):
         """Return the unit vector of a query, shape (dim,). Raise EncoderError if the model fails."""
 
     def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return unit vectors in order, shape (len(texts), dim), of texts cut to max_tokens; raise EncoderError."""
+        """Return unit vectors in order, shape (len(texts), dim), of texts of any length; raise EncoderError."""
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text, without special tokens and truncation."""
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
         """Return the (start, end) character span of every token, without special tokens and truncation."""
+
+
+@runtime_checkable
+class WindowEncoder(Protocol):
+    """An encoder that reads a text longer than max_tokens in overlapping windows and pools their vectors."""
+
+    def count_windows(self, texts: Sequence[str]) -> list[int]:
+        """Return the number of windows of each text: 1 unless it is longer than max_tokens."""
 
 
 @runtime_checkable

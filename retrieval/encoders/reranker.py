@@ -16,6 +16,8 @@ logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
+#: A smaller range of the scores that are added to the blend counts as this wide; most ranges are 0.1 to 0.25.
+MIN_SPAN: Final = 0.25
 #: A shorter timeout does not count as a failure: the short deadline of one request must not open the breaker for all.
 MIN_FAILURE_SECONDS: Final = 1.0
 

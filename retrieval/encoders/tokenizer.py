@@ -12,6 +12,7 @@ from retrieval.engine.types import CountTokens
 from retrieval.errors import EncoderError
 from retrieval.text.document import TokenCounter
 
+_OVERLAP_SHARE: Final = 8  #: Windows share one token of this many: 64 of 512.
 _WORD_OR_PUNCTUATION: Final = re.compile(r"\w+|[^\w\s]")
 
 
@@ -65,15 +66,23 @@ class ModelTokenizer:
         self.path = path
         self._full = load_tokenizer(path)
         self._truncated = load_tokenizer(path)
-        self._truncated.enable_truncation(max_tokens)
+        self.overlap = max_tokens // _OVERLAP_SHARE  #: Tokens that consecutive windows of a text share.
+        self._truncated.enable_truncation(max_tokens, stride=self.overlap)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Return each text's token ids with the special tokens, at most max_tokens of them."""
         return [encoding.ids for encoding in self._truncated.encode_batch_fast(list(texts))]
 
-    def encode_marked(self, texts: Sequence[str]) -> list[Encoding]:
-        """Return each text's token ids as `encode` does, with its special tokens marked."""
-        return self._truncated.encode_batch_fast(list(texts))
+    def windows(self, texts: Sequence[str]) -> list[list[list[int]]]:
+        """Return the token ids of each text's windows: one for a text within max_tokens, as `encode` returns it.
+
+        A longer text has overlapping windows of at most max_tokens, each with the special tokens.
+        """
+        return [[window.ids for window in windows] for windows in self.marked_windows(texts)]
+
+    def marked_windows(self, texts: Sequence[str]) -> list[list[Encoding]]:
+        """Return the windows of each text as `windows` does, with special tokens marked."""
+        return [[first, *first.overflowing] for first in self._truncated.encode_batch_fast(list(texts))]
 
     def pieces(self, texts: Sequence[str]) -> list[list[int]]:
         """Return each text's token ids, without special tokens and truncation."""

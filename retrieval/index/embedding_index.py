@@ -184,7 +184,8 @@ def searched(row: EmbeddingIndex) -> VectorIndex:
 
 def vectors_key(row: EmbeddingIndex) -> dict[str, Any]:
     """Return what two indexes must have in common for a chunk's vector to be the same in both."""
-    return {"model": row.model, "weights": row.weights, "dim": row.dim, "mode": row.mode}
+    names = ("model", "weights", "dim", "mode", "pools_windows")
+    return {name: getattr(row, name) for name in names}
 
 
 @contextmanager

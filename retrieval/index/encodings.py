@@ -9,8 +9,8 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from corecube.scope import AccessScope
-from retrieval.encoders.late_interaction import TokenVectors
 from retrieval.encoders.sparse_encoder import SparseVector
+from retrieval.encoders.token_vectors import TokenVectors
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import Ranking, ScoreType
 from retrieval.index.filters import filtered
@@ -118,8 +118,7 @@ def count_encodings(kind: Encodings, connection_id: int, *, model_key: int) -> i
 def _columns(encoding: SparseVector | TokenVectors) -> dict[str, Any]:
     if isinstance(encoding, SparseVector):
         return {"vector": encoding.to_text()}
-    steps, scales = encoding.to_bytes()
-    return {"steps": steps, "scales": scales}
+    return {"vectors": encoding.to_bytes()}
 
 
 @dataclass(frozen=True, slots=True)

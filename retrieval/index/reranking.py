@@ -13,33 +13,39 @@ from corecube.scope import AccessScope
 from retrieval.encoders import Encoder, OnnxEncoder
 from retrieval.encoders.cross_encoder import load_cross_encoder
 from retrieval.encoders.embedders import key_of, token_encoder
-from retrieval.encoders.late_interaction import LateEncoder, LateInteraction, TokenVectors
+from retrieval.encoders.late_interaction import LATE_WEIGHT, LateEncoder, LateInteraction
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.encoders.reranker import Reranker, TimeBox, UnavailableReranker
+from retrieval.encoders.token_vectors import TokenVectors, max_sims
+from retrieval.encoders.torch_models import SENTENCE_TRANSFORMERS, load_torch_reranker
 from retrieval.engine.types import ChunkId, Ranking, ScoreType
 from retrieval.errors import EncoderError, ModelMissingError, RerankError, RerankTimeoutError, SearchTimeoutError
 from retrieval.index.reading import chunk_keys, read
 from retrieval.index.statements import statement
+from retrieval.models import TokenEmbedding
 from retrieval.text.document import in_context
 
-_WEIGHT: Final = 0.5  #: Beside a blend that reaches 1.
+_MAX_ENCODED: Final = 4  #: Texts without stored vectors that a search encodes; each takes up to 0.1 s.
 _TOKENS: Final = statement("pool_tokens")
 _LATE_INTERACTION: Final = "late-interaction"
 _STORED_INTERACTION: Final = "stored-late-interaction"
 _SERVICE: Final = "http"
+_NOT_FOLDERS: Final = frozenset({"", _SERVICE, _LATE_INTERACTION, _STORED_INTERACTION, SENTENCE_TRANSFORMERS})
 
 _loaded = cache(load_cross_encoder)
+_loaded_torch = cache(load_torch_reranker)
 _remote = cache(RemoteReranker)
 
 
 class StoredInteraction:
     """Adds to a ranking how well each token of the query is met by some token of the text, as it was stored.
 
-    A text without stored vectors is encoded during the search, within its time limit.
+    A few texts without stored vectors are encoded during the search, within its time limit. With more of them, as while
+    the vectors of a connection are built, the search falls back.
     """
 
     score_type = ScoreType.MAXSIM
-    blend_weight: float | None = _WEIGHT
+    blend_weight: float | None = LATE_WEIGHT
     problem = ""
 
     def __init__(self, encoder: LateEncoder) -> None:
@@ -47,8 +53,12 @@ class StoredInteraction:
         self.name = f"stored late interaction of {encoder.name}"
         self._key = key_of(encoder)
 
+    def count_chunks(self) -> int:
+        """Return the number of chunks whose vectors by this model are stored."""
+        return TokenEmbedding.objects.filter(model_key=self._key).count()
+
     def score_hits(self, query: str, hits: Ranking, *, scope: AccessScope, timeout_seconds: float) -> list[float]:
-        """Return the mean best cosine of the query's tokens per hit, -1 to 1; raise RerankTimeoutError, RerankError."""
+        """Return about the mean best cosine of the query's tokens per hit; raise RerankTimeoutError, RerankError."""
         until = perf_counter() + timeout_seconds
         try:
             query_vectors = self._encoder.query_vectors(query)
@@ -60,6 +70,8 @@ class StoredInteraction:
                 timeout_seconds=max(0.001, until - perf_counter()),
             )
             missing = tuple(hit for hit in hits if hit.chunk_id not in stored)
+            if len(missing) > _MAX_ENCODED:
+                raise RerankError(f"{len(missing)} of {len(hits)} hits have no token vectors yet.")
             texts = [in_context(it.chunk.title, it.chunk.heading_path, it.chunk.text) for it in missing]
             made = self._encoded(texts, TimeBox(until - perf_counter()))
             stored |= {hit.chunk_id: vectors for hit, vectors in zip(missing, made, strict=True)}
@@ -67,14 +79,14 @@ class StoredInteraction:
             raise RerankTimeoutError from error
         except (EncoderError, DatabaseUnavailableError, ValueError) as error:
             raise RerankError(f"The token vectors of {self._encoder.name!r} are not available.") from error
-        return [stored[hit.chunk_id].max_sim(query_vectors) for hit in hits]
+        return max_sims(query_vectors, [stored[hit.chunk_id] for hit in hits])
 
     def score(self, query: str, texts: Sequence[str], *, timeout_seconds: float) -> list[float]:
         """Return the same for texts that are not stored."""
         box = TimeBox(timeout_seconds)
         try:
             query_vectors = self._encoder.query_vectors(query)
-            return [vectors.max_sim(query_vectors) for vectors in self._encoded(texts, box)]
+            return max_sims(query_vectors, self._encoded(texts, box))
         except EncoderError as error:
             raise RerankError(f"The model {self._encoder.name!r} failed.") from error
 
@@ -94,10 +106,7 @@ def token_vectors_of(
     """Return the token vectors by a model of the hits in scope that have any; raise SearchTimeoutError."""
     parameters = chunk_keys(hits) | {"model": model_key, "scope": scope.connection_ids}
     rows = read(_TOKENS, parameters, timeout_seconds=timeout_seconds)
-    return {
-        ChunkId(row["document_id"], row["ordinal"]): TokenVectors.read(bytes(row["steps"]), bytes(row["scales"]), dim)
-        for row in rows
-    }
+    return {ChunkId(row["document_id"], row["ordinal"]): TokenVectors.read(bytes(row["vectors"]), dim) for row in rows}
 
 
 def configured_reranker(encoder: Callable[[], Encoder]) -> Reranker | None:
@@ -115,8 +124,10 @@ def configured_reranker(encoder: Callable[[], Encoder]) -> Reranker | None:
             return _late_interaction(encoder())
         case name if name == _STORED_INTERACTION:
             return _stored_interaction()
+        case name if name == SENTENCE_TRANSFORMERS:
+            return _local(settings.CORECUBE_RERANKER_MODEL, _loaded_torch)
         case name:
-            return _local(name)
+            return _local(name, _loaded)
 
 
 def configured_service() -> RerankService | None:
@@ -134,13 +145,12 @@ def configured_service() -> RerankService | None:
 def model_directory() -> Path | None:
     """Return where the configured model of this machine has to be, None where another kind is configured."""
     name = settings.CORECUBE_RERANKER
-    is_folder = name not in {"", _SERVICE, _LATE_INTERACTION, _STORED_INTERACTION}
-    return settings.CORECUBE_MODELS_DIR / name if is_folder else None
+    return None if name in _NOT_FOLDERS else settings.CORECUBE_MODELS_DIR / name
 
 
-def _local(name: str) -> Reranker:
+def _local(name: str, load: Callable[[Path], Reranker]) -> Reranker:
     try:
-        return _loaded(settings.CORECUBE_MODELS_DIR / name)
+        return load(settings.CORECUBE_MODELS_DIR / name)
     except ModelMissingError:
         return UnavailableReranker(name, f"The reranking model {name!r} is not on this machine.")
     except EncoderError:
@@ -154,13 +164,10 @@ def _late_interaction(encoder: Encoder) -> Reranker:
     return UnavailableReranker(_LATE_INTERACTION, problem, ScoreType.MAXSIM)
 
 
-def _stored_interaction() -> Reranker:
+def _stored_interaction() -> Reranker | None:
     try:
         encoder = token_encoder()
     except EncoderError:
         problem = f"The model {settings.CORECUBE_TOKEN_MODEL!r} of the token vectors cannot be loaded."
         return UnavailableReranker(_STORED_INTERACTION, problem, ScoreType.MAXSIM)
-    if encoder is None:
-        problem = "CORECUBE_TOKEN_MODEL is not set: there are no stored token vectors."
-        return UnavailableReranker(_STORED_INTERACTION, problem, ScoreType.MAXSIM)
-    return StoredInteraction(encoder)
+    return StoredInteraction(encoder) if encoder else None

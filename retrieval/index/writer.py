@@ -235,7 +235,7 @@ def _embeddings(document: StoredDocument) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class MissingVector:
-    """A vector that an index lacked when the chunk's document had this fingerprint, and the chunk this context."""
+    """A vector for an index, made when the chunk's document had this fingerprint, and the chunk this context."""
 
     document_id: UUID
     ordinal: int
@@ -244,8 +244,11 @@ class MissingVector:
     context_line: str = ""
 
 
-def fill_index(index: VectorIndex, vectors: Sequence[MissingVector]) -> None:
-    """Add vectors to an index, in one transaction; those of documents that changed or went meanwhile are left out."""
+def fill_index(index: VectorIndex, vectors: Sequence[MissingVector], *, replaces: bool = False) -> None:
+    """Add vectors to an index, in one transaction; those of documents that changed or went meanwhile are left out.
+
+    A chunk that has a vector keeps it unless the new one `replaces` it.
+    """
     missing = [
         {
             "index": index.id,
@@ -254,6 +257,7 @@ def fill_index(index: VectorIndex, vectors: Sequence[MissingVector]) -> None:
             "fingerprint": it.fingerprint,
             "context_line": it.context_line,
             "vector": HalfVector(it.vector).to_text(),
+            "replaces": replaces,
         }
         for it in vectors
     ]

@@ -7,18 +7,22 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from corecube.models import Connection
 from retrieval.encoders.admission import ingest_slot
 from retrieval.encoders.embedders import key_of, sparse_encoder, token_encoder
-from retrieval.encoders.late_interaction import LateEncoder, TokenVectors
+from retrieval.encoders.late_interaction import LateEncoder
 from retrieval.encoders.sparse_encoder import SparseEncoder, SparseVector
+from retrieval.encoders.token_vectors import TokenVectors
 from retrieval.errors import EncoderError
 from retrieval.index import encodings
+from retrieval.index.reading import advisory_lock
 from retrieval.text.document import in_context
 
 logger = logging.getLogger(__name__)
 
-#: Chunks that are encoded and stored together; the token vectors of a chunk take about 60 kB.
+#: Chunks that are encoded and stored together; before compression the token vectors of a chunk take about 500 kB.
 _BATCH_CHUNKS: Final = 64
+_LOCK_CLASS: Final = 7_304  #: First key of the advisory lock that keeps two processes from encoding the same.
 
 Progress = Callable[[int], None]
 
@@ -47,6 +51,13 @@ def fill_encodings_or_log(connection_id: int, progress: Callable[[], None]) -> N
         fill_encodings(connection_id, lambda _: progress())
     except EncoderError as error:
         logger.warning("ingest.encodings_skipped connection=%d code=%s", connection_id, error.code)
+
+
+def fill_all_or_log() -> None:
+    """Encode the missing chunks of all connections, unless another process does it."""
+    with advisory_lock(_LOCK_CLASS, 0) as is_ours:
+        for connection_id in Connection.objects.order_by("pk").values_list("pk", flat=True) if is_ours else ():
+            fill_encodings_or_log(connection_id, lambda: None)
 
 
 def _fill(kind: encodings.Encodings, model: SparseEncoder | LateEncoder, connection_id: int, progress: Progress) -> int:

@@ -1,14 +1,16 @@
-"""Building embedding indexes in Celery workers."""
+"""Building embedding indexes, and the vectors of optional models, in Celery workers."""
 
 import logging
 from typing import Any, Final
 
 from celery import shared_task
 from celery.signals import worker_ready
+from django.conf import settings
 from django.db import Error, InterfaceError, OperationalError, close_old_connections
 
 from retrieval.errors import EncoderUnavailableError
 from retrieval.index.embedding_index import clear_dropped
+from retrieval.ingest.encodings import fill_all_or_log
 from retrieval.ingest.reindex import build_index, unfinished_indexes
 from retrieval.models import EmbeddingIndex
 
@@ -41,9 +43,19 @@ def clear() -> None:
     clear_dropped()
 
 
+@shared_task(
+    autoretry_for=(OperationalError, InterfaceError), max_retries=None, default_retry_delay=_DATABASE_RETRY_SECONDS
+)
+def encode() -> None:
+    """Make the sparse vectors and token vectors that chunks lack; try again later while the database is unavailable."""
+    fill_all_or_log()
+
+
 @worker_ready.connect
 def resume(**_: Any) -> None:  # noqa: ANN401 -- Celery's signature
     """Queue the building of unfinished indexes, as after a killed worker; a running build is not affected."""
+    if settings.CORECUBE_SPARSE_MODEL or settings.CORECUBE_TOKEN_MODEL:
+        encode.delay()
     try:
         for row in unfinished_indexes():
             build.delay(row.pk)

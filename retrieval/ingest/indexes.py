@@ -67,7 +67,7 @@ def drop(row: EmbeddingIndex, *, actor: User | None, queue: bool = False) -> Non
 
 def build_again(row: EmbeddingIndex, *, actor: User | None) -> None:
     """Queue the build of an index that stopped; raise IndexStateError for a complete one."""
-    if row.ready_at is not None:
+    if row.ready_at is not None and row.pools_windows:
         raise IndexStateError("This embedding index is complete.")
     with transaction.atomic():
         audit.record("index.queued", actor=actor, subject=str(row.pk), model=row.model, dim=row.dim)

@@ -3,7 +3,8 @@
 import logging
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import compress
 from time import perf_counter
 from typing import Final
 from uuid import UUID
@@ -214,6 +215,11 @@ class StoredText:
     text: DocumentText
     ordinals: tuple[int, ...]
     fingerprint: str
+
+    def only(self, chunks: Sequence[bool]) -> "StoredText":
+        """Return the text with the chunks at the places that are True."""
+        text = replace(self.text, chunks=tuple(compress(self.text.chunks, chunks)))
+        return replace(self, text=text, ordinals=tuple(compress(self.ordinals, chunks)))
 
 
 def stored_texts(ids: Sequence[UUID]) -> dict[UUID, StoredText]:

@@ -44,6 +44,9 @@ class EmbeddingIndex(models.Model):
     scan_dim = models.PositiveIntegerField(default=0, db_default=0)  #: Dimensions of PREFIX; 0 for the others.
     #: Candidates per requested hit, rescored with the full vectors; at least 1.
     oversample = models.FloatField(default=1.0, db_default=1.0)
+    #: Whether the vector of a chunk longer than the model's input is pooled from windows. Earlier versions cut such
+    #: chunks; the next build of their index embeds them again.
+    pools_windows = models.BooleanField(default=True, db_default=False)
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.BUILDING)
     created_at = models.DateTimeField(auto_now_add=True)
     #: When it last had a vector for every chunk; None if some are missing.
@@ -106,12 +109,11 @@ class SparseEmbedding(ChunkRow):
 
 
 class TokenEmbedding(ChunkRow):
-    """The quantised token vectors of a chunk, from the late-interaction model."""
+    """The compressed vectors of a chunk's tokens, for late interaction."""
 
     pk = models.CompositePrimaryKey("document_id", "ordinal")
     model_key = models.BigIntegerField()
-    steps = models.BinaryField()  #: As `retrieval.encoders.late_interaction.TokenVectors.to_bytes` writes them.
-    scales = models.BinaryField()
+    vectors = models.BinaryField()  #: As `retrieval.encoders.token_vectors.TokenVectors.to_bytes` writes them.
 
     class Meta:
         indexes: ClassVar = [models.Index(fields=["connection_id", "model_key"], name="tokens_by_connection")]

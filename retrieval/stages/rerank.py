@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.encoders.reranker import Reranker, scores_of
+from retrieval.encoders.reranker import MIN_SPAN, Reranker, scores_of
 from retrieval.engine.about import About, BaseStage, score_fact
 from retrieval.engine.state import DropReason, Note, SearchState, drops_beyond
 from retrieval.engine.tunables import Tunables, costly, tunable
@@ -77,13 +77,13 @@ class Rerank(BaseStage, name="rerank", needs={"query", "hits", "facts", "order"}
 def reranked(hits: Ranking, scores: Sequence[float], score_type: ScoreType, blend_weight: float | None) -> Ranking:
     """Return the blended hits with the reranker's scores, best first; reserved slots rank first, ties by chunk id.
 
-    Without a weight the score replaces the blend's. With one it is min-max-normalised over the hits, multiplied by the
-    weight and added to the blend's. The raw score and the blend's become signals.
+    Without a weight the score replaces the blend's. With one it is min-max-normalised over the hits, over at least
+    `MIN_SPAN`, multiplied by the weight and added to the blend's. The raw score and the blend's become signals.
     """
     if blend_weight is None:
         found = [_scored(hit, raw, raw, {"rerank": raw}) for hit, raw in zip(hits, scores, strict=True)]
     else:
-        added = [blend_weight * share for share in min_max(scores)]
+        added = [blend_weight * share for share in min_max(scores, min_span=MIN_SPAN)]
         found = [
             _scored(hit, raw, hit.score + part, {**hit.contributions, "rerank": part})
             for hit, raw, part in zip(hits, scores, added, strict=True)

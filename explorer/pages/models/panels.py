@@ -16,7 +16,8 @@ from retrieval.encoders.model_table import MODEL_TABLE, TableModel
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
 from retrieval.index.embedding_index import Progress
-from retrieval.models import EmbeddingIndex
+from retrieval.index.reranking import StoredInteraction
+from retrieval.models import Chunk, EmbeddingIndex
 
 _Status = EmbeddingIndex.Status
 _TONES: Final = {_Status.ACTIVE: "good", _Status.BUILDING: "accent", _Status.PREVIOUS: ""}
@@ -76,6 +77,8 @@ def _reranker_facts(reranker: Reranker, candidates: int) -> Iterator[Fact]:
         yield "Maximum input", f"{reranker.manifest.max_tokens:,} tokens"
         yield "Precision", reranker.manifest.quantisation
         yield "Licence", reranker.manifest.licence
+    if isinstance(reranker, StoredInteraction):
+        yield "Token vectors", f"{reranker.count_chunks():,} of {wording.counted(Chunk.objects.count(), 'chunk')}"
 
 
 def listed_models(local: Iterable[LocalModel]) -> Iterator[tuple[TableModel, str, str]]:

@@ -48,6 +48,8 @@ class Command(DatabaseCommand):
             self.stdout.write(_described(row))
             if row.problem:
                 self.stdout.write(f"      {row.problem}")
+            if not row.pools_windows:
+                self.stdout.write("      Long chunks are cut in it; its next build embeds them as a whole.")
         older = older_documents()
         counts = ", ".join(f"{it.slug} {it.documents}" for it in older)
         self.stdout.write(f"Ingestion version {ingest_version()}. Documents of earlier versions: {counts or 'none'}.")

@@ -18,6 +18,7 @@ from retrieval.encoders.cross_encoder import load_cross_encoder
 from retrieval.encoders.fetch import fetch_model
 from retrieval.encoders.model_table import MODEL_TABLE, adopted_manifest, require_fetchable
 from retrieval.encoders.seq2seq import load_seq2seq
+from retrieval.encoders.torch_models import is_torch_folder
 from retrieval.errors import EncoderError, ModelMissingError
 
 _UNIT_LENGTH_TOLERANCE = 1e-4
@@ -112,6 +113,8 @@ def _absent(name: str, directory: Path) -> str:
     listed, known = MODEL_TABLE.get(directory.name), KNOWN_MODELS.get(directory.name)
     dim = listed.dim if listed else known.dim if isinstance(known, KnownEmbedder) else 0
     way = listed.installation if listed else f"manage.py models fetch {directory.name}" if known else ""
+    if is_torch_folder(directory):
+        return _row(name, "with torch", "", "", "", directory)
     state = "incomplete" if directory.exists() else "not fetched" if known else "not here"
     return _row(name, state, "", dim or "", _chunk(dim) if dim else "", way)
 

@@ -1,5 +1,8 @@
 """Sparse vectors and token vectors of chunks: made by syncs, searched in scope, gone with their documents."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from uuid import UUID
 
@@ -11,14 +14,17 @@ from pgvector import SparseVector
 
 from corecube.access import scope_for
 from explorer.pages.explorer.ledger import LedgerSource, ledger
+from explorer.pages.models.panels import reranker_card
 from retrieval.admin.preset_versions import promote, save_draft
 from retrieval.encoders.embedders import key_of, sparse_encoder, token_encoder
 from retrieval.engine.state import RequestFilter
-from retrieval.errors import RerankTimeoutError, UnknownModeError
+from retrieval.errors import RerankError, RerankTimeoutError, UnknownModeError
+from retrieval.index import reranking
 from retrieval.index.bm25.follower import rebuild
 from retrieval.index.encodings import Encodings, SparseLook, drop_encodings, sparse_exact, sparse_hnsw
 from retrieval.index.reranking import StoredInteraction, token_vectors_of
 from retrieval.index.writer import refresh_statistics
+from retrieval.ingest import index_tasks
 from retrieval.ingest.encodings import fill_encodings
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, SparseEmbedding, TokenEmbedding
@@ -252,19 +258,27 @@ class TestStoredInteraction:
     def test_its_setting_chooses_it(self, settings):
         settings.CORECUBE_RERANKER = "stored-late-interaction"
         assert isinstance(runtime.reranker(), StoredInteraction)
-        settings.CORECUBE_TOKEN_MODEL = ""
-        assert "CORECUBE_TOKEN_MODEL is not set" in runtime.reranker().problem
+        settings.CORECUBE_TOKEN_MODEL = "missing"
+        assert "'missing' of the token vectors cannot be loaded" in runtime.reranker().problem
 
     def test_scores_are_those_of_vectors_made_on_the_spot(self, encoded):
         reranker = StoredInteraction(token_encoder())
         outcome = find(encoded, "bob", "queue")
         scope = outcome.state.scope
         stored = reranker.score_hits("queue", outcome.hits, scope=scope, timeout_seconds=5)
-        TokenEmbedding.objects.all().delete()
+        TokenEmbedding.objects.filter(document_id=outcome.hits[0].chunk_id.document_id).delete()
         made = reranker.score_hits("queue", outcome.hits, scope=scope, timeout_seconds=5)
         assert np.allclose(stored, made)
         with pytest.raises(RerankTimeoutError):
             reranker.score_hits("queue", outcome.hits, scope=scope, timeout_seconds=-1)
+
+    def test_the_models_page_shows_how_many_chunks_have_them(self, encoded):
+        document = encoded.runbooks.documents.first()
+        TokenEmbedding.objects.filter(document_id=document.pk).delete()
+        card = reranker_card(StoredInteraction(token_encoder()), candidates=30)
+        all_chunks, left = Chunk.objects.count(), TokenEmbedding.objects.count()
+        assert 0 < left < all_chunks
+        assert dict(card.facts)["Token vectors"] == f"{left} of {all_chunks} chunks"
 
     def test_vectors_out_of_scope_are_not_read(self, encoded):
         hits = find(encoded, "alice", "rollback").hits
@@ -274,3 +288,36 @@ class TestStoredInteraction:
         )
         allowed = {hit.chunk_id for hit in hits if hit.chunk.connection_id == encoded.runbooks.pk}
         assert set(found) == allowed < {hit.chunk_id for hit in hits}
+
+    def test_a_search_does_not_encode_all_that_is_not_built_yet(self, encoded, monkeypatch):
+        reranker = StoredInteraction(token_encoder())
+        monkeypatch.setattr(reranking, "_MAX_ENCODED", 0)
+        outcome = find(encoded, "bob", "queue")
+        TokenEmbedding.objects.all().delete()
+        with pytest.raises(RerankError, match="have no token vectors yet"):
+            reranker.score_hits("queue", outcome.hits, scope=outcome.state.scope, timeout_seconds=5)
+        assert "rerank_failed" in with_rerank(encoded, "bob", "queue", reranker).state.degraded
+
+
+@pytest.mark.usefixtures("encoded")
+def test_a_worker_that_starts_makes_what_is_missing(monkeypatch):
+    chunks = Chunk.objects.count()
+    TokenEmbedding.objects.all().delete()
+    monkeypatch.setattr(index_tasks.encode, "delay", index_tasks.encode)
+    monkeypatch.setattr(index_tasks, "close_old_connections", lambda: None)
+    index_tasks.resume()
+    assert TokenEmbedding.objects.count() == chunks
+
+
+def test_one_setting_switches_reranking_on():
+    shown = "from django.conf import settings as s; print(s.CORECUBE_TOKEN_MODEL)"
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "corecube.settings", "CORECUBE_MODEL": "a-model"}
+    for name, model in (("stored-late-interaction", "a-model"), ("", "")):
+        run = subprocess.run(
+            [sys.executable, "-c", shown],
+            env=environment | {"CORECUBE_RERANKER": name},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert run.stdout.strip() == model

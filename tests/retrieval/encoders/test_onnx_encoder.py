@@ -72,10 +72,10 @@ def test_no_documents_give_an_empty_matrix(make_model):
     assert (vectors.shape, vectors.dtype) == ((0, 3), np.float32)
 
 
-def test_a_text_beyond_the_limit_is_cut_at_its_end(make_model):
+def test_a_query_beyond_the_limit_is_cut_at_its_end(make_model):
     encoder = load_encoder(make_model(max_tokens=8))
-    kept = encoder.encode_documents(["alpha beta alpha beta alpha beta"])
-    np.testing.assert_array_equal(encoder.encode_documents(["alpha beta alpha beta alpha beta " + "alpha " * 99]), kept)
+    kept = encoder.encode_query("alpha beta alpha beta alpha beta")
+    np.testing.assert_array_equal(encoder.encode_query("alpha beta alpha beta alpha beta " + "alpha " * 99), kept)
 
 
 def test_many_threads_may_encode_at_once(make_model):

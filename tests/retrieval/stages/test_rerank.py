@@ -78,6 +78,13 @@ def test_a_reranker_with_a_weight_is_added_to_the_blend(state):
     assert sum(first.contributions.values()) == pytest.approx(first.score)
 
 
+def test_scores_that_hardly_differ_add_little(state):
+    after = run(state, Scores(sign=0.01, score_type=ScoreType.MAXSIM, blend_weight=0.5))
+    # The scores are 0.01 to 0.05, of a range that counts as 0.25: the fifth hit adds 0.04 / 0.25 of the weight.
+    parts = {number: hit.contributions["rerank"] for number, hit in zip(numbers(after), after.hits, strict=True)}
+    assert parts == pytest.approx({5: 0.08, 4: 0.06, 3: 0.04, 2: 0.02, 1: 0.0})
+
+
 def test_equal_scores_keep_the_lower_chunk_id_first(state):
     assert numbers(run(state, Scores(sign=0.0), hits=tuple(reversed(blended(3))))) == [1, 2, 3]
 

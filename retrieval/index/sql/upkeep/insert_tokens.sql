@@ -1,7 +1,7 @@
 -- Adds the vectors of one chunk's tokens in place of another model's, unless the chunk changed since it was read.
-INSERT INTO retrieval_tokenembedding (document_id, ordinal, connection_id, model_key, steps, scales)
-SELECT chunk.document_id, chunk.ordinal, chunk.connection_id, %(model)s, %(steps)s, %(scales)s
+INSERT INTO retrieval_tokenembedding (document_id, ordinal, connection_id, model_key, vectors)
+SELECT chunk.document_id, chunk.ordinal, chunk.connection_id, %(model)s, %(vectors)s
 FROM retrieval_chunk AS chunk
 WHERE chunk.document_id = %(document)s AND chunk.ordinal = %(ordinal)s AND chunk.content_hash = %(content_hash)s
 ON CONFLICT (document_id, ordinal)
-DO UPDATE SET model_key = excluded.model_key, steps = excluded.steps, scales = excluded.scales
+DO UPDATE SET model_key = excluded.model_key, vectors = excluded.vectors

@@ -11,7 +11,7 @@ from typing import Final
 
 from corecube.errors import ConfigError
 from corecube.scope import AccessScope
-from retrieval.encoders.reranker import Reranker, scores_of
+from retrieval.encoders.reranker import MIN_SPAN, Reranker, scores_of
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.tunables import Tunables, fraction, tunable
 from retrieval.engine.types import Ranking, ScoreType
@@ -114,9 +114,9 @@ def reranked(
 ) -> Ranking:
     """Return the scored hits, best first, followed by those of failed batches in order.
 
-    Without a weight the score is the only part. With one it is min-max-normalised over the scored hits, weighted, and
-    added to the hit's position in the pool, from 1 for the first towards 0 for the last. The raw score and the pool's
-    become the signals "rerank" and "pooled".
+    Without a weight the score is the only part. With one it is min-max-normalised over the scored hits, over at least
+    `MIN_SPAN`, weighted, and added to the hit's position in the pool, from 1 for the first towards 0 for the last. The
+    raw score and the pool's become the signals "rerank" and "pooled".
     """
     places = list(scores)
     raw = [scores[place] for place in places]
@@ -124,7 +124,7 @@ def reranked(
         parts: list[Mapping[str, float]] = [{"rerank": score} for score in raw]
     else:
         shares = [(len(hits) - place) / len(hits) for place in places]
-        added = [blend_weight * share for share in min_max(raw)]
+        added = [blend_weight * share for share in min_max(raw, min_span=MIN_SPAN)]
         parts = [{"pooled": share, "rerank": more} for share, more in zip(shares, added, strict=True)]
     scored = []
     for hit, score, part in zip((hits[place] for place in places), raw, parts, strict=True):
