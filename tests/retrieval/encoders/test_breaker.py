@@ -87,9 +87,10 @@ def test_a_trial_that_fails_opens_it_for_another_time(breaker, clock):
 def test_a_trial_of_which_nothing_is_heard_is_followed_by_another(breaker, clock):
     fail(breaker, 3)
     clock.now = 30
-    leave = threading.Event()
-    hanging = threading.Thread(target=breaker.call, args=(lambda: leave.wait(30),))
+    begun, leave = threading.Event(), threading.Event()
+    hanging = threading.Thread(target=breaker.call, args=(lambda: (begun.set(), leave.wait(30)),))
     hanging.start()
+    assert begun.wait(30)
     clock.now = 31
     assert refuses(breaker)
     clock.now = 61
