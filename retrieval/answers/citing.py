@@ -12,7 +12,7 @@ _STOPS: Final = ".!?\u2026\u3002\uff01\uff1f"
 _CLOSERS: Final = "\"'\u201d\u2019\u00bb)*_"
 #: The start of a line that may become a list item, a heading or a fence.
 _OPENING: Final = re.compile(r"[ >\t]*+(?:[-*+\u2022\u2013]|\d{1,3}+[.)]?|#{1,6}|`{1,2}|~{1,2})?")
-_FENCE: Final = re.compile(r"^[ >\t]*+(?:`{3}|~{3})", re.MULTILINE)
+_FENCE: Final = re.compile(r"^[ >\t]*+(?:`{3}[^`\n]*+$|~{3})", re.MULTILINE)
 _HEADINGS: Final = re.compile(r"(?:\s*+#{1,6}[ \t][^\n]*+\n)++")
 _WORD: Final = re.compile(r"[^\W_]")
 _ENDS_SENTENCE: Final = re.compile(rf"[{_STOPS}\n|]")

@@ -14,13 +14,10 @@ import numpy as np
 
 from corecube.data import read_toml
 from retrieval.encoders.protocol import Encoder
-from retrieval.engine.types import Hit
+from retrieval.engine.types import NOISE, Hit
 from retrieval.errors import EncoderError
 
 logger = logging.getLogger(__name__)
-
-#: The signal of a hit that the model of another index found: the cosine of unrelated texts by that model.
-NOISE: Final = "cosine_noise"
 
 _MAX_NOISE: Final = 0.95  #: Limit for models that give all texts nearly the same vector.
 _TRY_SECONDS: Final = 60.0

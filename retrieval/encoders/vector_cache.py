@@ -76,6 +76,11 @@ class SentenceEncoder:
     encoder: Encoder
     cache: VectorCache | None = None
 
+    @property
+    def name(self) -> str:
+        """The name of the embedding model."""
+        return self.encoder.name
+
     def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return unit vectors, shape (len(texts), dim), in input order; raise EncoderError if the model fails."""
         if self.cache is None:

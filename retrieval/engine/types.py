@@ -10,6 +10,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+#: The signal of a hit that the model of another index found: the cosine of unrelated texts by that model.
+NOISE: Final = "cosine_noise"
 PRIMARY: Final = "primary"  #: The role of hits, where their neighbours are packed too.
 Vector = NDArray[np.float32]  #: A unit vector, shape (dim,).
 CountTokens = Callable[[Sequence[str]], Sequence[int]]  #: Returns the number of tokens of each text.

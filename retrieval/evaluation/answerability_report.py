@@ -17,6 +17,7 @@ from retrieval.evaluation.answerability_figures import (
 )
 from retrieval.evaluation.corpus import remove
 from retrieval.evaluation.datasets import load_dataset
+from retrieval.index import active
 from retrieval.ranking.answerability.model import fitted_from_nothing, shipped
 
 Json = dict[str, Any]
@@ -50,7 +51,7 @@ def measure(directory: Path, others: Sequence[Path], unseen: Path | None, *, how
         "same_topics": asdict(figures(measured, out_of_fold(measured, single, quick=False))),
         "without_sentences": asdict(figures(measured, out_of_fold(measured, topics, quick=True))),
         "alone": {"rows": [asdict(row) for row in alone(measured)]},
-        "shipped": asdict(judged_by(shipped(), measured)),
+        "shipped": asdict(judged_by(shipped(active.encoder().name), measured)),
         "model": model.to_json(),
     }
     if not keep:

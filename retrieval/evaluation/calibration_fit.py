@@ -17,7 +17,7 @@ from retrieval.evaluation.calibration import Floats, auroc, calibration_error, f
 from retrieval.evaluation.datasets import load_dataset, read_lines
 from retrieval.models import SearchRecord
 from retrieval.ranking.answerability.logistic import Sample
-from retrieval.ranking.answerability.model import AnswerabilityModel, fitted, shipped
+from retrieval.ranking.answerability.model import AnswerabilityModel, fitted
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 
@@ -107,11 +107,13 @@ def observe(
     return tuple(found)
 
 
-def calibrated(observed: Sequence[Observed], *, asked: int) -> tuple[AnswerabilityModel, dict[str, Any]]:
+def calibrated(
+    observed: Sequence[Observed], *, prior: AnswerabilityModel, asked: int
+) -> tuple[AnswerabilityModel, dict[str, Any]]:
     """Return the model fitted on the questions with the most frequent score type, and its figures.
 
-    The figures are cross-validated, with those of the shipped model on the same questions; `asked` is the number of all
-    questions. Raises InvalidRequestError with fewer than 30 of either kind.
+    The figures are cross-validated, with those of the prior, the shipped model, on the same questions; `asked` is the
+    number of all questions. Raises InvalidRequestError with fewer than 30 of either kind.
     """
     score_type = Counter(it.score_type for it in observed).most_common(1)[0][0] if observed else ""
     used = [it for it in observed if it.score_type == score_type]
@@ -130,10 +132,10 @@ def calibrated(observed: Sequence[Observed], *, asked: int) -> tuple[Answerabili
     confidences = np.zeros(len(used))
     for number in range(_FOLDS):
         training = [it.sample for it, own in zip(used, fold, strict=True) if own != number]
-        trained = fitted(training, ridge=_RIDGE, prior=shipped())
+        trained = fitted(training, ridge=_RIDGE, prior=prior)
         for place in np.flatnonzero(fold == number).tolist():
             confidences[place] = trained.confidence(used[place].sample.signals)
-    before = np.array([shipped().confidence(it.sample.signals) for it in used])
+    before = np.array([prior.confidence(it.sample.signals) for it in used])
     figures = {
         **_figures(confidences, answerable),
         "answerable": count,
@@ -142,7 +144,7 @@ def calibrated(observed: Sequence[Observed], *, asked: int) -> tuple[Answerabili
         "bins": [asdict(it) for it in reliability(confidences, answerable)],
         "shipped": _figures(before, answerable),
     }
-    model = fitted([it.sample for it in used], ridge=_RIDGE, prior=shipped(), score_type=score_type)
+    model = fitted([it.sample for it in used], ridge=_RIDGE, prior=prior, score_type=score_type)
     return model, figures
 
 

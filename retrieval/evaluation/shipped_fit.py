@@ -24,7 +24,13 @@ from retrieval.evaluation.runner import without_judge
 from retrieval.index import active
 from retrieval.models import SearchRecord
 from retrieval.ranking.answerability.logistic import LogisticModel, Sample, Signals, fit, uninformed
-from retrieval.ranking.answerability.model import DOUBTS, WITH_SENTENCES, WITHOUT_SENTENCES, AnswerabilityModel
+from retrieval.ranking.answerability.model import (
+    DOUBTS,
+    WITH_SENTENCES,
+    WITHOUT_COSINES,
+    WITHOUT_SENTENCES,
+    AnswerabilityModel,
+)
 from retrieval.ranking.answerability.verdict import AnswerabilityConfig, verdict_of
 from retrieval.ranking.packing import by_number
 from retrieval.ranking.quotes.candidates import Candidate, candidates
@@ -49,7 +55,7 @@ _TOP_K: Final = 10
 _RIDGE: Final = 20.0
 _WEIGHT: Final = 1_000.0  #: Total weight of a fit's samples, which the ridge is measured by.
 #: Shares of the weight: own questions over their collection, the same over another one, a judged collection.
-_SHARES: Final = (0.75, 0.1, 0.15)
+_SHARES: Final = (0.84, 0.13, 0.03)
 Searches = Sequence["Searched"]
 
 
@@ -148,15 +154,24 @@ def _vector(searched: Searched, encoder: SentenceEncoder) -> Vector:
 
 def fitted_verdict(searches: Searches, judged: Sequence[Measured]) -> AnswerabilityModel:
     """Return both fits on the questions and on a judged collection; signals that point the wrong way are left out."""
+    samples = _weighted(searches, judged)
+    return AnswerabilityModel(_fitted(samples, WITH_SENTENCES), _fitted(samples, WITHOUT_SENTENCES))
+
+
+def fitted_without_cosines(searches: Searches, judged: Sequence[Measured]) -> LogisticModel:
+    """Return the fit for other embedding models, whose cosines are on another scale."""
+    return _fitted(_weighted(searches, judged), WITHOUT_COSINES)
+
+
+def _weighted(searches: Searches, judged: Sequence[Measured]) -> list[Sample]:
     own = [it for it in searches if not it.is_foreign and it.is_answered == it.is_answerable]
     foreign = [it for it in searches if it.is_foreign]
     groups = [_samples(own), _samples(foreign), weighted(judged)]
-    samples = [
+    return [
         replace(sample, weight=sample.weight * share * _WEIGHT / sum(it.weight for it in group))
         for share, group in zip(_SHARES, groups, strict=True)
         for sample in group
     ]
-    return AnswerabilityModel(_fitted(samples, WITH_SENTENCES), _fitted(samples, WITHOUT_SENTENCES))
 
 
 def _samples(searches: Searches) -> list[Sample]:
@@ -220,5 +235,8 @@ def report(searches: Searches, judged: Sequence[Measured], encoder: SentenceEnco
     return {
         "left_out": left_out(searches, judged, encoder),
         "quotes": asdict(fitted_ranker(searches, encoder)),
-        "answerability": fitted_verdict(searches, judged).to_json(),
+        "answerability": {
+            **fitted_verdict(searches, judged).to_json(),
+            "without_cosines": asdict(fitted_without_cosines(searches, judged)),
+        },
     }

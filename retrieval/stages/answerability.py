@@ -70,7 +70,7 @@ class EstimateAnswerability(
         fitted = self.calibrated
         # A calibrated model serves if it was fitted on scores of this search's type.
         is_fit = fitted is not None and (not fitted.score_type or not types or fitted.score_type in types)
-        model = fitted if fitted is not None and is_fit else shipped()
+        model = fitted if fitted is not None and is_fit else shipped(self.encoder.name if self.encoder else "")
         if not state.passages:
             # A leg that failed may have missed passages: then the answerability is unknown.
             is_known = not any(it in _LEGS_MISSED or it.startswith(_ENDED_EARLY) for it in state.degraded)

@@ -20,6 +20,7 @@ from retrieval.evaluation.corpus import ingested_folder
 from retrieval.evaluation.datasets import load_dataset
 from retrieval.index import active
 from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
+from retrieval.ranking.answerability.model import shipped
 from retrieval.search import calibrations
 
 _CACHED_VECTORS = 100_000
@@ -82,7 +83,8 @@ class Command(DatabaseCommand):
             observed = observe(
                 questions, preset=preset, principal=Principal(user) if user else None, progress=bar.update
             )
-        model, figures = calibrated(observed, asked=len(questions))
+        prior = shipped(active.encoder().name)
+        model, figures = calibrated(observed, prior=prior, asked=len(questions))
         if not options["dry_run"]:
             calibrations.store(
                 model,

@@ -9,7 +9,7 @@ from functools import cache
 
 from corecube.errors import CoreCubeError
 from retrieval.encoders import Encoder, embedders
-from retrieval.encoders.cosine_scale import NOISE, CosineScales
+from retrieval.encoders.cosine_scale import CosineScales
 from retrieval.encoders.model_calls import ModelCalls, model_key
 from retrieval.engine.pipeline import Stage, narrowed
 from retrieval.engine.state import RequestFilter, SearchState

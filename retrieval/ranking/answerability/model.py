@@ -24,8 +24,10 @@ _SHARED: Final = (
     "unknown_share",
 )
 DOUBTS: Final = frozenset({"denial_unmatched", "unknown_share"})  #: Signals that lower the confidence.
-WITH_SENTENCES: Final = (*_SHARED, SENTENCE_COSINE)  #: The best sentences' cosine takes the place of the passages'.
-WITHOUT_SENTENCES: Final = (*_SHARED, "cosine_best")
+COSINES: Final = ("cosine_best", SENTENCE_COSINE)  #: Signals on the scale of one embedding model.
+WITH_SENTENCES: Final = (*_SHARED, *COSINES)
+WITHOUT_SENTENCES: Final = tuple(name for name in WITH_SENTENCES if name != SENTENCE_COSINE)
+WITHOUT_COSINES: Final = _SHARED
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +70,16 @@ class AnswerabilityModel:
 
 
 @cache
-def shipped() -> AnswerabilityModel:
-    """Return the model that comes with CoreCube; `shipped.json` says what it was fitted on."""
-    text = (files("retrieval.ranking.answerability") / "shipped.json").read_text(encoding="utf-8")
-    return AnswerabilityModel.from_json(json.loads(text), is_calibrated=False)
+def shipped(encoder: str) -> AnswerabilityModel:
+    """Return the model that comes with CoreCube, for signals of the embedding model of this name.
+
+    Its cosines are those of the models that `shipped.json` names; with another one, no cosine is read.
+    """
+    data = json.loads((files("retrieval.ranking.answerability") / "shipped.json").read_text(encoding="utf-8"))
+    if encoder in data["provenance"]["encoders"]:
+        return AnswerabilityModel.from_json(data, is_calibrated=False)
+    without_cosines = LogisticModel.from_json(data["without_cosines"])
+    return AnswerabilityModel(without_cosines, without_cosines)
 
 
 def fitted(
@@ -79,11 +87,11 @@ def fitted(
 ) -> AnswerabilityModel:
     """Return both fits on the samples, drawn towards the prior's weights. Expects samples of both kinds.
 
-    A reranker's signal that is new to the prior is added, drawn towards 0.
+    A cosine or a reranker's signal that is new to the prior is added, drawn towards 0.
     """
     return AnswerabilityModel(
-        fit(samples, ridge=ridge, prior=_with_rerank(prior.with_sentences, samples)),
-        fit(samples, ridge=ridge, prior=_with_rerank(prior.without_sentences, samples)),
+        fit(samples, ridge=ridge, prior=_widened(prior.with_sentences, samples, WITH_SENTENCES)),
+        fit(samples, ridge=ridge, prior=_widened(prior.without_sentences, samples, WITHOUT_SENTENCES)),
         is_calibrated=True,
         score_type=score_type,
     )
@@ -97,8 +105,9 @@ def fitted_from_nothing(samples: Sequence[Sample], *, ridge: float) -> Answerabi
     )
 
 
-def _with_rerank(prior: LogisticModel, samples: Sequence[Sample]) -> LogisticModel:
-    found = {name for sample in samples for name in sample.signals if name.startswith(RERANK)}
+def _widened(prior: LogisticModel, samples: Sequence[Sample], names: Sequence[str]) -> LogisticModel:
+    cosines = set(COSINES) & set(names)
+    found = {name for it in samples for name in it.signals if name in cosines or name.startswith(RERANK)}
     added = uninformed(samples, sorted(found - prior.weights.keys()))
     return LogisticModel(
         prior.intercept,

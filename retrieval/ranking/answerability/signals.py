@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.engine.types import Passage, QueryTerms, Ranking, ScoreType, Term, Vector
+from retrieval.engine.types import NOISE, Passage, QueryTerms, Ranking, ScoreType, Term, Vector
 from retrieval.engine.words import TermFinder, stemmer
 from retrieval.ranking.answerability.model import RERANK, SENTENCE_COSINE
 from retrieval.text.units import split_units
@@ -232,9 +232,10 @@ def _sentences(evidence: Evidence, sentences: Sequence[Sentence]) -> dict[str, f
 def _cosines(evidence: Evidence) -> dict[str, float]:
     """Return the passages' best cosine, and how far the vector leg's best is above the rest of its ranking.
 
-    The second is in standard deviations of the rest.
+    The first leaves out hits of another index, by another model; the second is in standard deviations of the rest.
     """
-    found = [passage.hit.signals["cosine"] for passage in evidence.passages if "cosine" in passage.hit.signals]
+    own = (passage.hit.signals for passage in evidence.passages if NOISE not in passage.hit.signals)
+    found = [signals["cosine"] for signals in own if "cosine" in signals]
     signals = {"cosine_best": max(found)} if found else {}
     if len(ranking := evidence.rankings.get("dense", ())) > _MIN_OTHERS:
         best, *others = (hit.score for hit in ranking)

@@ -22,7 +22,7 @@ _WORD: Final = re.compile(r"\w[\w-]*")
 class AnswerabilityConfig(Tunables):
     """When the passages are sufficient to answer a question."""
 
-    answerable_from: float = fraction(0.75, help="Minimum confidence of an answerable question.")
+    answerable_from: float = fraction(0.84, help="Minimum confidence of an answerable question.")
     partial_from: float = fraction(
         0.25, help="Minimum confidence of a partly answerable question.", at_most="answerable_from"
     )

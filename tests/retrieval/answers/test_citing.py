@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from retrieval.answers.citing import Citer
@@ -82,6 +82,7 @@ def test_only_the_end_of_a_sentence_is_held_back():
     assert texts == ["It takes", " four", " minutes", " [1]", ". Wait", " [1]", "."]
 
 
+@example(["```", "Then", "`x. Y`", "Drain it", "```"], [10])  # The first line is no fence: a backtick follows.
 @given(st.lists(st.sampled_from(PIECES), max_size=40), st.lists(st.integers(0, 80), max_size=12))
 def test_the_text_does_not_depend_on_its_pieces(parts, cuts):
     text = "".join(parts)

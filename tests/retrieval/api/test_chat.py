@@ -57,7 +57,7 @@ def test_corecube_says_how_the_answer_was_made(world, ask):
     asked_for = {"trace_id", "preset", "provider", "outcome", "answerability", "degraded", "unsupported"}
     assert own.keys() == asked_for | {"removed_citations", "notices", "usage_is_estimated"}
     # Quotes follow the verdict, so that no notice has to correct them.
-    assert (own["answerability"]["verdict"], own["outcome"], own["notices"]) == ("not_answerable", "refused", [])
+    assert (own["answerability"]["verdict"], own["outcome"], own["notices"]) == ("answerable", "asserted", [])
     assert (own["unsupported"], own["removed_citations"]) == ([], 0)
     assert own["usage_is_estimated"]
     assert (own["preset"], own["provider"], own["degraded"]) == ("corecube", "extractive", [])

@@ -58,7 +58,7 @@ def test_a_follow_up_question_is_searched_for_with_what_was_said_before(world, p
     notes = record.trace["spans"][0]["notes"]
     assert notes[0]["code"] == "rewritten"
     assert notes[0]["text"] == f"original query: How long does it take?; searched for: {record.query}"
-    assert "Queues" in answer["choices"][0]["message"]["content"]
+    assert "Error Q-4711 means" in answer["choices"][0]["message"]["content"]
 
 
 def test_what_a_rewriting_says_goes_to_the_search_alone(world, post):

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.encoders.breaker import BreakerState
-from retrieval.encoders.cosine_scale import NOISE, UNSCALED, CosineScale, CosineScales, measured_scale
+from retrieval.encoders.cosine_scale import UNSCALED, CosineScale, CosineScales, measured_scale
 from retrieval.encoders.onnx_encoder import load_encoder
+from retrieval.engine.types import NOISE
 from retrieval.errors import EncoderError
 from retrieval.presets.consolidated.evidence.cascade import CascadeConfig, QualityGate
 from retrieval.presets.consolidated.evidence.density import TightenHint, above_score_floor, tighten

@@ -72,7 +72,7 @@ def test_a_confidence_that_was_calibrated_for_both_legs_is_not_used_for_one(find
 
     from retrieval.ranking.answerability.model import shipped
 
-    own = replace(shipped(), is_calibrated=True)
+    own = replace(shipped("hash"), is_calibrated=True)
     monkeypatch.setattr(runtime, "active_models", lambda _: {"corecube": own})
     assert find().state.answerability.is_calibrated
     assert not find("dense").state.answerability.is_calibrated

@@ -58,9 +58,12 @@ def stage(encoder=None, calibrated=None, **config):
     return EstimateAnswerability(AnswerabilityConfig(**config), "english", encoder or HashEncoder(), calibrated)
 
 
-def test_it_judges_with_the_shipped_model_and_says_so(searched):
-    judged = stage()(searched).answerability
-    assert judged.confidence == shipped().confidence(judged.signals)
+@pytest.mark.parametrize("name", ["hash", "bge-small-en-v1.5"])
+def test_it_judges_with_the_shipped_model_for_its_encoder_and_says_so(searched, name):
+    encoder = HashEncoder()
+    encoder.name = name
+    judged = stage(encoder)(searched).answerability
+    assert judged.confidence == shipped(name).confidence(judged.signals)
     assert not judged.is_calibrated
     assert judged.signals["coverage_passage"] == 1.0
 

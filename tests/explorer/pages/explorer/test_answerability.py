@@ -29,7 +29,7 @@ def test_charlie_is_told_that_nothing_is_in_scope(browse):
 def test_a_calibrated_confidence_is_not_called_uncalibrated(browse):
     figures = {"auroc": 0.9, "ece": 0.0}
     calibrations.store(
-        shipped(), preset="corecube", encoder=HashEncoder(), figures=figures, source="ours.jsonl", actor=None
+        shipped("hash"), preset="corecube", encoder=HashEncoder(), figures=figures, source="ours.jsonl", actor=None
     )
     assert "not calibrated for this corpus" not in page(browse("bob"), "rollback")
 

@@ -92,6 +92,11 @@ def test_the_vector_legs_lead_is_in_standard_deviations_of_the_rest(evidence, pa
     assert found["cosine_best"] == 0.8
 
 
+def test_the_cosine_of_another_models_index_is_not_read(evidence, passage):
+    found = signals(evidence(passage(1, "x", cosine=0.9, cosine_noise=0.8), passage(2, "y", cosine=0.6)))
+    assert found["cosine_best"] == 0.6
+
+
 def test_few_hits_say_nothing_of_a_lead(evidence, passage, leg):
     assert "cosine_lead" not in signals(evidence(passage(1, "x"), dense=leg(*range(10))))
 

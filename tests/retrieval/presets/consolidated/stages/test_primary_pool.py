@@ -4,8 +4,9 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from retrieval.encoders.cosine_scale import NOISE, CosineScale
+from retrieval.encoders.cosine_scale import CosineScale
 from retrieval.engine.state import DropReason, RequestFilter
+from retrieval.engine.types import NOISE
 from retrieval.errors import SearchTimeoutError
 from retrieval.presets.consolidated.evidence.density import DensityConfig
 from retrieval.presets.consolidated.evidence.depth import Grade, GradeConfig
