@@ -8,7 +8,7 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from django.core.exceptions import ObjectDoesNotExist
-from django.db import DataError, IntegrityError, connection, transaction
+from django.db import DataError, IntegrityError, connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 from django.dispatch import receiver
@@ -38,6 +38,13 @@ def release_connection() -> None:
     connection = transaction.get_connection()
     if not connection.in_atomic_block:
         connection.close()
+
+
+def close_pools() -> None:
+    """Close all connections of this thread, and the pools of this process."""
+    for opened in connections.all(initialized_only=True):
+        opened.close()
+        opened.close_pool()  # type: ignore[attr-defined]  # every backend here is PostgreSQL's
 
 
 @contextmanager
