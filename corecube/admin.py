@@ -12,7 +12,8 @@ from django.http import HttpRequest
 
 from corecube import audit
 from corecube.connections import secrets_destination, secrets_with
-from corecube.connectors import CONNECTORS, checked_config
+from corecube.connectors import checked_config
+from corecube.connectors.kinds import KINDS
 from corecube.errors import ConfigError
 from corecube.models import ApiKey, AuditEvent, Compartment, Connection, Grant, User
 
@@ -122,7 +123,7 @@ class ConnectionForm(forms.ModelForm):
                 "The connection has secrets for its current host. Change the host in the console and enter them again."
             )
             raise ValidationError({"config": message})
-        if kind in CONNECTORS and "config" in cleaned and {"kind", "config"} & set(self.changed_data):
+        if kind in KINDS and "config" in cleaned and {"kind", "config"} & set(self.changed_data):
             try:
                 secrets, path = secrets_with(self.instance, {}), self.instance.command_path
                 checked_config(kind, cleaned["config"], secrets, command_path=path)
@@ -142,8 +143,8 @@ class ConnectionForm(forms.ModelForm):
     def clean_kind(self) -> str:
         """Reject an unknown kind, unless the connection already has it."""
         kind: str = self.cleaned_data["kind"]
-        if kind not in CONNECTORS and "kind" in self.changed_data:
-            raise ValidationError(f"Unknown kind. Available kinds: {', '.join(CONNECTORS)}.")
+        if kind not in KINDS and "kind" in self.changed_data:
+            raise ValidationError(f"Unknown kind. Available kinds: {', '.join(KINDS)}.")
         return kind
 
 

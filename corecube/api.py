@@ -36,7 +36,7 @@ from corecube.models import ApiKey, User
 logger = logging.getLogger(__name__)
 
 _LAST_USED_INTERVAL: Final = timedelta(minutes=1)
-_OUTAGES: Final = (OperationalError, InterfaceError, errors.DatabaseUnavailableError)
+OUTAGES: Final = (OperationalError, InterfaceError, errors.DatabaseUnavailableError)
 _TEMPORARY: Final = frozenset({408, 409, 429})  #: Statuses of errors for which the same request may succeed later.
 _PRESERVED_HEADERS: Final = ("Allow", "Retry-After")
 _KEY_REQUIRED: Final = "An API key is required: send it as `Authorization: Bearer cc_...`."
@@ -170,7 +170,7 @@ def error_response(message: str, *, status: int, code: str, param: str | None = 
 def is_outage(error: BaseException) -> bool:
     """Return whether the cause of an error is a database that does not respond, but not a canceled statement."""
     cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, _OUTAGES):
+    while cause is not None and not isinstance(cause, OUTAGES):
         cause = cause.__cause__
     return cause is not None and not isinstance(cause.__cause__, QueryCanceled)
 

@@ -11,7 +11,6 @@ class CoreCubeConfig(AppConfig):
     """The governance app."""
 
     name = "corecube"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         """Guard outgoing connections, load the Celery application, and register checks, receivers and shared store."""

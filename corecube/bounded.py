@@ -37,13 +37,8 @@ class BoundedCheck(Generic[_Result]):
         try:
             value = self._check()
         except Exception as error:  # noqa: BLE001 -- raised by `result`
-            _close_connections()
+            connections.close_all()
             result.set_exception(error)
         else:
-            _close_connections()
+            connections.close_all()
             result.set_result(value)
-
-
-def _close_connections() -> None:
-    for connection in connections.all(initialized_only=True):
-        connection.close()

@@ -12,7 +12,7 @@ import psycopg
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.db import connections
 
-from corecube.errors import ConfigError, DatabaseUnavailableError
+from corecube.errors import ConfigError, DatabaseUnavailableError, first_line
 from corecube.postgresql.base import ask
 
 _MIN_POSTGRESQL: Final = 15
@@ -101,8 +101,7 @@ def _check(alias: str) -> Error | None:
     try:
         return server_problem(server_facts(alias))
     except psycopg.Error as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        return Error(f"The server in DATABASE_URL is not available: {reason}", id=_NO_ANSWER)
+        return Error(f"The server in DATABASE_URL is not available: {first_line(error)}", id=_NO_ANSWER)
 
 
 def shares_sessions(parameters: Mapping[str, Any]) -> bool:

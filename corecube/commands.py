@@ -12,7 +12,7 @@ from psycopg.errors import UndefinedColumn, UndefinedTable
 from tqdm import tqdm
 
 from corecube.checks import require_server
-from corecube.errors import CoreCubeError
+from corecube.errors import CoreCubeError, first_line
 from corecube.health import MIGRATE, require_database
 from corecube.models import Connection
 
@@ -73,8 +73,7 @@ def database_problem(error: Exception) -> str:
     if isinstance(error.__cause__, UndefinedTable | UndefinedColumn):
         return MIGRATE
     if isinstance(error, OperationalError | InterfaceError):
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        return f"The database is not available: {reason}"
+        return f"The database is not available: {first_line(error)}"
     return ""
 
 

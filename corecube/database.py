@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
 from django.core.exceptions import ObjectDoesNotExist
-from django.db import DataError, IntegrityError, connection, transaction
+from django.db import DataError, IntegrityError, connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 from django.db.models import Model, QuerySet
@@ -48,6 +48,13 @@ def first_or(error: Exception, rows: QuerySet[_Row]) -> _Row:
     if row is None:
         raise error
     return row
+
+
+def close_pools() -> None:
+    """Close all connections of this thread, and the pools of this process."""
+    for opened in connections.all(initialized_only=True):
+        opened.close()
+        opened.close_pool()  # type: ignore[attr-defined]  # every backend here is PostgreSQL's
 
 
 @contextmanager

@@ -38,6 +38,11 @@ class CoreCubeError(Exception):
         super().__init__(message or (type(self).__doc__ or "").strip())
 
 
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's message; the name of its class for an empty one."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
 class ConfigError(CoreCubeError, code="config_error"):
     """A setting is missing or out of range."""
 

@@ -14,6 +14,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.dispatch import Signal
 
 from corecube.checks import require_server
+from corecube.database import close_pools
 from corecube.errors import ConfigError, CoreCubeError, DatabaseUnavailableError, UnavailableError
 
 MIGRATE: Final = (
@@ -97,6 +98,4 @@ def _check(problems: list[str]) -> None:
         logger.error("database.not_ready reason=%s", error.__cause__ or error)  # noqa: TRY400
     finally:
         # A worker forks its processes next, and they cannot share a pool.
-        for connection in connections.all(initialized_only=True):
-            connection.close()
-            connection.close_pool()  # type: ignore[attr-defined]  # every backend here is PostgreSQL's
+        close_pools()

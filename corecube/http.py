@@ -1,4 +1,4 @@
-"""Middleware for all responses: request id, content security policy, and database outages."""
+"""Middleware for all responses: request id and content security policy; and the response to a database outage."""
 
 import logging
 import uuid
@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Final
 
 from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
-from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.multipartparser import MultiPartParserError
 from django.http.response import HttpResponseBase
@@ -14,12 +13,12 @@ from django.shortcuts import render
 from django_htmx.middleware import HtmxDetails
 
 from corecube.errors import DatabaseUnavailableError
+from corecube.overload import API_PREFIXES
 from corecube.process import with_frame_memory
 
 logger = logging.getLogger(__name__)
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
-_API_PREFIXES: Final = ("/api/", "/v1/", "/mcp")
 _REFUSALS: Final = (Http404, PermissionDenied, SuspiciousOperation, BadRequest, MultiPartParserError)
 _POLICY: Final = (
     "default-src 'none'; "
@@ -42,7 +41,7 @@ class HtmxHttpRequest(HttpRequest):
 
 def wants_json(request: HttpRequest) -> bool:
     """Return whether the request is for an API, so that errors are JSON."""
-    return request.path.startswith(_API_PREFIXES)
+    return request.path.startswith(API_PREFIXES)
 
 
 def request_id(request: HttpRequest) -> str:
@@ -89,17 +88,6 @@ class ContentSecurityPolicyMiddleware(Middleware):
         response = self.get_response(request)
         response.headers.setdefault("Content-Security-Policy", _POLICY)
         return response
-
-
-class DatabaseOutageMiddleware(Middleware):
-    """Turns a database outage into a 503 response."""
-
-    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        """Return the 503 for an outage, None for any other exception."""
-        if not isinstance(exception, OperationalError | InterfaceError | DatabaseUnavailableError):
-            return None
-        logger.error("database.unavailable id=%s path=%s error=%s", request_id(request), request.path, exception)
-        return outage_response(request)
 
 
 def outage_response(request: HttpRequest) -> HttpResponse:

@@ -16,7 +16,7 @@ Application = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
 
 _PER_CONNECTION: Final = 2  #: Limit of waiting requests for each database connection of the process.
 _RETRY_SECONDS: Final = 5
-_API_PREFIXES: Final = ("/api/", "/v1/", "/mcp")
+API_PREFIXES: Final = ("/api/", "/v1/", "/mcp")
 
 
 class WaitingRequests:
@@ -89,7 +89,7 @@ class OverloadGuard:
         limit = _PER_CONNECTION * connections
 
         async def guarded(scope: dict[str, Any], receive: Receive, send: Send) -> None:
-            if scope["type"] != "http" or self._waiting() <= limit or not scope["path"].startswith(_API_PREFIXES):
+            if scope["type"] != "http" or self._waiting() <= limit or not scope["path"].startswith(API_PREFIXES):
                 await application(scope, receive, send)
                 return
             self.refused += 1

@@ -1,4 +1,4 @@
-"""Invalid requests: 4xx responses with a message.
+"""Invalid requests, 4xx responses with a message, and database outages.
 
 Forms and schemas validate fields. This handles the rest for all views: unreadable URLs, encodings and cookies, and
 values that the database cannot store.
@@ -12,10 +12,10 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
-from corecube.api import failure_response
+from corecube.api import OUTAGES, failure_response
 from corecube.database import is_unstorable
 from corecube.errors import CoreCubeError, InvalidRequestError, RefusedForNowError, UnstorableValueError
-from corecube.http import Middleware, request_id, wants_json
+from corecube.http import Middleware, outage_response, request_id, wants_json
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class UnsupportedEncodingError(InvalidRequestError, status=415, code="unsupporte
 
 
 class RefusalMiddleware(Middleware):
-    """Rejects unreadable requests, and turns errors of views that the request caused into responses."""
+    """Rejects unreadable requests, and turns database outages and errors that a request caused into responses."""
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Return the response."""
@@ -42,7 +42,10 @@ class RefusalMiddleware(Middleware):
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        """Return the response to an error that the request caused, None for any other."""
+        """Return the response to an outage or to an error that the request caused, None for any other."""
+        if isinstance(exception, OUTAGES):
+            logger.error("database.unavailable id=%s path=%s error=%s", request_id(request), request.path, exception)
+            return outage_response(request)
         if isinstance(exception, CoreCubeError) and exception.status < 500:  # noqa: PLR2004 -- HTTP
             return refusal(request, exception)
         if is_unstorable(exception):

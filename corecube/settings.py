@@ -79,7 +79,6 @@ MIDDLEWARE = [
     "corecube.http.ContentSecurityPolicyMiddleware",
     "corecube.refusals.RefusalMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "corecube.http.DatabaseOutageMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

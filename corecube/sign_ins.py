@@ -35,7 +35,7 @@ def record_sign_in(request: HttpRequest | None, user: User, **_: object) -> None
     if request is not None and attempt:
         sign_in_limits.undo_attempt(attempt)
         request.signed_in_with_password = attempt.username  # type: ignore[attr-defined]  # for `SignInMiddleware`
-    if address := _address(request):
+    if address := address_of(request):
         through = {"via": "provider"} if getattr(user, "backend", "") == PROVIDER_BACKEND else {}
         audit.record("session.signed_in", actor=user, subject=user.username, address=address, **through)
 
@@ -43,7 +43,7 @@ def record_sign_in(request: HttpRequest | None, user: User, **_: object) -> None
 @receiver(user_logged_out)
 def record_sign_out(request: HttpRequest | None, user: User | None, **_: object) -> None:
     """Record a sign-out, unless the session had ended already."""
-    if user is not None and (address := _address(request)):
+    if user is not None and (address := address_of(request)):
         audit.record("session.signed_out", actor=user, subject=user.username, address=address)
 
 
@@ -51,19 +51,19 @@ def record_sign_out(request: HttpRequest | None, user: User | None, **_: object)
 def record_refusal(credentials: Mapping[str, Any], request: HttpRequest | None = None, **_: object) -> None:
     """Record a refused sign-in, without an unknown username, which may be a mistyped password."""
     _take_attempt(request)
-    if address := _address(request):
+    if address := address_of(request):
         _record("session.refused", str(credentials.get("username", "")), address=address)
 
 
 def note_provider_refusal(request: HttpRequest, code: str) -> None:
     """Record a refused sign-in through the provider with its reason, at a limited rate."""
-    if sign_in_limits.may_note_provider_refusal(_address(request)):
-        audit.record("session.refused", actor=None, address=_address(request), via="provider", reason=code)
+    if sign_in_limits.may_note_provider_refusal(address_of(request)):
+        audit.record("session.refused", actor=None, address=address_of(request), via="provider", reason=code)
 
 
-def address_of(request: HttpRequest) -> str:
-    """Return the client address of a request, as reported by trusted proxies."""
-    return str(request.META.get("REMOTE_ADDR", ""))[:_MAX_ADDRESS_CHARACTERS]
+def address_of(request: HttpRequest | None) -> str:
+    """Return the client address of a request, as reported by trusted proxies; empty without a request."""
+    return str(request.META.get("REMOTE_ADDR", ""))[:_MAX_ADDRESS_CHARACTERS] if request is not None else ""
 
 
 def _record(action: str, username: str, **details: object) -> None:
@@ -77,10 +77,6 @@ def _take_attempt(request: HttpRequest | None) -> sign_in_limits.Attempt | None:
     if request is not None and attempt is not None:
         del request.sign_in_attempt  # type: ignore[attr-defined]
     return attempt
-
-
-def _address(request: HttpRequest | None) -> str:
-    return address_of(request) if request is not None else ""
 
 
 #: The cookie that marks a browser in which a user has signed in; it gives no access.
@@ -125,7 +121,7 @@ class SignInMiddleware(Middleware):
             response.headers["Retry-After"] = str(error.retry_after_seconds)
         # A correct password without access: a user who is not an admin, at `/admin/`.
         if attempt := _take_attempt(request):
-            _record("session.refused", attempt.username, address=_address(request), reason="not_admin")
+            _record("session.refused", attempt.username, address=address_of(request), reason="not_admin")
         if username := getattr(request, "signed_in_with_password", ""):
             mark = _mark(request, username) or secrets.token_urlsafe(_MARK_BYTES)
             response.set_cookie(

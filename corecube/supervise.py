@@ -94,7 +94,16 @@ class Team:
 
     def start(self, program: Program, *, folder: Path) -> None:
         """Start a program in this working directory."""
-        self._children.append((program, _start(program, folder)))
+        with open_log(program.log) as output:
+            child = subprocess.Popen(  # noqa: S603 -- our own programs
+                [*end_with_parent(program.stop_signal), *program.command],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                process_group=0,
+                cwd=folder,
+            )
+        self._children.append((program, child))
 
     def ended(self) -> Program | None:
         """Return a program that has ended, or None."""
@@ -164,18 +173,6 @@ def keep_running(
         report(ended)
         team.restart(ended, folder=folder)
     return None
-
-
-def _start(program: Program, folder: Path) -> "subprocess.Popen[bytes]":
-    with open_log(program.log) as output:
-        return subprocess.Popen(  # noqa: S603 -- our own programs
-            [*end_with_parent(program.stop_signal), *program.command],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            process_group=0,
-            cwd=folder,
-        )
 
 
 def _has_ended(child: "subprocess.Popen[bytes]") -> bool:

@@ -1,6 +1,7 @@
 """The navigation of the console, in groups, for the signed-in user."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from django.http import HttpRequest
@@ -43,11 +44,21 @@ GROUPS: Final = tuple(Group(it["heading"], tuple(Entry(**row) for row in it["ent
 
 
 def navigation(request: HttpRequest) -> dict[str, object]:
-    """Return the navigation for templates, lazily, so that pages without it do not load the user."""
+    """Return the navigation and the section of the page, lazily, so that pages without it do not load the user.
+
+    The section is that of the longest address at which the page's begins; views name it where that is another.
+    """
 
     def groups() -> tuple[Group, ...]:
         is_admin = bool(getattr(getattr(request, "user", None), "is_admin", False))
         visible = (Group(it.heading, tuple(e for e in it.entries if is_admin or not e.admins_only)) for it in GROUPS)
         return tuple(group for group in visible if group.entries)
 
-    return {"navigation": groups}
+    @cache
+    def section() -> str:
+        found = {it.address: it.section for group in GROUPS for it in group.entries}
+        root = reverse("explorer:search")  # It begins all others.
+        above = (it for it in found if request.path == it or (it != root and request.path.startswith(it)))
+        return found.get(max(above, key=len, default=""), "")
+
+    return {"navigation": groups, "section": section}

@@ -1,7 +1,7 @@
 """Connectors: each reads one kind of source. A new kind needs one module or package and one entry in `kinds.toml`."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from django.conf import settings
 from django.utils.module_loading import import_string
@@ -14,8 +14,6 @@ from corecube.errors import ConfigError
 from corecube.models import Connection
 from corecube.secrets import unseal
 
-CONNECTORS: Final[Mapping[str, str]] = {kind.name: kind.connector for kind in KINDS.values()}
-
 
 def connector_for(connection: Connection, secrets: Mapping[str, str] | None = None) -> Connector:
     """Return a connection's connector; `secrets` replace the stored ones. Raises ConfigError for anything invalid."""
@@ -27,7 +25,7 @@ def connector_for(connection: Connection, secrets: Mapping[str, str] | None = No
 
 def is_incremental(kind: str) -> bool:
     """Return whether connectors of a kind can list changes without listing everything."""
-    return kind in CONNECTORS and issubclass(import_string(CONNECTORS[kind]), IncrementalConnector)
+    return kind in KINDS and issubclass(import_string(KINDS[kind].connector), IncrementalConnector)
 
 
 def setup_of(connection: Connection, secrets: Mapping[str, str] | None = None) -> SourceSetup:

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping
-from threading import BoundedSemaphore, Event, Lock, Thread
+from threading import BoundedSemaphore, Event, Thread
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -53,34 +53,26 @@ class _Check:
         self._connector = connector
         self._slots = slots
         self._found: list[Capability] = []
-        self._lock = Lock()
         self._done = Event()
 
     def run(self) -> None:
         try:
             for capability in self._connector.preflight():
-                self._add(capability)
+                self._found.append(capability)
         except CoreCubeError as error:
-            self._add(Capability.failed(self._next(), str(error)))
+            self._found.append(Capability.failed(self._next(), str(error)))
         except Exception as error:  # noqa: BLE001 -- every failure is reported to the user
             logger.warning("check.failed error=%s", type(error).__name__)
-            self._add(Capability.failed(self._next(), f"The check failed ({type(error).__name__})."))
+            self._found.append(Capability.failed(self._next(), f"The check failed ({type(error).__name__})."))
         finally:
             self._done.set()
             self._slots.release()
 
     def result(self, seconds: float) -> tuple[Capability, ...]:
         """Return the checked capabilities, after at most the given time."""
-        in_time = self._done.wait(seconds)
-        with self._lock:
-            found = tuple(self._found)
-        if in_time:
-            return found
-        return (*found, Capability.failed(self._next(), f"The check took longer than {seconds:g} seconds."))
-
-    def _add(self, capability: Capability) -> None:
-        with self._lock:
-            self._found.append(capability)
+        if self._done.wait(seconds):
+            return tuple(self._found)
+        return (*self._found, Capability.failed(self._next(), f"The check took longer than {seconds:g} seconds."))
 
     def _next(self) -> str:
         checked = {capability.name for capability in self._found}

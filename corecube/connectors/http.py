@@ -1,5 +1,6 @@
 """The HTTP client of connectors: checked addresses, limits on size and time, retries for a busy server."""
 
+import base64
 import random
 import time
 import weakref
@@ -21,7 +22,7 @@ from corecube.version import VERSION
 
 USER_AGENT: Final = f"CoreCube/{VERSION}"
 _BUSY: Final = frozenset({429, 502, 503, 504})  #: Statuses of a server that is busy or restarting: a retry may help.
-_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _BLOCK: Final = 1 << 16
 
 
@@ -55,7 +56,7 @@ class Response:
     @property
     def is_redirect(self) -> bool:
         """Whether this is a redirect with a target."""
-        return self.status in _REDIRECTS and bool(self.headers.get("location"))
+        return self.status in REDIRECTS and bool(self.headers.get("location"))
 
     def target(self) -> str:
         """Return the target of a redirect; raise ItemError "bad_address"."""
@@ -75,6 +76,7 @@ class RequestOptions:
     #: Decides by status and headers whether to read the body; an unread body is empty.
     wants_body: Callable[[int, Mapping[str, str]], bool] = lambda *_: True
     max_bytes: int | None = None
+    content: bytes | None = None  #: The body of a POST request; None for a GET request.
 
 
 _DEFAULT_OPTIONS: Final = RequestOptions()
@@ -82,7 +84,7 @@ _DEFAULT_OPTIONS: Final = RequestOptions()
 
 @dataclass
 class HttpClient(AbstractContextManager["HttpClient"]):
-    """Sends GET requests. Not thread-safe: one thread at a time."""
+    """Sends requests. Not thread-safe: one thread at a time."""
 
     limits: HttpLimits
     guard: AddressGuard
@@ -118,7 +120,7 @@ class HttpClient(AbstractContextManager["HttpClient"]):
         return replace(self, limits=replace(self.limits, attempts=1))
 
     def get(self, url: str, options: RequestOptions = _DEFAULT_OPTIONS) -> Response:
-        """Return the response to a GET request, whatever its status.
+        """Return the response to a request, whatever its status.
 
         A busy server gets retries, after its Retry-After time or a random, growing wait; if it stays busy, its last
         response is returned. Raises ItemError: "unreachable", "timeout", "too_large", "private_address", "redirect",
@@ -164,11 +166,14 @@ class HttpClient(AbstractContextManager["HttpClient"]):
         except UnicodeEncodeError as error:
             raise ItemError("bad_address", "A request header contains an invalid character.") from error
         try:
-            with self._pool.stream("GET", url, headers=raw, extensions={"timeout": timeouts}) as response:
-                found = headers_of(response.headers)
+            method, extensions = "GET" if options.content is None else "POST", {"timeout": timeouts}
+            with self._pool.stream(
+                method, url, headers=raw, content=options.content, extensions=extensions
+            ) as response:
+                found = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
                 wants_body = options.wants_body(response.status, found)
                 limit = options.max_bytes or self.limits.max_bytes
-                body = body_of(response.iter_stream(), found, limit) if wants_body else b""
+                body = _body_of(response.iter_stream(), found, limit) if wants_body else b""
                 return Response(url, response.status, found, body)
         except httpcore2.TimeoutException as error:
             raise ItemError("timeout", f"{host} did not answer in time.") from error
@@ -178,6 +183,11 @@ class HttpClient(AbstractContextManager["HttpClient"]):
             raise ItemError("unreachable", f"{host} cannot be reached: {reason}.") from error
         except (httpcore2.ProtocolError, httpcore2.UnsupportedProtocol) as error:
             raise ItemError("bad_address", f"{host} does not accept a request for this address.") from error
+
+
+def basic_authorization(user: str, password: str) -> dict[str, str]:
+    """Return the Authorization header with a user and a password."""
+    return {"Authorization": f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"}
 
 
 def media_type_of(headers: Mapping[str, str]) -> str:
@@ -203,7 +213,7 @@ def http_date(value: str) -> datetime | None:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def body_of(blocks: Iterable[bytes], headers: Mapping[str, str], limit: int) -> bytes:
+def _body_of(blocks: Iterable[bytes], headers: Mapping[str, str], limit: int) -> bytes:
     """Return a decompressed body; raise ItemError as soon as it exceeds the limit in bytes."""
     if (announced := headers.get("content-length", "")).isdigit() and int(announced[:18]) > limit:
         raise too_large(int(announced[:18]), limit)
@@ -241,8 +251,3 @@ def _joined(blocks: Iterable[bytes], limit: int) -> bytes:
         if len(parts) > limit:
             raise too_large(len(parts), limit)
     return bytes(parts)
-
-
-def headers_of(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return headers as text, with names in lower case."""
-    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in raw}

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import httpcore2
 
+from corecube.connectors.setup import FieldError
 from corecube.connectors.types import ItemError
 from corecube.metadata_addresses import REFUSAL, Address, names_refused
 
@@ -168,6 +169,14 @@ def checked_url(url: str) -> str:
         raise ItemError("private_address", REFUSAL)
     place = host if port in {None, _DEFAULT_PORTS[parts.scheme]} else f"{host}:{port}"
     return urlunsplit((parts.scheme, place, _printable(parts.path or "/"), _printable(parts.query), ""))
+
+
+def checked_field(field: str, url: str, problem: str) -> str:
+    """Return the address in a field as `checked_url` does; raise FieldError with the problem and its cause."""
+    try:
+        return checked_url(url)
+    except ItemError as error:
+        raise FieldError(field, f"{problem} {error}") from error
 
 
 def origin(url: str) -> str:

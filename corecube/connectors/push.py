@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Final, Self
 
@@ -108,13 +108,5 @@ def store_pushed(connection: Connection, pushed: Pushed) -> PushedItem:
 def row_of(connection: Connection, pushed: Pushed) -> PushedItem:
     """Return the row of a pushed document, not stored."""
     return PushedItem(
-        connection=connection,
-        external_id=pushed.external_id,
-        name=pushed.name,
-        media_type=pushed.media_type,
-        uri=pushed.uri,
-        content=pushed.content,
-        facts=dict(pushed.facts),
-        modified_at=pushed.modified_at,
-        version=pushed.version,
+        connection=connection, version=pushed.version, **{it.name: getattr(pushed, it.name) for it in fields(pushed)}
     )

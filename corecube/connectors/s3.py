@@ -18,7 +18,7 @@ from pydantic import Field
 
 from corecube.connectors.globs import Globs
 from corecube.connectors.http import USER_AGENT
-from corecube.connectors.network import checked_url
+from corecube.connectors.network import checked_field
 from corecube.connectors.setup import FieldError, SourceConfig, SourceSetup, too_large
 from corecube.connectors.types import Capability, Connector, ItemError, ItemProblem, SourceItem
 from corecube.errors import UnavailableError
@@ -67,10 +67,7 @@ class S3Connector(Connector):
         """Return the connector of a connection; raise ConfigError."""
         config = setup.read(S3Config)
         if config.endpoint:
-            try:
-                checked_url(config.endpoint)
-            except ItemError as error:
-                raise FieldError("endpoint", f"The endpoint is invalid. {error}") from error
+            checked_field("endpoint", config.endpoint, "The endpoint is invalid.")
         secrets = {name: setup.secret(name) for name in ("access_key", "secret_key", "session_token")}
         if bool(secrets["access_key"]) != bool(secrets["secret_key"]):
             missing = "secret_key" if secrets["access_key"] else "access_key"

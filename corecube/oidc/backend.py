@@ -1,6 +1,5 @@
 """The authentication backend of the provider: the code flow of mozilla-django-oidc with stricter verification."""
 
-import base64
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
@@ -9,15 +8,33 @@ from django.conf import settings
 from django.http import HttpRequest
 from mozilla_django_oidc.auth import OIDCAuthenticationBackend
 
+from corecube.connectors.http import basic_authorization
 from corecube.database import release_connection
 from corecube.models import User
 from corecube.oidc.accounts import user_of
 from corecube.oidc.claims import person_of, verified_claims
 from corecube.oidc.problems import UntrustedAnswerError
-from corecube.oidc.provider import Provider, get_json, post_form, provider
+from corecube.oidc.provider import Provider, get_json, provider
 
 
-class ProviderBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # the library has no types
+class LibrarySettings:
+    """Gives a class of the library its settings from those of CoreCube."""
+
+    @staticmethod
+    def get_settings(attr: str, *args: object) -> object:
+        """Return a setting of the library."""
+        if attr == "OIDC_OP_AUTHORIZATION_ENDPOINT":
+            return provider().authorization_url
+        return {
+            "OIDC_RP_CLIENT_ID": settings.CORECUBE_OIDC_CLIENT_ID,
+            "OIDC_RP_SCOPES": settings.CORECUBE_OIDC_SCOPES,
+            "OIDC_USE_PKCE": True,
+            "OIDC_AUTHENTICATION_CALLBACK_URL": "oidc_callback",
+            "LOGIN_REDIRECT_URL": settings.LOGIN_REDIRECT_URL,
+        }.get(attr, args[0] if args else None)
+
+
+class ProviderBackend(LibrarySettings, OIDCAuthenticationBackend):  # type: ignore[misc]  # the library has no types
     """Authenticates users of the configured provider. All failures are SignInErrors."""
 
     def __init__(self) -> None:
@@ -25,11 +42,6 @@ class ProviderBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # the l
         self.OIDC_RP_CLIENT_ID = settings.CORECUBE_OIDC_CLIENT_ID
         self.OIDC_RP_CLIENT_SECRET = settings.CORECUBE_OIDC_CLIENT_SECRET
         self.UserModel = User
-
-    @staticmethod
-    def get_settings(attr: str, *args: object) -> object:
-        """Return the library's settings from those of CoreCube."""
-        return {"OIDC_AUTHENTICATION_CALLBACK_URL": "oidc_callback"}.get(attr, args[0] if args else None)
 
     def authenticate(self, request: HttpRequest | None, *, nonce: str, code_verifier: str) -> User | None:
         """Return the user of a sign-in with an authorization code; raise SignInError."""
@@ -40,15 +52,15 @@ class ProviderBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # the l
 
     def get_token(self, payload: Mapping[str, str]) -> dict[str, Any]:
         """Exchange the code for tokens."""
-        at, form, headers = provider(), dict(payload), {}
+        at, form = provider(), dict(payload)
+        headers: Mapping[str, str] = {}
         secret = form.pop("client_secret")
         form["redirect_uri"] = settings.CORECUBE_OIDC_CALLBACK_URL or form["redirect_uri"]
         if secret and at.secret_in_form:
             form["client_secret"] = secret
         elif secret:
-            pair = f"{quote(form['client_id'], safe='')}:{quote(secret, safe='')}"
-            headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
-        return post_form(at.token_url, form, trusted_host=at.host, headers=headers)
+            headers = basic_authorization(quote(form["client_id"], safe=""), quote(secret, safe=""))
+        return get_json(at.token_url, trusted_host=at.host, headers=headers, form=form)
 
     def verify_token(self, token: object, *, nonce: str) -> dict[str, Any]:
         """Return the claims of an ID token; raise UntrustedAnswerError."""

@@ -11,14 +11,14 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
-import httpcore2
 from django.conf import settings
 
-from corecube.connectors.http import USER_AGENT, body_of, headers_of
-from corecube.connectors.network import AddressGuard, Deadline, GuardedBackend
+from corecube.connectors.http import HttpClient, HttpLimits, RequestOptions
+from corecube.connectors.network import AddressGuard
 from corecube.connectors.types import ItemError
 from corecube.oidc.problems import ProviderDownError, UntrustedAnswerError
 
@@ -28,8 +28,6 @@ logger = logging.getLogger(__name__)
 REQUEST_SECONDS: Final = 10.0  #: Timeout of a complete request.
 _STEP_SECONDS: Final = 5.0
 _MAX_BYTES: Final = 1_000_000
-_OK: Final = 200
-_SERVER_ERROR: Final = 500
 _ERROR_WORD: Final = re.compile(r"[a-z_]{1,40}")  #: An error code of RFC 6749, section 5.2.
 _lock: Final = threading.Lock()
 
@@ -113,50 +111,34 @@ def _address(found: dict[str, Any], name: str, issuer: str, *, required: bool = 
     return value
 
 
-def get_json(url: str, *, trusted_host: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return the JSON object at a URL; raise ProviderDownError or UntrustedAnswerError."""
-    return _object(*_send("GET", url, trusted_host, headers or {}, b""))
-
-
-def post_form(
-    url: str, form: Mapping[str, str], *, trusted_host: str, headers: Mapping[str, str] | None = None
+def get_json(
+    url: str, *, trusted_host: str, headers: Mapping[str, str] | None = None, form: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Post a form and return the JSON object; raise ProviderDownError or UntrustedAnswerError."""
-    sent = {"Content-Type": "application/x-www-form-urlencoded", **(headers or {})}
-    return _object(*_send("POST", url, trusted_host, sent, urlencode(form).encode()))
-
-
-def _send(method: str, url: str, trusted_host: str, headers: Mapping[str, str], content: bytes) -> tuple[int, bytes]:
-    deadline = Deadline()
-    deadline.start(REQUEST_SECONDS)
-    backend = GuardedBackend(AddressGuard(trusted_hosts=frozenset({trusted_host})), deadline)
-    sent = {"User-Agent": USER_AGENT, "Accept": "application/json", "Accept-Encoding": "gzip", **headers}
-    timeouts = dict.fromkeys(("connect", "read", "write", "pool"), _STEP_SECONDS)
-    raw_headers = [(name.encode("ascii"), value.encode("latin-1", "replace")) for name, value in sent.items()]
+    """Return the JSON object at a URL, or in answer to a form; raise ProviderDownError or UntrustedAnswerError."""
+    sent = {"Accept": "application/json", **(headers or {})}
+    if form is not None:
+        sent["Content-Type"] = "application/x-www-form-urlencoded"
+    content = None if form is None else urlencode(form).encode()
+    limits = HttpLimits(
+        max_bytes=_MAX_BYTES, timeout_seconds=_STEP_SECONDS, request_seconds=REQUEST_SECONDS, attempts=1
+    )
     try:
-        with (
-            httpcore2.ConnectionPool(network_backend=backend) as pool,
-            pool.stream(
-                method, url, headers=raw_headers, content=content, extensions={"timeout": timeouts}
-            ) as response,
-        ):
-            return response.status, body_of(response.iter_stream(), headers_of(response.headers), _MAX_BYTES)
-    except (httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.RemoteProtocolError, OSError) as error:
-        raise ProviderDownError from error
+        with HttpClient(limits, AddressGuard(trusted_hosts=frozenset({trusted_host}))) as client:
+            response = client.get(url, RequestOptions(headers=sent, follow=False, content=content))
     except ItemError as error:
-        raise (ProviderDownError if error.reason == "unreachable" else UntrustedAnswerError) from error
-    except (httpcore2.ProtocolError, httpcore2.UnsupportedProtocol) as error:
-        raise UntrustedAnswerError from error
+        is_down = error.reason in {"timeout", "unreachable"}
+        raise (ProviderDownError if is_down else UntrustedAnswerError) from error
+    return _object(response.status, response.body)
 
 
 def _object(status: int, body: bytes) -> dict[str, Any]:
-    if status >= _SERVER_ERROR:
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         raise ProviderDownError
     try:
         found = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise UntrustedAnswerError from error
-    if status != _OK or not isinstance(found, dict):
+    if status != HTTPStatus.OK or not isinstance(found, dict):
         # Only the error code is logged, such as "invalid_client" for a wrong secret.
         word = found.get("error") if isinstance(found, dict) else None
         is_word = isinstance(word, str) and _ERROR_WORD.fullmatch(word)

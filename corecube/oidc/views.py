@@ -20,6 +20,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 from mozilla_django_oidc.views import OIDCAuthenticationCallbackView, OIDCAuthenticationRequestView
 
+from corecube.oidc.backend import LibrarySettings
 from corecube.oidc.problems import DeclinedSignInError, LostSignInError, NoAccountError, SignInError
 from corecube.oidc.provider import is_configured, provider
 from corecube.sign_ins import PROVIDER_BACKEND, note_provider_refusal
@@ -104,22 +105,7 @@ class SignOutView(LogoutView):
         return HttpResponseRedirect(reverse("signed_out")) if came_through_provider else response
 
 
-class _Settings:
-    @staticmethod
-    def get_settings(attr: str, *args: object) -> object:
-        """Return a setting of the library."""
-        if attr == "OIDC_OP_AUTHORIZATION_ENDPOINT":
-            return provider().authorization_url
-        return {
-            "OIDC_RP_CLIENT_ID": settings.CORECUBE_OIDC_CLIENT_ID,
-            "OIDC_RP_SCOPES": settings.CORECUBE_OIDC_SCOPES,
-            "OIDC_USE_PKCE": True,
-            "OIDC_AUTHENTICATION_CALLBACK_URL": "oidc_callback",
-            "LOGIN_REDIRECT_URL": settings.LOGIN_REDIRECT_URL,
-        }.get(attr, args[0] if args else None)
-
-
-class _Start(_Settings, OIDCAuthenticationRequestView):  # type: ignore[misc]  # the library has no types
+class _Start(LibrarySettings, OIDCAuthenticationRequestView):  # type: ignore[misc]  # the library has no types
     """The library's start view, with state, nonce and PKCE; `next` is limited to this server."""
 
     def get_extra_params(self, request: HttpRequest) -> Mapping[str, str]:  # noqa: ARG002 -- the library's signature
@@ -134,7 +120,7 @@ class _Start(_Settings, OIDCAuthenticationRequestView):  # type: ignore[misc]  #
         return HttpResponseRedirect(_with_query(address, url.removeprefix(f"{address}?")))
 
 
-class _Callback(_Settings, OIDCAuthenticationCallbackView):  # type: ignore[misc]  # the library has no types
+class _Callback(LibrarySettings, OIDCAuthenticationCallbackView):  # type: ignore[misc]  # the library has no types
     """The library's callback view, which accepts each state only once."""
 
     def get(self, request: HttpRequest) -> HttpResponse:

@@ -1,5 +1,1 @@
-"""A database backend for PostgreSQL that reconnects after an outage: `ENGINE = "corecube.postgresql"`.
-
-`base` is Django's backend, `reconnecting` the connection pool, `answering` runs statements with a timeout.
-`corecube.embedded` extends it with a server.
-"""
+"""A database backend for PostgreSQL that reconnects after an outage; `corecube.embedded` extends it with a server."""

@@ -10,12 +10,13 @@ import pickle
 from collections.abc import Callable, Hashable
 from threading import Lock
 from time import monotonic
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 from redis import Redis, RedisError
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from corecube.secrets import CacheCipher
 from corecube.shared_state.store import MemoryStore, Value
 
 logger = logging.getLogger(__name__)
@@ -38,26 +39,15 @@ return 1
 _T = TypeVar("_T")
 
 
-class Cipher(Protocol):
-    """Encrypts values, and makes keys that reveal nothing."""
-
-    def digest(self, text: str) -> str:
-        """Return a keyed digest."""
-
-    def seal(self, data: bytes) -> bytes:
-        """Return encrypted data."""
-
-    def unseal(self, token: bytes) -> bytes:
-        """Return decrypted data; raise ValueError for what this installation did not encrypt."""
-
-
 class RedisStore:
     """A store that all processes with the same Redis and key share; thread-safe.
 
     `code` identifies the code that can read cached values. `clock` replaces the clock of Redis.
     """
 
-    def __init__(self, url: str, cipher: Cipher, *, code: str = "", clock: Callable[[], float] | None = None) -> None:
+    def __init__(
+        self, url: str, cipher: CacheCipher, *, code: str = "", clock: Callable[[], float] | None = None
+    ) -> None:
         self._redis = Redis.from_url(
             url, socket_timeout=_SECONDS, socket_connect_timeout=_SECONDS, retry=Retry(NoBackoff(), 0)
         )

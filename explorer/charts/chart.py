@@ -35,6 +35,18 @@ class Chart:
         return {"data": list(self.data), "layout": dict(self.layout), "height": self.height}
 
 
+def bar_axis(labels: Sequence[str]) -> dict[str, Any]:
+    """Return the axis of horizontal bars at 1, 2, ... from the top, with their labels."""
+    return {
+        "autorange": "reversed",
+        "tickvals": list(range(1, len(labels) + 1)),
+        "ticktext": list(labels),
+        "showgrid": False,
+        "zeroline": False,
+        "fixedrange": True,
+    }
+
+
 def plain(text: str) -> str:
     """Return a text that Plotly shows unchanged; Plotly would interpret tags, links and styles."""
     return text.replace("&", "&amp;").replace("<", "&lt;")

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from explorer import wording
-from explorer.charts.chart import ABSENT, Chart, plain
+from explorer.charts.chart import ABSENT, Chart, bar_axis, plain
 from retrieval.engine.types import Hit
 from retrieval.search.outcome import SearchOutcome
 
@@ -87,14 +87,7 @@ def _layout(hits: list[Hit]) -> dict[str, Any]:
         "margin": {"t": 34},
         "bargap": 0.35,
         "xaxis": {"zeroline": True, "title": {"text": "score"}},
-        "yaxis": {
-            "autorange": "reversed",
-            "tickvals": list(range(1, len(hits) + 1)),
-            "ticktext": [plain(name(rank, hit)) for rank, hit in enumerate(hits, start=1)],
-            "showgrid": False,
-            "zeroline": False,
-            "fixedrange": True,
-        },
+        "yaxis": bar_axis([plain(name(rank, hit)) for rank, hit in enumerate(hits, start=1)]),
     }
 
 

@@ -30,9 +30,7 @@ _HIDDEN: Final = "deleted or not visible to you"
 _TWO: Final = 2
 
 
-def rank_flow(
-    moves: Sequence[Move[ChunkId]], titles: Mapping[ChunkId, str], *, left: str, right: str, name: str = "rank-flow"
-) -> Chart | None:
+def rank_flow(moves: Sequence[Move[ChunkId]], titles: Mapping[ChunkId, str], *, left: str, right: str) -> Chart | None:
     """Return the rank changes from one run to the other; None if neither found anything.
 
     `titles` has those that the reader may see; `left` and `right` name the runs.
@@ -42,7 +40,7 @@ def rank_flow(
     lowest = max(rank for move in moves for rank in (move.left, move.right) if rank is not None)
     counts = {direction: sum(move.direction is direction for move in moves) for direction in Direction}
     return Chart(
-        id=name,
+        id="rank-flow",
         title="Rank changes",
         summary=(
             f"From A, {left}, to B, {right}: {counts[Direction.UP]} up, {counts[Direction.DOWN]} down,"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from explorer import wording
-from explorer.charts.chart import Chart
+from explorer.charts.chart import Chart, bar_axis
 from explorer.wording import milliseconds
 from retrieval.engine.deadline import SOFT_SHARE
 from retrieval.engine.state import Span
@@ -47,20 +47,17 @@ def timed_stages(spans: Sequence[Span]) -> tuple[_TimedStage, ...]:
     )
 
 
-def waterfall(
-    spans: Sequence[Span], *, deadline_ms: int | None, soft_share: float = SOFT_SHARE, name: str = "waterfall"
-) -> Chart | None:
+def waterfall(spans: Sequence[Span], *, deadline_ms: int | None, soft_share: float = SOFT_SHARE) -> Chart | None:
     """Return the stages as bars over time; None for a trace without spans.
 
-    `deadline_ms` is None if it is unknown; past `soft_share` of it optional stages are skipped. `name` distinguishes
-    charts on one page.
+    `deadline_ms` is None if it is unknown; past `soft_share` of it optional stages are skipped.
     """
     stages = timed_stages(spans)
     if not stages:
         return None
     total = 1000 * sum(span.seconds for span in spans if not span.parent)
     return Chart(
-        id=name,
+        id="waterfall",
         title="Time by stage",
         summary=_summary(stages, total, deadline_ms),
         data=[_bars(stages)],
@@ -112,14 +109,7 @@ def _layout(stages: Sequence[_TimedStage], total: float, deadline_ms: int | None
             "title": {"text": "milliseconds"},
             "zeroline": True,
         },
-        "yaxis": {
-            "autorange": "reversed",
-            "tickvals": list(range(1, len(stages) + 1)),
-            "ticktext": [it.stage for it in stages],
-            "showgrid": False,
-            "zeroline": False,
-            "fixedrange": True,
-        },
+        "yaxis": bar_axis([it.stage for it in stages]),
         **(_deadline(deadline_ms, round(soft_share * deadline_ms), is_near=is_near) if deadline_ms else {}),
     }
 

@@ -14,49 +14,46 @@ from retrieval.presets.consolidated.evidence.scoring import Provider
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """A label about a search, with its explanation."""
+    """A label about a search or a hit, with its explanation."""
 
     text: str
-    detail: str
-    degraded: bool
-
-
-@dataclass(frozen=True, slots=True)
-class HitBadge:
-    """A label about a hit, with its explanation."""
-
-    text: str
-    detail: str
-    tone: str = ""  #: "good", "warn", or empty.
+    detail: str = ""
+    tone: str = ""  #: "good", "warn", "bad" (of a search: degraded), or empty.
 
 
 def badges(spans: Iterable[Span]) -> tuple[Badge, ...]:
     """Return the badges of a search, live or logged, each once, degradations first."""
     found = dict.fromkeys(_badges(spans))
-    return tuple(sorted(found, key=lambda badge: not badge.degraded))
+    return tuple(sorted(found, key=lambda badge: badge.tone != "bad"))
 
 
 def _badges(spans: Iterable[Span]) -> Iterator[Badge]:
     for note in (note for span in spans for note in span.notes):
+        tone = "bad" if note.degraded else "warn"
         if note.quotes and note.text and note.code in wording.BADGES:
-            yield Badge(note.text.rstrip("."), "This spelling is from one of the best hits.", note.degraded)
+            yield Badge(note.text.rstrip("."), "This spelling is from one of the best hits.", tone)
         elif note.degraded or note.code in wording.BADGES:
-            yield Badge(wording.note_label(note.code), note.text or "From the query log.", note.degraded)
+            yield Badge(wording.note_label(note.code), note.text or "From the query log.", tone)
 
 
-def hit_badges(hit: Hit) -> Iterator[HitBadge]:
+def had_vector(spans: Iterable[Span]) -> bool:
+    """Return whether the vector of the query was cached."""
+    return any(note.code == "embed_cached" for span in spans for note in span.notes)
+
+
+def hit_badges(hit: Hit) -> Iterator[Badge]:
     """Yield how a hit got its place other than by its score, and what scored it; nothing for most presets."""
     if is_recovered(hit):
-        yield HitBadge("recovered", "Added by a separate search for its source type.", "good")
+        yield Badge("recovered", "Added by a separate search for its source type.", "good")
     if is_beyond_filter(hit):
-        yield HitBadge("beyond the filter", "Outside the request's filter, but in scope.", "warn")
+        yield Badge("beyond the filter", "Outside the request's filter, but in scope.", "warn")
     if PROTECTED in hit.signals:
         rank = hit.signals[PROTECTED]
-        yield HitBadge("protected", f"Rank {rank:.0f} is below the cut, but this hit is protected.", "good")
+        yield Badge("protected", f"Rank {rank:.0f} is below the cut, but this hit is protected.", "good")
     if boost := hit.signals.get(PRECEDENCE, 0.0):
-        yield HitBadge(f"type precedence +{boost:.4f}".rstrip("0"), "Its source type has precedence over others.")
+        yield Badge(f"type precedence +{boost:.4f}".rstrip("0"), "Its source type has precedence over others.")
     if hit.provider:
-        yield HitBadge(_provider_words(hit.provider), "What scored this hit last.")
+        yield Badge(_provider_words(hit.provider), "What scored this hit last.")
 
 
 def _provider_words(provider: str) -> str:

@@ -193,15 +193,7 @@ def _overlap(sources: Sequence[Source]) -> dict[str, Any] | None:
         return None
     left, right = pair
     found = compare([hit.chunk_id for hit in left.hits], [hit.chunk_id for hit in right.hits])
-    return {
-        "left": left.label,
-        "right": right.label,
-        "only_left": len(found.only_left),
-        "both": len(found.both),
-        "only_right": len(found.only_right),
-        "jaccard": found.jaccard,
-        "rbo": found.rbo,
-    }
+    return {"left": left.label, "right": right.label, "found": found}
 
 
 def _table(

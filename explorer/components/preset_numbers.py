@@ -46,18 +46,6 @@ class ReferenceRow:
 
 
 @dataclass(frozen=True, slots=True)
-class _VersionRow:
-    number: int
-    status: str
-    tone: str
-    note: str
-    changed: int
-    created: str  #: "by alice, 3 days ago"; empty for the shipped defaults.
-    promoted: str  #: The same for the last promotion; empty for none.
-    is_live: bool
-
-
-@dataclass(frozen=True, slots=True)
 class FieldRow:
     """A tunable in the form."""
 
@@ -86,22 +74,24 @@ def version_label(number: int) -> str:
     return f"version {number}" if number != SHIPPED else "shipped defaults"
 
 
-def version_rows(versions: list[PresetVersion], now: datetime) -> Iterator[_VersionRow]:
+def version_rows(versions: list[PresetVersion], now: datetime) -> Iterator[dict[str, Any]]:
     """Yield the history, newest first, then the shipped defaults."""
     for version in versions:
-        yield _VersionRow(
-            number=version.number,
-            status=version.status,
-            tone=_TONES.get(version.status, ""),
-            note=version.note,
-            changed=_changed(preset_named(version.preset), version),
-            created=_event(version.created_by, version.created_at, now),
-            promoted=_event(version.promoted_by, version.promoted_at, now) if version.promoted_at else "",
-            is_live=version.status == PresetVersion.Status.LIVE,
-        )
-    is_live = not any(version.status == PresetVersion.Status.LIVE for version in versions)
-    status = PresetVersion.Status.LIVE if is_live else PresetVersion.Status.RETIRED
-    yield _VersionRow(SHIPPED, status, _TONES.get(status, ""), "", 0, "", "", is_live)
+        yield {
+            **_version(version.number, version.status),
+            "note": version.note,
+            "changed": _changed(preset_named(version.preset), version),
+            "created": _event(version.created_by, version.created_at, now),
+            "promoted": _event(version.promoted_by, version.promoted_at, now) if version.promoted_at else "",
+        }
+    status = PresetVersion.Status
+    is_live = all(version.status != status.LIVE for version in versions)
+    yield _version(SHIPPED, status.LIVE if is_live else status.RETIRED)
+
+
+def _version(number: int, status: str) -> dict[str, Any]:
+    shown = {"number": number, "status": status, "is_live": status == PresetVersion.Status.LIVE}
+    return {**shown, "tone": _TONES.get(status, ""), "note": "", "changed": 0, "created": "", "promoted": ""}
 
 
 def change_rows(before: PresetConfig, after: PresetConfig) -> tuple[ChangeRow, ...]:

@@ -9,21 +9,19 @@ from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.utils.formats import date_format
 
-from corecube.access import Principal, ScopeRequest
+from corecube.access import Principal
 from corecube.models import User
 from corecube.scope import AccessScope
 from explorer import wording
-from explorer.components.badges import Badge, badges
+from explorer.components.badges import Badge, badges, had_vector
 from explorer.components.preset_numbers import version_label
 from explorer.components.sections import has_sections
 from explorer.wording import milliseconds
 from retrieval.engine.pipeline import HYBRID
-from retrieval.engine.stored_filter import FullFilter
 from retrieval.engine.types import QueryTerms, Ranking
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 from retrieval.presets.consolidated.evidence.recovery import Diagnoses
-from retrieval.presets.consolidated.evidence.section_state import SectionAsk
 from retrieval.presets.preset import PresetConfig
 from retrieval.records.stored_trace import hits_of, spans_of
 from retrieval.search.request import SearchRequest
@@ -55,18 +53,6 @@ class Side:
         if self.record:
             return f"Logged {date_format(timezone.localtime(self.record.at), 'j M Y, H:i')}"
         return f"{self.preset} {_DRAFT if self.draft else 'live'}, {wording.mode_label(self.mode).lower()}"
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """The query of both sides."""
-
-    text: str
-    top_k: int
-    narrowing: ScopeRequest = field(default_factory=ScopeRequest)
-    limits: FullFilter = field(default_factory=FullFilter)
-    #: The section of the query, for sides whose preset has sections; None for a plain question.
-    section: SectionAsk | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,36 +121,34 @@ def narrowing_of(record: SearchRecord, scope: AccessScope) -> tuple[str, ...]:
     return tuple(slug for slug in slugs if slug in exclude or (include and slug not in include))
 
 
-def run(side: Side, question: Question, principal: Principal) -> Run:
-    """Return the result of a side: from the log, or by a search. Raises as `search` does."""
-    return _logged(side, side.record) if side.record else _now(side, question, principal)
+def run(side: Side, asking: SearchRequest, principal: Principal) -> Run:
+    """Return the result of a side: from the log, or by a search. Raises as `search` does.
+
+    `asking` is the query of both sides; only a preset with sections uses its section.
+    """
+    return _logged(side, side.record) if side.record else _now(side, asking, principal)
 
 
-def _now(side: Side, question: Question, principal: Principal) -> Run:
-    section = question.section if has_sections(side.preset) else None
-    outcome = search(
-        SearchRequest(
-            text=question.text,
-            preset=side.preset,
-            draft=side.draft,
-            mode=side.mode,
-            top_k=question.top_k,
-            narrowing=question.narrowing,
-            filter=question.limits.filter,
-            conditions=question.limits.conditions,
-            # The sides do not share what they learn about missing source types.
-            section=replace(section, diagnoses=Diagnoses()) if section else None,
-            surface=SearchRecord.Surface.EXPLORER,
-        ),
-        principal=principal,
+def _now(side: Side, asking: SearchRequest, principal: Principal) -> Run:
+    section = asking.section if has_sections(side.preset) else None
+    # The sides do not share what they learn about missing source types.
+    section = replace(section, diagnoses=Diagnoses()) if section else None
+    request = replace(
+        asking,
+        preset=side.preset,
+        draft=side.draft,
+        mode=side.mode,
+        section=section,
+        surface=SearchRecord.Surface.EXPLORER,
     )
+    outcome = search(request, principal=principal)
     answerability = outcome.state.answerability
     return Run(
         side=side,
         query=outcome.state.query.text,
         hits=outcome.hits,
         seconds=outcome.seconds,
-        had_vector=any(note.code == "embed_cached" for span in outcome.trace for note in span.notes),
+        had_vector=had_vector(outcome.trace),
         notes=badges(outcome.trace),
         config=outcome.config,
         mode=side.mode,
@@ -188,7 +172,7 @@ def _logged(side: Side, record: SearchRecord) -> Run:
         query=record.query,
         hits=hits_of(trace),
         seconds=record.milliseconds / 1000,
-        had_vector=any(note.code == "embed_cached" for span in spans for note in span.notes),
+        had_vector=had_vector(spans),
         notes=badges(spans),
         config=config,
         mode=trace.get("mode", HYBRID),

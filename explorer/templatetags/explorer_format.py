@@ -1,5 +1,6 @@
-"""Template tags for the pages: formatted numbers, addresses of passages, and repeated fragments of HTML."""
+"""Template tags for the pages: formatted numbers, addresses of passages, charts, repeated fragments of HTML."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
@@ -8,9 +9,10 @@ from django import template
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from explorer import wording
+from explorer.charts.chart import Chart
 from explorer.components.bars import BarPart
 from explorer.components.drops import DropRow
 from explorer.components.lanes import Card, Place
@@ -26,6 +28,11 @@ from retrieval.records.judgments import GRADES
 register = template.Library()
 register.simple_tag(document_url)
 register.filter(wording.level)
+register.filter(problems.advice)
+register.filter(model_words)
+register.filter(cost_words)
+#: JSON escapes of characters that could end an element or start another.
+_ESCAPES: Final = str.maketrans({"<": "\\u003C", ">": "\\u003E", "&": "\\u0026"})
 _BAR: Final = """\
 <svg class="bar" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true" focusable="false">\
 <rect class="fill-track" width="100" height="6"/>{}</svg>"""
@@ -63,12 +70,6 @@ def role_label(role: str) -> str:
 
 
 @register.filter
-def advice(reason: str) -> str:
-    """Return what can be done about an item that was not indexed for this reason; empty if unknown."""
-    return problems.advice(reason)
-
-
-@register.filter
 def may_pass(reason: str) -> bool:
     """Return whether trying such an item again can help."""
     return reason not in problems.PERMANENT
@@ -93,6 +94,16 @@ def marked(segments: Iterable[Segment]) -> SafeString:
 def trail(headings: Iterable[str]) -> SafeString:
     """Return the headings of a passage, to follow the title of its document."""
     return format_html_join("", '<span class="hit-trail"> &rsaquo; {}</span>', ((heading,) for heading in headings))
+
+
+@register.simple_tag
+def chart_figure(chart: Chart) -> SafeString:
+    """Return a chart's figure as JSON in an invisible element.
+
+    It is a template, not a script, since scripts in swapped content are removed.
+    """
+    content = json.dumps(chart.figure, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES)
+    return format_html('<template id="{}">{}</template>', chart.data_id, mark_safe(content))  # noqa: S308 -- escaped above
 
 
 @register.simple_tag
@@ -218,7 +229,3 @@ def _parts(row: LedgerRow, swatch: str) -> tuple[str, ...]:
     terms = [(it.lexeme, FIELD_NAMES[it.weight], f"{it.idf:.2f}", f"{it.share:.3f}") for it in row.terms]
     table = format_html(_TERMS, format_html_join("", _TERM, terms)) if terms else ""
     return swatch, row.label, good, value, " · ".join(row.facts), table, formula
-
-
-register.filter(model_words)
-register.filter(cost_words)

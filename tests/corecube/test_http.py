@@ -5,7 +5,8 @@ from django.db import OperationalError
 from django.http import Http404, HttpResponse
 
 from corecube.api import failure_response
-from corecube.http import DatabaseOutageMiddleware, RequestIdMiddleware, wants_json
+from corecube.http import RequestIdMiddleware, wants_json
+from corecube.refusals import RefusalMiddleware
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def test_the_id_is_known_while_the_request_is_answered(rf):
     "fail",
     [
         lambda request: RequestIdMiddleware(HttpResponse).process_exception(request, RuntimeError()),
-        lambda request: DatabaseOutageMiddleware(HttpResponse).process_exception(request, OperationalError()),
+        lambda request: RefusalMiddleware(HttpResponse).process_exception(request, OperationalError()),
         lambda request: failure_response(request, RuntimeError()),
         lambda request: failure_response(request, OperationalError()),
     ],

@@ -19,7 +19,7 @@ from corecube.connectors.s3 import S3Connector
 from corecube.connectors.setup import SourceSetup
 from corecube.connectors.types import ItemError
 from corecube.metadata_addresses import is_refused, names_refused
-from corecube.oidc.provider import get_json, post_form
+from corecube.oidc.provider import get_json
 from retrieval.admin.language_models import InvalidModelError, require_right
 from retrieval.encoders.bounded_http import BoundedClient, ServiceFaultError
 from retrieval.encoders.fetch import HubFile, hub_answers
@@ -132,7 +132,7 @@ CLIENTS = {
     ).get_refs(b""),
     "corecube/connectors/s3.py": _s3,
     "corecube/oidc/provider.py": lambda: get_json("http://cloud.test/", trusted_host="cloud.test"),
-    "corecube/oidc/backend.py": lambda: post_form("http://cloud.test/", {}, trusted_host="cloud.test"),
+    "corecube/oidc/backend.py": lambda: get_json("http://cloud.test/", trusted_host="cloud.test", form={}),
     "retrieval/encoders/bounded_http.py": _service,
     "retrieval/encoders/fetch.py": _hub,
     "retrieval/llm/transport.py": _language_model,

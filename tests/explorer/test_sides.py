@@ -4,7 +4,7 @@ import pytest
 from django.http import Http404
 
 from corecube.access import ScopeRequest, scope_for
-from explorer.components.sides import Question, Side, narrowing_of, now_of, opposite, read_side, run
+from explorer.components.sides import Side, narrowing_of, now_of, opposite, read_side, run
 from retrieval.models import SearchRecord
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
@@ -69,7 +69,9 @@ def test_somebody_elses_logged_search_does_not_exist(logged, world):
 
 def test_a_logged_run_has_the_ids_scores_and_numbers_of_then(logged, world):
     record = logged("bob", overrides={"blend.dense": 0.5}, mode="dense")
-    then = run(read_side(f"log:{record.pk}", world.bob), Question("not asked", 10), world.principal("bob"))
+    then = run(
+        read_side(f"log:{record.pk}", world.bob), SearchRequest(text="not asked", top_k=10), world.principal("bob")
+    )
     assert [str(hit.chunk_id) for hit in then.hits] == [hit["chunk"] for hit in record.trace["hits"]]
     assert all(hit.facts is None for hit in then.hits)
     assert then.config.blend.dense == 0.5
@@ -83,12 +85,12 @@ def test_numbers_that_are_not_known_any_more_are_none(logged, world):
     record = logged("bob")
     for change in ({"preset": "gone"}, {"trace": {"hits": []}}):
         SearchRecord.objects.filter(pk=record.pk).update(**change)
-        then = run(read_side(f"log:{record.pk}", world.bob), Question("", 10), world.principal("bob"))
+        then = run(read_side(f"log:{record.pk}", world.bob), SearchRequest(text="", top_k=10), world.principal("bob"))
         assert then.config is None
 
 
 def test_a_run_now_is_a_search_of_the_explorer(world):
-    now = run(Side("corecube", mode="fulltext"), Question("rollback", 2), world.principal("bob"))
+    now = run(Side("corecube", mode="fulltext"), SearchRequest(text="rollback", top_k=2), world.principal("bob"))
     record = SearchRecord.objects.get(pk=now.trace_id)
     assert (record.surface, record.top_k, record.trace["mode"]) == ("explorer", 2, "fulltext")
     assert len(now.hits) <= 2

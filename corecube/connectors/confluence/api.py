@@ -1,24 +1,21 @@
 """Confluence's REST API. Cloud and Data Center share the search, but not the requests for a text or a space."""
 
-import base64
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from http import HTTPStatus
 from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 from pydantic import AliasPath, BaseModel, BeforeValidator, Field, ValidationError
 
-from corecube.connectors.http import HttpClient, HttpLimits, Response
+from corecube.connectors.http import HttpClient, HttpLimits, Response, basic_authorization
 from corecube.connectors.network import AddressGuard, origin
 from corecube.connectors.types import ItemError
 
 Id = Annotated[str, BeforeValidator(str)]
-_OK: Final = 200
 _GONE: Final = frozenset({404, 410})
 _REFUSED: Final = frozenset({401, 403})
-_TOO_MANY: Final = 429
-_SERVER_ERROR: Final = 500
 _PAGE_SIZE: Final = 100  #: A search with expansions returns at most 200 results.
 _LISTING_BYTES: Final = 32 * 2**20  #: Maximum size of one page of a listing, in bytes.
 _MAX_ESCAPED_BYTES: Final = 6  #: JSON needs up to six bytes for a character.
@@ -27,21 +24,6 @@ _EXPAND: Final = (
     "restrictions.read.restrictions.user,restrictions.read.restrictions.group"
 )
 _Model = TypeVar("_Model", bound=BaseModel)
-
-
-class Links(BaseModel):
-    """Addresses relative to the site's."""
-
-    next: str = ""
-    webui: str = ""
-    download: str = ""
-
-
-class Version(BaseModel):
-    """Number and date of a content's version."""
-
-    number: int = 0
-    when: datetime | None = None
 
 
 class Reference(BaseModel):
@@ -75,15 +57,18 @@ class Content(BaseModel):
     id: Id
     type: str
     title: str = ""
-    version: Version = Version()
+    version: int = Field(0, validation_alias=AliasPath("version", "number"))
+    modified_at: datetime | None = Field(None, validation_alias=AliasPath("version", "when"))
     ancestors: tuple[Reference, ...] = ()
     label_objects: tuple[Label, ...] = Field((), validation_alias=AliasPath("metadata", "labels", "results"))
     #: The restriction on reading; None if the site does not send it.
     read_restriction: Operation | None = Field(None, validation_alias=AliasPath("restrictions", "read"))
     media_type: str = Field("", validation_alias=AliasPath("extensions", "mediaType"))  #: Of attachments only.
     file_size: int = Field(0, validation_alias=AliasPath("extensions", "fileSize"))  #: Of attachments only, in bytes.
-    container: Reference | None = None
-    links: Links = Field(Links(), alias="_links")
+    container_id: Id = Field("", validation_alias=AliasPath("container", "id"))
+    #: Addresses relative to the site's: of the page, and of an attachment's bytes.
+    page: str = Field("", validation_alias=AliasPath("_links", "webui"))
+    download: str = Field("", validation_alias=AliasPath("_links", "download"))
 
     @property
     def is_restricted(self) -> bool:
@@ -100,7 +85,7 @@ class ContentPage(BaseModel):
     """One page of a listing."""
 
     results: tuple[Content, ...]
-    links: Links = Field(Links(), alias="_links")
+    next: str = Field("", validation_alias=AliasPath("_links", "next"))  #: Address of the next page, relative.
 
 
 class ContentWithBody(BaseModel):
@@ -132,7 +117,7 @@ def credentials(user: str, token: str) -> Mapping[str, str]:
         return {}
     if not user:
         return {"Authorization": f"Bearer {token}"}
-    return {"Authorization": f"Basic {base64.b64encode(f'{user}:{token}'.encode()).decode()}"}
+    return basic_authorization(user, token)
 
 
 @dataclass(frozen=True)
@@ -182,7 +167,7 @@ class ConfluenceApi:
             seen.add(path)
             page = self._json(path, ContentPage)
             yield from page.results
-            path = "" if limit else page.links.next
+            path = "" if limit else page.next
 
     def is_restricted(self, content_id: str) -> bool:
         """Return whether reading a content is restricted; also true if the site does not say so."""
@@ -215,14 +200,14 @@ class ConfluenceApi:
     def _get(self, path: str) -> Response:
         response = self.client.get(self._address(path))
         status = response.status
-        if status == _OK:
+        if status == HTTPStatus.OK:
             return response
         if status in _REFUSED:
             raise ItemError("refused", f"The site refuses access (status {status}).")
         if status in _GONE:
             raise ItemError("gone", f"The content was not found (status {status}).")
         # Temporary failures have a separate reason: a job retries them, and they do not mark a page as restricted.
-        is_temporary = status >= _SERVER_ERROR or status == _TOO_MANY
+        is_temporary = status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS
         raise ItemError("unavailable" if is_temporary else "unreadable", f"The site answers with status {status}.")
 
     def _address(self, path: str) -> str:

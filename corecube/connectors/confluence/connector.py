@@ -14,7 +14,7 @@ from pydantic import Field
 
 from corecube.connectors.confluence.api import ConfluenceApi, Content, credentials
 from corecube.connectors.globs import Globs
-from corecube.connectors.network import checked_url
+from corecube.connectors.network import checked_field
 from corecube.connectors.setup import FieldError, SourceConfig, SourceSetup, too_large
 from corecube.connectors.types import Capability, Connector, ItemError, ItemGone, ItemProblem, SourceItem
 from corecube.errors import ConfigError, UnavailableError
@@ -60,10 +60,7 @@ class ConfluenceConnector(Connector):
     def from_setup(cls, setup: SourceSetup) -> Self:
         """Return the connector of a connection with the secret `token`; raise ConfigError."""
         config = setup.read(ConfluenceConfig)
-        try:
-            base = checked_url(config.url)
-        except ItemError as error:
-            raise FieldError("url", f"The URL is invalid. {error}") from error
+        base = checked_field("url", config.url, "The URL is invalid.")
         if invalid := [key for key in config.spaces if not re.fullmatch(_SPACE_KEY, key)]:
             raise FieldError("spaces", f"This is not a space key: {invalid[0]!r}.")
         host = urlsplit(base).hostname or ""
@@ -149,7 +146,7 @@ class ConfluenceConnector(Connector):
             query = f'space = "{key}" and type = "attachment"{only}'
             files = list(self.api.search(query)) if self.config.attachments else []
             listed = {text.id for text in texts}
-            ids = sorted({file.container.id for file in files if file.container} - listed)
+            ids = sorted({file.container_id for file in files if file.container_id} - listed)
             parents: list[Content] = []
             for start in range(0, len(ids), _IDS_PER_QUERY):
                 numbers = ", ".join(number for number in ids[start : start + _IDS_PER_QUERY] if number.isdigit())
@@ -176,7 +173,7 @@ class ConfluenceConnector(Connector):
                 yield self._text(key, text)
         excluded = sum(text.id not in included for text in texts)
         for file in files:
-            parent = included.get(file.container.id) if file.container else None
+            parent = included.get(file.container_id)
             is_excluded = not self.config.include_restricted and file.read_restriction and file.is_restricted
             if parent is None or is_excluded:
                 excluded += 1
@@ -203,7 +200,7 @@ class ConfluenceConnector(Connector):
             name=f"{text.title}.html",
             uri=self._link(text),
             locator=f"{text.type}:{text.id}",
-            modified_at=text.version.when,
+            modified_at=text.modified_at,
             media_type="text/html",
             version=_version(text, text.title, *_titles(text), *text.labels),
             facts=_facts(key, _titles(text), text.labels),
@@ -218,15 +215,15 @@ class ConfluenceConnector(Connector):
             external_id=file.id,
             name=file.title,
             uri=self._link(file),
-            locator=f"file:{file.links.download}",
-            modified_at=file.version.when,
+            locator=f"file:{file.download}",
+            modified_at=file.modified_at,
             media_type=file.media_type,
             version=_version(file, file.title, *above, *file.labels),
             facts=_facts(key, above, file.labels),
         )
 
     def _link(self, content: Content) -> str:
-        return f"{self.api.base}/{content.links.webui.lstrip('/')}" if content.links.webui else ""
+        return f"{self.api.base}/{content.page.lstrip('/')}" if content.page else ""
 
 
 def _excluded_id(key: str) -> str:
@@ -254,7 +251,7 @@ def _facts(key: str, above: Sequence[str], labels: Sequence[str]) -> dict[str, s
 def _version(content: Content, *parts: str) -> str:
     """Return the content's version number and a digest of the parts that do not change it."""
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
-    return f"{content.version.number}-{digest[:16]}"
+    return f"{content.version}-{digest[:16]}"
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
@@ -15,7 +16,7 @@ from dulwich.errors import GitProtocolError, NotGitRepository
 from dulwich.object_store import BaseObjectStore, DiskObjectStore
 from dulwich.repo import Repo
 
-from corecube.connectors.http import USER_AGENT
+from corecube.connectors.http import REDIRECTS, USER_AGENT
 from corecube.connectors.local_files import LocalFiles
 from corecube.connectors.network import AddressGuard, Deadline, GuardedBackend, checked_url, origin
 from corecube.connectors.setup import too_large
@@ -25,10 +26,8 @@ from corecube.errors import ConfigError
 _TIMEOUT: Final = "Fetching the repository exceeded the time limit."
 _STEP_SECONDS: Final = 30.0
 _REDIRECTS: Final = 5
-_REDIRECT: Final = frozenset({301, 302, 303, 307, 308})
 _REFUSED: Final = frozenset({401, 403})  #: Statuses for a missing or insufficient token.
 _MISSING: Final = frozenset({404, 410})  #: Git servers answer with 404 for repositories that the user may not see.
-_OK: Final = 200
 CONTROL: Final = frozenset({".git"})  #: The hidden folder of a repository.
 _MAX_STORES: Final = 100  #: Limits the number of object stores: alternates may be circular.
 
@@ -121,7 +120,7 @@ class GuardedGitClient(AbstractHttpGitClient):
             raise HTTPUnauthorized(None, f"status {status}")
         if status in _MISSING:
             raise NotGitRepository("The repository does not exist, or the user has no access to it.")
-        if status != _OK:
+        if status != HTTPStatus.OK:
             raise GitProtocolError(f"The server answers with status {status}.")
         kind = _header(response, b"content-type")
         if not (kind or "").startswith("application/x-git-"):
@@ -136,7 +135,7 @@ class GuardedGitClient(AbstractHttpGitClient):
         for _ in range(_REDIRECTS):
             response = self._send(url, headers, data)
             target = _header(response, b"location")
-            if response.status not in _REDIRECT or not target:
+            if response.status not in REDIRECTS or not target:
                 return response, url
             response.close()
             url = checked_url(urljoin(url, target))

@@ -1,6 +1,5 @@
 """Lists the files of a branch and reads them from the local copy."""
 
-import base64
 import os
 import re
 import stat
@@ -19,7 +18,8 @@ from pydantic import Field
 from corecube.connectors.git.clients import CONTROL, GuardedGitClient, GuardedLocalClient, Meter
 from corecube.connectors.git.mirror import Dates, Mirror, Remote
 from corecube.connectors.globs import Globs
-from corecube.connectors.network import checked_url
+from corecube.connectors.http import basic_authorization
+from corecube.connectors.network import checked_field
 from corecube.connectors.setup import FieldError, SourceConfig, SourceSetup, too_large
 from corecube.connectors.types import Capability, Connector, ItemError, ItemProblem, SourceItem
 from corecube.errors import ConfigError, CoreCubeError, UnavailableError
@@ -160,13 +160,9 @@ def _client(config: GitConfig, setup: SourceSetup, meter: Meter) -> tuple[GitCli
         except ConfigError as error:
             raise FieldError("url", str(error)) from error
         return GuardedLocalClient(setup.local), os.fsencode(path)
-    try:
-        url = checked_url(config.url)
-    except ItemError as error:
-        raise FieldError("url", f"The URL must begin with https:// or file://. {error}") from error
-    pair = f"{config.user or 'x-access-token'}:{token}"
-    basic = f"Basic {base64.b64encode(pair.encode()).decode()}"
-    return GuardedGitClient(url, credentials={"Authorization": basic} if token else {}, meter=meter), b""
+    url = checked_field("url", config.url, "The URL must begin with https:// or file://.")
+    credentials = basic_authorization(config.user or "x-access-token", token) if token else {}
+    return GuardedGitClient(url, credentials=credentials, meter=meter), b""
 
 
 def _link(config: GitConfig) -> str:

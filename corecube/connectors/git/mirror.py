@@ -29,7 +29,7 @@ from dulwich.refs import Ref
 from dulwich.repo import Repo
 
 from corecube.connectors.git.clients import Meter
-from corecube.errors import ConfigError, UnavailableError
+from corecube.errors import ConfigError, UnavailableError, first_line
 from corecube.process import make_private
 
 _HEADS: Final = b"refs/heads/"
@@ -94,8 +94,8 @@ class Remote:
         except NotGitRepository as error:
             raise ConfigError(f"There is no readable repository at this address. {error}".strip()) from error
         except (GitProtocolError, OSError) as error:
-            first = (str(error).strip().splitlines() or [type(error).__name__])[0][:200].rstrip(".")
-            raise UnavailableError(f"The repository cannot be fetched: {first}.") from error
+            reason = first_line(error)[:200].rstrip(".")
+            raise UnavailableError(f"The repository cannot be fetched: {reason}.") from error
 
 
 @dataclass(frozen=True)

@@ -4,64 +4,30 @@ import hashlib
 import mimetypes
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import PurePosixPath
 from typing import Final, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, IPvAnyNetwork
-
 from corecube.connectors.globs import Globs
 from corecube.connectors.http import HttpClient, HttpLimits, RequestOptions
 from corecube.connectors.network import AddressGuard
-from corecube.connectors.setup import FieldError, SourceConfig, SourceSetup
+from corecube.connectors.setup import FieldError, SourceSetup
 from corecube.connectors.types import Capability, Connector, ItemError, ItemProblem, SourceItem
-from corecube.connectors.web.crawl import Crawl, CrawlPlan
+from corecube.connectors.web.crawl import Crawl, WebConfig
 from corecube.connectors.web.links import CrawlBounds, normalised, path_of, prefix_of
 from corecube.connectors.web.page import HTML_TYPES
 from corecube.connectors.web.robots import Robots
 from corecube.connectors.web.store import CrawlStore, Page
 
-_OK: Final = 200
 _HEAD_ONLY: Final = RequestOptions(wants_body=lambda *_: False)
-_OFFICE: Final = "application/vnd.openxmlformats-officedocument"
-_MEDIA_TYPES: Final = (
-    "text/html",
-    "application/xhtml+xml",
-    "text/plain",
-    "text/markdown",
-    "application/pdf",
-    f"{_OFFICE}.wordprocessingml.document",
-    f"{_OFFICE}.presentationml.presentation",
-    f"{_OFFICE}.spreadsheetml.sheet",
-)
-
-
-class WebConfig(SourceConfig):
-    """Start addresses and limits of a crawl."""
-
-    start: tuple[str, ...] = Field(min_length=1, max_length=100, description="Start addresses of the crawl.")
-    prefixes: tuple[str, ...] = Field(
-        (), max_length=100, description="Crawl only below these addresses. Empty for all of the start pages' hosts."
-    )
-    sitemaps: tuple[str, ...] = Field((), max_length=100, description="Sitemaps to read in addition to robots.txt.")
-    use_sitemaps: bool = Field(default=True, description="Read the sitemaps that robots.txt names.")
-    follow_links: bool = Field(default=True, description="Follow the links of pages.")
-    max_pages: int = Field(1000, ge=1, le=100_000, description="Maximum number of pages per crawl.")
-    max_depth: int = Field(10, ge=0, le=100, description="Maximum number of links from a start page.")
-    delay_seconds: float = Field(0.5, ge=0, le=60, description="Delay between two pages; robots.txt may require more.")
-    media_types: tuple[str, ...] = Field(
-        _MEDIA_TYPES, min_length=1, max_length=100, description="Content types to include."
-    )
-    private_networks: tuple[IPvAnyNetwork, ...] = Field(
-        (), max_length=50, description="Allowed private networks, such as 10.20.0.0/16."
-    )
 
 
 @dataclass(frozen=True)
 class WebConnector(Connector):
     """Crawls web sites, obeys robots.txt, nofollow and noindex, and fetches only changed pages."""
 
-    plan: CrawlPlan
+    config: WebConfig  #: With normal addresses and media types.
     prefixes: tuple[str, ...]
     client: HttpClient
     store: CrawlStore
@@ -71,26 +37,19 @@ class WebConnector(Connector):
     def from_setup(cls, setup: SourceSetup) -> Self:
         """Return the connector of a connection; raise ConfigError."""
         config = setup.read(WebConfig)
-        plan = CrawlPlan(
-            start=_addresses("start", config.start),
-            sitemaps=_addresses("sitemaps", config.sitemaps),
-            use_sitemaps=config.use_sitemaps,
-            follow_links=config.follow_links,
-            max_pages=config.max_pages,
-            max_depth=config.max_depth,
-            delay_seconds=config.delay_seconds,
-            media_types=frozenset(it.strip().lower() for it in config.media_types),
-        )
+        addresses = {name: _addresses(name, getattr(config, name)) for name in ("start", "sitemaps")}
+        media_types = tuple(sorted({it.strip().lower() for it in config.media_types}))
+        config = config.model_copy(update={**addresses, "media_types": media_types})
         prefixes = tuple(prefix_of(it) for it in _addresses("prefixes", config.prefixes))
-        prefixes = prefixes or tuple(dict.fromkeys(f"{urlsplit(it).netloc}/" for it in plan.start))
+        prefixes = prefixes or tuple(dict.fromkeys(f"{urlsplit(it).netloc}/" for it in config.start))
         client = HttpClient(HttpLimits(max_bytes=setup.limit(config.max_bytes)), AddressGuard(config.private_networks))
-        key = hashlib.sha256(repr((prefixes, sorted(plan.media_types))).encode()).hexdigest()[:16]
-        return cls(plan, prefixes, client, CrawlStore(setup.state, key), config.globs())
+        key = hashlib.sha256(repr((prefixes, list(media_types))).encode()).hexdigest()[:16]
+        return cls(config, prefixes, client, CrawlStore(setup.state, key), config.globs())
 
     def preflight(self) -> Iterator[Capability]:
         """Yield reach, list (robots.txt) and read for the first start page."""
         with self.client.without_retries() as client:
-            yield from _checks(self.plan.start[0], client)
+            yield from _checks(self.config.start[0], client)
 
     def items(self) -> Iterator[SourceItem | ItemProblem]:
         """Crawl and yield the pages, the nearest to the start first.
@@ -100,7 +59,7 @@ class WebConnector(Connector):
         """
         robots, bounds = Robots(self.client.get), CrawlBounds(self.prefixes)
         with self.store:
-            for found in Crawl(self.plan, self.client, robots, self.store, bounds, self.globs).run():
+            for found in Crawl(self.config, self.client, robots, self.store, bounds, self.globs).run():
                 yield found if isinstance(found, ItemProblem) else _item(found)
 
     def read(self, item: SourceItem) -> bytes:
@@ -109,7 +68,7 @@ class WebConnector(Connector):
         if stored is not None:
             return stored
         response = self.client.get(item.locator, RequestOptions(follow=False))
-        if response.status != _OK:
+        if response.status != HTTPStatus.OK:
             raise ItemError("unavailable", f"The server answers with status {response.status}.")
         return response.body
 
@@ -118,7 +77,7 @@ def _checks(url: str, client: HttpClient) -> Iterator[Capability]:
     robots = Robots(client.get)
     allowed = robots.allows(url)
     try:
-        status = client.get(url, _HEAD_ONLY).status if allowed or robots.unreadable else _OK
+        status = client.get(url, _HEAD_ONLY).status if allowed or robots.unreadable else HTTPStatus.OK
     except ItemError as error:
         yield Capability.failed("reach", f"{url}: {error}")
         return
@@ -130,7 +89,7 @@ def _checks(url: str, client: HttpClient) -> Iterator[Capability]:
         yield Capability.failed("list", f"The site's robots.txt does not allow {url}.")
         return
     yield Capability.passed("list", "The site's robots.txt allows the start page.")
-    if status == _OK:
+    if status == HTTPStatus.OK:
         yield Capability.passed("read", "The start page exists.")
     else:
         yield Capability.failed("read", f"The server answers with status {status} for {url}.")

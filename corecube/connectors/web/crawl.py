@@ -1,12 +1,16 @@
 """A crawl: follows links from the start pages and sitemaps, within limits, and fetches only changed pages."""
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Final
+
+from pydantic import Field, IPvAnyNetwork
 
 from corecube.connectors.globs import Globs
 from corecube.connectors.http import HttpClient, RequestOptions, Response, media_type_of
+from corecube.connectors.setup import SourceConfig
 from corecube.connectors.types import ItemError, ItemProblem
 from corecube.connectors.web.links import CrawlBounds, normalised, path_of
 from corecube.connectors.web.page import HTML_TYPES, MAX_BYTES, addresses, facts_of, read_sitemap
@@ -14,36 +18,51 @@ from corecube.connectors.web.robots import Robots
 from corecube.connectors.web.store import CrawlStore, Page, digest_of
 from corecube.errors import ConfigError, UnavailableError
 
-_OK: Final = 200
-_NOT_MODIFIED: Final = 304
-_SERVER_ERROR: Final = 500
 _GONE: Final = frozenset({404, 410})
 _REFUSED: Final = frozenset({401, 402, 403, 407, 451})
 _MAX_SITEMAPS: Final = 200
 #: Errors of the site rather than of the page.
 _SITE_ERRORS: Final = frozenset({"unreachable", "timeout", "unavailable"})
+_OFFICE: Final = "application/vnd.openxmlformats-officedocument"
+_MEDIA_TYPES: Final = (
+    "text/html",
+    "application/xhtml+xml",
+    "text/plain",
+    "text/markdown",
+    "application/pdf",
+    f"{_OFFICE}.wordprocessingml.document",
+    f"{_OFFICE}.presentationml.presentation",
+    f"{_OFFICE}.spreadsheetml.sheet",
+)
 _MAX_FAILURES: Final = 15  #: Consecutive errors of the site after which the crawl ends.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CrawlPlan:
+class WebConfig(SourceConfig):
     """Start addresses and limits of a crawl."""
 
-    start: Sequence[str]
-    sitemaps: Sequence[str]
-    use_sitemaps: bool
-    follow_links: bool
-    max_pages: int
-    max_depth: int
-    delay_seconds: float
-    media_types: frozenset[str]
+    start: tuple[str, ...] = Field(min_length=1, max_length=100, description="Start addresses of the crawl.")
+    prefixes: tuple[str, ...] = Field(
+        (), max_length=100, description="Crawl only below these addresses. Empty for all of the start pages' hosts."
+    )
+    sitemaps: tuple[str, ...] = Field((), max_length=100, description="Sitemaps to read in addition to robots.txt.")
+    use_sitemaps: bool = Field(default=True, description="Read the sitemaps that robots.txt names.")
+    follow_links: bool = Field(default=True, description="Follow the links of pages.")
+    max_pages: int = Field(1000, ge=1, le=100_000, description="Maximum number of pages per crawl.")
+    max_depth: int = Field(10, ge=0, le=100, description="Maximum number of links from a start page.")
+    delay_seconds: float = Field(0.5, ge=0, le=60, description="Delay between two pages; robots.txt may require more.")
+    media_types: tuple[str, ...] = Field(
+        _MEDIA_TYPES, min_length=1, max_length=100, description="Content types to include."
+    )
+    private_networks: tuple[IPvAnyNetwork, ...] = Field(
+        (), max_length=50, description="Allowed private networks, such as 10.20.0.0/16."
+    )
 
 
 @dataclass
 class Crawl:
     """Visits each address once, the nearest to the start pages first."""
 
-    plan: CrawlPlan
+    config: WebConfig  #: With normal addresses and media types.
     client: HttpClient
     robots: Robots
     store: CrawlStore
@@ -63,7 +82,7 @@ class Crawl:
 
     def run(self) -> Iterator[Page | ItemProblem]:
         """Yield pages and problems; raise UnavailableError for a silent site, ConfigError without start page."""
-        self._waiting.extend((url, 0) for url in self.plan.start)
+        self._waiting.extend((url, 0) for url in self.config.start)
         yield from self._seed_by_sitemaps()
         yield from self._visit_queued()
         if not self._started:
@@ -72,7 +91,7 @@ class Crawl:
             raise UnavailableError(problem) if is_temporary else ConfigError(problem)
         if self._has_failed:
             # The links of a failed page are unknown, so the pages of the last crawl are visited directly.
-            self._waiting.extend((url, self.plan.max_depth) for url in self.store.unvisited())
+            self._waiting.extend((url, self.config.max_depth) for url in self.store.unvisited())
             yield from self._visit_queued()
         yield from (page for page in self._noncanonical if page.canonical not in self._settled)
         yield from self._unvisited()
@@ -85,14 +104,14 @@ class Crawl:
             yield ItemProblem(host, "unavailable", message, covers_subtree=True)
         if not self._waiting:
             return
-        message = f"The crawl reached its limit of {self.plan.max_pages} pages; more addresses were found."
+        message = f"The crawl reached its limit of {self.config.max_pages} pages; more addresses were found."
         yield ItemProblem("crawl", "page_limit", message)
         if self._has_failed:
             missed = (url for url in self.store.unvisited() if url not in self._seen and self.bounds.contains(url))
             yield from (ItemProblem(url, "page_limit", "The crawl ended before this page.") for url in missed)
 
     def _visit_queued(self) -> Iterator[Page | ItemProblem]:
-        while self._waiting and self._visits < self.plan.max_pages:
+        while self._waiting and self._visits < self.config.max_pages:
             url, depth = self._waiting.popleft()
             if url in self._seen or not self._may_visit(url):
                 continue
@@ -103,7 +122,7 @@ class Crawl:
     def _visit(self, url: str, depth: int) -> Iterator[Page | ItemProblem]:
         known = self.store.page(url)
         try:
-            self.client.sleep(max(self.plan.delay_seconds, self.robots.delay_seconds(url)) if self._visits > 1 else 0)
+            self.client.sleep(max(self.config.delay_seconds, self.robots.delay_seconds(url)) if self._visits > 1 else 0)
             validators = {"If-None-Match": known.etag, "If-Modified-Since": known.last_modified} if known else {}
             headers = {name: it for name, it in validators.items() if it}
             response = self.client.get(url, RequestOptions(headers=headers, follow=False, wants_body=self._wants_body))
@@ -111,15 +130,15 @@ class Crawl:
             yield self._failed(url, error.reason, str(error), known)
             return
         status = response.status
-        if status < _SERVER_ERROR:
+        if status < HTTPStatus.INTERNAL_SERVER_ERROR:
             self._failures = 0
         if response.is_redirect:
             yield from self._redirected(url, response, depth)
-        elif status == _NOT_MODIFIED and known:
+        elif status == HTTPStatus.NOT_MODIFIED and known:
             self.store.touch(known)
             yield from self._accept(known, depth)
-        elif status == _OK:
-            if response.media_type in self.plan.media_types:
+        elif status == HTTPStatus.OK:
+            if response.media_type in self.config.media_types:
                 yield from self._accept(self._store_page(response, known), depth)
         elif status in _GONE:
             self._first_problem = self._first_problem or f"{url} does not exist (status {status})."
@@ -128,7 +147,7 @@ class Crawl:
             yield self._failed(url, reason, f"The server answers with status {status}.", known)
 
     def _wants_body(self, status: int, headers: Mapping[str, str]) -> bool:
-        return status == _OK and media_type_of(headers) in self.plan.media_types
+        return status == HTTPStatus.OK and media_type_of(headers) in self.config.media_types
 
     def _store_page(self, response: Response, known: Page | None) -> Page:
         is_html = response.media_type in HTML_TYPES
@@ -152,7 +171,7 @@ class Crawl:
 
     def _accept(self, page: Page, depth: int) -> Iterator[Page]:
         self._started = True
-        if self.plan.follow_links and depth < self.plan.max_depth:
+        if self.config.follow_links and depth < self.config.max_depth:
             self._waiting.extend((link, depth + 1) for link in page.links if link not in self._seen)
         if not page.index or not self.globs.includes(path_of(page.url)):
             return
@@ -198,13 +217,13 @@ class Crawl:
         return ItemProblem(url, reason, message)
 
     def _seed_by_sitemaps(self) -> Iterator[ItemProblem]:
-        waiting = deque(self.plan.sitemaps)
-        if self.plan.use_sitemaps:
-            waiting.extend(addresses(it for url in self.plan.start for it in self.robots.sitemaps(url)))
+        waiting = deque(self.config.sitemaps)
+        if self.config.use_sitemaps:
+            waiting.extend(addresses(it for url in self.config.start for it in self.robots.sitemaps(url)))
         read: set[str] = set()
         while waiting and len(read) < _MAX_SITEMAPS:
             url = waiting.popleft()
-            is_allowed = url in self.plan.sitemaps or self.bounds.contains_host(url)
+            is_allowed = url in self.config.sitemaps or self.bounds.contains_host(url)
             if url in read or not is_allowed:
                 continue
             read.add(url)
@@ -219,7 +238,7 @@ class Crawl:
 
     def _sitemap(self, url: str) -> bytes:
         response = self.client.get(url, RequestOptions(max_bytes=MAX_BYTES))
-        if response.status != _OK:
+        if response.status != HTTPStatus.OK:
             reason = "gone" if response.status in _GONE else "unavailable"
             raise ItemError(reason, f"The server answers with status {response.status}.")
         return response.body

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Final
 
 from protego import Protego
@@ -12,9 +13,6 @@ from corecube.connectors.types import ItemError
 
 _MAX_BYTES: Final = 500 * 1024  #: The rest of a larger robots.txt is ignored.
 _MAX_DELAY_SECONDS: Final = 60.0
-_OK: Final = 200
-_SERVER_ERROR: Final = 500
-_TOO_MANY: Final = 429
 
 
 @dataclass
@@ -52,7 +50,11 @@ class Robots:
             if error.reason == "redirect":
                 return ""
             response = None
-        if response is None or response.status >= _SERVER_ERROR or response.status == _TOO_MANY:
+        if (
+            response is None
+            or response.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+            or response.status == HTTPStatus.TOO_MANY_REQUESTS
+        ):
             self.unreadable.append(host)
             return "User-agent: *\nDisallow: /\n"
-        return response.body[:_MAX_BYTES].decode("utf-8", "replace") if response.status == _OK else ""
+        return response.body[:_MAX_BYTES].decode("utf-8", "replace") if response.status == HTTPStatus.OK else ""

@@ -18,6 +18,7 @@ from django.db import OperationalError, connections
 
 from corecube.checks import require_server
 from corecube.commands import Steps, database_problem
+from corecube.database import close_pools
 from corecube.embedded.base import watched_database
 from corecube.embedded.server import release
 from corecube.errors import ConfigError, CoreCubeError, UnavailableError
@@ -126,9 +127,7 @@ def _released_database() -> Iterator[None]:
     try:
         yield
     finally:
-        for connection in connections.all(initialized_only=True):
-            connection.close()
-            connection.close_pool()  # type: ignore[attr-defined]  # every backend here is PostgreSQL's
+        close_pools()
         release(settings.CORECUBE_POSTGRES_DIR)
 
 

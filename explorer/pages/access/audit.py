@@ -106,7 +106,6 @@ def audit(request: HtmxHttpRequest) -> HttpResponse:
     rows = [(event, details_of(event)) for event in found[:_PAGE_SIZE]]
     latest = AuditEvent.objects.order_by("-pk").values_list("action", flat=True)[:_SUGGESTION_EVENTS]
     context = {
-        "section": "audit",
         "filters": filters,
         "rows": rows,
         "older": found[_PAGE_SIZE - 1].pk if len(found) > _PAGE_SIZE else None,

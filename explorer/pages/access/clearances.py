@@ -72,22 +72,9 @@ def cell(holder: Holder, compartment: Compartment, level: str) -> dict[str, Any]
     }
 
 
-def _change_note(change: GrantChange) -> _ChangeNote:
-    if change.event is None:
-        return _ChangeNote(f"{change.holder.label} on {change.compartment.name} is already {level_name(change.after)}.")
-    text = f"{_step(change.holder, change.compartment, level_name(change.before), level_name(change.after))}."
-    now = cell(change.holder, change.compartment, level_name(change.after))
-    return _ChangeNote(f"{text} {reach_summary(change.reach)}", "good", now, level_name(change.before))
-
-
-def _earlier_change_note(event: AuditEvent, holder: Holder, compartment: Compartment) -> _ChangeNote:
-    before, after = str(event.details.get("before")), str(event.details.get("after"))
-    now = cell(holder, compartment, after)
-    return _ChangeNote(f"{_step(holder, compartment, before, after)}.", "", now, before)
-
-
-def _step(holder: Holder, compartment: Compartment, before: str, after: str) -> str:
-    return f"{holder.label} on {compartment.name}: {before} \N{RIGHTWARDS ARROW} {after}"
+def _change_note(holder: Holder, compartment: Compartment, before: str, after: str, reach: str = "") -> _ChangeNote:
+    text = f"{holder.label} on {compartment.name}: {before} \N{RIGHTWARDS ARROW} {after}. {reach}".rstrip()
+    return _ChangeNote(text, "good" if reach else "", cell(holder, compartment, after), before)
 
 
 def level_of(value: int) -> str:
@@ -103,7 +90,6 @@ def clearances(request: HtmxHttpRequest) -> HttpResponse:
     groups = Group.objects.annotate(Count("user")).order_by("name")
     users = User.objects.filter(grants__isnull=False).distinct().order_by("username")
     context = {
-        "section": "clearances",
         "columns": list(columns(compartments)),
         "groups": [
             row(Holder.of(it), compartments, grants, note=f"{members:,} {'member' if members == 1 else 'members'}")
@@ -129,7 +115,11 @@ def change(request: HtmxHttpRequest) -> HttpResponse:
         )
     except ConflictError as error:
         return _answer(request, holder, compartment, _ChangeNote(f"{error} Nothing was changed.", "bad"), 409)
-    return _answer(request, holder, compartment, _change_note(done), 200, done)
+    before, after = level_name(done.before), level_name(done.after)
+    note = _ChangeNote(f"{holder.label} on {compartment.name} is already {after}.")
+    if done.event:
+        note = _change_note(holder, compartment, before, after, reach_summary(done.reach))
+    return _answer(request, holder, compartment, note, 200, done)
 
 
 def _answer(
@@ -173,7 +163,8 @@ def last_change(request: HtmxHttpRequest) -> _ChangeNote | None:
         holder = _holder(given.get("kind", ""), str(given.get("id", "")))
     except Http404:
         return None
-    return _earlier_change_note(event, holder, compartment) if compartment else None
+    before, after = (str(event.details.get(name)) for name in ("before", "after"))
+    return _change_note(holder, compartment, before, after) if compartment else None
 
 
 def _holder(kind: str, given: str) -> Holder:

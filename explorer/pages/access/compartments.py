@@ -55,7 +55,6 @@ def compartments(request: HtmxHttpRequest) -> HttpResponse:
     found = Compartment.objects.prefetch_related("connections", "grants__user", "grants__group")
     levels = list(Connection.objects.values_list("sensitivity", flat=True))
     context = {
-        "section": "compartments",
         "rows": _rows(found),
         "levels": tuple(
             (name, meaning, levels.count(Sensitivity[name.upper()].value))
@@ -74,7 +73,7 @@ def new_compartment(request: HtmxHttpRequest) -> HttpResponse:
             made = create_compartment(**form.cleaned_data, actor=viewer_of(request))
             messages.success(request, f"{made.name} was added. Nobody can see it until you give a clearance.")
             return redirect("explorer:compartment", slug=made.slug)
-    context = {"section": "compartments", "form": form}
+    context = {"form": form}
     return render(request, "explorer/access/compartment_new.html", context, status=422 if form.errors else 200)
 
 
@@ -92,7 +91,6 @@ def compartment(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     row = _rows([found], with_people=True)[0]
     levels = clearances_of(found.grants.all())
     context = {
-        "section": "compartments",
         "compartment": found,
         "row": row,
         "cells": [cell(it, found, level_name(levels[it.kind, it.id, found.pk])) for it, _ in row["holders"]],
@@ -116,7 +114,7 @@ def delete(request: HtmxHttpRequest, slug: str) -> HttpResponse:
         revoked = f" Revoked API keys limited to it: {deleted.keys}." if deleted.keys else ""
         messages.success(request, f"{found.name} was deleted.{revoked}")
         return redirect("explorer:compartments")
-    context = {"section": "compartments", "compartment": found, "consequences": consequences(found)}
+    context = {"compartment": found, "consequences": consequences(found)}
     return render(request, "explorer/access/compartment_delete.html", context)
 
 

@@ -77,7 +77,7 @@ def _names(found: Iterable[tuple[int, str]], visible: Collection[int] | None, ot
 @admin_page("GET")
 def keys(request: HtmxHttpRequest) -> HttpResponse:
     """List all keys."""
-    context = {"section": "keys", "is_all": True, "is_admin": True, **_lists(ApiKey.objects.all(), None)}
+    context = {"is_all": True, "is_admin": True, **_lists(ApiKey.objects.all(), None)}
     return render(request, "explorer/access/keys.html", context)
 
 
@@ -142,7 +142,7 @@ def forwarding(request: HtmxHttpRequest, key_id: UUID) -> HttpResponse:
     if request.method == "POST":
         secret = services.allow_forwarding(key, actor=viewer_of(request))
     row = key_row(key, timezone.now(), None)
-    context = {"section": "keys", "row": row, "is_allowed": key.may_forward_users, "secret": secret}
+    context = {"row": row, "is_allowed": key.may_forward_users, "secret": secret}
     return render(request, "explorer/access/key_forwarding.html", context)
 
 

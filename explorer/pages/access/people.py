@@ -7,7 +7,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import Group
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -18,7 +18,7 @@ from corecube.access import Principal, scope_for, user_named
 from corecube.errors import CoreCubeError
 from corecube.grants import Holder
 from corecube.http import HtmxHttpRequest
-from corecube.models import Compartment, Grant, OidcGroup, User
+from corecube.models import Compartment, OidcGroup, User
 from corecube.oidc.accounts import map_value, unmap_value
 from corecube.oidc.provider import is_configured
 from corecube.reach import reach_of
@@ -39,17 +39,26 @@ def users(request: HtmxHttpRequest) -> HttpResponse:
     find = request.GET.get("find", "").replace("\0", "").strip()
     matching = Q(username__icontains=find) | Q(first_name__icontains=find) | Q(last_name__icontains=find)
     found = User.objects.filter(matching).order_by("-is_active", "username")
-    shown = list(found.prefetch_related("groups")[:MAX_USERS])
+    context = {"find": find, **_people_list(found, MAX_USERS)}
+    return render(request, "explorer/access/users.html", context)
+
+
+def _people_list(found: QuerySet[User], limit: int) -> dict[str, Any]:
+    """Return the first people with the number of connections that they can see, and how many are not listed."""
+    shown = list(found.prefetch_related("groups")[:limit])
     reach = reach_of(User.objects.filter(pk__in=[it.pk for it in shown]))
     count = found.count()
-    context = {
-        "section": "users",
-        "rows": [(it, len(reach.get(it.username, ()))) for it in shown],
-        "find": find,
-        "count": count,
-        "unlisted": count - len(shown),
+    rows = [(it, len(reach.get(it.username, ()))) for it in shown]
+    return {"rows": rows, "count": count, "unlisted": count - len(shown)}
+
+
+def _clearances(holder: Holder) -> dict[str, Any]:
+    compartments = list(Compartment.objects.prefetch_related("connections"))
+    return {
+        "columns": list(columns(compartments)),
+        "grants": row(holder, compartments, clearances_of(holder.grants)),
+        "origin": "holder",
     }
-    return render(request, "explorer/access/users.html", context)
 
 
 @sensitive_post_parameters("password")
@@ -65,7 +74,7 @@ def new_user(request: HtmxHttpRequest) -> HttpResponse:
                 return _link_page(request, made, is_new=True)
             messages.success(request, f"{made.username} was added. Add groups or clearances to give access.")
             return redirect("explorer:user", user_id=made.pk)
-    context = {"section": "users", "form": form}
+    context = {"form": form}
     return render(request, "explorer/access/user_new.html", context, status=422 if form.errors else 200)
 
 
@@ -137,7 +146,6 @@ def _link_page(request: HtmxHttpRequest, found: User, *, is_new: bool) -> HttpRe
         messages.error(request, str(error))
         return redirect("explorer:user", user_id=found.pk)
     context = {
-        "section": "users",
         "person": found,
         "is_new": is_new,
         "link": request.build_absolute_uri(path),
@@ -151,20 +159,14 @@ def _names(found: User) -> dict[str, str]:
 
 
 def _user_context(found: User) -> dict[str, Any]:
-    compartments = list(Compartment.objects.prefetch_related("connections"))
     scope = scope_for(Principal(found), reveal_excluded=True)
-    rows = scope_rows(scope_chips(scope, ()))
-    now = timezone.now()
     return {
-        "section": "users",
         "person": found,
         "joined": found.date_joined,
         "groups": GroupsForm(initial={"groups": found.groups.order_by("pk")}),
-        "columns": list(columns(compartments)),
-        "grants": row(Holder.of(found), compartments, clearances_of(Grant.objects.filter(user=found))),
-        "origin": "holder",
-        "scope_rows": rows,
-        "keys": key_rows(found.api_keys.all(), now),
+        **_clearances(Holder.of(found)),
+        "scope_rows": scope_rows(scope_chips(scope, ())),
+        "keys": key_rows(found.api_keys.all(), timezone.now()),
     }
 
 
@@ -172,7 +174,7 @@ def _user_context(found: User) -> dict[str, Any]:
 def groups(request: HtmxHttpRequest) -> HttpResponse:
     """List the groups with their members and clearances."""
     found = Group.objects.annotate(members=Count("user", distinct=True)).order_by("name")
-    context = {"section": "groups", "groups": found.prefetch_related("grants__compartment"), "form": GroupForm()}
+    context = {"groups": found.prefetch_related("grants__compartment"), "form": GroupForm()}
     return render(request, "explorer/access/groups.html", context)
 
 
@@ -185,7 +187,7 @@ def new_group(request: HtmxHttpRequest) -> HttpResponse:
             made = people.create_group(**form.cleaned_data, actor=viewer_of(request))
             messages.success(request, f"{made.name} was added.")
             return redirect("explorer:group", group_id=made.pk)
-    context = {"section": "groups", "form": form}
+    context = {"form": form}
     return render(request, "explorer/access/group_new.html", context, status=422 if form.errors else 200)
 
 
@@ -228,7 +230,7 @@ def delete(request: HtmxHttpRequest, group_id: int) -> HttpResponse:
         return redirect("explorer:groups")
     consequences = people.deletion_of(found)
     effect = reach_summary(consequences.reach)
-    context = {"section": "groups", "group": found, "consequences": consequences, "effect": effect}
+    context = {"group": found, "consequences": consequences, "effect": effect}
     return render(request, "explorer/access/group_delete.html", context)
 
 
@@ -256,22 +258,12 @@ def remove_claim(request: HtmxHttpRequest, group_id: int, claim_id: int) -> Http
 
 
 def _group_context(found: Group) -> dict[str, object]:
-    compartments = list(Compartment.objects.prefetch_related("connections"))
-    members = User.objects.filter(groups=found).order_by("username")
-    shown = list(members.prefetch_related("groups")[:_MAX_MEMBERS])
-    reach = reach_of(User.objects.filter(pk__in=[it.pk for it in shown]))
-    count = members.count()
     others = User.objects.filter(is_active=True).exclude(groups=found).order_by("username")
     return {
-        "section": "groups",
         "group": found,
-        "members": [(it, len(reach.get(it.username, ()))) for it in shown],
-        "count": count,
-        "unlisted": count - len(shown),
+        **_people_list(User.objects.filter(groups=found).order_by("username"), _MAX_MEMBERS),
         "others": others.values_list("username", flat=True)[:_MAX_MEMBERS],
-        "columns": list(columns(compartments)),
-        "grants": row(Holder.of(found), compartments, clearances_of(Grant.objects.filter(group=found))),
-        "origin": "holder",
+        **_clearances(Holder.of(found)),
         "claims": found.oidc_values.all(),
         "offers_claims": is_configured() or found.oidc_values.exists(),
         "by_sign_in": set(found.oidc_memberships.values_list("user", flat=True)),

@@ -114,12 +114,12 @@ def stream(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) ->
     """
     answer = answer_of(viewer_of(request), conversation_id, message_id)
     if not claimed(answer):
-        return _events(_already(answer))
+        return _events(_once(_ending(answer, "done", state=answer.state)))
     try:
         writing = begin(answer)
     except CoreCubeError as error:
         logger.exception("chat.failed message=%s", answer.pk)
-        return _events(_failed(answer, error.code))
+        return _events(_once(_failure(answer, error.code)))
     # A slow stream must not hold a pooled database connection.
     release_connection()
     return _events(_answer(writing))
@@ -160,29 +160,25 @@ async def _answer(writing: Writing) -> AsyncGenerator[bytes, None]:
         logger.exception("chat.stream_failed message=%s", writing.message.pk)
         writing.problem = writing.problem or CoreCubeError.code
     # The answer is stored by now, so the browser fetches the finished one next.
-    async for last in _failed(writing.message, writing.problem) if writing.problem else _ended(writing):
-        yield last
-
-
-async def _ended(writing: Writing) -> AsyncGenerator[bytes, None]:
+    if writing.problem:
+        yield _failure(writing.message, writing.problem)
+        return
     done = writing.done
-    yield _event(
-        "done",
-        {
-            "state": writing.state.value,
-            "refused": bool(done and done.refused),
-            "provider": done.provider if done else "",
-            "answer": _answer_address(writing.message),
-        },
-    )
+    ended = {"refused": bool(done and done.refused), "provider": done.provider if done else ""}
+    yield _ending(writing.message, "done", state=writing.state.value, **ended)
 
 
-async def _already(answer: Message) -> AsyncGenerator[bytes, None]:
-    yield _event("done", {"state": answer.state, "answer": _answer_address(answer)})
+async def _once(event: bytes) -> AsyncGenerator[bytes, None]:
+    yield event
 
 
-async def _failed(answer: Message, code: str) -> AsyncGenerator[bytes, None]:
-    yield _event("error", {"code": code, "message": problem_text(code), "answer": _answer_address(answer)})
+def _failure(answer: Message, code: str) -> bytes:
+    return _ending(answer, "error", code=code, message=problem_text(code))
+
+
+def _ending(answer: Message, name: str, **data: object) -> bytes:
+    """Return the last event of an answer, with the address of its fragment."""
+    return _event(name, {**data, "answer": reverse("explorer:chat_answer", args=[answer.conversation_id, answer.pk])})
 
 
 def _named(event: AnswerEvent | None) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -212,10 +208,6 @@ def _passage(passage: Passage, writing: Writing) -> dict[str, Any]:
         "score": None if passage.score is None else round(passage.score, 4),
         "panel": reverse("explorer:chat_passage", args=[message.conversation_id, message.pk, passage.number]),
     }
-
-
-def _answer_address(answer: Message) -> str:
-    return reverse("explorer:chat_answer", args=[answer.conversation_id, answer.pk])
 
 
 def _event(name: str, data: dict[str, Any]) -> bytes:

@@ -113,7 +113,6 @@ def _page_context(viewer: User, found: Conversation | None, sent: QueryDict) -> 
     narrowing = _sent_narrowing(scope, sent) or (found.narrowing if found else {})
     choices = source_choices(scope, narrowing.get("include", ()), narrowing.get("exclude", ()))
     return {
-        "section": "chat",
         "conversation": found,
         "exchanges": exchanges,
         "asked": sent.get("q", ""),

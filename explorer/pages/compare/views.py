@@ -21,7 +21,7 @@ from explorer.components.lanes import Facts, Source, first_with_facts, lanes_pan
 from explorer.components.preset_numbers import change_rows
 from explorer.components.scope import scope_chips
 from explorer.components.sections import has_sections, picker, section_asked
-from explorer.components.sides import Question, Run, Side, narrowing_of, opposite, read_side, run
+from explorer.components.sides import Run, Side, narrowing_of, opposite, read_side, run
 from explorer.pages.explorer.page import completed
 from explorer.viewer import principal_for, render_page, user_page, viewer_of
 from retrieval.engine.stored_filter import filter_of, read_filter
@@ -31,6 +31,7 @@ from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 from retrieval.presets.preset import Preset
 from retrieval.ranking.comparison import Comparison, Direction
 from retrieval.ranking.comparison import compare as compare_rankings
+from retrieval.search.request import SearchRequest
 
 LEFT: Final = "a"
 RIGHT: Final = "b"
@@ -152,7 +153,6 @@ def compare(request: HtmxHttpRequest) -> HttpResponse:
     # Only an admin can choose a user or a draft.
     drafts = PresetVersion.objects.filter(status=PresetVersion.Status.DRAFT) if viewer.is_admin else ()
     context |= {
-        "section": "compare",
         "choices": _side_choices(
             tuple(PRESETS.values()),
             drafts=frozenset(draft.preset for draft in drafts),
@@ -218,12 +218,14 @@ def _results(principal: Principal, asked: Compared, scope: AccessScope) -> dict[
 def _compared(principal: Principal, asked: Compared, scope: AccessScope) -> dict[str, Any]:
     """Run both sides. Titles are limited to what the principal may see now."""
     section = section_asked(asked.section, asked.text or "") if asked.section and asked.has_sections else None
-    question = Question(
+    limits = read_filter(asked.filter or "")
+    question = SearchRequest(
         text=section.section.query(section.subject) if section else asked.text or "",
         section=section,
         top_k=asked.record.top_k if asked.record else _DEPTH,
         narrowing=search_page.excluding(asked.without or (), scope),
-        limits=read_filter(asked.filter or ""),
+        filter=limits.filter,
+        conditions=limits.conditions,
     )
     left, right = (run(side, question, principal) for side in (asked.left, asked.right))
     # Facts that only the log lacks are read.

@@ -39,7 +39,7 @@ class _Attempt:
 @admin_page("GET", may_cache=True)
 def new_connection(request: HtmxHttpRequest) -> HttpResponse:
     """List the kinds of connections to choose from."""
-    context = {"section": "connections", "kinds": KINDS.values(), "has_compartments": Compartment.objects.exists()}
+    context = {"kinds": KINDS.values(), "has_compartments": Compartment.objects.exists()}
     return render(request, "explorer/connections/connection_kinds.html", context)
 
 
@@ -87,7 +87,6 @@ def remove_connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
         return redirect("explorer:connections")
     documents, chunks = stored_counts(connection)
     context = {
-        "section": "connections",
         "connection": connection,
         "form": form,
         "documents": documents,
@@ -162,7 +161,6 @@ def _form_context(form: ConnectionForm, stored: Connection | None, attempt: _Att
     slug = stored.slug if stored else ""
     path = reverse("explorer:edit_connection", args=[slug]) if stored else ""
     context: dict[str, object] = {
-        "section": "connections",
         "form": form,
         "kind": form.kind,
         "connection": stored,

@@ -153,7 +153,6 @@ def jobs(request: HtmxHttpRequest) -> HttpResponse:
     )
     rows = [sync_row(job, now, known=0) for job in job_states(page.object_list, now)]
     context = {
-        "section": "jobs",
         "jobs": rows,
         "page": page,
         "filters": filters,
@@ -175,7 +174,6 @@ def job(request: HtmxHttpRequest, job_id: UUID) -> HttpResponse:
     failed = sync.items.filter(state=SyncItem.State.FAILED)
     row = sync_row(state, now, known=sync.connection.documents.count())
     context = {
-        "section": "jobs",
         "sync": sync,
         "row": row,
         "stages": stage_rows(state),

@@ -132,7 +132,6 @@ def connections(request: HtmxHttpRequest) -> HttpResponse:
     """List the connections; the page polls while a sync is open."""
     rows = connection_rows(list(Connection.objects.select_related("compartment")))
     context = {
-        "section": "connections",
         "rows": rows,
         "documents": sum(row["documents"] for row in rows),
         "chunks": sum(row["chunks"] for row in rows),
@@ -171,7 +170,7 @@ def connection_quality(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     # `least` is the parameter's name in bookmarks of an earlier release.
     minimum = request.GET.get("minimum", request.GET.get("least", f"{live_minimum():g}"))
     form = QualityForm({"minimum": minimum})
-    context = {"section": "connections", "connection": connection, "form": form, "live": live_minimum()}
+    context = {"connection": connection, "form": form, "live": live_minimum()}
     if form.is_valid():
         is_readable = scope_for(Principal(viewer_of(request))).allows(connection.pk)
         limit = _MAX_LOW_CHUNKS if is_readable else 0
@@ -242,7 +241,6 @@ def _connection_context(request: HtmxHttpRequest, slug: str) -> dict[str, object
     )
     ended = failed.exclude(sync__status__in=Sync.OPEN)
     return {
-        "section": "connections",
         "connection": connection,
         "row": row,
         "config": config_rows(connection),

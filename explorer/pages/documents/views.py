@@ -5,6 +5,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.core.exceptions import PermissionDenied
+from django.core.paginator import Page, Paginator
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, render
@@ -25,28 +26,10 @@ MAX_LISTED: Final = 10_000
 _KIB: Final = 1024
 
 
-def document_page(rows: tuple[Document, ...], total: int, number: int) -> dict[str, Any]:
-    """Return one page of the list; `total` counts all matching documents, up to one more than MAX_LISTED."""
-    first = (number - 1) * PER_PAGE + 1 if rows else 0
-    last = first + len(rows) - 1 if rows else 0
-    listed = min(total, MAX_LISTED)
-    return {
-        "rows": rows,
-        "number": number,
-        "total": total,
-        "is_capped": total > MAX_LISTED,
-        "listed": listed,  # Documents that paging can reach.
-        "first": first,  # The number of the first row, from 1; 0 without rows.
-        "last": last,
-        "before": number - 1 if number > 1 else None,
-        "after": number + 1 if last < listed else None,
-    }
-
-
-def page_number(requested: str, total: int) -> int:
-    """Return the requested page number, limited to the existing pages."""
-    last = max(1, -(-min(total, MAX_LISTED) // PER_PAGE))
-    return max(1, min(whole_number(requested, 1, digits=4), last))
+def page_of(total: int, requested: str) -> Page[int]:
+    """Return the requested page of the list, limited to the existing ones: the positions of its documents."""
+    pages = Paginator(range(min(total, MAX_LISTED)), PER_PAGE)
+    return pages.page(max(1, min(whole_number(requested, 1, digits=4), pages.num_pages)))
 
 
 def chunk_blocks(chunks: Iterable[Chunk], source_type: str) -> Iterator[dict[str, Any]]:
@@ -87,7 +70,7 @@ def documents(request: HtmxHttpRequest) -> HttpResponse:
     if filters["type"]:
         found = found.filter(source_type=filters["type"])
     page = _page(found.named(filters["q"]) if filters["q"] else found, request.GET)
-    context: dict[str, Any] = {"section": "documents", "filters": filters, "page": page}
+    context: dict[str, Any] = {"filters": filters, **page}
     if not wants_fragment(request):
         connections = ((it.connection.slug, it.connection.name) for it in scope.included)
         context["connections"] = with_chosen(connections, filters["connection"])
@@ -99,14 +82,13 @@ def documents(request: HtmxHttpRequest) -> HttpResponse:
 
 def _page(found: QuerySet[Document], query: QueryDict) -> dict[str, Any]:
     total = found[: MAX_LISTED + 1].count()
-    number = page_number(query.get("page", ""), total)
+    page = page_of(total, query.get("page", ""))
     chunks = Chunk.objects.filter(document_id=OuterRef("pk"), connection_id=OuterRef("connection_id")).order_by()
     counted = chunks.values("document_id").annotate(count=Count("ordinal")).values("count")
     rows = found.select_related("connection").defer("metadata", "connection__config").order_by("title", "pk")
     listed = rows.annotate(chunk_count=Subquery(counted, output_field=IntegerField()))
-    start = (number - 1) * PER_PAGE
-    shown = listed[start : min(start + PER_PAGE, MAX_LISTED)]
-    return document_page(tuple(shown), total, number)
+    shown = listed[max(page.start_index() - 1, 0) : page.end_index()]
+    return {"page": page, "rows": tuple(shown), "is_capped": total > MAX_LISTED}
 
 
 @user_page("GET")
@@ -124,7 +106,6 @@ def document(request: HtmxHttpRequest, document_id: UUID) -> HttpResponse:
     chunks = found.chunks.filter(connection_id__in=scope.connection_ids).defer("search").order_by("ordinal")
     inclusion = scope.inclusion(found.connection_id)
     context = {
-        "section": "documents",
         "document": found,
         "link": web_link(found.uri),
         "size": size(found.byte_size),

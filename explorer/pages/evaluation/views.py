@@ -73,9 +73,8 @@ def question_sets(request: HtmxHttpRequest) -> HttpResponse:
     counts = _judgments([query for _, query in cases], scope_for(Principal(viewer)))
     judged = Counter(set_id for set_id, query in cases if counts.get(normalised_query(query)))
     context = {
-        "section": "judgments",
         # With the number of answerable cases that have a judgment which the reader may see.
-        "rows": [(it, judged[it.pk]) for it in sets],
+        "rows": [(it, judged[it.pk]) for it in sets]
     }
     return render(request, "explorer/evaluation/judgments.html", context)
 
@@ -99,7 +98,6 @@ def _page(request: HtmxHttpRequest, found: QuestionSet) -> dict[str, Any]:
     cases = list(found.cases.select_related("created_by"))
     counts = _judgments([case.query for case in cases], scope)
     return {
-        "section": "judgments",
         "question_set": found,
         "cases": [(case, counts.get(normalised_query(case.query), 0)) for case in cases],
         "presets": list(PRESETS),

@@ -1,7 +1,7 @@
 """The forms of section sets: a section's policy, the shared settings of a set, and a copy."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from django import forms
 
@@ -16,7 +16,22 @@ _FITTING: Final[Mapping[str, Any]] = {"name": "probe", "title": "Probe", "templa
 ROLES: Final = {"": "none", "required": "required", "optional": "optional", "never_recovered": "never recovered"}
 
 
-class SectionForm(ConsoleForm):
+class _PartForm(ConsoleForm):
+    """A form that changes a part of a set."""
+
+    #: By the first part of a problem's name, the field that shows it.
+    problem_fields: ClassVar[Mapping[str, str]] = {}
+    is_stale = False  #: Whether the set changed since the form was rendered.
+
+    def add_problems(self, problems: Mapping[str, str]) -> None:
+        """Add problems of the set, by dotted names, as errors of their fields, else of the form."""
+        for name, problem in problems.items():
+            last = name.rsplit(".", 1)[-1]
+            field = last if last in self.fields else self.problem_fields.get(name.split(".", 1)[0])
+            self.add_error(field, f"{name.replace('_', ' ')} {problem}.")
+
+
+class SectionForm(_PartForm):
     """A section: its query, its settings with their bounds, and the role of each source type."""
 
     name = forms.CharField(
@@ -111,8 +126,10 @@ class SectionForm(ConsoleForm):
                 self.add_error(f"{name}.{next(iter(floors))}", f"The sum must not exceed {bound}.")
 
 
-class SectionSetForm(ConsoleForm):
+class SectionSetForm(_PartForm):
     """The shared settings of a set's sections: title, source types and defaults."""
+
+    problem_fields: ClassVar = {"title": "title", "source_types": "source_types", "defaults": "never_recovered"}
 
     title = forms.CharField(max_length=120)
     source_types = forms.CharField(max_length=4000, widget=forms.Textarea(attrs={"rows": 10, "spellcheck": "false"}))
@@ -143,10 +160,6 @@ class SectionSetForm(ConsoleForm):
             "defaults": {**given, "never_recovered": _names(self.cleaned_data["never_recovered"])},
         }
 
-    def add_problems(self, problems: Mapping[str, str]) -> None:
-        """Add the problems of the set as errors of its fields."""
-        add_problems(self, problems, {"title": "title", "source_types": "source_types", "defaults": "never_recovered"})
-
 
 class CopyForm(ConsoleForm):
     """The name and the title of a copy."""
@@ -159,14 +172,6 @@ class CopyForm(ConsoleForm):
         max_length=60, widget=forms.TextInput(attrs={"autocapitalize": "none", "autocomplete": "off"})
     )
     title = forms.CharField(max_length=120)
-
-
-def add_problems(form: forms.Form, problems: Mapping[str, str], fields: Mapping[str, str]) -> None:
-    """Add problems, by dotted names, as errors of the fields that `fields` maps their prefix to, else of the form."""
-    for name, problem in problems.items():
-        last = name.rsplit(".", 1)[-1]
-        field = last if last in form.fields else fields.get(name.split(".", 1)[0])
-        form.add_error(field, f"{name.replace('_', ' ')} {problem}.")
 
 
 def _floor(label: str) -> forms.IntegerField:

@@ -1,6 +1,6 @@
 """Section sets, for admins: the list, one set with its sections, copy, reset, delete, and the sections of a set."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from django.contrib import messages
@@ -12,7 +12,7 @@ from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from explorer.components.forms import STALE
 from explorer.components.preset_numbers import FieldRow, field_row, figure
-from explorer.pages.evidence.forms import CopyForm, SectionForm, SectionSetForm, add_problems
+from explorer.pages.evidence.forms import CopyForm, SectionForm, SectionSetForm
 from explorer.viewer import admin_action, admin_page, viewer_of
 from retrieval.errors import TunablesError, VersionConflictError
 from retrieval.presets.consolidated.evidence.sections import Section, SectionSet
@@ -68,44 +68,50 @@ def _type_fields(name: str, role: BoundField, quantity: BoundField, survivors: B
 def sets(request: HtmxHttpRequest) -> HttpResponse:
     """List the section sets."""
     rows = [_set_row(it) for it in services.section_sets()]
-    return render(request, "explorer/evidence/section_sets.html", {"section": "section_sets", "rows": rows})
+    return render(request, "explorer/evidence/section_sets.html", {"rows": rows})
 
 
 @admin_page("GET", "POST")
 def one_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
     """Show a section set; a POST saves its shared settings. Invalid input stays in the form."""
     found = services.section_set_named(name)
-    if request.method == "GET":
-        return _page(request, found, SectionSetForm(section_set=found))
-    form = SectionSetForm(request.POST, section_set=found)
-    if not form.is_valid():
-        return _page(request, found, form, status=_INVALID, replaces=request.POST.get("replaces", ""))
+    form = SectionSetForm(request.POST or None, section_set=found)
+    if form.is_valid() and _saves(request, form, {**found.to_mapping(), **form.values}):
+        messages.success(request, "Section set saved.")
+        return redirect("explorer:section_set", name=name)
+    return _page(request, found, form)
+
+
+def _saves(request: HtmxHttpRequest, form: SectionForm | SectionSetForm, mapping: Mapping[str, Any]) -> bool:
+    """Save a set and return True; otherwise add the errors to the form."""
     try:
-        services.save_section_set(
-            {**found.to_mapping(), **form.values}, actor=viewer_of(request), replaces=request.POST.get("replaces", "")
-        )
+        services.save_section_set(mapping, actor=viewer_of(request), replaces=request.POST.get("replaces", ""))
     except TunablesError as error:
         form.add_problems(error.problems)
-        return _page(request, found, form, status=_INVALID, replaces=request.POST.get("replaces", ""))
-    except VersionConflictError as error:
+    except VersionConflictError:
+        form.is_stale = True
         form.add_error(None, STALE)
-        return _page(request, found, form, status=error.status)
-    messages.success(request, "Section set saved.")
-    return redirect("explorer:section_set", name=name)
+    return not form.errors
+
+
+def _status(form: SectionForm | SectionSetForm) -> int:
+    if form.is_stale:
+        return VersionConflictError.status
+    return _INVALID if form.errors else 200
+
+
+def _replaces(request: HtmxHttpRequest, form: SectionForm | SectionSetForm, found: SectionSet) -> str:
+    """Return the fingerprint of the set that the form changes: of the current one after a conflict."""
+    if form.is_bound and not form.is_stale:
+        return request.POST.get("replaces", "")
+    return services.fingerprint(found)
 
 
 def _page(
-    request: HtmxHttpRequest,
-    found: SectionSet,
-    form: SectionSetForm,
-    *,
-    status: int = 200,
-    replaces: str | None = None,
-    copy: CopyForm | None = None,
+    request: HtmxHttpRequest, found: SectionSet, form: SectionSetForm, copy: CopyForm | None = None
 ) -> HttpResponse:
     subject = request.GET.get("about", "")[:MAX_SUBJECT]
     context: dict[str, Any] = {
-        "section": "section_sets",
         "row": _set_row(found),
         "lines": list(_section_lines(found, subject)),
         "subject": subject,
@@ -113,8 +119,9 @@ def _page(
         "form": form,
         "numbers": list(_number_rows(form, found)),
         "copy": copy or CopyForm(initial={"title": f"{found.title} (copy)"}),
-        "replaces": services.fingerprint(found) if replaces is None else replaces,
+        "replaces": _replaces(request, form, found),
     }
+    status = _INVALID if copy else _status(form)
     return render(request, "explorer/evidence/section_set.html", context, status=status)
 
 
@@ -132,7 +139,7 @@ def copy_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
         else:
             messages.success(request, f"{made.title} created. You can edit it now.")
             return redirect("explorer:section_set", name=made.name)
-    return _page(request, found, SectionSetForm(section_set=found), status=_INVALID, copy=form)
+    return _page(request, found, SectionSetForm(section_set=found), form)
 
 
 @admin_page("GET", "POST")
@@ -162,7 +169,7 @@ def delete_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
 
 
 def _confirm(request: HtmxHttpRequest, found: SectionSet, action: str) -> HttpResponse:
-    context = {"section": "section_sets", "row": _set_row(found), "action": action}
+    context = {"row": _set_row(found), "action": action}
     return render(request, "explorer/evidence/section_set_confirm.html", context)
 
 
@@ -180,24 +187,12 @@ def edit_section(request: HtmxHttpRequest, name: str, section: str) -> HttpRespo
 
 
 def _edited(request: HtmxHttpRequest, found: SectionSet, section: Section | None) -> HttpResponse:
-    if request.method == "GET":
-        return _section_page(request, SectionForm(section_set=found, section=section))
-    form, replaces = SectionForm(request.POST, section_set=found, section=section), request.POST.get("replaces", "")
-    is_valid = form.is_valid()
-    if "preview" in request.POST:
-        return _section_page(request, form, replaces=replaces)
-    if not is_valid:
-        return _section_page(request, form, status=_INVALID, replaces=replaces)
-    try:
-        services.save_section_set(_with(found, section, form), actor=viewer_of(request), replaces=replaces)
-    except TunablesError as error:
-        add_problems(form, error.problems, {})
-        return _section_page(request, form, status=_INVALID, replaces=replaces)
-    except VersionConflictError as error:
-        form.add_error(None, STALE)
-        return _section_page(request, form, status=error.status)
-    messages.success(request, f"{form.cleaned_data['title']} saved.")
-    return redirect("explorer:section_set", name=found.name)
+    form = SectionForm(request.POST or None, section_set=found, section=section)
+    is_valid, is_preview = form.is_valid(), "preview" in request.POST
+    if is_valid and not is_preview and _saves(request, form, _with(found, section, form)):
+        messages.success(request, f"{form.cleaned_data['title']} saved.")
+        return redirect("explorer:section_set", name=found.name)
+    return _section_page(request, form, is_preview=is_preview)
 
 
 def _with(found: SectionSet, section: Section | None, form: SectionForm) -> dict[str, Any]:
@@ -208,12 +203,9 @@ def _with(found: SectionSet, section: Section | None, form: SectionForm) -> dict
     return {**mapping, "sections": [form.values if row["name"] == section.name else row for row in rows]}
 
 
-def _section_page(
-    request: HtmxHttpRequest, form: SectionForm, *, status: int = 200, replaces: str | None = None
-) -> HttpResponse:
+def _section_page(request: HtmxHttpRequest, form: SectionForm, *, is_preview: bool) -> HttpResponse:
     subject = str(form.data.get("about", ""))[:MAX_SUBJECT]
     context = {
-        "section": "section_sets",
         "set": form.section_set,
         "edited": form.section,
         "form": form,
@@ -224,10 +216,10 @@ def _section_page(
         ],
         "subject": subject,
         "max_subject": MAX_SUBJECT,
-        "preview": form.query if "preview" in request.POST else "",
-        "replaces": services.fingerprint(form.section_set) if replaces is None else replaces,
+        "preview": form.query if is_preview else "",
+        "replaces": _replaces(request, form, form.section_set),
     }
-    return render(request, "explorer/evidence/section.html", context, status=status)
+    return render(request, "explorer/evidence/section.html", context, status=200 if is_preview else _status(form))
 
 
 @admin_action

@@ -169,7 +169,6 @@ def evidence(request: HtmxHttpRequest) -> HttpResponse:
 def _page(viewer: User, asked: _EvidenceParameters, query: QueryDict, *, searches: bool) -> tuple[dict[str, Any], int]:
     """Return the page's context and status; unless it searches, the page loads the results later."""
     context: dict[str, Any] = {
-        "section": "evidence",
         "asked": asked,
         "principal": Principal(viewer),
         "announcement": "",

@@ -116,11 +116,13 @@ def _rerank(hit: Hit) -> LedgerRow:
 def _relevance(hit: Hit, state: SearchState) -> LedgerRow:
     is_graded = RUBRIC in hit.contributions
     signal = RUBRIC if is_graded else MAPPED
+    words = {"blend": "blend"} if is_graded else {"rerank": "reranker", "blend": "blend"}
+    others = (f"{word} {hit.signals[name]:.3f}" for name, word in words.items() if name in hit.signals)
     return LedgerRow(
         signal=signal,
         label=wording.signal_label(signal),
         value=f"{hit.score:.1f}",
-        facts=tuple(_graded(hit, state) if is_graded else _stand_in(hit)),
+        facts=(*(_graded(hit, state) if is_graded else ()), *others),
         formula="sorted by grade, ties by blended score" if is_graded else "not graded by the language model",
         config_key="relevance.candidates",
         amount=hit.score,
@@ -134,15 +136,6 @@ def _graded(hit: Hit, state: SearchState) -> Iterator[str]:
     grade = (state.part(RubricScores) or RubricScores()).relevance.get(hit.chunk_id)
     if grade is not None and grade.evidence:
         yield f"evidence: \N{LEFT DOUBLE QUOTATION MARK}{grade.evidence}\N{RIGHT DOUBLE QUOTATION MARK}"
-    if "blend" in hit.signals:
-        yield f"blend {hit.signals['blend']:.3f}"
-
-
-def _stand_in(hit: Hit) -> Iterator[str]:
-    if "rerank" in hit.signals:
-        yield f"reranker {hit.signals['rerank']:.3f}"
-    if "blend" in hit.signals:
-        yield f"blend {hit.signals['blend']:.3f}"
 
 
 def _dense(hit: Hit, source: LedgerSource) -> LedgerRow:

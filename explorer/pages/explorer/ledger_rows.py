@@ -1,7 +1,7 @@
 """The score breakdown of a hit ranked by several signals, and of an evidence hit: every part, and what moved it."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -100,7 +100,7 @@ def _keywords(hit: Hit, outcome: SearchOutcome, amount: float) -> LedgerRow:
     )
 
 
-def _ranks(hit: Hit, outcome: SearchOutcome, legs: tuple[str, ...]) -> Iterator[str]:
+def _ranks(hit: Hit, outcome: SearchOutcome, legs: Iterable[str]) -> Iterator[str]:
     for leg in legs:
         if rank := hit.ranks.get(leg):
             yield f"rank {rank} of {len(outcome.state.rankings.get(leg, ()))} in {wording.leg_label(leg)}"
@@ -187,13 +187,9 @@ def _formula(amount: float | None, weight: float, items: str) -> str:
 def _similarity(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:
     names = {"cosine": "cosine", "fulltext": "full text", "sparse": "sparse"}
     raw = (f"{word} {hit.signals[name]:.3f}" for name, word in names.items() if name in hit.signals)
-    legs = (
-        f"rank {rank} of {len(outcome.state.rankings.get(leg, ()))} in {wording.leg_label(leg)}"
-        for leg, rank in hit.ranks.items()
-    )
     share = hit.signals.get(WRITTEN, 0.0)
     written = (f"contains {share:.0%} of the code terms of the query",) if share else ()
-    return (*raw, *legs, *written)
+    return (*raw, *_ranks(hit, outcome, hit.ranks), *written)
 
 
 def _recency(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:

@@ -115,7 +115,6 @@ def search(request: HtmxHttpRequest) -> HttpResponse:
     context, status = _page(viewer, asked, trace)
     drafts = PresetVersion.objects.filter(status=PresetVersion.Status.DRAFT)
     context |= {
-        "section": "explorer",
         # Only an admin can choose a user or the draft.
         "offers_draft": viewer.is_admin and (asked.draft or drafts.exists()),
         "people": search_page.people_for(viewer),

@@ -32,11 +32,12 @@ _NO_REDIS: Final = "Not configured: each process has its own caches, circuit bre
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure with its name."""
+    """A figure with its label."""
 
-    key: str
     label: str
     value: str
+    address: str = ""
+    key: str = ""  #: Stable, for tests.
 
 
 def load_panel(load: Load, ingest: IngestLoad, *, refused_early: int = 0) -> dict[str, Any]:
@@ -49,7 +50,9 @@ def load_panel(load: Load, ingest: IngestLoad, *, refused_early: int = 0) -> dic
         "summary": f"{load.active} of {wording.counted(load.connections, 'connection')} in use: {_RUNGS[load.rung]}.",
         "marks": tuple(_marks(load)),
         "figures": tuple(_figures(load, ingest)),
-        "refusals": tuple(Figure(key, words.capitalize(), f"{count:,}") for key, words, count in by_reason if count),
+        "refusals": tuple(
+            Figure(words.capitalize(), f"{count:,}", key=key) for key, words, count in by_reason if count
+        ),
     }
 
 
@@ -69,7 +72,6 @@ def load_words(load: Load) -> str:
 
 
 def _is_pool_cut(load: Load) -> bool:
-    """Return whether the server supports fewer connections than configured."""
     return load.connections < load.wished
 
 
@@ -103,15 +105,15 @@ def _marks(load: Load) -> Iterator[tuple[float, int, str]]:
 
 
 def _figures(load: Load, ingest: IngestLoad) -> Iterator[Figure]:
-    yield Figure("slots", "Search slots in use", f"{load.held} of {load.slots}")
-    yield Figure("waiting", "Searches waiting", str(load.waiting))
-    yield Figure("recovery", "Recovery slots in use", f"{load.recovery_held} of {load.recovery_slots}")
-    yield Figure("admitted", "Admitted", f"{load.admitted:,}")
-    yield Figure("refused", "Rejected", f"{sum(load.refused.values()):,}")
-    yield Figure("skipped", "Recovery skipped", f"{load.recovery_skipped:,}")
-    yield Figure("longest", "Maximum wait", f"{load.max_wait_seconds:.1f} s")
-    yield Figure("ingest", "Embedding calls", f"{ingest.allowed} of {ingest.configured}")
-    yield Figure("memory", "Memory in use", f"{ingest.memory.pressure * 100:.0f} %")
+    yield Figure("Search slots in use", f"{load.held} of {load.slots}", key="slots")
+    yield Figure("Searches waiting", str(load.waiting), key="waiting")
+    yield Figure("Recovery slots in use", f"{load.recovery_held} of {load.recovery_slots}", key="recovery")
+    yield Figure("Admitted", f"{load.admitted:,}", key="admitted")
+    yield Figure("Rejected", f"{sum(load.refused.values()):,}", key="refused")
+    yield Figure("Recovery skipped", f"{load.recovery_skipped:,}", key="skipped")
+    yield Figure("Maximum wait", f"{load.max_wait_seconds:.1f} s", key="longest")
+    yield Figure("Embedding calls", f"{ingest.allowed} of {ingest.configured}", key="ingest")
+    yield Figure("Memory in use", f"{ingest.memory.pressure * 100:.0f} %", key="memory")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from explorer import wording
 from explorer.charts.traffic import milliseconds, traffic_charts
 from explorer.pages.connections.jobs import sync_row
 from explorer.pages.connections.views import connection_rows
-from explorer.pages.health.panels import HealthRow, health_rows, load_panel, overall
+from explorer.pages.health.panels import Figure, HealthRow, health_rows, load_panel, overall
 from explorer.pages.log.panels import log_row, with_facts
 from explorer.viewer import admin_action, admin_page, viewer_of
 from retrieval.engine.types import Verdict
@@ -48,15 +48,6 @@ _DISMISSED = "guide.dismissed"
 _LAST_SEARCHES: Final = 8
 _MAX_JOBS: Final = 10
 _MAX_KEYS: Final = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A number with its label."""
-
-    label: str
-    value: str
-    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +182,6 @@ def overview(request: HtmxHttpRequest) -> HttpResponse:
     recently = ending.filter(expires_at__gt=now - KEY_ENDS_SOON).select_related("user").order_by("expires_at")
     parts = health_rows(installation(), now)
     context = {
-        "section": "overview",
         "ranges": [(name, label) for name, (label, *_) in RANGES.items()],
         "range": chosen,
         **_searches(chosen, now),
@@ -222,7 +212,6 @@ def health(request: HtmxHttpRequest) -> HttpResponse:
     found = installation()
     rows = health_rows(found, timezone.now())
     context = {
-        "section": "health",
         "rows": rows,
         "overall": overall(rows),
         "load": load_panel(found.load, found.ingest, refused_early=overload_guard.refused),

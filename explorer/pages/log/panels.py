@@ -10,6 +10,7 @@ from django.db.models import Count, F, Q, QuerySet
 
 from explorer import wording
 from explorer.components.answerability import TONES, VERDICTS
+from explorer.components.badges import Badge
 from explorer.components.preset_numbers import version_label
 from explorer.pages.log.filters import LogFilter, Place
 from explorer.wording import WORDS
@@ -23,13 +24,6 @@ MAX_READ: Final = 20_000  #: The maximum number of searches that are read to fin
 FLAG_LABELS: Final = WORDS["log_flags"]
 FLAG_HELP: Final = WORDS["log_flags_help"]
 _SURFACES: Final[Mapping[str, str]] = {"api": "API"}
-
-
-@dataclass(frozen=True, slots=True)
-class _LogBadge:
-    text: str
-    tone: str  #: good, warn, bad, or empty.
-    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +164,7 @@ def log_row(record: SearchRecord, now: datetime) -> dict[str, Any]:
         "surface": surface_label(record.surface),
         "version": version_label(getattr(record, "version", 0) or 0),
         "milliseconds": f"{record.milliseconds:,.0f}",
-        "verdict": _LogBadge(VERDICTS[verdict], TONES[verdict]) if verdict else None,
+        "verdict": Badge(VERDICTS[verdict], tone=TONES[verdict]) if verdict else None,
         "confidence": "" if record.confidence is None else f"{record.confidence:.2f}",
         "badges": tuple(badges_of(record)),
     }
@@ -181,15 +175,15 @@ def surface_label(surface: str) -> str:
     return _SURFACES.get(surface, surface.capitalize())
 
 
-def badges_of(record: SearchRecord) -> Iterable[_LogBadge]:
+def badges_of(record: SearchRecord) -> Iterable[Badge]:
     """Yield the badges of a search."""
     if record.is_refused:
-        yield _LogBadge("refused", "bad", FLAG_HELP["refused"])
+        yield Badge("refused", FLAG_HELP["refused"], "bad")
     if record.feedback is not None:
-        yield _LogBadge("thumbs up", "good") if record.feedback > 0 else _LogBadge("thumbs down", "bad")
+        yield Badge("thumbs up", tone="good") if record.feedback > 0 else Badge("thumbs down", tone="bad")
     if getattr(record, "is_draft", False):
-        yield _LogBadge("draft", "warn", "Ran with the preset's draft.")
+        yield Badge("draft", "Ran with the preset's draft.", "warn")
     if (mode := getattr(record, "mode", "")) in wording.MODE_LABELS and mode != "hybrid":
-        yield _LogBadge(wording.MODE_LABELS[mode].lower(), "", "Only one leg searched.")
+        yield Badge(wording.MODE_LABELS[mode].lower(), "Only one leg searched.")
     for code in record.degraded:
-        yield _LogBadge(wording.note_label(code), "warn", FLAG_HELP["degraded"])
+        yield Badge(wording.note_label(code), FLAG_HELP["degraded"], "warn")

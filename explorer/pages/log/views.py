@@ -152,7 +152,6 @@ def log(request: HtmxHttpRequest) -> HttpResponse:
     offers_people = viewer.is_admin and not wants_fragment(request)
     names = User.objects.order_by("username").values_list("username", flat=True) if offers_people else ()
     context = {
-        "section": "log",
         "shows_people": viewer.is_admin,
         "wanted": wanted,
         "flags": list(log_flags(wanted, matches.counts)),
@@ -174,7 +173,6 @@ def record(request: HtmxHttpRequest, record_id: UUID) -> HttpResponse:
     scope = scope_for(Principal(viewer))
     chunks = _find_chunks(found, scope, tells_gone=viewer.is_admin)
     context = {
-        "section": "log",
         "record": found,
         "row": log_row(found, now),
         "badges": list(badges_of(found)),

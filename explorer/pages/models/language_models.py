@@ -133,7 +133,6 @@ def delete_language_model(request: HtmxHttpRequest, slug: str) -> HttpResponse:
             messages.success(request, f"{model.name} was deleted. Its recorded usage remains.")
         return redirect("explorer:language_models")
     context = {
-        "section": "language_models",
         "model": model,
         "rules": [_described(it) for it in _rules().filter(language_model=model)],
         "followed": LanguageModel.objects.filter(fallback=model).order_by("name"),
@@ -170,7 +169,6 @@ def _page(request: HtmxHttpRequest, form: RuleForm | None, status: int) -> HttpR
     now = timezone.now()
     ordered = _by_rank(models, default)
     context = {
-        "section": "language_models",
         "rows": [_row(model, now, is_default=default is not None and model.pk == default.pk) for model in ordered],
         "rules": [_described(it) for it in _rules()],
         "form": form or RuleForm(models=_by_rank(models, default)),
@@ -205,7 +203,6 @@ def _edited(
     stored = None if is_new else LanguageModel.objects.get(pk=model.pk)
     url_name = "explorer:new_language_model" if stored is None else "explorer:edit_language_model"
     context = {
-        "section": "language_models",
         "form": form,
         "is_new": is_new,
         "model": stored,
@@ -279,7 +276,7 @@ def local_models(request: HtmxHttpRequest) -> HttpResponse:
     servers = local_servers(own_ports={int(request.get_port()), settings.CORECUBE_PORT})
     if request.method == "POST":
         return _added(request, servers)
-    context = {"section": "language_models", "servers": servers, "is_page": not request.htmx}
+    context = {"servers": servers, "is_page": not request.htmx}
     page, fragment = "explorer/models/local_models.html", "explorer/models/_local_models.html"
     return render_page(request, page, fragment, context)
 

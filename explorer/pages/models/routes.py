@@ -89,7 +89,6 @@ def routes(request: HtmxHttpRequest) -> HttpResponse:
         return redirect("explorer:routes")
     question = storable(request.GET.get("q", "")).strip()[:MAX_CHARACTERS]
     context = {
-        "section": "routes",
         "routes": _route_panels(),
         "question": question,
         "trial": _trial_panel(question) if question else None,

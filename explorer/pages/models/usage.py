@@ -10,14 +10,13 @@ from django.utils import timezone
 
 from corecube.http import HtmxHttpRequest
 from explorer.charts.usage import usage_chart
-from explorer.pages.health.views import Figure
+from explorer.pages.health.panels import Figure
 from explorer.pages.models.language_models import money
 from explorer.viewer import admin_page
 from retrieval.operations.usage import Line, by_day, by_group, total, used_between
 
 _RANGES: Final = {"7": "7 days", "30": "30 days", "90": "90 days", "365": "1 year"}
 _DEFAULT_RANGE: Final = "30"
-_TABLES: Final = ("model", "user", "key", "month")
 _HEADINGS: Final = {"model": "By model", "user": "By user", "key": "By API key", "month": "By month"}
 _NAMES: Final = {"model": "Model", "user": "User", "key": "API key", "month": "Month"}
 _MAX_ROWS: Final = 50
@@ -57,9 +56,8 @@ def usage(request: HtmxHttpRequest) -> HttpResponse:
     first = last - timedelta(days=int(days) - 1)
     found = used_between(first, last)
     sums = total(found)
-    tables: list[dict[str, Any]] = [_usage_table(group, by_group(found, group)) for group in _TABLES]
+    tables: list[dict[str, Any]] = [_usage_table(group, by_group(found, group)) for group in _NAMES]
     context = {
-        "section": "language_models",
         "ranges": list(_RANGES.items()),
         "days": days,
         "figures": [

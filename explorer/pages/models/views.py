@@ -1,6 +1,6 @@
 """Models and embedding indexes, for admins."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -46,21 +46,23 @@ _SCANS: Final = (
 _NEXT: Final = "next"
 
 
+def _model_choices() -> list[tuple[str, str]]:
+    local = [it.name for it in local_models(settings.CORECUBE_MODELS_DIR) if it.makes_embeddings]
+    following = settings.CORECUBE_NEXT_EMBEDDER
+    service = [(_NEXT, f"{following['model']} at {following['kind']} (next)")] if following else []
+    absent = [(name, f"{name} (not installed)") for name in MODEL_TABLE if name not in local]
+    return [*((name, name) for name in local), *service, *absent]
+
+
 class NewIndexForm(ConsoleForm):
     """A second embedding index."""
 
-    model = forms.ChoiceField()
+    model = forms.ChoiceField(choices=_model_choices)
     dimensions = forms.IntegerField(required=False, min_value=1, max_value=_MAX_DIMENSIONS)
     mode = forms.ChoiceField(required=False, choices=_MODES)
     scan = forms.ChoiceField(required=False, choices=_SCANS)
     scan_dimensions = forms.IntegerField(required=False, min_value=1, max_value=_MAX_DIMENSIONS)
     oversample = forms.FloatField(required=False, min_value=1, max_value=MAX_OVERSAMPLE)
-
-    def __init__(self, *args: Any, choices: Sequence[tuple[str, str]], **kwargs: Any) -> None:  # noqa: ANN401 -- Django's
-        super().__init__(*args, **kwargs)
-        model = self.fields["model"]
-        if isinstance(model, forms.ChoiceField):
-            model.choices = list(choices)
 
     @property
     def scan_choice(self) -> ScanChoice:
@@ -75,13 +77,13 @@ def models(request: HtmxHttpRequest) -> HttpResponse:
     """Show the models and indexes; the page polls while an index is being built."""
     if wants_fragment(request):
         return render(request, "explorer/models/_indexes_fragment.html", _indexes())
-    return _page(request, NewIndexForm(**_choices()), 200)
+    return _page(request, NewIndexForm(), 200)
 
 
 @admin_action
 def start_index(request: HtmxHttpRequest) -> HttpResponse:
     """Create a second index, which a worker builds."""
-    form = NewIndexForm(request.POST, **_choices())
+    form = NewIndexForm(request.POST)
     if not form.is_valid():
         return _page(request, form, 422)
     values = form.cleaned_data
@@ -145,14 +147,13 @@ def _inactive(number: int) -> EmbeddingIndex:
 
 def _confirm(request: HtmxHttpRequest, row: EmbeddingIndex, *, action: str) -> HttpResponse:
     active = EmbeddingIndex.objects.filter(status=EmbeddingIndex.Status.ACTIVE).first()
-    context = {"section": "models", "row": _row(row, hnsw_bytes([row])[row.pk]), "active": active, "action": action}
+    context = {"row": _row(row, hnsw_bytes([row])[row.pk]), "active": active, "action": action}
     return render(request, "explorer/models/index_confirm.html", context)
 
 
 def _page(request: HtmxHttpRequest, form: NewIndexForm, status: int) -> HttpResponse:
     found = list(local_models(settings.CORECUBE_MODELS_DIR))
     context = {
-        "section": "models",
         "cards": _cards(),
         "form": form,
         "local": [(it, size(it.bytes) if it.bytes else "") for it in found],
@@ -194,11 +195,3 @@ def _cards() -> list[panels.ModelCard]:
     except CoreCubeError as error:
         cards.append(panels.ModelCard("Reranker", settings.CORECUBE_RERANKER, (), str(error)))
     return cards
-
-
-def _choices() -> dict[str, Any]:
-    local = [it.name for it in local_models(settings.CORECUBE_MODELS_DIR) if it.makes_embeddings]
-    following = settings.CORECUBE_NEXT_EMBEDDER
-    service = [(_NEXT, f"{following['model']} at {following['kind']} (next)")] if following else []
-    absent = [(name, f"{name} (not installed)") for name in MODEL_TABLE if name not in local]
-    return {"choices": [*((name, name) for name in local), *service, *absent]}

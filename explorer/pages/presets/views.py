@@ -32,7 +32,7 @@ def presets(request: HtmxHttpRequest) -> HttpResponse:
         preset_numbers.preset_row(it, live=found.get((it.name, _LIVE)), draft=found.get((it.name, _DRAFT)), now=now)
         for it in PRESETS.values()
     ]
-    return render(request, "explorer/presets/presets.html", {"section": "presets", "rows": rows})
+    return render(request, "explorer/presets/presets.html", {"rows": rows})
 
 
 @admin_page("GET", "POST")
@@ -84,7 +84,6 @@ def promote(request: HtmxHttpRequest, name: str, number: int) -> HttpResponse:
     if (version is None and number != SHIPPED) or number == live.number:
         raise Http404
     context = {
-        "section": "presets",
         "preset": chosen,
         "number": number,
         "label": preset_numbers.version_label(number),
@@ -121,7 +120,6 @@ def _reference_page(request: HtmxHttpRequest, chosen: Preset) -> HttpResponse:
     """Render the lines of a reference version; a POST changes nothing and says so."""
     tuned = preset_named(chosen.base)
     context = {
-        "section": "presets",
         "preset": chosen,
         "tuned": tuned,
         "rows": list(preset_numbers.reference_rows(chosen)),
@@ -147,7 +145,6 @@ def _page(
     )
     fingerprint = draft.fingerprint if draft else ""
     context: dict[str, Any] = {
-        "section": "presets",
         "preset": chosen,
         "live": live,
         "live_label": preset_numbers.version_label(live.number),

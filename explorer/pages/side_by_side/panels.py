@@ -11,7 +11,7 @@ from corecube.errors import CoreCubeError
 from explorer import wording
 from explorer.charts.rank_flow import preset_flow
 from explorer.components.answerability import answerability_panel
-from explorer.components.badges import badges
+from explorer.components.badges import badges, had_vector
 from explorer.components.bars import BarPart, stacked
 from explorer.components.context import context_panel
 from explorer.components.drops import chunk_name
@@ -160,12 +160,12 @@ def _found(
         "version": version_label(outcome.version_number),
         "hits": hits,
         "badges": found,
-        "fallbacks": tuple(badge for badge in found if badge.degraded),
+        "fallbacks": tuple(badge for badge in found if badge.tone == "bad"),
         "answerability": answerability_panel(outcome),
         "skipped": outcome.skipped,
         "milliseconds": milliseconds(outcome.seconds),
         "deadline_ms": outcome.config.deadline_ms,
-        "had_vector": any(note.code == "embed_cached" for span in outcome.trace for note in span.notes),
+        "had_vector": had_vector(outcome.trace),
         "bar": time_bar(outcome, full_seconds=full_seconds),
         "models": model_uses(outcome),
         "cost": cost,

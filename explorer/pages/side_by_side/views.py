@@ -53,11 +53,7 @@ def side_by_side(request: HtmxHttpRequest) -> HttpResponse:
     viewer, asked = viewer_of(request), Asked.read(request.GET)
     searches = includes_results(request, whole=asked.whole, run_as=asked.run_as)
     context, status = _page(viewer, asked, searches=searches)
-    context |= {
-        "section": "side_by_side",
-        "people": people_for(viewer),
-        "max_query_length": settings.CORECUBE_MAX_QUERY_CHARACTERS,
-    }
+    context |= {"people": people_for(viewer), "max_query_length": settings.CORECUBE_MAX_QUERY_CHARACTERS}
     fragment = "explorer/side_by_side/_side_by_side_fragment.html"
     return render_page(request, "explorer/side_by_side/side_by_side.html", fragment, context, status=status)
 

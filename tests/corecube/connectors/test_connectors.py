@@ -5,9 +5,10 @@ import json
 import pytest
 from dulwich.repo import Repo
 
-from corecube.connectors import CONNECTORS, checked_config, connector_for
+from corecube.connectors import checked_config, connector_for
+from corecube.connectors.kinds import KINDS
 from corecube.connectors.setup import SourceConfig, SourceSetup, remove_folder, state_folder
-from corecube.connectors.types import Capability, require
+from corecube.connectors.types import Capability, Connector
 from corecube.errors import ConfigError
 from corecube.models import Compartment, Connection
 from corecube.secrets import seal
@@ -30,7 +31,7 @@ def connection(kind, **config):
 
 
 def test_every_kind_is_known_here():
-    assert CONFIGS.keys() == CONNECTORS.keys()
+    assert CONFIGS.keys() == KINDS.keys()
 
 
 @pytest.mark.parametrize("kind", CONFIGS)
@@ -98,11 +99,16 @@ def test_configs_are_json(kind):
 
 
 def test_the_first_missing_capability_is_the_error():
+    class Source(Connector):
+        found = (Capability.passed("reach", "first"),)
+
+        def preflight(self):
+            yield from self.found
+
+    Source().check()
+    Source.found += (Capability.failed("list", "second"), Capability.failed("read", "x"))
     with pytest.raises(ConfigError, match="second"):
-        require(
-            [Capability.passed("reach", "first"), Capability.failed("list", "second"), Capability.failed("read", "x")]
-        )
-    require([Capability.passed("reach", "first")])
+        Source().check()
 
 
 def test_what_a_connector_kept_is_removed(caplog):

@@ -23,7 +23,6 @@ def test_a_stored_trace_draws_the_same(finished):
     live = waterfall(finished.trace, deadline_ms=2000)
     assert waterfall(stored, deadline_ms=2000) == live
     assert live.id == "waterfall"
-    assert waterfall(stored, deadline_ms=None, name="then").id == "then"
 
 
 def test_the_table_says_what_the_figure_draws(finished):

@@ -5,8 +5,8 @@ from retrieval.engine.state import Note, Span
 
 
 def test_a_relaxed_query_is_told(finished):
-    assert [(badge.text, badge.degraded) for badge in badges(finished.trace)] == [
-        ("few exact matches: searched for any term", False)
+    assert [(badge.text, badge.tone) for badge in badges(finished.trace)] == [
+        ("few exact matches: searched for any term", "warn")
     ]
 
 
@@ -43,8 +43,8 @@ def test_a_question_that_needs_no_search_is_told(make_outcome):
         "Nothing was searched: the question matches the route thanks (similarity 0.91), which needs no search.",
     )
     outcome = make_outcome(trace=(Span("route", 0.1, 0, 0, notes=(note,)),))
-    assert [(badge.text, badge.detail, badge.degraded) for badge in badges(outcome.trace)] == [
-        ("no search needed", note.text, False)
+    assert [(badge.text, badge.detail, badge.tone) for badge in badges(outcome.trace)] == [
+        ("no search needed", note.text, "warn")
     ]
 
 

@@ -35,20 +35,20 @@ def test_a_preset_says_since_when_by_whom_a_version_is_live():
 def test_a_number_that_is_the_default_by_now_is_no_change():
     values = {"fusion.pool": 100, "blend.dense": 0.7}
     (helix, *_) = version_rows([PresetVersion(preset="helix", number=1, values={"fusion.pool": 100})], NOW)
-    assert helix.changed == 0
+    assert helix["changed"] == 0
     assert preset_row(PRESETS["corecube"], live=version(1, "live", values=values), draft=None, now=NOW)["changed"] == 2
 
 
 def test_the_history_ends_with_the_shipped_defaults():
     rows = list(version_rows([version(2, "draft"), version(1, "retired", promoted_at=NOW)], NOW))
-    assert [(row.number, row.status, row.is_live) for row in rows] == [
+    assert [(row["number"], row["status"], row["is_live"]) for row in rows] == [
         (2, "draft", False),
         (1, "retired", False),
         (0, "live", True),
     ]
-    assert [row.created for row in rows] == ["by alice, 4 days ago", "by alice, 4 days ago", ""]
-    assert [row.promoted for row in rows] == ["", "by a deleted user, just now", ""]
-    assert [row.is_live for row in version_rows([version(1, "live")], NOW)] == [True, False]
+    assert [row["created"] for row in rows] == ["by alice, 4 days ago", "by alice, 4 days ago", ""]
+    assert [row["promoted"] for row in rows] == ["", "by a deleted user, just now", ""]
+    assert [row["is_live"] for row in version_rows([version(1, "live")], NOW)] == [True, False]
 
 
 def test_changes_are_figures_with_their_units():

@@ -55,7 +55,8 @@ def test_no_card_tells_of_a_hidden_connection(browse):
 def test_the_figures_count_only_what_is_in_scope(browse):
     own, all_of_it = (browse(name).get("/", ASKED).context["lanes"] for name in ("bob", "alice"))
     assert own["lanes"][0]["total"] < all_of_it["lanes"][0]["total"]
-    assert own["overlap"]["only_left"] + own["overlap"]["both"] == own["lanes"][0]["total"]
+    found = own["overlap"]["found"]
+    assert len(found.only_left) + len(found.both) == own["lanes"][0]["total"]
 
 
 def test_a_user_without_grants_sees_empty_lanes(browse):

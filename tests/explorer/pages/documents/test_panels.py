@@ -2,7 +2,7 @@
 
 import pytest
 
-from explorer.pages.documents.views import MAX_LISTED, PER_PAGE, document_page, page_number
+from explorer.pages.documents.views import MAX_LISTED, PER_PAGE, page_of
 
 
 @pytest.mark.parametrize(
@@ -21,18 +21,22 @@ from explorer.pages.documents.views import MAX_LISTED, PER_PAGE, document_page, 
     ],
 )
 def test_a_page_is_one_that_there_is(asked, total, number):
-    assert page_number(asked, total) == number
+    assert page_of(total, asked).number == number
 
 
 def test_a_page_knows_what_stands_around_it():
-    rows = ("row",) * PER_PAGE
-    page = document_page(rows, 2 * PER_PAGE + 20, 2)
-    assert (page["first"], page["last"], page["before"], page["after"], page["is_capped"]) == (51, 100, 1, 3, False)
-    assert document_page(rows[:20], 120, 3)["after"] is None
-    empty = document_page((), 0, 1)
-    assert (empty["first"], empty["last"], empty["before"], empty["after"]) == (0, 0, None, None)
+    page = page_of(2 * PER_PAGE + 20, "2")
+    assert (page.start_index(), page.end_index(), page.previous_page_number(), page.next_page_number()) == (
+        51,
+        100,
+        1,
+        3,
+    )
+    assert not page_of(120, "3").has_next()
+    empty = page_of(0, "1")
+    assert (empty.start_index(), empty.end_index(), empty.has_previous(), empty.has_next()) == (0, 0, False, False)
 
 
-def test_what_cannot_be_paged_to_is_said():
-    last = document_page(("row",) * PER_PAGE, MAX_LISTED + 1, MAX_LISTED // PER_PAGE)
-    assert (last["is_capped"], last["listed"], last["after"]) == (True, MAX_LISTED, None)
+def test_what_cannot_be_paged_to_is_not_listed():
+    last = page_of(MAX_LISTED + 1, "9999")
+    assert (last.paginator.count, last.end_index(), last.has_next()) == (MAX_LISTED, MAX_LISTED, False)

@@ -97,7 +97,7 @@ def test_an_index_is_begun_and_handed_to_a_worker(
     browse, world, monkeypatch, queued, django_capture_on_commit_callbacks
 ):
     monkeypatch.setattr(indexes, "chosen", lambda **_: Choice())
-    monkeypatch.setattr("explorer.pages.models.views._choices", lambda: {"choices": [("other", "other")]})
+    monkeypatch.setattr("explorer.pages.models.views.MODEL_TABLE", ["other"])
     with django_capture_on_commit_callbacks(execute=True):
         response = browse("alice").post("/models/indexes/", {"model": "other", "dimensions": "", "mode": "chunk_first"})
     assert response.headers["Location"] == "/models/"
@@ -114,7 +114,7 @@ def test_an_index_is_begun_with_another_walk_over_the_same_model(browse, world, 
             return HashEncoder()
 
     monkeypatch.setattr(indexes, "chosen", lambda **_: Same())
-    monkeypatch.setattr("explorer.pages.models.views._choices", lambda: {"choices": [("hash", "hash")]})
+    monkeypatch.setattr("explorer.pages.models.views.MODEL_TABLE", ["hash"])
     sent = {"model": "hash", "mode": "chunk_first", "scan": "binary", "oversample": "6"}
     assert browse("alice").post("/models/indexes/", sent).status_code == 302
     row = EmbeddingIndex.objects.get(status="building")
@@ -123,7 +123,7 @@ def test_an_index_is_begun_with_another_walk_over_the_same_model(browse, world, 
 
 
 def test_a_prefix_is_refused_where_the_model_was_not_trained_so(browse, world, monkeypatch):
-    monkeypatch.setattr("explorer.pages.models.views._choices", lambda: {"choices": [("hash", "hash")]})
+    monkeypatch.setattr("explorer.pages.models.views.MODEL_TABLE", ["hash"])
     monkeypatch.setattr(indexes, "chosen", lambda **_: Choice())
     sent = {"model": "hash", "mode": "chunk_first", "scan": "prefix", "scan_dimensions": "16"}
     response = browse("alice").post("/models/indexes/", sent)
@@ -143,7 +143,7 @@ def test_a_prefix_is_refused_where_the_model_was_not_trained_so(browse, world, m
     ],
 )
 def test_what_cannot_be_built_is_refused(browse, world, sent, status, monkeypatch):
-    monkeypatch.setattr("explorer.pages.models.views._choices", lambda: {"choices": [("hash", "hash")]})
+    monkeypatch.setattr("explorer.pages.models.views.MODEL_TABLE", ["hash"])
     response = browse("alice").post("/models/indexes/", sent)
     assert response.status_code == status
     assert 'role="alert"' in page(response)
@@ -158,7 +158,7 @@ def test_a_model_that_the_active_index_has_already_is_refused_with_the_reason(br
             return HashEncoder()
 
     monkeypatch.setattr(indexes, "chosen", lambda **_: Same())
-    monkeypatch.setattr("explorer.pages.models.views._choices", lambda: {"choices": [("hash", "hash")]})
+    monkeypatch.setattr("explorer.pages.models.views.MODEL_TABLE", ["hash"])
     response = browse("alice").post("/models/indexes/", {"model": "hash"})
     assert response.status_code == 409
     assert "already uses this model" in page(response)

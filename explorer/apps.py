@@ -1,9 +1,0 @@
-"""Application configuration."""
-
-from django.apps import AppConfig
-
-
-class ExplorerConfig(AppConfig):
-    """The console app."""
-
-    name = "explorer"
