@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.db import InterfaceError, OperationalError
@@ -144,22 +144,9 @@ def make_api(
     return api
 
 
-def error_type(status: int) -> str:
-    """Return OpenAI's error type for a status."""
-    if status >= 500:  # noqa: PLR2004 -- HTTP
-        return "server_error"
-    special = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
-    return special.get(status, "invalid_request_error")
-
-
-def error_body(message: str, *, status: int, code: str, param: str | None = None) -> dict[str, Any]:
-    """Return the body of an error response."""
-    return {"error": {"message": message, "type": error_type(status), "param": param, "code": code}}
-
-
 def error_response(message: str, *, status: int, code: str, param: str | None = None) -> JsonResponse:
     """Return an error response; permanent errors tell clients not to retry."""
-    response = JsonResponse(error_body(message, status=status, code=code, param=param), status=status)
+    response = JsonResponse(errors.error_body(message, status=status, code=code, param=param), status=status)
     if 400 <= status < 500 and status not in _TEMPORARY:  # noqa: PLR2004 -- HTTP
         response.headers["x-should-retry"] = "false"
     if status == 401:  # noqa: PLR2004 -- HTTP

@@ -22,7 +22,7 @@ CoreCubeError
 """
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class CoreCubeError(Exception):
@@ -119,3 +119,16 @@ class UnavailableError(CoreCubeError, status=503, code="unavailable"):
 
 class DatabaseUnavailableError(UnavailableError, code="database_unavailable"):
     """The database is not available."""
+
+
+def error_body(message: str, *, status: int, code: str, param: str | None = None) -> dict[str, Any]:
+    """Return the body of an error response."""
+    return {"error": {"message": message, "type": _type_of(status), "param": param, "code": code}}
+
+
+def _type_of(status: int) -> str:
+    """Return OpenAI's error type for a status."""
+    if status >= 500:  # noqa: PLR2004 -- HTTP
+        return "server_error"
+    special = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+    return special.get(status, "invalid_request_error")

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from threading import Lock
 from typing import Any, Final
 
-from corecube.errors import OverloadedError
+from corecube.errors import OverloadedError, error_body
 
 Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -99,8 +99,6 @@ class OverloadGuard:
 
 
 async def _refuse(send: Send) -> None:
-    from corecube.api import error_body  # noqa: PLC0415 -- this module is loaded before Django is ready
-
     error = OverloadedError(reason="door", retry_after_seconds=_RETRY_SECONDS)
     body = json.dumps(error_body(str(error), status=error.status, code=error.code)).encode()
     headers = {

@@ -10,9 +10,9 @@ from typing import Final
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from ninja import Router
 
-from corecube.api import error_body, principal_of
+from corecube.api import principal_of
 from corecube.database import release_connection
-from corecube.errors import CoreCubeError
+from corecube.errors import CoreCubeError, error_body
 from retrieval.answers.answering import answer_events, answered, note, note_later, prepare
 from retrieval.answers.events import AnswerEvent, Cited, Done, Failed, Text
 from retrieval.api import chat_request, completion
