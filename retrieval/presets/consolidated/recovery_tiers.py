@@ -13,7 +13,7 @@ from retrieval.encoders.cosine_scale import CosineScales
 from retrieval.encoders.model_calls import ModelCalls, model_key
 from retrieval.engine.pipeline import Stage, narrowed
 from retrieval.engine.state import RequestFilter, SearchState
-from retrieval.engine.types import Ranking
+from retrieval.engine.types import NOISE, Ranking
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import recovery
 from retrieval.index.embedding_index import same_model
