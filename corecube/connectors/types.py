@@ -1,6 +1,6 @@
 """Types that all connectors share: items, problems, capabilities and the connector protocols."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, Self, runtime_checkable
@@ -69,6 +69,13 @@ class Capability:
         return cls(name, ok=False, message=message)
 
 
+def require(capabilities: Iterable[Capability]) -> None:
+    """Raise ConfigError with the message of the first failed check."""
+    for capability in capabilities:
+        if not capability.ok:
+            raise ConfigError(capability.message)
+
+
 class Connector(Protocol):
     """Reads one source.
 
@@ -79,9 +86,7 @@ class Connector(Protocol):
 
     def check(self) -> None:
         """Raise ConfigError with the message of the first failed check."""
-        for capability in self.preflight():
-            if not capability.ok:
-                raise ConfigError(capability.message)
+        require(self.preflight())
 
     def preflight(self) -> Iterator[Capability]:
         """Yield the results of the checks of the source in order, up to the first failure; nothing is stored."""

@@ -8,7 +8,7 @@ from dulwich.repo import Repo
 from corecube.connectors import checked_config, connector_for
 from corecube.connectors.kinds import KINDS
 from corecube.connectors.setup import SourceConfig, SourceSetup, remove_folder, state_folder
-from corecube.connectors.types import Capability, Connector
+from corecube.connectors.types import Capability, require
 from corecube.errors import ConfigError
 from corecube.models import Compartment, Connection
 from corecube.secrets import seal
@@ -99,16 +99,11 @@ def test_configs_are_json(kind):
 
 
 def test_the_first_missing_capability_is_the_error():
-    class Source(Connector):
-        found = (Capability.passed("reach", "first"),)
-
-        def preflight(self):
-            yield from self.found
-
-    Source().check()
-    Source.found += (Capability.failed("list", "second"), Capability.failed("read", "x"))
     with pytest.raises(ConfigError, match="second"):
-        Source().check()
+        require(
+            [Capability.passed("reach", "first"), Capability.failed("list", "second"), Capability.failed("read", "x")]
+        )
+    require([Capability.passed("reach", "first")])
 
 
 def test_what_a_connector_kept_is_removed(caplog):
