@@ -10,7 +10,7 @@ from corecube.scope import ExcludedConnection, Exclusion, Inclusion, Sensitivity
 from retrieval.engine.about import About
 from retrieval.engine.types import ChunkFacts
 from retrieval.models import Chunk
-from retrieval.presets.catalog import ABOUT, stage_classes
+from retrieval.presets.stage_catalog import ABOUT, stage_classes
 from retrieval.search.configuration import CONFIGURE, CONFIGURE_SPAN
 from retrieval.text.document import row_unit
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from retrieval.engine.state import DropReason
-from retrieval.presets.catalog import stage_classes
+from retrieval.presets.stage_catalog import stage_classes
 
 ROOT = Path(__file__).parent.parent
 APPS = ("corecube", "retrieval", "explorer")

@@ -9,7 +9,8 @@ import pytest
 
 from retrieval.management.commands.docs import generated, updated
 from retrieval.management.commands.tunables import tunables_table
-from retrieval.presets.catalog import ABOUT, TUNED
+from retrieval.presets.catalog import TUNED
+from retrieval.presets.stage_catalog import ABOUT
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

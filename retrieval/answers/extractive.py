@@ -22,8 +22,9 @@ from retrieval.ranking.answerability.verdict import Reason
 from retrieval.ranking.packing import by_number
 from retrieval.ranking.quotes.candidates import Candidate, candidates
 from retrieval.ranking.quotes.conflicts import Claim, Conflict, find_conflicts
+from retrieval.ranking.quotes.follow_ups import FollowUp
 from retrieval.ranking.quotes.quantities import quantities
-from retrieval.ranking.quotes.ranker import MAX_ENCODED, Asking, FollowUp, Scored, embedded_text, shipped
+from retrieval.ranking.quotes.ranker import MAX_ENCODED, Asking, Scored, embedded_text, shipped
 
 _EQUAL: Final = "Another document says otherwise"
 _OLD: Final = "An older version says otherwise"

@@ -1,4 +1,4 @@
-"""The known services of language models, and their servers on this machine: at the usual ports of the loopback address.
+"""Servers of language models on this machine: found at the usual ports of the loopback address.
 
 Nothing of a request decides where is looked: the addresses are fixed. Only admins start a search.
 """
@@ -12,10 +12,8 @@ from typing import Any, Final
 
 import httpx2
 
-from corecube.data import read_toml
-from retrieval.llm.service import Api
+from retrieval.llm.service_presets import PRESETS, ServicePreset
 
-_TABLES: Final = read_toml("retrieval.llm", "service_presets.toml")
 logger = logging.getLogger(__name__)
 _HOST: Final = "127.0.0.1"
 #: The services of the ports. CoreCube itself uses 8000, so only a server that calls itself vLLM counts there.
@@ -27,34 +25,6 @@ _SECONDS: Final = 0.5
 _MAX_BYTES: Final = 2**20
 _MAX_MODELS: Final = 50
 _MAX_NAME_CHARACTERS: Final = 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServicePreset:
-    """A known service."""
-
-    slug: str
-    name: str
-    base_url: str
-    api: Api
-    context_tokens: int = 8192
-    max_answer_tokens: int = 1024
-    note: str = ""  #: What to know before it is added.
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The settings of a language model of this service."""
-        return {
-            "api": self.api.value,
-            "base_url": self.base_url,
-            "context_tokens": self.context_tokens,
-            "max_answer_tokens": self.max_answer_tokens,
-        }
-
-
-PRESETS: Final = {
-    slug: ServicePreset(slug=slug, **{**row, "api": Api(row.get("api", Api.OPENAI))}) for slug, row in _TABLES.items()
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,9 @@ from retrieval.index import active
 from retrieval.index.bm25.folder import Folder
 from retrieval.index.bm25.reader import Reader
 from retrieval.index.reranking import configured_reranker
-from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards, StoreGuard
+from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.consolidated.evidence.scoring import MAX_AT_ONCE
+from retrieval.presets.consolidated.evidence.store_guard import StoreGuard
 from retrieval.presets.consolidated.recovery_tiers import OtherIndexes
 from retrieval.presets.helix.route_examples import Routers, added_examples
 from retrieval.presets.helix.router.routes import RouterSource

@@ -14,9 +14,9 @@ from retrieval.engine.types import Verdict
 from retrieval.ingest.jobs import STALLED
 from retrieval.llm.reachability import ModelState
 from retrieval.models import EmbeddingIndex, Sync
-from retrieval.presets.catalog import stage_classes
 from retrieval.presets.consolidated.evidence.depth import Health
 from retrieval.presets.consolidated.evidence.recovery import Presence
+from retrieval.presets.stage_catalog import stage_classes
 from retrieval.ranking.answerability.verdict import Reason
 from retrieval.ranking.comparison import Direction
 from retrieval.ranking.measures import Measures

@@ -27,8 +27,9 @@ from retrieval.admin import language_models as services
 from retrieval.admin.language_models import key_length
 from retrieval.errors import AnswerError
 from retrieval.llm.clients import default_of, is_configured, service_of, stored_models
-from retrieval.llm.local_servers import PRESETS, LocalServer, ServicePreset, local_servers
+from retrieval.llm.local_servers import LocalServer, local_servers
 from retrieval.llm.reachability import ModelState, Trial, models_of, status_of, try_model, try_saved
+from retrieval.llm.service_presets import PRESETS, ServicePreset
 from retrieval.models import LanguageModel, RoutingRule
 
 

@@ -9,8 +9,9 @@ from django.core.management.base import CommandError
 from corecube.commands import CoreCubeCommand
 from retrieval.engine.pipeline import Legs
 from retrieval.management.commands.tunables import tunables_table
-from retrieval.presets.catalog import PRESETS, stage_classes
+from retrieval.presets.catalog import PRESETS
 from retrieval.presets.preset import Preset
+from retrieval.presets.stage_catalog import stage_classes
 
 _BEGIN: Final = "<!-- generated: make docs -->\n"  #: The generated part of a page is between these two lines.
 _END: Final = "<!-- end of generated text -->\n"

@@ -10,9 +10,9 @@ from retrieval.engine.pipeline import Stage
 from retrieval.engine.state import Note
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.phases import Phase, PhasedPipeline
-from retrieval.presets.consolidated.evidence.rerank_guard import StoreGuard
 from retrieval.presets.consolidated.evidence.section_reading import shipped
 from retrieval.presets.consolidated.evidence.sections import SectionSet
+from retrieval.presets.consolidated.evidence.store_guard import StoreGuard
 from retrieval.presets.consolidated.pipeline import CONSOLIDATED, build_consolidated
 from retrieval.presets.consolidated.recovery_tiers import OtherIndexes
 from retrieval.presets.consolidated.stages.protect import Protect

@@ -8,7 +8,6 @@ from typing import Final
 from corecube.scope import AccessScope
 from retrieval.engine.state import Drop, DropReason, SearchState, Span
 from retrieval.engine.types import ChunkId, Hit, Ranking
-from retrieval.presets.catalog import ABOUT
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.depth import adaptive_top_k, over_fetched, relaxed_top_k
 from retrieval.presets.consolidated.evidence.order import cut_with_quota, min_slots
@@ -20,6 +19,7 @@ from retrieval.presets.consolidated.stages.fuse import FuseWeighted
 from retrieval.presets.consolidated.stages.protect import Protect
 from retrieval.presets.consolidated.stages.quota import CutWithQuota
 from retrieval.presets.preset import PresetConfig
+from retrieval.presets.stage_catalog import ABOUT
 from retrieval.records.lifeline.remedies import at_least, at_most, policy_at_least, policy_at_most
 
 #: The stages whose windows a section's depth sets.

@@ -9,8 +9,8 @@ from uuid import UUID
 from retrieval.engine.state import Drop, DropReason, SearchState, Span
 from retrieval.engine.types import ChunkId, Ranking
 from retrieval.index.types import DocumentProbe
-from retrieval.presets.catalog import ABOUT
 from retrieval.presets.preset import PresetConfig
+from retrieval.presets.stage_catalog import ABOUT
 from retrieval.records.lifeline.legs import Look, leg_step
 from retrieval.records.lifeline.losses import Loss, explained
 from retrieval.records.lifeline.types import PACKED, TOP_K, Evidence, Step, StepState, Way

@@ -22,9 +22,10 @@ from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.cascade import Tier
 from retrieval.presets.consolidated.evidence.depth import adaptive_top_k, over_fetched
 from retrieval.presets.consolidated.evidence.phases import Phase, PhasedPipeline
-from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig, StoreGuard
+from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig
 from retrieval.presets.consolidated.evidence.section_reading import SHIPPED, shipped
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk, SectionState
+from retrieval.presets.consolidated.evidence.store_guard import StoreGuard
 from retrieval.presets.consolidated.reference import reference_sections
 from retrieval.presets.consolidated.stages.store import CheckStore
 from retrieval.search import runtime

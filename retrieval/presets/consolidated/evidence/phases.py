@@ -12,7 +12,7 @@ from retrieval.engine.deadline import Deadline
 from retrieval.engine.pipeline import Pipeline, Stage, late, marked, narrowed, run_stage
 from retrieval.engine.state import Note, SearchState
 from retrieval.errors import SearchTimeoutError, StorePausedError
-from retrieval.presets.consolidated.evidence.rerank_guard import guarded
+from retrieval.presets.consolidated.evidence.store_guard import guarded
 
 
 def early_end(stage: str, deadline: Deadline) -> Note | None:

@@ -1,26 +1,19 @@
-"""The state of a process's cross-encoders: circuit breaker, time per chunk, and counts; and the breaker of the store.
-
-After several searches that the store failed, the next ones end at once for a while.
-"""
+"""The state of a process's cross-encoders: circuit breaker, time per chunk, and counts."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from threading import Lock
 from time import monotonic
 from typing import Any, Final
 
-from corecube.errors import DatabaseUnavailableError
 from retrieval.encoders.breaker import BreakerState, CircuitBreaker
-from retrieval.encoders.reranker import MIN_FAILURE_SECONDS, BreakingReranker, Reranker
-from retrieval.engine.state import SearchState
+from retrieval.encoders.reranker import BreakingReranker, Reranker
 from retrieval.engine.tunables import Tunables, tunable
-from retrieval.errors import StorePausedError
 from retrieval.presets.consolidated.evidence.density import DensityConfig, is_rate_in_band
 from retrieval.presets.consolidated.evidence.scoring import ChunkTime, Provider, RerankPlanConfig, RerankSkip
 
 _FROM_WORST: Final = (BreakerState.OPEN, BreakerState.HALF_OPEN, BreakerState.CLOSED)
-_FAILED: Final = ("dense_timeout", "fulltext_timeout", "timed_out_in_")  #: What codes of a failed read begin with.
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,54 +147,3 @@ class RerankGuards:
         """Return the expected time per chunk in ms, by cross-encoder."""
         with self._lock:
             return {name: guard.chunk_time.ms for (_, name), (_, guard) in self._guards.items()}
-
-
-@dataclass
-class StoreGuard:
-    """The breaker of a process, one for each configuration; thread-safe."""
-
-    clock: Callable[[], float] = monotonic
-    _breakers: dict[BreakerConfig, CircuitBreaker] = field(default_factory=dict)
-    _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
-
-    def breaker(self, config: BreakerConfig) -> CircuitBreaker:
-        """Return the breaker with these numbers, created on first use."""
-        with self._lock:
-            if config not in self._breakers:
-                self._breakers[config] = config.breaker(clock=self.clock, refusal=StorePausedError)
-            return self._breakers[config]
-
-
-@dataclass(frozen=True, slots=True)
-class StoreUse:
-    """Whether a search may use the store."""
-
-    is_paused: bool
-
-
-def guarded(run: Callable[[SearchState], SearchState], state: SearchState, breaker: CircuitBreaker) -> SearchState:
-    """Return the state after a run, whose reads of the store count as one result for the breaker.
-
-    While it is open, the run gets a `StoreUse` that says so. A read that timed out is a failure, but not one of a
-    request with too little time. Raises what the run raises.
-    """
-    try:
-        attempt = breaker.admitted()
-    except StorePausedError:
-        return run(replace(state, parts=state.parts_with(StoreUse(is_paused=True))))
-    is_short = state.deadline.leg_seconds < MIN_FAILURE_SECONDS
-    try:
-        after = run(state)
-    except DatabaseUnavailableError:
-        attempt.failed()
-        raise
-    except BaseException:
-        attempt.dismissed()
-        raise
-    if not any(code.startswith(_FAILED) for code in after.degraded):
-        attempt.succeeded()
-    elif is_short:
-        attempt.dismissed()
-    else:
-        attempt.failed()
-    return after

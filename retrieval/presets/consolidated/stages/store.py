@@ -6,7 +6,7 @@ from typing import ClassVar
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.errors import StorePausedError
-from retrieval.presets.consolidated.evidence.rerank_guard import StoreUse
+from retrieval.presets.consolidated.evidence.store_guard import StoreUse
 
 
 @dataclass(frozen=True, slots=True)

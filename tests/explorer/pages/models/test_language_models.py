@@ -13,7 +13,7 @@ from corecube.models import ApiKey, AuditEvent
 from corecube.secrets import Purpose, seal, unseal
 from retrieval.llm import local_servers
 from retrieval.llm.clients import KEY
-from retrieval.llm.local_servers import PRESETS
+from retrieval.llm.service_presets import PRESETS
 from retrieval.models import LanguageModel, RoutingRule, Usage
 from tests.fake_llm import FakeLLM, Fault
 

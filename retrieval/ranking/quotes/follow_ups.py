@@ -1,0 +1,68 @@
+"""Candidates for a follow-up question: what the answer before it quoted is behind what is new. Pure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Self
+
+from retrieval.engine.types import QueryTerms
+from retrieval.engine.words import TermFinder, stemmer
+from retrieval.ranking.quotes.asked import FORMS, Asked, asked, holds
+from retrieval.ranking.quotes.candidates import Candidate
+from retrieval.ranking.quotes.ranker import Scored
+from retrieval.text.units import UnitKind
+
+_REPEATED: Final = 1.5  #: Deduction, in log-odds, for a repetition that holds nothing of what is new in the question.
+_MOSTLY: Final = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """What a follow-up question adds to the question before it, and what was quoted then."""
+
+    own: TermFinder  #: Finds the terms of its own text, not those of earlier questions.
+    forms: frozenset[Asked]  #: The forms that only it asks for.
+    language: str
+    quoted: str  #: The answer before it, normalised.
+
+    @classmethod
+    def of(cls, question: str, terms: QueryTerms, language: str, *, before: str, answer: str) -> Self:
+        """Return it for a question as it was asked, the terms of its search, and the question and answer before it."""
+        stem = stemmer(language)
+        found = TermFinder(terms.terms, stem).found(question)
+        own = TermFinder(tuple(term for term in terms.terms if term.lexeme in found), stem)
+        forms = (asked(question, language) - asked(before, language)) & FORMS
+        return cls(own, forms, language, _normalised(answer))
+
+    def narrowed(self, found: Sequence[Candidate]) -> tuple[Candidate, ...]:
+        """Return candidates; of a table that was quoted only the rows that hold what is new in the question."""
+        return tuple(one for candidate in found for one in self._narrowed(candidate))
+
+    def ranked(self, found: Sequence[Scored]) -> list[Scored]:
+        """Return candidates again, best first; what mostly repeats the answer before only if it is still the best."""
+        repetitions = [self._repetition(it.candidate) for it in found]
+        scored = [replace(it, score=it.score - _REPEATED * by) for it, by in zip(found, repetitions, strict=True)]
+        ordered = sorted(zip(scored, repetitions, strict=True), key=lambda pair: -pair[0].score)
+        return [it for place, (it, repetition) in enumerate(ordered) if place == 0 or repetition <= _MOSTLY]
+
+    def _narrowed(self, candidate: Candidate) -> Iterator[Candidate]:
+        rows = []
+        if candidate.kinds == {UnitKind.ROW} and candidate.is_group and self._is_quoted(candidate):
+            columns = self.own.found(candidate.quoted[0].header)
+            rows = [row for row in candidate.run if self.own.found(candidate.units[row].text) - columns]
+        yield from (replace(candidate, run=range(row, row + 1)) for row in rows) if rows else (candidate,)
+
+    def _repetition(self, candidate: Candidate) -> float:
+        """Return how far a candidate only repeats, 0 to 1: less the more it holds of what is new in the question."""
+        total = sum(term.idf for term in self.own.terms)
+        if not self._is_quoted(candidate) or not (total or self.forms):
+            return 0.0
+        share = self.own.weight(self.own.found(candidate.text)) / total if total else 0.0
+        return 1 - max(share, float(any(holds(form, candidate.text, self.language) for form in self.forms)))
+
+    def _is_quoted(self, candidate: Candidate) -> bool:
+        return all(_normalised(unit.text) in self.quoted for unit in candidate.quoted)
+
+
+def _normalised(text: str) -> str:
+    """Return text without differences of white space and without the signs of quotations and tables."""
+    return " ".join(word for word in text.replace("\\[", "[").split() if word not in {">", "|"})
