@@ -26,8 +26,10 @@ from retrieval.encoders.admission import IngestLoad, ingest_load
 from retrieval.encoders.breaker import BreakerState
 from retrieval.engine.admission import Load
 from retrieval.index import active
-from retrieval.index.bm25.follower import Bm25Status, bm25_status
+from retrieval.index.bm25 import follower as bm25
 from retrieval.index.embedding_index import active_row
+from retrieval.index.following import ReadModelStatus
+from retrieval.index.vectors import follower as vectors
 from retrieval.ingest.workers import messages_waiting
 from retrieval.llm.clients import stored_models
 from retrieval.llm.reachability import ModelState, status_of, status_words
@@ -39,7 +41,7 @@ logger = logging.getLogger(__name__)
 _PART_SECONDS: Final = 0.7  #: Timeout of each part, so that a response takes less than a second.
 _HEALTHY: Final = frozenset({ModelState.READY, ModelState.OFF})  #: States of language models that need no attention.
 _REQUIRED: Final = frozenset({"database", "model"})  #: Parts that every search needs.
-_PACKAGES: Final = ("django", "celery", "psycopg", "onnxruntime", "tokenizers", "tantivy")
+_PACKAGES: Final = ("django", "celery", "psycopg", "onnxruntime", "tokenizers", "tantivy", "numkong")
 
 
 class State(StrEnum):
@@ -137,7 +139,8 @@ _CHECKS: Final[Mapping[str, BoundedCheck[Part]]] = {
     "database": BoundedCheck(lambda: _required(require_database)),
     "model": BoundedCheck(lambda: _required(lambda: active.encoder())),  # noqa: PLW0108 -- tests replace the encoder
     "reranker": BoundedCheck(_reranker),
-    "bm25": BoundedCheck(lambda: _optional(lambda: bm25_status().problem)),
+    "bm25": BoundedCheck(lambda: _optional(lambda: bm25.follower().status().problem)),
+    "vectors": BoundedCheck(lambda: _optional(lambda: vectors.follower().status().problem)),
     "language_model": BoundedCheck(lambda: _optional(_failing_models)),
     "redis": BoundedCheck(lambda: _optional(_sharing_problem)),
 }
@@ -173,7 +176,7 @@ class Installation:
     load: Load  #: Running and rejected searches of this process.
     ingest: IngestLoad
     language_models: str = ""  #: The status of the enabled language models, in sentences.
-    bm25: Bm25Status | None = None  #: The BM25 index of this machine; None if it cannot be read.
+    read_models: Mapping[str, ReadModelStatus] = field(default_factory=dict)  #: Of this machine, by their parts.
     has_redis: bool = False  #: Whether processes share state in Redis.
     versions: Mapping[str, str] = field(default_factory=dict)
 
@@ -198,7 +201,7 @@ def installation() -> Installation:
         load=runtime.admission().load(),
         ingest=ingest_load(settings.CORECUBE_EMBED_CONCURRENCY),
         language_models=" ".join(models) or "No language model is enabled: answers quote the documents.",
-        bm25=bm25_status(),
+        read_models={name: it.follower().status() for name, it in (("bm25", bm25), ("vectors", vectors))},
         has_redis=shared() is not None,
         versions={
             "CoreCube": VERSION,

@@ -17,10 +17,12 @@ from django.utils import timezone
 from tantivy import Occur, Query
 
 from corecube.models import Connection
-from retrieval.index import outbox
-from retrieval.index.bm25 import follower, schema
-from retrieval.index.bm25.follower import LATE_SECONDS, bm25_status
+from retrieval.index import following, outbox
+from retrieval.index.bm25 import schema
+from retrieval.index.bm25.follower import follower
 from retrieval.index.bm25.reader import Reader
+from retrieval.index.bm25.writer import Writer
+from retrieval.index.following import LATE_SECONDS
 from retrieval.index.writer import delete_documents
 from retrieval.ingest.services import delete_connection
 from retrieval.ingest.sync import sync_connection
@@ -35,10 +37,11 @@ from django.conf import settings
 from django.db import connection
 connection.settings_dict["NAME"] = sys.argv[1]
 settings.CORECUBE_BM25_DIR = __import__("pathlib").Path(sys.argv[2])
-from retrieval.index.bm25 import follower, schema
-follower._CHANGES_AT_ONCE = 2
-follower._DOCUMENTS_AT_ONCE = 2
-getattr(follower, sys.argv[3])(progress=lambda chunks: print(chunks, flush=True))
+from retrieval.index import following
+from retrieval.index.bm25.follower import follower
+following._CHANGES_AT_ONCE = 2
+following._DOCUMENTS_AT_ONCE = 2
+getattr(follower(), sys.argv[3])(progress=lambda chunks: print(chunks, flush=True))
 print("done", flush=True)
 """
 
@@ -71,7 +74,7 @@ def wait_for_others():
 def caught_up():
     """Follow as soon as nothing holds a change back."""
     wait_for_others()
-    return follower.follow()
+    return follower().follow()
 
 
 def held(shelf):
@@ -108,8 +111,8 @@ def test_deleting_a_connection_takes_its_chunks_out(world, shelf):
 
 def test_taking_over_twice_is_the_same_as_once(world, shelf):
     before = held(shelf)
-    follower.rebuild()
-    with shelf.folder.locked(), follower.Writer(shelf.folder.current, "english") as writer:
+    follower().rebuild()
+    with shelf.folder.locked(), Writer(shelf.folder.current, "english") as writer:
         writer.commit(0)
     assert caught_up().changes >= OutboxEntry.objects.count() > 0
     assert held(shelf) == before == stored()
@@ -122,7 +125,7 @@ def test_a_transaction_that_is_at_work_is_waited_for(world, shelf):
 
     def delete_second():
         delete_documents([second])
-        assert follower.follow().changes == 0
+        assert follower().follow().changes == 0
         connection.close()
 
     with transaction.atomic():
@@ -137,7 +140,7 @@ def test_a_transaction_that_is_at_work_is_waited_for(world, shelf):
 
 
 def test_many_changes_are_taken_over_in_steps(world, shelf, monkeypatch):
-    monkeypatch.setattr(follower, "_CHANGES_AT_ONCE", 1)
+    monkeypatch.setattr(following, "_CHANGES_AT_ONCE", 1)
     for document in Document.objects.filter(connection=world.runbooks):
         delete_documents([document.pk])
     assert caught_up().changes == 2
@@ -155,23 +158,23 @@ def test_an_index_that_cannot_follow_is_built_anew(world, shelf, harm, settings)
         about = (build / "about.json").read_text()
         (build / "about.json").write_text(about.replace(outbox.history(), "elsewhere"))
     elif harm == "a future":
-        with shelf.folder.locked(), follower.Writer(build, "english") as writer:
+        with shelf.folder.locked(), Writer(build, "english") as writer:
             writer.commit(2**60)
     elif harm == "another language":
         settings.CORECUBE_TEXT_SEARCH_CONFIG = "german"
     else:
         ReadModel.objects.create(name="outbox", transaction_id=outbox.horizon())
-    followed = follower.follow()
+    followed = follower().follow()
     assert followed.is_rebuilt
     assert Reader(shelf.folder).view().chunks == Chunk.objects.count()
     if harm != "forgotten":
-        assert not follower.follow().is_rebuilt
+        assert not follower().follow().is_rebuilt
 
 
 def test_while_one_process_writes_no_other_does(world, shelf):
     with shelf.folder.locked():
-        assert follower.follow() is None
-        assert follower.rebuild() is None
+        assert follower().follow() is None
+        assert follower().rebuild() is None
         with pytest.raises(CommandError, match="Another process"):
             call_command("bm25", "follow")
 
@@ -227,7 +230,7 @@ def test_old_changes_are_forgotten_once_every_follower_has_them(world, shelf):
     outbox.prune()
     assert (OutboxEntry.objects.count(), ReadModel.objects.filter(name="bm25-elsewhere").count()) == (0, 0)
     # Its own index has them all, and goes on.
-    assert not follower.follow().is_rebuilt
+    assert not follower().follow().is_rebuilt
 
 
 def test_what_a_kept_search_can_be_compared_with_stays(world, shelf):
@@ -258,10 +261,10 @@ def test_where_searches_are_kept_for_ever_an_old_one_keeps_no_changes(world, she
 
 
 def test_the_status_tells_how_far_behind_it_is(world, shelf, settings, capsys):
-    assert (bm25_status().problem, bm25_status().chunks) == ("", Chunk.objects.count())
+    assert (follower().status().problem, follower().status().chunks) == ("", Chunk.objects.count())
     delete_documents([Document.objects.first().pk])
     OutboxEntry.objects.filter(deleted=True).update(at=timezone.now() - timedelta(seconds=LATE_SECONDS + 60))
-    found = bm25_status()
+    found = follower().status()
     assert found.lag.transactions == 1
     assert found.lag.seconds == pytest.approx(LATE_SECONDS + 60, abs=20)
     assert "behind" in found.problem
@@ -269,13 +272,13 @@ def test_the_status_tells_how_far_behind_it_is(world, shelf, settings, capsys):
     assert "1 transactions" in capsys.readouterr().out
     caught_up()
     call_command("bm25", "follow")
-    assert bm25_status().problem == ""
+    assert follower().status().problem == ""
     call_command("bm25", "rebuild")
     settings.CORECUBE_BM25 = False
-    assert bm25_status().problem == ""
+    assert follower().status().problem == ""
     with pytest.raises(CommandError, match="CORECUBE_BM25"):
         call_command("bm25", "status")
 
 
 def test_without_an_index_the_status_says_so(transactional_db):
-    assert "no readable BM25 index yet" in bm25_status().problem
+    assert "no readable BM25 index yet" in follower().status().problem
