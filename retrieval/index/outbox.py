@@ -19,6 +19,7 @@ _ENTRIES: Final = statement("upkeep/outbox_entries")
 _WAITING: Final = statement("upkeep/outbox_waiting")
 _PRUNE: Final = statement("upkeep/prune_outbox")
 _TEXTS: Final = statement("upkeep/chunk_texts")
+_VECTORS: Final = statement("upkeep/chunk_vectors")
 _HISTORY: Final = statement("upkeep/history")
 _MARK: Final = statement("upkeep/outbox_mark")
 _HORIZON: Final = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
@@ -91,6 +92,15 @@ def chunk_texts(documents: Sequence[UUID], languages: Mapping[int, str]) -> list
     default = settings.CORECUBE_TEXT_SEARCH_CONFIG
     found = rows(_TEXTS, {"documents": list(documents)})
     return [ChunkTexts(languages.get(row[2]) or default, *row) for row in found]
+
+
+def chunk_vectors(documents: Sequence[UUID], index: int) -> list[tuple[int, UUID, int, bytes]]:
+    """Return the vectors that documents' chunks have now in an embedding index, ordered by connection.
+
+    Each with its connection, document and ordinal, in PostgreSQL's binary form.
+    """
+    found = rows(_VECTORS, {"index": index, "documents": list(documents)})
+    return [(connection_id, document, ordinal, bytes(vector)) for connection_id, document, ordinal, vector in found]
 
 
 def follows(name: str, position: int) -> None:

@@ -69,6 +69,15 @@ class State:
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise VectorFilesUnavailableError from error
 
+    def check(self, build: Path, dim: int) -> None:
+        """Raise OSError or ValueError where files of the build are missing or too short."""
+        for connection_id, it in self.files.items():
+            parts = [(vectors_file, it.records * record(dim).itemsize), (dead_file, it.dead * PLACE.itemsize)]
+            for path_of, size in parts:
+                path = path_of(build, connection_id, it.generation)
+                if size and path.stat().st_size < size:
+                    raise ValueError(f"{path.name} has less than {size} bytes.")
+
     def write(self, build: Path) -> None:
         """Replace a build's state, whole or not at all."""
         write_atomically(build / STATE, json.dumps(asdict(self)))
@@ -85,12 +94,12 @@ def dead_file(build: Path, connection_id: int, generation: int) -> Path:
 
 
 def read_dead(build: Path, connection_id: int, file: FileState) -> NDArray[np.uint32]:
-    """Return the places of a file's records with a tombstone; raise ValueError where they are not these."""
+    """Return the places of a file's records with a tombstone; raise ValueError for others."""
     if not file.dead:
         return np.empty(0, PLACE)
     found = np.fromfile(dead_file(build, connection_id, file.generation), PLACE, file.dead)
-    if len(found) != file.dead or found.max() >= file.records:
-        raise ValueError(f"{len(found)} of {file.dead} tombstones of {file.records} records")
+    if len(found) < file.dead or found.max() >= file.records:
+        raise ValueError(f"{len(found)} of {file.dead} tombstones of {file.records} records.")
     return found
 
 

@@ -11,17 +11,14 @@ import numpy as np
 from django.conf import settings
 
 from retrieval.engine.types import ChunkId
+from retrieval.errors import VectorFilesUnavailableError
 from retrieval.index import outbox
 from retrieval.index.embedding_index import active_row
 from retrieval.index.folder import About, Folder
 from retrieval.index.following import Content, Follower, Progress
-from retrieval.index.reading import rows
-from retrieval.index.statements import statement
-from retrieval.index.vectors.files import SCHEMA_VERSION, readable
-from retrieval.index.vectors.reader import Reader
+from retrieval.index.vectors.files import SCHEMA_VERSION, State, readable
 from retrieval.index.vectors.writer import Writer
 
-_VECTORS: Final = statement("upkeep/chunk_vectors")
 _HEADER: Final = 4  #: Bytes before the components of a vector in PostgreSQL's binary form.
 
 
@@ -45,8 +42,13 @@ class VectorFollower(Follower):
 
     def content(self) -> Content:
         """Return what is in the searched build; raise VectorFilesUnavailableError."""
-        view = Reader(self.folder).view()
-        return Content(view.position, view.count(view.files))
+        build = self.folder.current
+        if build is None:
+            raise VectorFilesUnavailableError
+        with readable():
+            state = State.read(build)
+            state.check(build, self._about(build)["dim"])
+        return Content(state.position, sum(it.records - it.dead for it in state.files.values()))
 
     def replace(self, build: Path, batches: Iterator[Sequence[UUID]], position: int) -> None:
         """Replace the vectors of these documents; raise VectorFilesUnavailableError."""
@@ -79,10 +81,10 @@ class VectorFollower(Follower):
         return Writer(build, self._about(build)["dim"])
 
     def _add(self, writer: Writer, build: Path, documents: Sequence[UUID]) -> int:
-        found = rows(_VECTORS, {"index": self._about(build)["index"], "documents": list(documents)})
+        found = outbox.chunk_vectors(documents, self._about(build)["index"])
         for connection_id, group in groupby(found, key=itemgetter(0)):
             chunks = list(group)
-            halves = b"".join(bytes(vector)[_HEADER:] for *_, vector in chunks)
+            halves = b"".join(vector[_HEADER:] for *_, vector in chunks)
             vectors = np.frombuffer(halves, ">f2").reshape(len(chunks), -1).astype(np.float32)
             writer.add(connection_id, [ChunkId(it[1], it[2]) for it in chunks], vectors)
         return len(found)

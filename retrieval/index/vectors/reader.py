@@ -27,16 +27,31 @@ from retrieval.index.vectors.files import (
 )
 
 #: Files from this size on are mapped, and shared by all processes; a mapping uses a file descriptor.
-_MAPPED_BYTES: Final = 2**20
+_MAPPED_BYTES: Final = 2**18
 
 
 @dataclass(frozen=True)
 class VectorFile:
-    """A connection's file as it was at one commit."""
+    """A connection's file as it was at one commit; opened when it is first searched."""
 
+    build: Path
+    connection_id: int
     state: FileState
-    records: NDArray[Any]
-    dead: NDArray[np.uint32]  #: Places of records that do not count.
+    dim: int
+
+    @cached_property
+    def records(self) -> NDArray[Any]:
+        """The records, with those that have a tombstone."""
+        path = vectors_file(self.build, self.connection_id, self.state.generation)
+        of, count = record(self.dim), self.state.records
+        if count * of.itemsize < _MAPPED_BYTES:
+            return np.fromfile(path, of, count)
+        return np.asarray(np.memmap(path, of, mode="r", shape=count))
+
+    @cached_property
+    def dead(self) -> NDArray[np.uint32]:
+        """The places of records with a tombstone."""
+        return read_dead(self.build, self.connection_id, self.state)
 
     @cached_property
     def vectors(self) -> NDArray[np.int8]:
@@ -44,13 +59,18 @@ class VectorFile:
         return np.asarray(self.records["vector"])
 
     @cached_property
+    def ids(self) -> NDArray[Any]:
+        """The chunks' ids, a view of the file."""
+        return self.records[["high", "low", "ordinal"]]
+
+    @cached_property
     def scales(self) -> NDArray[np.float32]:
         """The scales of the vectors, side by side, as a search reads them all."""
         return np.ascontiguousarray(self.records["scale"])
 
     def __len__(self) -> int:
-        """Return the number of records that count."""
-        return len(self.records) - len(self.dead)
+        """Return the number of chunks."""
+        return self.state.records - self.state.dead
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,26 +94,36 @@ class View:
         return sum(len(self.files[it]) for it in connection_ids if it in self.files)
 
     def nearest(self, vector: Vector, connection_ids: Collection[int], count: int) -> Nearest:
-        """Return the `count` chunks of some connections with the highest inner product, found by comparing all."""
+        """Return the `count` chunks of some connections with the highest inner product, found by comparing all.
+
+        Raises VectorFilesUnavailableError for files that cannot be read.
+        """
+        with readable():
+            return self._nearest(vector, connection_ids, count)
+
+    def _nearest(self, vector: Vector, connection_ids: Collection[int], count: int) -> Nearest:
         files = [self.files[it] for it in connection_ids if it in self.files]
-        starts = np.cumsum([0, *(len(it.records) for it in files)])
+        starts = np.cumsum([0, *(it.state.records for it in files)])
         scores = np.empty((1, starts[-1]), np.float32)
         asked, _ = quantized(vector[None].astype(np.float32))
         for file, start in zip(files, starts, strict=False):
-            part = scores[:, start : start + len(file.records)]
+            part = scores[:, start : start + file.state.records]
             numkong.cdist(asked, file.vectors, "dot", out=part)
             part *= file.scales
-            part[0, file.dead] = -np.inf
+            if file.state.dead:
+                part[0, file.dead] = -np.inf
         best = np.argpartition(scores[0], max(0, starts[-1] - count))[-count:]
         best = np.sort(best[np.isfinite(scores[0, best])])
         ends = np.searchsorted(best, starts)
         found = [
-            file.records[best[first:last] - start]
+            file.ids[best[first:last] - start]
             for file, start, first, last in zip(files, starts, ends, ends[1:], strict=False)
+            if first < last
         ]
-        ids = b"".join(np.stack([it["high"], it["low"]], axis=1).astype(">u8").tobytes() for it in found).hex()
-        documents = ",".join(ids[first : first + 32] for first in range(0, len(ids), 32))
-        return Nearest(f"{{{documents}}}", [ordinal for it in found for ordinal in it["ordinal"].tolist()])
+        ids = np.concatenate(found) if found else np.empty(0, record(1))
+        text = np.stack([ids["high"], ids["low"]], axis=1).astype(">u8").tobytes().hex()
+        documents = ",".join(text[first : first + 32] for first in range(0, len(text), 32))
+        return Nearest(f"{{{documents}}}", ids["ordinal"].tolist())
 
 
 @dataclass(slots=True)
@@ -130,21 +160,9 @@ class Reader:
 
 
 def _opened(build: Path, about: About, former: View | None) -> View:
-    state = State.read(build)
-    files = {}
-    for connection_id, it in state.files.items():
-        known = former.files.get(connection_id) if former else None
-        same = known is not None and known.state == it
-        files[connection_id] = known if known and same else _file(build, connection_id, it, int(about["dim"]))
-    return View(about, state.position, files)
-
-
-def _file(build: Path, connection_id: int, state: FileState, dim: int) -> VectorFile:
-    path, of = vectors_file(build, connection_id, state.generation), record(dim)
-    if state.records * of.itemsize >= _MAPPED_BYTES:
-        records = np.asarray(np.memmap(path, of, mode="r", shape=state.records))
-    else:
-        records = np.fromfile(path, of, state.records)
-    if len(records) != state.records:
-        raise ValueError(f"{len(records)} of {state.records} vectors")
-    return VectorFile(state, records, read_dead(build, connection_id, state))
+    state, dim = State.read(build), int(about["dim"])
+    state.check(build, dim)
+    files = {key: VectorFile(build, key, it, dim) for key, it in state.files.items()}
+    known = former.files if former else {}
+    # What did not change stays open.
+    return View(about, state.position, {key: known[key] if known.get(key) == it else it for key, it in files.items()})

@@ -41,8 +41,9 @@ class Writer:
     _written: set[Path] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        """Read the state, which a new build does not have; raise VectorFilesUnavailableError."""
+        """Read the state, which a new build does not have; raise VectorFilesUnavailableError, OSError or ValueError."""
         state = State.read(self.build) if (self.build / STATE).exists() else State()
+        state.check(self.build, self.dim)
         self._files, self._generation = dict(state.files), state.generation
 
     def remove(self, documents: Collection[UUID]) -> None:
