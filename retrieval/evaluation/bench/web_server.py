@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,18 +55,20 @@ class WebServer:
 
 
 @contextmanager
-def web_server() -> Iterator[WebServer]:
+def web_server(
+    application: str = "corecube.asgi:application", *, processes: int = 1, environment: Mapping[str, str] | None = None
+) -> Iterator[WebServer]:
     """Run the web server like `manage.py start` on the default connection's database; raise UnavailableError."""
     with socket.create_server((_HOST, 0)) as probe:
         port = int(probe.getsockname()[1])
-    command = [sys.executable, "-m", "uvicorn", "corecube.asgi:application", f"--host={_HOST}", f"--port={port}"]
+    command = [sys.executable, "-m", "uvicorn", application, f"--host={_HOST}", f"--port={port}"]
     inherited = {name: value for name, value in os.environ.items() if name != "DATABASE_URL_FILE"}
     process = subprocess.Popen(  # noqa: S603 -- our own program
-        [*command, *_OPTIONS],
+        [*command, *_OPTIONS, f"--workers={processes}"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         cwd=settings.BASE_DIR,
-        env={**inherited, "DATABASE_URL": database_url(), "ALLOWED_HOSTS": _HOST},
+        env={**inherited, "DATABASE_URL": database_url(), "ALLOWED_HOSTS": _HOST, **(environment or {})},
     )
     try:
         _wait(process, port)

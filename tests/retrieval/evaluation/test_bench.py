@@ -79,10 +79,10 @@ def server(django_db_setup, django_db_blocker):
 def story(server):
     application = connection.settings_dict["NAME"]
     migrated_indexes = indexes()
-    first = run("--keep")
+    first = run("--keep", "--readers", "2")
     with scratch_database(recipe(PLAN), keep=True):
         content = observed()
-    second = run("--no-first", "--passes=3", "--preset=helix", "--scan=binary", "--oversample=6")
+    second = run("--no-first", "--passes=3", "--preset=helix", "--scan=binary", "--oversample=6", "--readers")
     return Story(application, migrated_indexes, first, content, second, scratch_exists())
 
 
@@ -178,6 +178,22 @@ def test_the_first_search_of_a_new_process_is_measured_warmed_up_and_not(story):
 def test_the_memory_of_process_and_server_is_told(story):
     assert story.first["own_bytes"] > 2**25
     assert story.first["server_bytes"] > 2**25
+
+
+def test_cpu_time_is_that_of_process_and_server(story):
+    for scope in (*story.first["scopes"], *story.second["scopes"]):
+        cpu_ms = scope["cpu_ms"]
+        assert cpu_ms["own"] > 0
+        assert cpu_ms["total"] == pytest.approx(cpu_ms["own"] + cpu_ms["server"])
+
+
+def test_readers_search_over_http_by_the_known_vectors(story):
+    (readers,) = story.first["over_http"]
+    assert (readers["readers"], readers["searches"], readers["failed"]) == (2, 8, {})
+    assert readers["per_second"] > 0
+    assert 0 < readers["latency_ms"]["p50"] <= readers["latency_ms"]["p99"]
+    assert readers["cpu_ms"]["own"] > 0
+    assert story.second["over_http"] == []
 
 
 def test_a_kept_database_is_walked_by_another_scan(story):
