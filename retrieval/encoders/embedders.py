@@ -16,7 +16,7 @@ from retrieval.encoders.embed_services import EmbedService
 from retrieval.encoders.late_interaction import LateEncoder, load_late_encoder
 from retrieval.encoders.manifest import TOKENIZER_FILE, Manifest, read_manifest
 from retrieval.encoders.onnx_encoder import load_encoder
-from retrieval.encoders.protocol import Encoder
+from retrieval.encoders.protocol import Encoder, VectorModel
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.sparse_encoder import SparseEncoder, load_sparse_encoder
 from retrieval.encoders.tokenizer import ModelTokenizer
@@ -153,7 +153,7 @@ def token_encoder() -> LateEncoder | None:
         return _load_late(settings.CORECUBE_MODELS_DIR / name) if name else None
 
 
-def key_of(model: SparseEncoder | LateEncoder) -> int:
+def key_of(model: VectorModel) -> int:
     """Return the number, at least 0, that identifies the encodings of a model."""
     digest = hashlib.sha256(f"{model.name}\0{model.weights}".encode()).digest()
     return int.from_bytes(digest[:_KEY_BYTES])

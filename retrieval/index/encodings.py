@@ -1,4 +1,4 @@
-"""What optional models make of chunks: writing sparse vectors and the vectors of tokens, and the sparse leg's reads."""
+"""What models make of chunks beside their vectors: sparse vectors, and the vectors of tokens and of sentences."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,17 +9,19 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from corecube.scope import AccessScope
+from retrieval.encoders.compressed_vectors import CompressedVectors
 from retrieval.encoders.sparse_encoder import SparseVector
-from retrieval.encoders.token_vectors import TokenVectors
 from retrieval.engine.state import RequestFilter
-from retrieval.engine.types import Ranking, ScoreType
+from retrieval.engine.types import ChunkId, Ranking, ScoreType
 from retrieval.index.filters import filtered
-from retrieval.index.reading import changed, read, rows
+from retrieval.index.reading import changed, chunk_keys, read, rows
 from retrieval.index.statements import statement
 from retrieval.index.store import MAX_EF_SEARCH, hnsw_settings, ranking
 
 _UNENCODED: Final = statement("upkeep/unencoded")
-_INSERT: Final = {"sparse": statement("upkeep/insert_sparse"), "tokens": statement("upkeep/insert_tokens")}
+_INSERT_SPARSE: Final = statement("upkeep/insert_sparse")
+_INSERT_COMPRESSED: Final = statement("upkeep/insert_compressed")
+_COMPRESSED: Final = statement("compressed_vectors")
 _CREATE_HNSW: Final = statement("upkeep/create_hnsw_sparse")
 _REMOVE: Final = "DELETE FROM {table} WHERE document_id = ANY(%s)"
 _DROP: Final = "DELETE FROM {table} WHERE connection_id = %s AND model_key <> %s"
@@ -38,11 +40,17 @@ class Encodings(StrEnum):
 
     SPARSE = "sparse"
     TOKENS = "tokens"
+    SENTENCES = "sentences"
 
     @property
     def table(self) -> str:
         """The table of the encodings."""
-        return {"sparse": "retrieval_sparseembedding", "tokens": "retrieval_tokenembedding"}[self.value]
+        return f"retrieval_{self.value.removesuffix('s')}embedding"
+
+    @property
+    def insertion(self) -> str:
+        """The statement that adds a chunk's encoding."""
+        return _INSERT_SPARSE if self is Encodings.SPARSE else _INSERT_COMPRESSED.replace("{table}", self.table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +79,7 @@ def unencoded(kind: Encodings, *, connection_id: int, model_key: int, at_once: i
 
 
 def store_encodings(
-    kind: Encodings, chunks: Sequence[Unencoded], made: Sequence[SparseVector | TokenVectors], *, model_key: int
+    kind: Encodings, chunks: Sequence[Unencoded], made: Sequence[SparseVector | CompressedVectors], *, model_key: int
 ) -> int:
     """Store encodings in one transaction and return how many; chunks that changed or went meanwhile are left out."""
     encoded: list[dict[str, Any]] = [
@@ -82,8 +90,19 @@ def store_encodings(
     ids = sorted({it.document_id for it in chunks})
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT FROM retrieval_document WHERE id = ANY(%s) ORDER BY id FOR SHARE", [ids])
-        cursor.executemany(_INSERT[kind], encoded)
+        cursor.executemany(kind.insertion, encoded)
         return int(cursor.rowcount)
+
+
+def compressed_vectors(
+    kind: Encodings, hits: Ranking, *, model_key: int, dim: int, scope: AccessScope, timeout_seconds: float
+) -> dict[ChunkId, CompressedVectors]:
+    """Return the token or sentence vectors by a model of the hits in scope that have any; raise SearchTimeoutError."""
+    parameters = chunk_keys(hits) | {"model": model_key, "scope": scope.connection_ids}
+    rows = read(_COMPRESSED.replace("{table}", kind.table), parameters, timeout_seconds=timeout_seconds)
+    return {
+        ChunkId(row["document_id"], row["ordinal"]): CompressedVectors.read(bytes(row["vectors"]), dim) for row in rows
+    }
 
 
 def require_sparse_index(*, model_key: int, dim: int) -> None:
@@ -115,7 +134,7 @@ def count_encodings(kind: Encodings, connection_id: int, *, model_key: int) -> i
     return int(count)
 
 
-def _columns(encoding: SparseVector | TokenVectors) -> dict[str, Any]:
+def _columns(encoding: SparseVector | CompressedVectors) -> dict[str, Any]:
     if isinstance(encoding, SparseVector):
         return {"vector": encoding.to_text()}
     return {"vectors": encoding.to_bytes()}

@@ -11,22 +11,20 @@ from django.conf import settings
 from corecube.errors import DatabaseUnavailableError
 from corecube.scope import AccessScope
 from retrieval.encoders import Encoder, OnnxEncoder
+from retrieval.encoders.compressed_vectors import CompressedVectors, max_sims
 from retrieval.encoders.cross_encoder import load_cross_encoder
 from retrieval.encoders.embedders import key_of, token_encoder
 from retrieval.encoders.late_interaction import LATE_WEIGHT, LateEncoder, LateInteraction
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.encoders.reranker import Reranker, TimeBox, UnavailableReranker
-from retrieval.encoders.token_vectors import TokenVectors, max_sims
 from retrieval.encoders.torch_models import SENTENCE_TRANSFORMERS, load_torch_reranker
-from retrieval.engine.types import ChunkId, Ranking, ScoreType
+from retrieval.engine.types import Ranking, ScoreType
 from retrieval.errors import EncoderError, ModelMissingError, RerankError, RerankTimeoutError, SearchTimeoutError
-from retrieval.index.reading import chunk_keys, read
-from retrieval.index.statements import statement
+from retrieval.index.encodings import Encodings, compressed_vectors
 from retrieval.models import TokenEmbedding
 from retrieval.text.document import in_context
 
 _MAX_ENCODED: Final = 4  #: Texts without stored vectors that a search encodes; each takes up to 0.1 s.
-_TOKENS: Final = statement("pool_tokens")
 _LATE_INTERACTION: Final = "late-interaction"
 _STORED_INTERACTION: Final = "stored-late-interaction"
 _SERVICE: Final = "http"
@@ -62,7 +60,8 @@ class StoredInteraction:
         until = perf_counter() + timeout_seconds
         try:
             query_vectors = self._encoder.query_vectors(query)
-            stored = token_vectors_of(
+            stored = compressed_vectors(
+                Encodings.TOKENS,
                 hits,
                 model_key=self._key,
                 dim=self._encoder.dim,
@@ -90,23 +89,14 @@ class StoredInteraction:
         except EncoderError as error:
             raise RerankError(f"The model {self._encoder.name!r} failed.") from error
 
-    def _encoded(self, texts: Sequence[str], box: TimeBox) -> list[TokenVectors]:
+    def _encoded(self, texts: Sequence[str], box: TimeBox) -> list[CompressedVectors]:
         step = self._encoder.threads
-        made: list[TokenVectors] = []
+        made: list[CompressedVectors] = []
         for start in range(0, len(texts), step):
             some = texts[start : start + step]
             vectors = box.run(lambda some=some: self._encoder.document_vectors(some))  # type: ignore[misc]  # a default binds the loop's variable
-            made += map(TokenVectors.of, vectors)
+            made += map(CompressedVectors.of_tokens, vectors)
         return made
-
-
-def token_vectors_of(
-    hits: Ranking, *, model_key: int, dim: int, scope: AccessScope, timeout_seconds: float
-) -> dict[ChunkId, TokenVectors]:
-    """Return the token vectors by a model of the hits in scope that have any; raise SearchTimeoutError."""
-    parameters = chunk_keys(hits) | {"model": model_key, "scope": scope.connection_ids}
-    rows = read(_TOKENS, parameters, timeout_seconds=timeout_seconds)
-    return {ChunkId(row["document_id"], row["ordinal"]): TokenVectors.read(bytes(row["vectors"]), dim) for row in rows}
 
 
 def configured_reranker(encoder: Callable[[], Encoder]) -> Reranker | None:

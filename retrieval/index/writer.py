@@ -175,7 +175,7 @@ def refresh_statistics() -> None:
     changed(
         "ANALYZE retrieval_document, retrieval_chunk, retrieval_embedding, retrieval_termfrequency,"
         " retrieval_documentname, retrieval_chunkmentions, retrieval_commonmention, retrieval_chunklink,"
-        " retrieval_sparseembedding, retrieval_tokenembedding"
+        " retrieval_sparseembedding, retrieval_tokenembedding, retrieval_sentenceembedding"
     )
 
 

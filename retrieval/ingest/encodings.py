@@ -1,21 +1,25 @@
-"""Encoding a connection's chunks with the configured optional models, at the end of syncs and by command.
+"""Encoding a connection's chunks: their sentences, and with the configured optional models; by syncs and by command.
 
 Encodings depend only on title, headings and text, not on enrichment, so they stay valid until the chunk changes.
 """
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Final
+from itertools import accumulate, chain
+from typing import Final, cast
 
 from corecube.models import Connection
+from retrieval.encoders import Encoder
 from retrieval.encoders.admission import ingest_slot
+from retrieval.encoders.compressed_vectors import CompressedVectors
 from retrieval.encoders.embedders import key_of, sparse_encoder, token_encoder
 from retrieval.encoders.late_interaction import LateEncoder
+from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.sparse_encoder import SparseEncoder, SparseVector
-from retrieval.encoders.token_vectors import TokenVectors
 from retrieval.errors import EncoderError
-from retrieval.index import encodings
+from retrieval.index import active, encodings
 from retrieval.index.reading import advisory_lock
+from retrieval.ranking.quotes.candidates import embedded_texts
 from retrieval.text.document import in_context
 
 logger = logging.getLogger(__name__)
@@ -25,6 +29,7 @@ _BATCH_CHUNKS: Final = 64
 _LOCK_CLASS: Final = 7_304  #: First key of the advisory lock that keeps two processes from encoding the same.
 
 Progress = Callable[[int], None]
+Model = SparseEncoder | LateEncoder | Encoder
 
 
 def fill_encodings(connection_id: int, progress: Progress = lambda _: None) -> dict[str, int]:
@@ -39,6 +44,8 @@ def fill_encodings(connection_id: int, progress: Progress = lambda _: None) -> d
         made["sparse"] = _fill(encodings.Encodings.SPARSE, sparse, connection_id, progress)
     if tokens := token_encoder():
         made["tokens"] = _fill(encodings.Encodings.TOKENS, tokens, connection_id, progress)
+    if sentences := sentence_encoder():
+        made["sentences"] = _fill(encodings.Encodings.SENTENCES, sentences, connection_id, progress)
     return made
 
 
@@ -60,20 +67,36 @@ def fill_all_or_log() -> None:
             fill_encodings_or_log(connection_id, lambda: None)
 
 
-def _fill(kind: encodings.Encodings, model: SparseEncoder | LateEncoder, connection_id: int, progress: Progress) -> int:
+def sentence_encoder() -> Encoder | None:
+    """Return the model of the searched index, which encodes sentences; None where it is a remote service."""
+    encoder = active.encoder()
+    return None if isinstance(encoder, RemoteEncoder) else encoder
+
+
+def _fill(kind: encodings.Encodings, model: Model, connection_id: int, progress: Progress) -> int:
     key, stored = key_of(model), 0
     encodings.drop_encodings(kind, connection_id, but=key)
     for chunks in encodings.unencoded(kind, connection_id=connection_id, model_key=key, at_once=_BATCH_CHUNKS):
-        stored += encodings.store_encodings(kind, chunks, _encoded(model, chunks), model_key=key)
+        stored += encodings.store_encodings(kind, chunks, _encoded(kind, model, chunks), model_key=key)
         progress(len(chunks))
     return stored
 
 
 def _encoded(
-    model: SparseEncoder | LateEncoder, chunks: Sequence[encodings.Unencoded]
-) -> Sequence[SparseVector | TokenVectors]:
+    kind: encodings.Encodings, model: Model, chunks: Sequence[encodings.Unencoded]
+) -> Sequence[SparseVector | CompressedVectors]:
+    if kind is encodings.Encodings.SENTENCES:
+        return _sentences(cast("Encoder", model), chunks)
     texts = [in_context(it.title, it.heading_path, it.text) for it in chunks]
     with ingest_slot():
         if isinstance(model, SparseEncoder):
             return model.encode_documents(texts)
-        return [TokenVectors.of(vectors) for vectors in model.document_vectors(texts)]
+        return [CompressedVectors.of_tokens(vectors) for vectors in cast("LateEncoder", model).document_vectors(texts)]
+
+
+def _sentences(encoder: Encoder, chunks: Sequence[encodings.Unencoded]) -> list[CompressedVectors]:
+    texts = [list(embedded_texts(it.title, it.heading_path, it.text).values()) for it in chunks]
+    with ingest_slot():
+        vectors = encoder.encode_documents(list(chain.from_iterable(texts)))
+    ends = accumulate(map(len, texts))
+    return [CompressedVectors.of(vectors[end - len(own) : end]) for own, end in zip(texts, ends, strict=True)]

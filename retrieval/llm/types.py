@@ -113,6 +113,8 @@ class Task:
     answerability: Answerability | None = None  #: The search's verdict; None if it was not judged.
     options: Options = NO_OPTIONS
     trust: Mapping[int, int] = field(default_factory=dict)  #: The trust level of each connection, higher for more.
+    #: The stored vectors of what can be quoted, by the model of `vector`; a passage whose sentences have none is absent.
+    sentences: Mapping[ChunkId, CompressedVectors] = field(default_factory=dict)
 
     @property
     def verdict(self) -> Verdict | None:

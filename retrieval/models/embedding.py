@@ -113,7 +113,19 @@ class TokenEmbedding(ChunkRow):
 
     pk = models.CompositePrimaryKey("document_id", "ordinal")
     model_key = models.BigIntegerField()
-    vectors = models.BinaryField()  #: As `retrieval.encoders.token_vectors.TokenVectors.to_bytes` writes them.
+    vectors = models.BinaryField()  #: As `CompressedVectors.to_bytes` writes them.
 
     class Meta:
         indexes: ClassVar = [models.Index(fields=["connection_id", "model_key"], name="tokens_by_connection")]
+
+
+class SentenceEmbedding(ChunkRow):
+    """The compressed vectors of what can be quoted of a chunk: its sentences, list items, rows and short lists."""
+
+    pk = models.CompositePrimaryKey("document_id", "ordinal")
+    model_key = models.BigIntegerField()
+    #: In the order of `retrieval.ranking.quotes.candidates.embedded_texts`, written like a chunk's token vectors.
+    vectors = models.BinaryField()
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["connection_id", "model_key"], name="sentences_by_connection")]

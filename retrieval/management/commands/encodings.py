@@ -1,4 +1,4 @@
-"""`manage.py encodings`: the sparse vectors and token vectors of optional models."""
+"""`manage.py encodings`: the vectors of sentences, and the sparse and token vectors of optional models."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ from corecube.commands import DatabaseCommand, connections_named
 from corecube.models import Connection
 from retrieval.encoders.embedders import key_of, sparse_encoder, token_encoder
 from retrieval.index.encodings import Encodings, count_encodings, drop_encodings
-from retrieval.ingest.encodings import fill_encodings
+from retrieval.ingest.encodings import fill_encodings, sentence_encoder
 from retrieval.models import Chunk
 
 
 class Command(DatabaseCommand):
-    """Show, build or drop the sparse vectors and token vectors of the configured models."""
+    """Show, build or drop the vectors of sentences, and the sparse and token vectors of the configured models."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("action", choices=("build", "drop", "status"), nargs="?", default="status")
@@ -28,7 +28,10 @@ class Command(DatabaseCommand):
         with self.bar("chunks") as bar:
             made = fill_encodings(connection.pk, bar.update)
         if not made:
-            raise CommandError("No model is configured: set CORECUBE_SPARSE_MODEL or CORECUBE_TOKEN_MODEL.")
+            raise CommandError(
+                "No model on this machine makes any: sentences need a local embedding model, the others"
+                " CORECUBE_SPARSE_MODEL or CORECUBE_TOKEN_MODEL."
+            )
         self.stdout.write(f"{connection.slug}: " + ", ".join(f"{count} {kind}" for kind, count in made.items()))
 
     def _drop(self, connection: Connection) -> None:
@@ -37,7 +40,12 @@ class Command(DatabaseCommand):
 
     def _show(self, connection: Connection) -> None:
         chunks = Chunk.objects.filter(connection_id=connection.pk).count()
-        for kind, model in ((Encodings.SPARSE, sparse_encoder()), (Encodings.TOKENS, token_encoder())):
+        models = {
+            Encodings.SENTENCES: sentence_encoder(),
+            Encodings.SPARSE: sparse_encoder(),
+            Encodings.TOKENS: token_encoder(),
+        }
+        for kind, model in models.items():
             if model is None:
                 self.stdout.write(f"{connection.slug}: no model for {kind.value} vectors is configured")
                 continue

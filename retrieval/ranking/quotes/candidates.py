@@ -33,17 +33,13 @@ class Candidate:
     @cached_property
     def text(self) -> str:
         """What is quoted, with the header of rows."""
-        texts = []
-        for header, units in groupby(self.quoted, key=lambda unit: unit.header):
-            texts += [header] if header else []
-            texts += [unit.text for unit in units]
-        return "\n".join(texts)
+        return _text_of(self.quoted)
 
     @property
     def place(self) -> str:
         """The headings above it: title, heading path, the heading in the chunk's text, the line above a table."""
-        chunk, unit = self.passage.hit.chunk, self.units[self.run.start]
-        return " > ".join(filter(None, (chunk.title, *chunk.heading_path, unit.heading, unit.label)))
+        chunk = self.passage.hit.chunk
+        return _place_of(chunk.title, chunk.heading_path, self.units[self.run.start])
 
     @property
     def before(self) -> str:
@@ -76,6 +72,28 @@ def candidates(passages: Sequence[Passage], asked: Sequence[Quantity]) -> tuple[
         kept = (run for run in runs(passage.hit.chunk.text) if decided.isdisjoint(run))
         found += (Candidate(passage, units, run) for run in (*kept, *(range(row, row + 1) for row in picked_rows)))
     return tuple(found)
+
+
+def embedded_texts(title: str, heading_path: Sequence[str], text: str) -> dict[range, str]:
+    """Return every run of a chunk's text that may become a candidate, with the text that its vector is made of."""
+    units = split_units(text)
+    rows = (range(at, at + 1) for at, unit in enumerate(units) if unit.kind is UnitKind.ROW and unit.header)
+    return {
+        run: f"{_place_of(title, heading_path, units[run.start])}\n{_text_of(units[run.start : run.stop])}"
+        for run in (*runs(text), *rows)
+    }
+
+
+def _place_of(title: str, heading_path: Sequence[str], unit: Unit) -> str:
+    return " > ".join(filter(None, (title, *heading_path, unit.heading, unit.label)))
+
+
+def _text_of(units: Sequence[Unit]) -> str:
+    texts: list[str] = []
+    for header, group in groupby(units, key=lambda unit: unit.header):
+        texts += [header] if header else []
+        texts += [unit.text for unit in group]
+    return "\n".join(texts)
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)

@@ -22,7 +22,7 @@ from retrieval.errors import RerankError, RerankTimeoutError, UnknownModeError
 from retrieval.index import reranking
 from retrieval.index.bm25.follower import follower
 from retrieval.index.encodings import Encodings, SparseLook, drop_encodings, sparse_exact, sparse_hnsw
-from retrieval.index.reranking import StoredInteraction, token_vectors_of
+from retrieval.index.reranking import StoredInteraction
 from retrieval.index.writer import refresh_statistics
 from retrieval.ingest import index_tasks
 from retrieval.ingest.encodings import fill_encodings

@@ -1,8 +1,8 @@
-"""Stored token vectors: merged, and compressed to one bit per component around the text's mean vector.
+"""Stored vectors of a text's parts, tokens or sentences: one bit per component around the text's mean vector.
 
-A text of any length takes at most 4 kB with 384 components. The token vectors of a text have much in common, which the
-mean has; of what remains, the signs keep the order of inner products with a query's vectors. There is nothing to
-train, so the vectors of every model and language are compressed alike.
+The vectors of a text have much in common, which the mean has; of what remains, the signs keep the order of inner
+products with a query's vectors. There is nothing to train, so the vectors of every model and language are compressed
+alike. With 384 components a vector takes 50 bytes and the mean 386: merged token vectors at most 4 kB.
 """
 
 from collections.abc import Sequence
@@ -13,15 +13,15 @@ import numpy as np
 
 from retrieval.encoders.pooling import Floats, unit_length
 
-MAX_VECTORS: Final = 72  #: Vectors of a text; more tokens are merged.
+MAX_TOKENS: Final = 72  #: Token vectors of a text; more are merged.
 _FLOAT: Final = "<f2"
 _FLOAT_BYTES: Final = 2
 _STEPS: Final = 127
 
 
 @dataclass(frozen=True, slots=True)
-class TokenVectors:
-    """The compressed vectors of a text's tokens: vector = step x mean + scale x signs."""
+class CompressedVectors:
+    """The compressed vectors of a text's parts: vector = step x mean + scale x signs."""
 
     step: float  #: At least 0.
     mean: np.ndarray[tuple[int], np.dtype[np.int8]]  #: Shape (dim,), -127 to 127.
@@ -30,19 +30,23 @@ class TokenVectors:
 
     @classmethod
     def of(cls, vectors: Floats) -> Self:
-        """Compress the unit vectors of a text's tokens, shape (tokens, dim).
+        """Compress the unit vectors of a text's parts, shape (parts, dim).
 
         The scale makes the inner product of what remains with its signs exact. Gao and Long, RaBitQ, SIGMOD 2024,
         without their rotation.
         """
-        merged = merge(vectors, MAX_VECTORS)
-        centre = merged.sum(axis=0) / max(1, len(merged))
+        centre = vectors.sum(axis=0) / max(1, len(vectors))
         step = float(np.float16(np.abs(centre).max() / _STEPS))
         mean = np.rint(centre / (step or 1)).clip(-_STEPS, _STEPS).astype(np.int8)
-        rest = merged - step * mean
+        rest = vectors - step * mean
         sizes = np.abs(rest).sum(axis=1)
         scales = ((rest**2).sum(axis=1) / np.where(sizes > 0, sizes, 1)).astype(_FLOAT).astype(np.float32)
         return cls(step, mean, scales, np.packbits(rest > 0, axis=1))
+
+    @classmethod
+    def of_tokens(cls, vectors: Floats) -> Self:
+        """Compress the unit vectors of a text's tokens, shape (tokens, dim), merged to at most 72."""
+        return cls.of(merge(vectors, MAX_TOKENS))
 
     @classmethod
     def read(cls, stored: bytes, dim: int) -> Self:
@@ -50,7 +54,7 @@ class TokenVectors:
         width = -(-dim // 8)
         count, rest = divmod(len(stored) - _FLOAT_BYTES - dim, _FLOAT_BYTES + width)
         if count < 0 or rest:
-            raise ValueError(f"these are not token vectors of {dim} components")
+            raise ValueError(f"these are not vectors of {dim} components")
         (step,) = np.frombuffer(stored, _FLOAT, 1)
         mean = np.frombuffer(stored, np.int8, dim, _FLOAT_BYTES)
         scales = np.frombuffer(stored, _FLOAT, count, _FLOAT_BYTES + dim).astype(np.float32)
@@ -63,7 +67,13 @@ class TokenVectors:
         return b"".join(part.tobytes() for part in parts)
 
 
-def max_sims(query: Floats, texts: Sequence[TokenVectors]) -> list[float]:
+def products(query: Floats, stored: CompressedVectors) -> Floats:
+    """Return the inner product of each compressed vector with a query's vector of shape (dim,): shape (vectors,)."""
+    signs = 2 * np.unpackbits(stored.bits, axis=1, count=len(query)).astype(np.float32) - 1
+    return stored.step * np.float32(query @ stored.mean) + stored.scales * (signs @ query)
+
+
+def max_sims(query: Floats, texts: Sequence[CompressedVectors]) -> list[float]:
     """Return for each text the mean over the query's vectors of the highest inner product with one of the text's.
 
     0 without vectors. An inner product with a compressed vector is that with the mean, and the scale times the sum of

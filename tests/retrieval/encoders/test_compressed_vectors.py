@@ -1,4 +1,4 @@
-"""Stored token vectors: merged to a few, one bit per component around their mean, and scored by hand."""
+"""Stored vectors of tokens and sentences: merged to a few, one bit per component around their mean, and scored by hand."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from retrieval.encoders.late_interaction import max_sim
 from retrieval.encoders.pooling import unit_length
-from retrieval.encoders.token_vectors import MAX_VECTORS, TokenVectors, max_sims, merge
+from retrieval.encoders.compressed_vectors import MAX_TOKENS, CompressedVectors, max_sims, merge, products
 
 DIM = 384
 
@@ -23,7 +23,7 @@ def whole(found):
 
 
 def test_a_vector_is_the_mean_and_a_step_up_or_down_in_each_component():
-    found = TokenVectors.of(np.array([[0.6, 0.8, 0], [0, 0, 1]], np.float32))
+    found = CompressedVectors.of(np.array([[0.6, 0.8, 0], [0, 0, 1]], np.float32))
     # The mean is (0.3, 0.4, 0.5), in steps of 0.5 / 127. The first vector is (0.3, 0.4, -0.5) from it, the second
     # opposite: (0.09 + 0.16 + 0.25) / (0.3 + 0.4 + 0.5) = 0.4167.
     assert found.step == pytest.approx(0.5 / 127, rel=1e-3)
@@ -37,7 +37,7 @@ def test_a_vector_is_the_mean_and_a_step_up_or_down_in_each_component():
 
 def test_what_remains_of_a_vector_has_its_own_length_along_itself():
     vectors = random_units(20)
-    found = TokenVectors.of(vectors)
+    found = CompressedVectors.of(vectors)
     rest = vectors - found.step * found.mean
     kept = (rest * (whole(found) - found.step * found.mean)).sum(axis=1)
     assert kept == pytest.approx((rest**2).sum(axis=1), rel=1e-3)
@@ -45,25 +45,30 @@ def test_what_remains_of_a_vector_has_its_own_length_along_itself():
 
 def test_scores_are_the_best_inner_products_with_the_compressed_vectors_of_each_text():
     query = random_units(5, seed=2)
-    texts = [TokenVectors.of(random_units(count, seed=count)) for count in (3, 0, 1, 90)]
+    texts = [CompressedVectors.of_tokens(random_units(count, seed=count)) for count in (3, 0, 1, 90)]
     expected = [max_sim(query, whole(it).astype(np.float32)) for it in texts]
     assert max_sims(query, texts) == pytest.approx(expected, abs=1e-5)
     assert max_sims(query[:0], texts) == [0.0] * 4
     assert max_sims(query, []) == []
 
 
+def test_products_are_those_with_the_compressed_vectors():
+    found, (query,) = CompressedVectors.of(random_units(90)), random_units(1, seed=2)
+    assert products(query, found) == pytest.approx(whole(found) @ query, abs=1e-5)
+
+
 def test_a_text_takes_at_most_four_kilobytes_and_is_read_again():
-    found = TokenVectors.of(random_units(300))
+    found = CompressedVectors.of_tokens(random_units(300))
     stored = found.to_bytes()
     # The mean of a half float and 384 bytes, and 72 vectors of a half float and 384 bits.
-    assert len(stored) == 2 + DIM + MAX_VECTORS * (2 + DIM // 8) == 3986
-    read = TokenVectors.read(stored, DIM)
+    assert len(stored) == 2 + DIM + MAX_TOKENS * (2 + DIM // 8) == 3986
+    read = CompressedVectors.read(stored, DIM)
     assert (read.step, read.mean.tolist()) == (found.step, found.mean.tolist())
     assert read.scales.tolist() == found.scales.tolist()
     assert read.bits.tolist() == found.bits.tolist()
-    assert TokenVectors.read(TokenVectors.of(random_units(0)).to_bytes(), DIM).bits.shape == (0, DIM // 8)
+    assert CompressedVectors.read(CompressedVectors.of(random_units(0)).to_bytes(), DIM).bits.shape == (0, DIM // 8)
     with pytest.raises(ValueError, match="384 components"):
-        TokenVectors.read(stored[:-1], DIM)
+        CompressedVectors.read(stored[:-1], DIM)
 
 
 def test_the_nearest_are_merged_first():
