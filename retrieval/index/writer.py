@@ -15,7 +15,7 @@ from pgvector import HalfVector
 
 from corecube.models import Connection
 from retrieval.engine.types import Vector
-from retrieval.graph.links import DocumentGraph
+from retrieval.graph.document import DocumentGraph
 from retrieval.index.encodings import remove_encodings
 from retrieval.index.graph_writer import count_common, graph_document, remove_graph, write_graph
 from retrieval.index.reading import changed, rows

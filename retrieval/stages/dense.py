@@ -14,6 +14,7 @@ from retrieval.index.vectors.search import dense_files
 
 DENSE_TIMEOUT: Final = "dense_timeout"  #: The code of the note when the leg times out.
 FILES: Final = "dense_files"  #: The code of the note when the vector files were searched.
+_FEW_CHUNKS: Final = 2_500  #: A scope with fewer chunks is compared faster in PostgreSQL than in the vector files.
 _FEW_DOCUMENTS: Final = 500  #: Up to this many documents an exact scan is faster than the index.
 
 
@@ -27,7 +28,7 @@ class DenseConfig(Tunables, label="Vector search"):
         low=0,
         high=10_000_000,
         unit="chunks",
-        help="A scope with fewer chunks is scanned exactly in this machine's vector files; 0 never uses them.",
+        help="A scope of 2,500 chunks or more, but fewer than this, is scanned exactly in this machine's vector files.",
     )
     exact_below: int = costly(
         50_000,
@@ -83,9 +84,9 @@ class Dense(BaseStage, name="dense", needs={"vector", "terms", "scope"}, gives={
         return state
 
     def _search(self, vector: Vector, state: SearchState) -> tuple[Ranking, Note]:
-        if found := self._by_files(vector, state):
-            return found
         size = state.terms.corpus_size
+        if size >= _FEW_CHUNKS and (found := self._by_files(vector, state)):
+            return found
         if size < self.config.exact_below:
             return self._exact(vector, state), Note("dense_exact", f"Compared all {size} chunks in scope.")
         if 0 < len(state.filter.documents) <= _FEW_DOCUMENTS:

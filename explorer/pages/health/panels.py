@@ -14,7 +14,8 @@ from retrieval.engine.admission_ladder import Ladder, LadderConfig, PoolConfig, 
 from retrieval.index.following import ReadModelStatus
 from retrieval.ingest.workers import lost_workers
 from retrieval.models import Worker
-from retrieval.operations.health import Installation, Part, State
+from retrieval.operations.health import Part, State
+from retrieval.operations.installation import Installation
 
 _RUNGS: Final = WORDS["admission_rungs"]
 _TIGHT: Final = 0.9  #: Share of memory in use from which ingestion runs with the minimum of calls.

@@ -56,12 +56,16 @@ class WebServer:
 
 @contextmanager
 def web_server(
-    application: str = "corecube.asgi:application", *, processes: int = 1, environment: Mapping[str, str] | None = None
+    factory: str = "", *, processes: int = 1, environment: Mapping[str, str] | None = None
 ) -> Iterator[WebServer]:
-    """Run the web server like `manage.py start` on the default connection's database; raise UnavailableError."""
+    """Run the web server like `manage.py start` on the default connection's database; raise UnavailableError.
+
+    `factory` names a function that returns its application in place of CoreCube's own.
+    """
     with socket.create_server((_HOST, 0)) as probe:
         port = int(probe.getsockname()[1])
-    command = [sys.executable, "-m", "uvicorn", application, f"--host={_HOST}", f"--port={port}"]
+    application = ["--factory", factory] if factory else ["corecube.asgi:application"]
+    command = [sys.executable, "-m", "uvicorn", *application, f"--host={_HOST}", f"--port={port}"]
     inherited = {name: value for name, value in os.environ.items() if name != "DATABASE_URL_FILE"}
     process = subprocess.Popen(  # noqa: S603 -- our own program
         [*command, *_OPTIONS, f"--workers={processes}"],

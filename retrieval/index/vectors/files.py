@@ -25,14 +25,15 @@ from retrieval.index.folder import write_atomically
 SCHEMA_VERSION: Final = 1  #: Raised by one whenever the same vectors would make other files: then they are built again.
 STATE: Final = "STATE"
 PLACE: Final = np.dtype("<u4")  #: A tombstone.
+#: A chunk: the halves of its document's id, and its ordinal.
+ID: Final = np.dtype([("high", "<u8"), ("low", "<u8"), ("ordinal", "<i4")])
 _MAX: Final = 127  #: The greatest int8 of which there is a negative.
 
 
 @cache
 def record(dim: int) -> np.dtype[Any]:
     """Return the record of a chunk: its id and its vector, whose components times `scale` are the whole vector's."""
-    components = ("vector", "i1", (dim,))
-    return np.dtype([components, ("high", "<u8"), ("low", "<u8"), ("ordinal", "<i4"), ("scale", "<f4")])
+    return np.dtype([("vector", "i1", (dim,)), *ID.descr, ("scale", "<f4")])
 
 
 def quantized(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:

@@ -15,6 +15,7 @@ from retrieval.engine.types import Vector
 from retrieval.errors import VectorFilesUnavailableError
 from retrieval.index.folder import About, Folder, Look, look
 from retrieval.index.vectors.files import (
+    ID,
     SCHEMA_VERSION,
     STATE,
     FileState,
@@ -61,7 +62,7 @@ class VectorFile:
     @cached_property
     def ids(self) -> NDArray[Any]:
         """The chunks' ids, a view of the file."""
-        return self.records[["high", "low", "ordinal"]]
+        return self.records[list(ID.names or ())]
 
     @cached_property
     def scales(self) -> NDArray[np.float32]:
@@ -115,12 +116,9 @@ class View:
         best = np.argpartition(scores[0], max(0, starts[-1] - count))[-count:]
         best = np.sort(best[np.isfinite(scores[0, best])])
         ends = np.searchsorted(best, starts)
-        found = [
-            file.ids[best[first:last] - start]
-            for file, start, first, last in zip(files, starts, ends, ends[1:], strict=False)
-            if first < last
-        ]
-        ids = np.concatenate(found) if found else np.empty(0, record(1))
+        ids = np.empty(len(best), ID)
+        for file, start, first, last in zip(files, starts, ends, ends[1:], strict=False):
+            ids[first:last] = file.ids[best[first:last] - start]
         text = np.stack([ids["high"], ids["low"]], axis=1).astype(">u8").tobytes().hex()
         documents = ",".join(text[first : first + 32] for first in range(0, len(text), 32))
         return Nearest(f"{{{documents}}}", ids["ordinal"].tolist())

@@ -14,7 +14,8 @@ from retrieval.engine.admission import Admission
 from retrieval.index.following import ReadModelStatus
 from retrieval.index.outbox import Lag
 from retrieval.models import EmbeddingIndex, Worker
-from retrieval.operations.health import Disk, Installation, Part, State
+from retrieval.operations.health import Part, State
+from retrieval.operations.installation import Disk, Installation
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 GB = 10**9

@@ -23,6 +23,7 @@ from retrieval.models import Document, EmbeddingIndex, ReadModel
 from retrieval.search import runtime
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search as search_all
+from retrieval.stages import dense
 from retrieval.stages.analyze import Analyze
 from retrieval.stages.dense import Dense, DenseConfig
 from retrieval.stages.embed import Embed
@@ -30,8 +31,9 @@ from tests.retrieval.index.vectors.conftest import Shelf
 
 
 @pytest.fixture(autouse=True)
-def kept(settings):
+def kept(settings, monkeypatch):
     settings.CORECUBE_VECTORS = True
+    monkeypatch.setattr(dense, "_FEW_CHUNKS", 0)
 
 
 @pytest.fixture
@@ -95,6 +97,9 @@ def test_a_larger_scope_a_filter_or_no_files_are_left_to_postgresql(world, files
     assert search(world, files, "bob", files_below=3)[0] == "dense_files"
     assert search(world, files, "bob", RequestFilter(source_types=frozenset({"text"})))[0] == "dense_exact"
     assert search(world, files, "bob", files_below=0, exact_below=0)[0] == "dense_hnsw"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dense, "_FEW_CHUNKS", 3)
+        assert search(world, files, "bob")[0] == "dense_exact"
     (files.folder.path / "CURRENT").unlink()
     assert search(world, files, "bob")[0] == "dense_exact"
 
