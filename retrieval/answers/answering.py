@@ -21,7 +21,8 @@ from retrieval.encoders import Encoder
 from retrieval.encoders.model_table import MODEL_TABLE
 from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.engine.types import Verdict
-from retrieval.errors import AnswerFormatError
+from retrieval.errors import AnswerFormatError, SearchTimeoutError
+from retrieval.index.sentences import RunCosines, run_cosines
 from retrieval.llm.model_provider import ModelProvider
 from retrieval.llm.types import NO_OPTIONS, Notice, Options, Provider, Route, Task, Turn
 from retrieval.models import SearchRecord
@@ -37,6 +38,7 @@ DOUBTFUL: Final = "doubtful"  #: About the question only: does not count as degr
 CONFLICTING: Final = "conflicting"  #: The passages contradict each other: the answer may tell only one side.
 OVERLOOKED: Final = "overlooked"  #: A refusal although the passages probably answer the question.
 UNKNOWN_LANGUAGE: Final = "unknown_language"
+_READ_SECONDS: Final = 1.0  #: Time limit for reading the sentences' vectors.
 _ANY: Final = "simple"  #: The text search configuration without stemming, which suits every language.
 
 
@@ -48,7 +50,8 @@ class Answering:
     principal: Principal
     route: Route
     encoder: Encoder  #: Counts tokens if a service does not report them.
-    sentences: SentenceEncoder | None  #: Compares sentences; None to compare only words.
+    sentences: SentenceEncoder | None  #: Compares sentences of a model's answer; None to compare only words.
+    cosines: RunCosines  #: Of the question with what can be quoted.
     question: str
     history: tuple[Turn, ...] = ()
     options: Options = NO_OPTIONS
@@ -60,13 +63,13 @@ class Answering:
             question=self.question,
             passages=self.outcome.passages,
             terms=self.outcome.state.terms,
-            vector=self.outcome.state.vector,
             history=self.history,
             is_follow_up=bool(self.history) and self.question != self.outcome.state.query.text,
             skipped=self.outcome.skipped,
             answerability=self.outcome.state.answerability,
             options=self.options,
             trust=self.outcome.state.scope.trust,
+            cosines=self.cosines,
         )
 
 
@@ -85,7 +88,7 @@ def prepare(
     event. Raises ModelMissingError, and AnswerFormatError if no language model can answer in the required format.
     """
     resources = outcome.resources or runtime.resources()
-    route = route_for(principal, outcome.passages, outcome.record_id, sentences=resources.answer_sentences)
+    route = route_for(principal, outcome.passages, outcome.record_id)
     if options.is_json and outcome.passages:
         route = _able(route, options)
     asked = question or outcome.state.query.text
@@ -101,10 +104,22 @@ def prepare(
         ),
         encoder=resources.encoder,
         sentences=resources.answer_sentences,
+        cosines=_cosines(outcome, resources.encoder),
         question=asked,
         history=history,
         options=options,
     )
+
+
+def _cosines(outcome: SearchOutcome, encoder: Encoder) -> RunCosines:
+    """Return none where the search had no vector, or the store does not answer in time: then words select quotes."""
+    state, hits = outcome.state, tuple(passage.hit for passage in outcome.passages)
+    if state.vector is None or not hits:
+        return {}
+    try:
+        return run_cosines(hits, state.vector, encoder, scope=state.scope, timeout_seconds=_READ_SECONDS)
+    except SearchTimeoutError:
+        return {}
 
 
 def _able(route: Route, options: Options) -> Route:

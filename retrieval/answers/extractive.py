@@ -7,24 +7,23 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import ClassVar, Final
 
 from retrieval.answers.quoting import Quote, choose, quotes_of
 from retrieval.answers.threads import AnswerThreads
-from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.engine.types import Passage, Verdict
-from retrieval.errors import EncoderError
 from retrieval.llm.citations import escape_markers, find_citations
 from retrieval.llm.prompt import REFUSAL
-from retrieval.llm.types import Answer, Notice, Piece, Task
+from retrieval.llm.types import Answer, Piece, Task
 from retrieval.ranking.answerability.verdict import Reason
 from retrieval.ranking.packing import by_number
 from retrieval.ranking.quotes.candidates import Candidate, candidates
 from retrieval.ranking.quotes.conflicts import Claim, Conflict, find_conflicts
 from retrieval.ranking.quotes.follow_ups import FollowUp
 from retrieval.ranking.quotes.quantities import quantities
-from retrieval.ranking.quotes.ranker import MAX_ENCODED, Asking, Scored, embedded_text, shipped
+from retrieval.ranking.quotes.ranker import MAX_COMPARED, Asking, Scored, shipped
 
 _EQUAL: Final = "Another document says otherwise"
 _OLD: Final = "An older version says otherwise"
@@ -34,10 +33,6 @@ HEDGED: Final = "This may not answer your question. The nearest text:"
 MAX_CHARACTERS: Final = 700
 _GAP: Final = "\n\n"
 _MAX_NEAR_MISSES: Final = 3
-_HURRIED: Final = Notice("hurried", "The server is busy: these quotes were selected by words, without embeddings.")
-_BY_WORDS: Final = Notice(
-    "chosen_by_words", "The embedding model is unavailable: these quotes were selected by words, without embeddings."
-)
 _LINE: Final = re.compile(r"[^\n]*\n+|[^\n]+")
 
 
@@ -97,48 +92,40 @@ def _quotes(quote: Quote, claim: Claim) -> bool:
     return claim.passage.number in quote.numbers and claim.unit.text in {unit.text for unit in quote.units}
 
 
-def extract_answer(
-    task: Task, *, language: str, encoder: SentenceEncoder | None = None, is_crowded: bool = False
-) -> Answer:
+def extract_answer(task: Task, *, language: str) -> Answer:
     """Return quotes that answer the question, at most 700 characters where one is so short, or a refusal.
 
     The search's verdict decides: quotes are the answer to an answerable question, the nearest text to one that may be
     answerable, and there are none for one that is not. `language` is the text search configuration of the task's terms.
-    On a busy server vectors count only if all are cached; otherwise the answer is hurried. Raises EncoderError.
     """
     passages = by_number(task.passages)
     quotes: tuple[str, ...] = ()
-    hurried = False
     if not task.skipped and task.verdict is not Verdict.NOT_ANSWERABLE:
         first = ASSERTED if task.verdict is Verdict.ANSWERABLE else HEDGED
         asking = Asking.of(task.question, task.terms, language)
-        ranked, hurried = _ranked(task, passages, asking, encoder, is_crowded=is_crowded)
+        ranked = _ranked(task, passages, asking)
         conflicts = find_conflicts(task.question, passages, asking, task.trust)
         if task.is_follow_up:  # What the answer before it showed is not shown again.
             conflicts = tuple(it for it in conflicts if any(holds(one.candidate, it.first) for one in ranked))
         quotes = chosen_texts(ranked, conflicts, max_characters=MAX_CHARACTERS - len(first) - len(_GAP))
     text = _GAP.join((first, *quotes)) if quotes else _refusal(task, passages)
     citations = find_citations(text, len(passages))
-    return Answer(text, citations, extractive=True, refused=not quotes, hurried=hurried)
+    return Answer(text, citations, extractive=True, refused=not quotes)
 
 
-def _ranked(
-    task: Task, passages: Sequence[Passage], asking: Asking, encoder: SentenceEncoder | None, *, is_crowded: bool
-) -> tuple[Sequence[Scored], bool]:
-    """Return the candidates, best first, and whether they are ranked without vectors because the server is busy."""
+def _ranked(task: Task, passages: Sequence[Passage], asking: Asking) -> Sequence[Scored]:
+    """Return the candidates, best first: by words, and the best of these by vectors too if all of them have any."""
     found = candidates(passages, quantities(task.question))
     follow_up = _follow_up(task, asking.language)
     if follow_up:
         found = follow_up.narrowed(found)
-    ranked, hurried = shipped().best_first(found, asking), False
-    if encoder is not None and ranked:
-        best = ranked[:MAX_ENCODED]
-        texts = [embedded_text(scored.candidate) for scored in best]
-        hurried = is_crowded and not encoder.has_cached(texts)
-        if not hurried:
-            question = encoder.encode_query(task.question) if task.vector is None else task.vector
-            ranked = shipped().again(best, encoder.encode_documents(texts), question)
-    return follow_up.ranked(ranked) if follow_up else ranked, hurried
+    ranked = shipped().best_first(found, asking)
+    best = ranked[:MAX_COMPARED]
+    cosines = [task.cosines.get(it.candidate.passage.hit.chunk_id, {}).get(it.candidate.run) for it in best]
+    known = [cosine for cosine in cosines if cosine is not None]
+    if len(known) == len(best):
+        ranked = shipped().again(best, known)
+    return follow_up.ranked(ranked) if follow_up else ranked
 
 
 def _follow_up(task: Task, language: str) -> FollowUp | None:
@@ -168,7 +155,6 @@ class ExtractiveProvider:
     """Answers with quotes; needs no language model."""
 
     language: str  #: The text search configuration of the questions' terms.
-    encoder: SentenceEncoder | None = None
     threads: AnswerThreads | None = None
 
     name: ClassVar[str] = "extractive"
@@ -177,19 +163,10 @@ class ExtractiveProvider:
 
     async def stream(self, task: Task) -> AsyncGenerator[Piece, None]:
         """Yield the answer line by line. Closed before a thread is free, it does no work."""
-        answer, notices = await asyncio.get_running_loop().run_in_executor(self.threads, self._answer, task)
-        for notice in notices:
-            yield Piece(notice=notice)
+        work = partial(extract_answer, task, language=self.language)
+        answer = await asyncio.get_running_loop().run_in_executor(self.threads, work)
         for line in _LINE.findall(answer.text):
             yield Piece(line)
-
-    def _answer(self, task: Task) -> tuple[Answer, tuple[Notice, ...]]:
-        is_crowded = self.threads is not None and self.threads.is_crowded
-        try:
-            answer = extract_answer(task, language=self.language, encoder=self.encoder, is_crowded=is_crowded)
-        except EncoderError:
-            return extract_answer(task, language=self.language), (_BY_WORDS,)
-        return answer, (_HURRIED,) if answer.hurried else ()
 
     def refuses(self, text: str) -> bool:
         """Return whether an answer is the refusal."""

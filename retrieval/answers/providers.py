@@ -10,28 +10,20 @@ from corecube.access import Principal
 from corecube.overload import waiting_requests
 from retrieval.answers.extractive import ExtractiveProvider
 from retrieval.answers.threads import AnswerThreads, EndingThreads
-from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.engine.types import Passage
 from retrieval.llm.routes import models_over
 from retrieval.llm.types import Route
 from retrieval.search import runtime
 
 
-def route_for(
-    principal: Principal,
-    passages: Sequence[Passage],
-    record: uuid.UUID | None = None,
-    *,
-    sentences: SentenceEncoder | None = None,
-) -> Route:
+def route_for(principal: Principal, passages: Sequence[Passage], record: uuid.UUID | None = None) -> Route:
     """Return the providers that may answer this principal from these passages; raise ModelMissingError.
 
-    `record` is the search whose record stores the usage of language models. Without `sentences`, quotes are selected by
-    words only.
+    `record` is the search whose record stores the usage of language models.
     """
     connections = {passage.hit.chunk.connection_id for passage in passages}
     models = models_over(principal, connections, record=record)
-    quotes = ExtractiveProvider(settings.CORECUBE_TEXT_SEARCH_CONFIG, sentences, answer_threads())
+    quotes = ExtractiveProvider(settings.CORECUBE_TEXT_SEARCH_CONFIG, answer_threads())
     return Route((*models.providers, quotes), models.notices)
 
 

@@ -37,7 +37,7 @@ from retrieval.ranking.quotes.candidates import Candidate, candidates
 from retrieval.ranking.quotes.fitting import Choice, fit_order
 from retrieval.ranking.quotes.quantities import quantities
 from retrieval.ranking.quotes.ranker import (
-    MAX_ENCODED,
+    MAX_COMPARED,
     VECTOR_SIGNALS,
     WORD_SIGNALS,
     Asking,
@@ -135,7 +135,7 @@ def _word_choice(searched: Searched, found: Sequence[Candidate]) -> Choice:
 
 
 def _vector_choice(searched: Searched, ranked: Sequence[Scored], encoder: SentenceEncoder) -> Choice:
-    best = ranked[:MAX_ENCODED]
+    best = ranked[:MAX_COMPARED]
     cosines = encoder.encode_documents([embedded_text(it.candidate) for it in best]) @ _vector(searched, encoder)
     signals = [{**it.signals, "cosine": cosine} for it, cosine in zip(best, cosines.tolist(), strict=True)]
     return _choice(searched, [it.candidate for it in best], signals)
@@ -222,11 +222,11 @@ def _figures(
 
 
 def _answer(searched: Searched, ranker: QuoteRanker, encoder: SentenceEncoder) -> str:
-    best = ranker.best_first(_candidates(searched), _asking(searched))[:MAX_ENCODED]
+    best = ranker.best_first(_candidates(searched), _asking(searched))[:MAX_COMPARED]
     if not best:
         return ""
     vectors = encoder.encode_documents([embedded_text(it.candidate) for it in best])
-    ranked = ranker.again(best, vectors, _vector(searched, encoder))
+    ranked = ranker.again(best, (vectors @ _vector(searched, encoder)).tolist())
     return "\n\n".join(quote.text for quote in choose(ranked, max_characters=MAX_CHARACTERS - len(ASSERTED)))
 
 

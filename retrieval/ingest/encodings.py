@@ -95,7 +95,7 @@ def _encoded(
 
 
 def _sentences(encoder: Encoder, chunks: Sequence[encodings.Unencoded]) -> list[CompressedVectors]:
-    texts = [list(embedded_texts(it.title, it.heading_path, it.text).values()) for it in chunks]
+    texts = [embedded_texts(it.title, it.heading_path, it.text) for it in chunks]
     with ingest_slot():
         vectors = encoder.encode_documents(list(chain.from_iterable(texts)))
     ends = accumulate(map(len, texts))

@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.engine.types import Answerability, Passage, QueryTerms, TokenCounter, Vector, Verdict
+from retrieval.engine.types import Answerability, ChunkId, Passage, QueryTerms, TokenCounter, Verdict
 
 Message = Mapping[str, str]
 #: Returns the unit vectors of texts, shape (len(texts), dim), in input order.
@@ -32,7 +32,6 @@ class Answer:
     citations: tuple[Citation, ...]
     extractive: bool
     refused: bool = False
-    hurried: bool = False  #: Whether its sentences were selected by words only, because the server was busy.
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,16 +99,15 @@ class Task:
     question: str
     passages: tuple[Passage, ...]
     terms: QueryTerms
-    #: The question's unit vector from the search, by the model that compares sentences; None without one.
-    vector: Vector | None = None
     history: tuple[Turn, ...] = ()
     is_follow_up: bool = False  #: Whether the search was for the question with words of the history.
     skipped: str = ""  #: Why there was no search; empty after a search.
     answerability: Answerability | None = None  #: The search's verdict; None if it was not judged.
     options: Options = NO_OPTIONS
     trust: Mapping[int, int] = field(default_factory=dict)  #: The trust level of each connection, higher for more.
-    #: The stored vectors of what can be quoted, by the model of `vector`; a passage whose sentences have none is absent.
-    sentences: Mapping[ChunkId, CompressedVectors] = field(default_factory=dict)
+    #: The question's cosine with each run of a passage's text that can be quoted; a passage without stored vectors is
+    #: absent.
+    cosines: Mapping[ChunkId, Mapping[range, float]] = field(default_factory=dict)
 
     @property
     def verdict(self) -> Verdict | None:

@@ -74,14 +74,22 @@ def candidates(passages: Sequence[Passage], asked: Sequence[Quantity]) -> tuple[
     return tuple(found)
 
 
-def embedded_texts(title: str, heading_path: Sequence[str], text: str) -> dict[range, str]:
-    """Return every run of a chunk's text that may become a candidate, with the text that its vector is made of."""
+def embedded_runs(text: str) -> tuple[range, ...]:
+    """Return every run of a chunk's text that may become a candidate: the runs, and each row that may be picked."""
+    rows = (range(at, at + 1) for at, unit in enumerate(split_units(text)) if unit.kind is UnitKind.ROW and unit.header)
+    return tuple(dict.fromkeys((*runs(text), *rows)))
+
+
+def embedded_texts(title: str, heading_path: Sequence[str], text: str) -> list[str]:
+    """Return what the vectors of a chunk's `embedded_runs` are made of: each below its place, as chunks are embedded.
+
+    "Ask a week ahead." has no subject without it.
+    """
     units = split_units(text)
-    rows = (range(at, at + 1) for at, unit in enumerate(units) if unit.kind is UnitKind.ROW and unit.header)
-    return {
-        run: f"{_place_of(title, heading_path, units[run.start])}\n{_text_of(units[run.start : run.stop])}"
-        for run in (*runs(text), *rows)
-    }
+    return [
+        f"{_place_of(title, heading_path, units[run.start])}\n{_text_of(units[run.start : run.stop])}"
+        for run in embedded_runs(text)
+    ]
 
 
 def _place_of(title: str, heading_path: Sequence[str], unit: Unit) -> str:

@@ -8,17 +8,14 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
-from retrieval.engine.types import QueryTerms, Vector
+from retrieval.engine.types import QueryTerms
 from retrieval.engine.words import TermFinder, stemmer
 from retrieval.ranking.answerability.logistic import LogisticModel
 from retrieval.ranking.quotes.asked import FORMS, Asked, asked, holds
 from retrieval.ranking.quotes.candidates import Candidate
 from retrieval.text.units import UnitKind
 
-MAX_ENCODED: Final = 24
+MAX_COMPARED: Final = 24  #: The best by words, which are compared by vectors too.
 WORD_SIGNALS: Final = (
     "coverage",
     "coverage_place",
@@ -126,10 +123,10 @@ class QuoteRanker:
         )
         return sorted(scored, key=lambda it: -it.score)
 
-    def again(self, found: Sequence[Scored], vectors: NDArray[np.float32], question: Vector) -> list[Scored]:
-        """Return candidates by words and by the cosines of their unit vectors, shape (n, dim), best first."""
+    def again(self, found: Sequence[Scored], cosines: Sequence[float]) -> list[Scored]:
+        """Return candidates by words and by the question's cosines with each of them, best first."""
         scored = []
-        for it, cosine in zip(found, (vectors @ question).tolist(), strict=True):
+        for it, cosine in zip(found, cosines, strict=True):
             signals = {**it.signals, "cosine": cosine}
             scored.append(Scored(it.candidate, signals, self.by_vectors.log_odds(signals)))
         return sorted(scored, key=lambda it: -it.score)
