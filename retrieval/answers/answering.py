@@ -3,7 +3,7 @@
 import logging
 from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from asgiref.sync import async_to_sync, sync_to_async
@@ -51,10 +51,10 @@ class Answering:
     route: Route
     encoder: Encoder  #: Counts tokens if a service does not report them.
     sentences: SentenceEncoder | None  #: Compares sentences of a model's answer; None to compare only words.
-    cosines: RunCosines  #: Of the question with what can be quoted.
     question: str
     history: tuple[Turn, ...] = ()
     options: Options = NO_OPTIONS
+    cosines: RunCosines = field(default_factory=dict)  #: Of the question with what can be quoted.
 
     @property
     def task(self) -> Task:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from retrieval.answers.extractive import ExtractiveProvider, extract_answer
 from retrieval.answers.threads import AnswerThreads
-from retrieval.encoders.vector_cache import SentenceEncoder, VectorCache
 from retrieval.engine.types import QueryTerms, Term, Verdict
 from retrieval.llm.types import Task, Turn
+from retrieval.ranking.quotes.candidates import embedded_runs, embedded_texts
 from tests.fakes import HashEncoder
 from tests.passages import judged, made
 
@@ -25,13 +25,23 @@ def read(stream):
     return asyncio.run(gather(stream))
 
 
-def task_of(question, passages, terms, verdict=Verdict.ANSWERABLE):
-    return Task(question=question, passages=tuple(passages), terms=terms, answerability=judged(verdict))
+def cosines_of(question, passages, encoder):
+    """Return the cosines that a search of the passages reads, by an encoder."""
+    asked, found = encoder.encode_query(question), {}
+    for chunk_id, chunk in ((it.hit.chunk_id, it.hit.chunk) for it in passages):
+        vectors = encoder.encode_documents(embedded_texts(chunk.title, chunk.heading_path, chunk.text))
+        found[chunk_id] = dict(zip(embedded_runs(chunk.text), (vectors @ asked).tolist(), strict=True))
+    return found
+
+
+def task_of(question, passages, terms, verdict=Verdict.ANSWERABLE, encoder=None):
+    cosines = cosines_of(question, passages, encoder) if encoder else {}
+    answerability = judged(verdict)
+    return Task(question=question, passages=tuple(passages), terms=terms, answerability=answerability, cosines=cosines)
 
 
 def answer_to(question, passages, terms, encoder=None, verdict=Verdict.ANSWERABLE):
-    task = task_of(question, passages, terms, verdict)
-    return extract_answer(task, language="english", encoder=encoder and SentenceEncoder(encoder))
+    return extract_answer(task_of(question, passages, terms, verdict, encoder), language="english")
 
 
 @pytest.fixture
@@ -173,25 +183,12 @@ def test_a_likeness_in_meaning_comes_before_shared_words(passage, terms):
     assert first == [1, 2]
 
 
-def test_at_most_24_candidates_are_encoded(passage, terms):
-    class Counting(HashEncoder):
-        encoded = 0
-
-        def encode_documents(self, texts):
-            self.encoded += len(texts)
-            return super().encode_documents(texts)
-
-        def encode_query(self, text):
-            return self._vector(text)
-
-    encoder = Counting()
-    answer_to(
-        "zebra",
-        (passage(1, " ".join(f"Zebra {number} runs here." for number in range(40))),),
-        terms(zebra=4.0),
-        encoder,
-    )
-    assert encoder.encoded == 24
+def test_words_decide_where_a_passage_has_no_vectors_yet(passage, terms):
+    passages = (passage(1, "The dock is closed at night."), passage(2, "Annual leave is twenty seven days each year."))
+    task = task_of("annual leave days each year", passages, terms(closed=1.0), encoder=HashEncoder())
+    partly = replace(task, cosines={key: it for key, it in task.cosines.items() if key == passages[1].hit.chunk_id})
+    answers = [extract_answer(it, language="english") for it in (task, partly, replace(task, cosines={}))]
+    assert [answer.citations[0].number for answer in answers] == [2, 1, 1]
 
 
 def test_the_provider_yields_the_whole_answer_in_pieces(leave, terms):
@@ -201,61 +198,19 @@ def test_the_provider_yields_the_whole_answer_in_pieces(leave, terms):
     assert "".join(piece.text for piece in pieces) == answer_to("paid leave", leave, task.terms).text
 
 
-def test_in_a_crowd_the_words_decide_alone_and_it_says_so(leave, terms):
-    task = task_of("paid leave", leave, terms(paid=3.0, leav=1.0))
-    threads, gate = AnswerThreads(1), threading.Event()
-    provider = ExtractiveProvider(language="english", encoder=SentenceEncoder(HashEncoder()), threads=threads)
-
-    async def all_at_once():
-        first = threads.submit(gate.wait)
-        asked = [asyncio.create_task(gather(provider.stream(task))) for _ in range(4)]
-        await asyncio.sleep(0.01)
-        gate.set()
-        answers = await asyncio.gather(*asked)
-        first.result()
-        return answers
-
-    answers = asyncio.run(all_at_once())
-    hurried = [answer[0].notice is not None for answer in answers]
-    # Of five calls one was at work; behind the second stand three, behind the last none.
-    assert hurried == [True, True, False, False]
-    assert all("".join(piece.text for piece in answer) for answer in answers)
-    assert not threads.is_crowded
-
-
-def test_in_a_crowd_vectors_that_are_kept_count_as_ever(leave, terms):
-    task = task_of("paid leave", leave, terms(paid=3.0, leav=1.0))
-    kept = SentenceEncoder(HashEncoder(), VectorCache(100))
-    assert extract_answer(task, language="english", encoder=kept, is_crowded=True).hurried
-    alone = extract_answer(task, language="english", encoder=kept)
-    assert extract_answer(task, language="english", encoder=kept, is_crowded=True) == alone
-    assert not alone.hurried
-
-
-def test_the_vector_that_was_searched_with_is_the_question(leave, terms):
-    task = task_of("paid leave", leave, terms(paid=3.0, leav=1.0))
-    searched = replace(task, question="?", vector=HashEncoder().encode_query("paid leave"))
-    encoder = SentenceEncoder(HashEncoder())
-    answers = [extract_answer(it, language="english", encoder=encoder) for it in (task, searched)]
-    assert answers[0] == answers[1]
-
-
 def test_closed_before_its_turn_it_does_no_work(leave, terms):
-    class Counting(HashEncoder):
-        queries = 0
+    threads, gate, begun = AnswerThreads(1), threading.Event(), []
 
-        def encode_query(self, text):
-            self.queries += 1
-            return super().encode_query(text)
+    class Watched(tuple):
+        def __iter__(self):
+            begun.append(True)
+            return super().__iter__()
 
-    task = task_of("paid leave", leave, terms(paid=3.0, leav=1.0))
-    threads, gate, encoder = AnswerThreads(1), threading.Event(), Counting()
+    task = replace(task_of("paid leave", leave, terms(paid=3.0, leav=1.0)), passages=Watched(leave))
 
     async def leave_early():
         threads.submit(gate.wait)
-        reading = asyncio.create_task(
-            gather(ExtractiveProvider("english", SentenceEncoder(encoder), threads).stream(task))
-        )
+        reading = asyncio.create_task(gather(ExtractiveProvider("english", threads).stream(task)))
         await asyncio.sleep(0.01)
         reading.cancel()
         await asyncio.wait({reading})
@@ -263,7 +218,7 @@ def test_closed_before_its_turn_it_does_no_work(leave, terms):
 
     asyncio.run(leave_early())
     threads.shutdown()
-    assert encoder.queries == 0
+    assert not begun
 
 
 @given(text=st.text(max_size=120), title=st.text(max_size=20))
@@ -284,8 +239,9 @@ def signing(passage):
 def followed_up(first, question, passages, terms, encoder=None):
     """Return the answers to a question and to one that was made to stand alone after it."""
     before = answer_to(first, passages, terms, encoder)
-    task = replace(task_of(question, passages, terms), history=(Turn(first, before.text),), is_follow_up=True)
-    return before.text, extract_answer(task, language="english", encoder=encoder and SentenceEncoder(encoder)).text
+    task = task_of(question, passages, terms, encoder=encoder)
+    task = replace(task, history=(Turn(first, before.text),), is_follow_up=True)
+    return before.text, extract_answer(task, language="english").text
 
 
 @pytest.mark.parametrize("encoder", [None, HashEncoder()])
@@ -299,8 +255,8 @@ def test_a_follow_up_quotes_what_is_new_instead_of_the_answer_before_it(passage,
     before = Turn(
         "What may a manager order?", "Quoted from your documents:\n\n> A manager orders up to 10,000 euros. [1]"
     )
-    task = replace(task_of("And who signs it?", passages, found), history=(before,), is_follow_up=True)
-    text = extract_answer(task, language="english", encoder=encoder and SentenceEncoder(encoder)).text
+    task = task_of("And who signs it?", passages, found, encoder=encoder)
+    text = extract_answer(replace(task, history=(before,), is_follow_up=True), language="english").text
     assert "> Orders are signed in the portal by Ines Solano. [2]" in text
     assert "10,000" not in text
 

@@ -21,13 +21,21 @@ from retrieval.engine.state import RequestFilter
 from retrieval.errors import RerankError, RerankTimeoutError, UnknownModeError
 from retrieval.index import reranking
 from retrieval.index.bm25.follower import follower
-from retrieval.index.encodings import Encodings, SparseLook, drop_encodings, sparse_exact, sparse_hnsw
+from retrieval.index.encodings import (
+    Encodings,
+    SparseLook,
+    compressed_vectors,
+    drop_encodings,
+    sparse_exact,
+    sparse_hnsw,
+)
 from retrieval.index.reranking import StoredInteraction
 from retrieval.index.writer import refresh_statistics
+from retrieval.ingest import encodings as ingest_encodings
 from retrieval.ingest import index_tasks
 from retrieval.ingest.encodings import fill_encodings
 from retrieval.ingest.sync import sync_connection
-from retrieval.models import Chunk, SparseEmbedding, TokenEmbedding
+from retrieval.models import Chunk, SentenceEmbedding, SparseEmbedding, TokenEmbedding
 from retrieval.presets.catalog import preset_named
 from retrieval.ranking.signals import SIGNALS
 from retrieval.search import runtime
@@ -84,16 +92,18 @@ class TestWriting:
         assert SparseEmbedding.objects.filter(model_key=key_of(sparse_encoder())).count() == chunks
         assert TokenEmbedding.objects.filter(model_key=key_of(token_encoder())).count() == chunks
 
-    def test_nothing_is_made_where_no_model_is_chosen(self, world):
+    def test_only_sentences_are_encoded_where_no_model_is_chosen(self, world):
         assert (SparseEmbedding.objects.count(), TokenEmbedding.objects.count()) == (0, 0)
-        assert fill_encodings(world.runbooks.pk) == {}
+        assert SentenceEmbedding.objects.count() == Chunk.objects.count() > 0
+        assert fill_encodings(world.runbooks.pk) == {"sentences": 0}
 
     def test_a_model_that_is_chosen_later_reads_what_is_there(self, encoded):
         drop_encodings(Encodings.SPARSE, encoded.runbooks.pk)
         drop_encodings(Encodings.TOKENS, encoded.runbooks.pk)
         count = Chunk.objects.filter(connection_id=encoded.runbooks.pk).count()
-        assert fill_encodings(encoded.runbooks.pk) == {"sparse": count, "tokens": count}
-        assert fill_encodings(encoded.runbooks.pk) == {"sparse": 0, "tokens": 0}
+        assert fill_encodings(encoded.runbooks.pk) == {"sparse": count, "tokens": count, "sentences": 0}
+        drop_encodings(Encodings.SENTENCES, encoded.runbooks.pk)
+        assert fill_encodings(encoded.runbooks.pk) == {"sparse": 0, "tokens": 0, "sentences": count}
 
     def test_another_model_takes_the_place_of_what_the_first_made(self, encoded, settings, tmp_path):
         write_sparse_model(tmp_path / "models" / "other", WORDS)
@@ -165,11 +175,12 @@ class TestCommand:
         count = Chunk.objects.filter(connection_id=encoded.runbooks.pk).count()
         told = capsys.readouterr().out
         assert f"runbooks: {count} sparse dropped" in told
-        assert f"runbooks: {count} sparse, {count} tokens" in told
+        assert f"runbooks: {count} sparse, {count} tokens, {count} sentences" in told
         assert f"runbooks: {count} of {count} chunks have tokens by tiny-late" in told
 
     @pytest.mark.usefixtures("world")
-    def test_without_a_model_there_is_nothing_to_build(self):
+    def test_without_a_model_there_is_nothing_to_build(self, monkeypatch):
+        monkeypatch.setattr(ingest_encodings, "sentence_encoder", lambda: None)
         with pytest.raises(CommandError, match="CORECUBE_SPARSE_MODEL"):
             call_command("encodings", "build")
         with pytest.raises(CommandError, match="no connection"):
@@ -283,8 +294,9 @@ class TestStoredInteraction:
     def test_vectors_out_of_scope_are_not_read(self, encoded):
         hits = find(encoded, "alice", "rollback").hits
         encoder = token_encoder()
-        found = token_vectors_of(
-            hits, model_key=key_of(encoder), dim=3, scope=scope_for(encoded.principal("bob")), timeout_seconds=5
+        scope = scope_for(encoded.principal("bob"))
+        found = compressed_vectors(
+            Encodings.TOKENS, hits, model_key=key_of(encoder), dim=3, scope=scope, timeout_seconds=5
         )
         allowed = {hit.chunk_id for hit in hits if hit.chunk.connection_id == encoded.runbooks.pk}
         assert set(found) == allowed < {hit.chunk_id for hit in hits}

@@ -292,4 +292,3 @@ def test_an_answer_comes_with_its_passages_where_the_model_never_comes_back(numb
     done = answered(prepare(outcome, numbers.principal("bob")))
     assert outcome.passages
     assert done.citations
-    assert "chosen_by_words" in [notice.code for notice in done.notices]
