@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from retrieval.encoders.compressed_vectors import MAX_TOKENS, CompressedVectors, max_sims, merge, products
 from retrieval.encoders.late_interaction import max_sim
 from retrieval.encoders.pooling import unit_length
-from retrieval.encoders.compressed_vectors import MAX_TOKENS, CompressedVectors, max_sims, merge, products
 
 DIM = 384
 
