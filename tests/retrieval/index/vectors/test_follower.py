@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -91,7 +92,9 @@ def test_a_worker_keeps_them_up_to_date(world, shelf):
         patch.setattr("retrieval.ingest.completion.keep_up", lambda: True)
         sync_connection(world.runbooks)
     assert held(shelf) != stored()
-    worker.start_threads()
+    worker._stopping.clear()
+    thread = Thread(target=worker._follow_until_stopped)
+    thread.start()
     try:
         until = time.monotonic() + 120
         while held(shelf) != stored():
@@ -99,6 +102,7 @@ def test_a_worker_keeps_them_up_to_date(world, shelf):
             time.sleep(0.05)
     finally:
         worker.stop_threads()
+        thread.join()
 
 
 def test_deleting_a_connection_takes_its_chunks_out(world, shelf):
