@@ -20,10 +20,8 @@ from uuid import uuid4
 
 from corecube.process import open_lock, try_exclusive
 
-_CURRENT: Final = "CURRENT"
-_ABOUT: Final = "about.json"
-
-
+CURRENT: Final = "CURRENT"
+ABOUT: Final = "about.json"
 #: What a build was made from, by name; one of something else cannot be followed.
 About = Mapping[str, Any]
 #: What a file looks like when it is another one: (inode, time of the last change, size).
@@ -49,7 +47,7 @@ class Folder:
     def current(self) -> Path | None:
         """The build that is searched; None when there is none."""
         try:
-            number = (self.path / _CURRENT).read_text(encoding="utf-8").strip()
+            number = (self.path / CURRENT).read_text(encoding="utf-8").strip()
         except OSError:
             return None
         build = self.path / number
@@ -58,7 +56,7 @@ class Folder:
     def about(self, build: Path) -> About | None:
         """Return what a build was made from; None where it does not say."""
         try:
-            found = json.loads((build / _ABOUT).read_text(encoding="utf-8"))
+            found = json.loads((build / ABOUT).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
         return found if isinstance(found, dict) else None
@@ -77,12 +75,12 @@ class Folder:
         self.clear()
         build = self.path / str(1 + max(self._numbers(), default=0))
         build.mkdir()
-        write_atomically(build / _ABOUT, json.dumps(about))
+        write_atomically(build / ABOUT, json.dumps(about))
         return build
 
     def switch(self, build: Path) -> None:
         """Activate a build for searches and remove the previous one. The caller must have the lock."""
-        write_atomically(self.path / _CURRENT, build.name)
+        write_atomically(self.path / CURRENT, build.name)
         self.clear()
 
     def size(self) -> int:
@@ -113,7 +111,12 @@ def write_atomically(file: Path, text: str) -> None:
         out.flush()
         os.fsync(out.fileno())
     draft.replace(file)
-    descriptor = os.open(file.parent, os.O_RDONLY)
+    wait_for_disk(file.parent)
+
+
+def wait_for_disk(path: Path) -> None:
+    """Return when the disk holds a file's content, or the names in a folder."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -49,7 +49,7 @@ class ReadModelStatus:
 
     label: str  #: "BM25 index"
     command: str  #: The subcommand of `manage.py` that updates it.
-    is_kept: bool
+    is_enabled: bool
     #: Whether there is something to make it from: vectors need an embedding index.
     is_due: bool = True
     is_readable: bool = False
@@ -62,8 +62,8 @@ class ReadModelStatus:
 
     @property
     def problem(self) -> str:
-        """What is to be said of it; empty when nothing is."""
-        if not self.is_kept or not self.is_due:
+        """The problem that an admin should know of; empty without one."""
+        if not self.is_enabled or not self.is_due:
             return ""
         if not self.is_readable:
             return f"This machine has no readable {self.label} yet: run a worker or `manage.py {self.command} follow`."
@@ -75,21 +75,21 @@ class ReadModelStatus:
 
 @dataclass(frozen=True, slots=True)
 class Follower(ABC):
-    """Follows the database with one read model of this machine."""
+    """Keeps one read model of this machine up to date."""
 
     folder: Folder
 
     label: ClassVar[str]
-    command: ClassVar[str]  #: What its names among the followers begin with, too.
+    command: ClassVar[str]  #: Its subcommand of `manage.py`, with which its name in the outbox begins.
 
     @property
     @abstractmethod
-    def is_kept(self) -> bool:
+    def is_enabled(self) -> bool:
         """Whether the settings want it on this machine."""
 
     @abstractmethod
     def about(self) -> About | None:
-        """Return what a build is made from that can follow this database; None while there is nothing to follow."""
+        """Return what a build of now would be made from; None while there is nothing to build from."""
 
     @abstractmethod
     def content(self) -> Content:
@@ -105,7 +105,7 @@ class Follower(ABC):
 
     @property
     def name(self) -> str:
-        """What the read model is called among the followers."""
+        """The name under which the outbox knows how far it is."""
         return f"{self.command}-{self.folder.id}"
 
     def follow(self, progress: Progress = lambda _: None) -> Followed | None:
@@ -130,7 +130,7 @@ class Follower(ABC):
 
     def keep_up(self) -> bool:
         """Follow where this machine keeps it; return whether it is well, and log what is wrong with it."""
-        if not self.is_kept:
+        if not self.is_enabled:
             return True
         try:
             self.follow()
@@ -141,8 +141,8 @@ class Follower(ABC):
 
     def status(self) -> ReadModelStatus:
         """Look at the read model and the outbox; where it is not kept, at neither."""
-        if not self.is_kept:
-            return self._status(is_kept=False)
+        if not self.is_enabled:
+            return self._status(is_enabled=False)
         about, build = self.about(), self.folder.current
         try:
             content = self.content()
@@ -158,8 +158,8 @@ class Follower(ABC):
             lag=outbox.lag(content.position),
         )
 
-    def _status(self, *, is_kept: bool = True, **facts: Any) -> ReadModelStatus:  # noqa: ANN401 -- the status's fields
-        return ReadModelStatus(label=self.label, command=self.command, is_kept=is_kept, **facts)
+    def _status(self, *, is_enabled: bool = True, **facts: Any) -> ReadModelStatus:  # noqa: ANN401 -- the status's fields
+        return ReadModelStatus(label=self.label, command=self.command, is_enabled=is_enabled, **facts)
 
     def _position(self) -> int | None:
         """Return how far it is; None where nothing is there that can follow: a broken one, or another database's."""

@@ -206,7 +206,7 @@ def _read_model(key: str, label: str, found: Installation) -> HealthRow:
 
 
 def _read_model_words(status: ReadModelStatus | None) -> str:
-    if status is None or not status.is_kept:
+    if status is None or not status.is_enabled:
         return "Not used on this machine."
     if not status.is_due:
         return "None yet. The first sync creates it."

@@ -132,7 +132,7 @@ def build_scan_index(plan: Plan, progress: Progress) -> Mapping[str, float]:
 def update_read_models(progress: Progress, *, with_text: bool) -> Mapping[str, float]:
     """Update the vector files and, `with_text`, the BM25 index; return the seconds by step."""
     seconds: dict[str, float] = {}
-    for name, it in (("vectors", vectors), ("bm25", bm25)) if with_text else (("vectors", vectors),):
+    for name, it in ({"vectors": vectors} | ({"bm25": bm25} if with_text else {})).items():
         with _timed(seconds, name):
             it.follower().follow(lambda chunks, name=name: progress(name, chunks, chunks))
     return seconds

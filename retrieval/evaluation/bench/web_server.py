@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 from urllib.parse import quote, urlencode
 
@@ -16,6 +15,7 @@ from django.conf import settings
 from django.db import connection
 
 from corecube.errors import UnavailableError
+from retrieval.evaluation.bench.processes import stat_fields
 
 _HOST: Final = "127.0.0.1"
 _START_SECONDS: Final = 120.0
@@ -42,16 +42,15 @@ class WebServer:
 
     def figures(self) -> ProcessFigures:
         """Return the current usage of its process."""
-        with suppress(OSError, ValueError, IndexError):
-            # The program's name may contain anything; after it comes the third field (proc(5)).
-            fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-            ticks = int(fields[11]) + int(fields[12])
-            return ProcessFigures(
-                cpu_seconds=ticks / os.sysconf("SC_CLK_TCK"),
-                rss_bytes=int(fields[21]) * os.sysconf("SC_PAGE_SIZE"),
-                threads=int(fields[17]),
-            )
-        return ProcessFigures()
+        fields = stat_fields(self.pid)
+        if not fields:
+            return ProcessFigures()
+        ticks = int(fields[11]) + int(fields[12])
+        return ProcessFigures(
+            cpu_seconds=ticks / os.sysconf("SC_CLK_TCK"),
+            rss_bytes=int(fields[21]) * os.sysconf("SC_PAGE_SIZE"),
+            threads=int(fields[17]),
+        )
 
 
 @contextmanager

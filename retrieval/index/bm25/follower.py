@@ -25,7 +25,7 @@ class Bm25Follower(Follower):
     command: ClassVar[str] = "bm25"
 
     @property
-    def is_kept(self) -> bool:
+    def is_enabled(self) -> bool:
         """Whether this machine has a BM25 index."""
         return bool(settings.CORECUBE_BM25)
 

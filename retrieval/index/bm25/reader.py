@@ -14,7 +14,7 @@ from tantivy import DocAddress, Index, Query, Searcher
 from retrieval.engine.types import ChunkId
 from retrieval.errors import Bm25UnavailableError
 from retrieval.index.bm25 import schema
-from retrieval.index.folder import About, Folder, Look, look
+from retrieval.index.folder import CURRENT, About, Folder, Look, look
 
 _HALF: Final = 2**64
 _ENTRIES: Final = "N, total number of docs"
@@ -73,7 +73,7 @@ class Reader:
     def view(self) -> View:
         """Return the index as it is now; raise Bm25UnavailableError where there is none, or none that can be read."""
         with self._lock, readable():
-            pointer = look(self.folder.path / "CURRENT")
+            pointer = look(self.folder.path / CURRENT)
             if self._opened is None or self._opened[0] != pointer:
                 self._opened, self._view = (pointer, *self._open()), None
             _, index, about, build = self._opened

@@ -109,5 +109,5 @@ def readable() -> Iterator[None]:
     """Raise VectorFilesUnavailableError for whatever is wrong with the files."""
     try:
         yield
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, KeyError) as error:
         raise VectorFilesUnavailableError from error

@@ -29,7 +29,7 @@ class VectorFollower(Follower):
     command: ClassVar[str] = "vectors"
 
     @property
-    def is_kept(self) -> bool:
+    def is_enabled(self) -> bool:
         """Whether this machine has vector files."""
         return bool(settings.CORECUBE_VECTORS)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from retrieval.engine.types import Vector
 from retrieval.errors import VectorFilesUnavailableError
-from retrieval.index.folder import About, Folder, Look, look
+from retrieval.index.folder import CURRENT, About, Folder, Look, look
 from retrieval.index.vectors.files import (
     ID,
     SCHEMA_VERSION,
@@ -106,10 +106,10 @@ class View:
         files = [self.files[it] for it in connection_ids if it in self.files]
         starts = np.cumsum([0, *(it.state.records for it in files)])
         scores = np.empty((1, starts[-1]), np.float32)
-        asked, _ = quantized(vector[None].astype(np.float32))
+        query, _ = quantized(vector[None].astype(np.float32))
         for file, start in zip(files, starts, strict=False):
             part = scores[:, start : start + file.state.records]
-            numkong.cdist(asked, file.vectors, "dot", out=part)
+            numkong.cdist(query, file.vectors, "dot", out=part)
             part *= file.scales
             if file.state.dead:
                 part[0, file.dead] = -np.inf
@@ -135,7 +135,7 @@ class Reader:
     def view(self) -> View:
         """Return the files as they are now; raise VectorFilesUnavailableError where there are none that can be read."""
         with self._lock, readable():
-            pointer = look(self.folder.path / "CURRENT")
+            pointer = look(self.folder.path / CURRENT)
             former = self._view if self._view and self._view[0] == pointer else None
             build = former[2] if former else self.folder.current
             if build is None:

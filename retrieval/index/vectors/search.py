@@ -49,5 +49,6 @@ def dense_files(
 
 
 @cache
-def _history(database: str) -> str:  # noqa: ARG001 -- what it is of
+def _history(database: str) -> str:  # noqa: ARG001 -- the key of the cache
+    """Return what tells the database from others, which never changes: read once by a process."""
     return outbox.history()

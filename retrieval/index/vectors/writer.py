@@ -1,6 +1,5 @@
 """Writing vectors to a build. No Django."""
 
-import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.engine.types import ChunkId
+from retrieval.index.folder import ABOUT, wait_for_disk
 from retrieval.index.vectors.files import (
     PLACE,
     STATE,
@@ -81,7 +81,7 @@ class Writer:
             elif file.dead > max(_FEW, _MAX_DEAD * file.records):
                 self._files[connection_id] = self._compacted(connection_id, file)
         for path in (*self._written, self.build):
-            _wait_for_disk(path)
+            wait_for_disk(path)
         State(position, self._generation, self._files).write(self.build)
         self._written.clear()
         self._sweep()
@@ -115,7 +115,7 @@ class Writer:
 
     def _sweep(self) -> None:
         """Remove former generations, and what a killed writer left; open readers continue to work."""
-        valid = {STATE, "about.json"}
+        valid = {STATE, ABOUT}
         for connection_id, file in self._files.items():
             valid.add(vectors_file(self.build, connection_id, file.generation).name)
             valid.add(dead_file(self.build, connection_id, file.generation).name)
@@ -128,11 +128,3 @@ def _is_in(values: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np
     """Return which of many values are among a few, in order, of which there is at least one."""
     places = np.minimum(np.searchsorted(wanted, values), len(wanted) - 1)
     return np.asarray(wanted[places] == values)
-
-
-def _wait_for_disk(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -33,7 +33,7 @@ class ReadModelCommand(DatabaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         """Run the action; raise CommandError where this machine has no such read model."""
-        if not self.follower().is_kept:
+        if not self.follower().is_enabled:
             raise CommandError(f"This machine has no {self.follower().label}: {self.setting} is off.")
         try:
             getattr(self, f"_{options['action']}")(options)

@@ -118,9 +118,8 @@ def test_nothing_is_changed_there(client, path):
     assert client.post(path).status_code == 405
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("name", ["bm25", "vectors"])
-def test_a_machine_without_its_read_model_degrades(client, world, settings, name):
+def test_a_machine_without_its_read_model_degrades(client, transactional_db, world, settings, name):
     setattr(settings, f"CORECUBE_{name.upper()}", True)
     status, body = get(client, "/readyz")
     assert (status, body["status"], body["parts"][name]) == (200, "degraded", "degraded")

@@ -64,7 +64,7 @@ def test_an_installation_that_is_well_says_so_part_by_part():
 @pytest.mark.parametrize("key", ["bm25", "vectors"])
 def test_a_read_model_tells_its_size_and_how_far_behind_it_is(key):
     status = ReadModelStatus(
-        label="", command=key, is_kept=True, is_readable=True, is_current=True, chunks=1204, bytes=3_400_000
+        label="", command=key, is_enabled=True, is_readable=True, is_current=True, chunks=1204, bytes=3_400_000
     )
     assert rows(read_models={key: status})[key].detail == "1,204 chunks, 3.4 MB, up to date."
     behind = replace(status, lag=Lag(1, 7.4))

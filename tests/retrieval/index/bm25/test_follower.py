@@ -1,12 +1,7 @@
 """Following the database: nothing lost, nothing twice, nothing from before, whenever it is cut off."""
 
-import os
-import signal
-import subprocess
-import sys
 import time
 from datetime import timedelta
-from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -27,23 +22,8 @@ from retrieval.index.writer import delete_documents
 from retrieval.ingest.services import delete_connection
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document, OutboxEntry, ReadModel, SearchRecord
+from tests.followers import kill_in_the_middle, wait_for_others, write
 from tests.retrieval.index.bm25.conftest import Shelf
-
-ROOT = Path(__file__).parents[4]
-_CHILD = """
-import sys, django
-django.setup()
-from django.conf import settings
-from django.db import connection
-connection.settings_dict["NAME"] = sys.argv[1]
-settings.CORECUBE_BM25_DIR = __import__("pathlib").Path(sys.argv[2])
-from retrieval.index import following
-from retrieval.index.bm25.follower import follower
-following._CHANGES_AT_ONCE = 2
-following._DOCUMENTS_AT_ONCE = 2
-getattr(follower(), sys.argv[3])(progress=lambda chunks: print(chunks, flush=True))
-print("done", flush=True)
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -56,19 +36,6 @@ def shelf(transactional_db, world, settings):
     """Return the world's index, built when its documents came in."""
     caught_up()
     return Shelf(settings.CORECUBE_BM25_DIR)
-
-
-def write(world, name, text):
-    (world.root / "runbooks" / name).write_text(text)
-
-
-def wait_for_others():
-    """Wait until no transaction of this server, another test's among them, is older than the newest change."""
-    until = time.monotonic() + 120
-    newest = OutboxEntry.objects.order_by("transaction_id").values_list("transaction_id", flat=True).last() or 0
-    while outbox.horizon() <= newest:
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 def caught_up():
@@ -179,39 +146,13 @@ def test_while_one_process_writes_no_other_does(world, shelf):
             call_command("bm25", "follow")
 
 
-def _child(settings, action):
-    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "corecube.settings"}
-    name, folder = connection.settings_dict["NAME"], str(settings.CORECUBE_BM25_DIR)
-    return subprocess.Popen(
-        [sys.executable, "-c", _CHILD, name, folder, action], cwd=ROOT, env=environment, stdout=subprocess.PIPE
-    )
-
-
 @pytest.mark.parametrize("action", ["follow", "rebuild"])
 def test_killed_in_the_middle_it_goes_on_where_it_was(world, shelf, settings, action):
-    for number in range(60):
-        write(world, f"{number}.md", f"# Note {number}\n\nlamp {number} burns.\n")
-    settings.CORECUBE_BM25 = False
-    sync_connection(world.runbooks)
-    before, build = shelf.reader.view(), shelf.folder.current
-    wait_for_others()
-    child = _child(settings, action)
-    if action == "rebuild":
-        assert int(child.stdout.readline()) > 0
-    else:
-        while shelf.reader.view().position == before.position and child.poll() is None:
-            time.sleep(0.002)
-    os.kill(child.pid, signal.SIGKILL)
-    said = child.stdout.read()
-    child.wait()
-    child.stdout.close()
-    assert b"done" not in said
-    assert shelf.folder.current == build
+    kill_in_the_middle(
+        world, shelf, settings, module="retrieval.index.bm25.follower", setting="CORECUBE_BM25", action=action
+    )
     if action == "follow":
-        assert before.position < shelf.reader.view().position < outbox.horizon() - 1
         assert held(shelf) != stored()
-    else:
-        assert shelf.reader.view().position == before.position
     caught_up()
     assert held(shelf) == stored()
     assert [it.name for it in shelf.folder.path.iterdir() if it.name.isdigit()] == [shelf.folder.current.name]

@@ -1,11 +1,8 @@
 """Following the database with the vector files: nothing lost, nothing twice, nothing from before, whenever cut off."""
 
 import os
-import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -22,23 +19,8 @@ from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, Embedding, EmbeddingIndex, OutboxEntry, ReadModel
 from retrieval.search import runtime
 from retrieval.tasks import worker
+from tests.followers import kill_in_the_middle, wait_for_others, write
 from tests.retrieval.index.vectors.conftest import Shelf
-
-ROOT = Path(__file__).parents[4]
-_CHILD = """
-import sys, django
-django.setup()
-from django.conf import settings
-from django.db import connection
-connection.settings_dict["NAME"] = sys.argv[1]
-settings.CORECUBE_VECTORS_DIR = __import__("pathlib").Path(sys.argv[2])
-from retrieval.index import following
-from retrieval.index.vectors.follower import follower
-following._CHANGES_AT_ONCE = 2
-following._DOCUMENTS_AT_ONCE = 2
-getattr(follower(), sys.argv[3])(progress=lambda chunks: print(chunks, flush=True))
-print("done", flush=True)
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -54,12 +36,8 @@ def shelf(transactional_db, world, settings):
 
 
 def caught_up():
-    """Follow as soon as no transaction of this server, another test's among them, holds a change back."""
-    until = time.monotonic() + 120
-    newest = OutboxEntry.objects.order_by("transaction_id").values_list("transaction_id", flat=True).last() or 0
-    while outbox.horizon() <= newest:
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    """Follow as soon as nothing holds a change back."""
+    wait_for_others()
     return follower().follow()
 
 
@@ -77,10 +55,6 @@ def stored():
     return {key: sorted(it) for key, it in found.items()}
 
 
-def write(world, name, text):
-    (world.root / "runbooks" / name).write_text(text)
-
-
 def test_a_worker_keeps_them_up_to_date(world, shelf):
     """Its thread follows what syncs of other processes changed."""
     assert held(shelf) == stored()
@@ -91,7 +65,9 @@ def test_a_worker_keeps_them_up_to_date(world, shelf):
         patch.setattr("retrieval.ingest.completion.keep_up", lambda: True)
         sync_connection(world.runbooks)
     assert held(shelf) != stored()
-    worker.start_threads()
+    worker._stopping.clear()
+    thread = Thread(target=worker._follow_until_stopped)
+    thread.start()
     try:
         until = time.monotonic() + 120
         while held(shelf) != stored():
@@ -99,6 +75,7 @@ def test_a_worker_keeps_them_up_to_date(world, shelf):
             time.sleep(0.05)
     finally:
         worker.stop_threads()
+        thread.join()
 
 
 def test_deleting_a_connection_takes_its_chunks_out(world, shelf):
@@ -201,38 +178,13 @@ def test_the_commands_tell_build_and_follow(world, shelf, capsys):
         call_command("vectors", "follow")
 
 
-def _child(settings, action):
-    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "corecube.settings"}
-    name, folder = connection.settings_dict["NAME"], str(settings.CORECUBE_VECTORS_DIR)
-    return subprocess.Popen(
-        [sys.executable, "-c", _CHILD, name, folder, action], cwd=ROOT, env=environment, stdout=subprocess.PIPE
-    )
-
-
 @pytest.mark.parametrize("action", ["follow", "rebuild"])
 def test_killed_in_the_middle_it_goes_on_where_it_was(world, shelf, settings, action):
-    for number in range(60):
-        write(world, f"{number}.md", f"# Note {number}\n\nlamp {number} burns.\n")
-    settings.CORECUBE_VECTORS = False
-    sync_connection(world.runbooks)
-    before, build = shelf.reader.view(), shelf.folder.current
-    child = _child(settings, action)
-    if action == "rebuild":
-        assert int(child.stdout.readline()) > 0
-    else:
-        while shelf.reader.view().position == before.position and child.poll() is None:
-            time.sleep(0.001)
-    os.kill(child.pid, signal.SIGKILL)
-    said = child.stdout.read()
-    child.wait()
-    child.stdout.close()
-    assert b"done" not in said
-    assert shelf.folder.current == build
+    kill_in_the_middle(
+        world, shelf, settings, module="retrieval.index.vectors.follower", setting="CORECUBE_VECTORS", action=action
+    )
     if action == "follow":
-        assert before.position < shelf.reader.view().position < outbox.horizon() - 1
         assert held(shelf) != stored()
-    else:
-        assert shelf.reader.view().position == before.position
     caught_up()
     assert held(shelf) == stored()
     assert [it.name for it in shelf.folder.path.iterdir() if it.name.isdigit()] == [shelf.folder.current.name]
