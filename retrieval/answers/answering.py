@@ -20,9 +20,8 @@ from retrieval.answers.writing import NoAnswerError, Writing
 from retrieval.encoders import Encoder
 from retrieval.encoders.model_table import MODEL_TABLE
 from retrieval.encoders.vector_cache import SentenceEncoder
-from retrieval.engine.types import Verdict
+from retrieval.engine.types import RunCosines, Verdict
 from retrieval.errors import AnswerFormatError, SearchTimeoutError
-from retrieval.index.sentences import RunCosines, run_cosines
 from retrieval.llm.model_provider import ModelProvider
 from retrieval.llm.types import NO_OPTIONS, Notice, Options, Provider, Route, Task, Turn
 from retrieval.models import SearchRecord
@@ -30,6 +29,7 @@ from retrieval.ranking.answerability.verdict import Reason
 from retrieval.records.accesses import note_accesses
 from retrieval.search import runtime
 from retrieval.search.outcome import SearchOutcome
+from retrieval.stages.resources import Resources
 from retrieval.text.language import question_language
 
 logger = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ class Answering:
     question: str
     history: tuple[Turn, ...] = ()
     options: Options = NO_OPTIONS
-    cosines: RunCosines = field(default_factory=dict)  #: Of the question with what can be quoted.
+    cosines: RunCosines = field(default_factory=dict)
 
     @property
     def task(self) -> Task:
@@ -103,21 +103,24 @@ def prepare(
             (*(route.notices if outcome.passages else ()), *filter(None, [unknown])),
         ),
         encoder=resources.encoder,
-        sentences=resources.answer_sentences,
-        cosines=_cosines(outcome, resources.encoder),
+        sentences=resources.sentence_encoder,
+        cosines=run_cosines(outcome, resources),
         question=asked,
         history=history,
         options=options,
     )
 
 
-def _cosines(outcome: SearchOutcome, encoder: Encoder) -> RunCosines:
-    """Return none where the search had no vector, or the store does not answer in time: then words select quotes."""
-    state, hits = outcome.state, tuple(passage.hit for passage in outcome.passages)
-    if state.vector is None or not hits:
+def run_cosines(outcome: SearchOutcome, resources: Resources) -> RunCosines:
+    """Return the cosines with what can be quoted of the passages; none where the search had no vector.
+
+    None either where they are not read in time: then words select quotes.
+    """
+    state, stored, hits = outcome.state, resources.sentence_vectors, tuple(it.hit for it in outcome.passages)
+    if state.vector is None or stored is None or not hits:
         return {}
     try:
-        return run_cosines(hits, state.vector, encoder, scope=state.scope, timeout_seconds=_READ_SECONDS)
+        return stored.cosines(hits, state.vector, scope=state.scope, timeout_seconds=_READ_SECONDS)
     except SearchTimeoutError:
         return {}
 

@@ -23,7 +23,7 @@ from retrieval.ranking.quotes.candidates import Candidate, candidates
 from retrieval.ranking.quotes.conflicts import Claim, Conflict, find_conflicts
 from retrieval.ranking.quotes.follow_ups import FollowUp
 from retrieval.ranking.quotes.quantities import quantities
-from retrieval.ranking.quotes.ranker import MAX_COMPARED, Asking, Scored, shipped
+from retrieval.ranking.quotes.ranker import Asking, Scored, shipped
 
 _EQUAL: Final = "Another document says otherwise"
 _OLD: Final = "An older version says otherwise"
@@ -119,12 +119,7 @@ def _ranked(task: Task, passages: Sequence[Passage], asking: Asking) -> Sequence
     follow_up = _follow_up(task, asking.language)
     if follow_up:
         found = follow_up.narrowed(found)
-    ranked = shipped().best_first(found, asking)
-    best = ranked[:MAX_COMPARED]
-    cosines = [task.cosines.get(it.candidate.passage.hit.chunk_id, {}).get(it.candidate.run) for it in best]
-    known = [cosine for cosine in cosines if cosine is not None]
-    if len(known) == len(best):
-        ranked = shipped().again(best, known)
+    ranked = shipped().again(shipped().best_first(found, asking), task.cosines)
     return follow_up.ranked(ranked) if follow_up else ranked
 
 

@@ -68,21 +68,21 @@ class QueryCache:
 
 @dataclass(frozen=True, slots=True)
 class SentenceEncoder:
-    """Encodes sentences of passages with a cache that all users share.
+    """Encodes sentences with a cache that all users share; calls of the model have a time limit.
 
     Users with access to a passage can tell from the response time that it was used for an answer, but not the query.
     """
 
     encoder: Encoder
     cache: VectorCache | None = None
-
-    @property
-    def name(self) -> str:
-        """The name of the embedding model."""
-        return self.encoder.name
+    calls: ModelCalls = field(default_factory=ModelCalls)
 
     def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return unit vectors, shape (len(texts), dim), in input order; raise EncoderError if the model fails."""
+        """Return unit vectors, shape (len(texts), dim), in input order; raise EncoderError."""
+        work = partial(self._encoded, texts)
+        return self.calls.within(_SENTENCE_SECONDS, work, model=model_key(self.encoder))
+
+    def _encoded(self, texts: Sequence[str]) -> NDArray[np.float32]:
         if self.cache is None:
             return self.encoder.encode_documents(texts)
         keys = [_text_key(self.encoder, text) for text in texts]
@@ -92,29 +92,3 @@ class SentenceEncoder:
             fresh = self.encoder.encode_documents(list(missing.values()))
             vectors |= {key: self.cache.put(key, vector) for key, vector in zip(missing, fresh, strict=True)}
         return np.array([vectors[key] for key in keys], np.float32).reshape(len(texts), self.encoder.dim)
-
-    def encode_query(self, text: str) -> Vector:
-        """Return the unit vector of a query, shape (dim,); raise EncoderError if the model fails."""
-        return self.encoder.encode_query(text)
-
-    def has_cached(self, texts: Sequence[str]) -> bool:
-        """Return whether the vectors of all these texts are cached."""
-        cache = self.cache
-        return cache is not None and all(cache.get(_text_key(self.encoder, text)) is not None for text in texts)
-
-
-@dataclass(frozen=True, slots=True)
-class TimedSentenceEncoder(SentenceEncoder):
-    """A sentence encoder whose calls of the model have a time limit."""
-
-    calls: ModelCalls = field(default_factory=ModelCalls)
-
-    def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return unit vectors, shape (len(texts), dim), in input order; raise EncoderError."""
-        work = partial(SentenceEncoder.encode_documents, self, texts)
-        return self.calls.within(_SENTENCE_SECONDS, work, model=model_key(self.encoder))
-
-    def encode_query(self, text: str) -> Vector:
-        """Return the unit vector of a query; raise EncoderError."""
-        work = partial(self.encoder.encode_query, text)
-        return self.calls.within(_SENTENCE_SECONDS, work, model=model_key(self.encoder))

@@ -27,6 +27,10 @@ class ChunkId(NamedTuple):
         return f"{self.document_id}:{self.ordinal}"
 
 
+#: The question's cosine with each run of a chunk's text that can be quoted; chunks without stored vectors are absent.
+RunCosines = Mapping[ChunkId, Mapping[range, float]]
+
+
 class ScoreType(StrEnum):
     """What a score means. A threshold belongs to one type."""
 

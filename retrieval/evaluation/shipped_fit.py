@@ -12,10 +12,10 @@ from django.conf import settings
 
 from corecube.access import Principal, ScopeRequest, user_named
 from corecube.models import Connection
+from retrieval.answers.answering import run_cosines
 from retrieval.answers.extractive import ASSERTED, MAX_CHARACTERS
 from retrieval.answers.quoting import choose
-from retrieval.encoders.vector_cache import SentenceEncoder
-from retrieval.engine.types import Vector, Verdict
+from retrieval.engine.types import RunCosines, Verdict
 from retrieval.evaluation.answerability_figures import Measured, weighted
 from retrieval.evaluation.answers import AnswerQuestion, is_right, share_met
 from retrieval.evaluation.calibration import calibration_error
@@ -36,16 +36,7 @@ from retrieval.ranking.packing import by_number
 from retrieval.ranking.quotes.candidates import Candidate, candidates
 from retrieval.ranking.quotes.fitting import Choice, fit_order
 from retrieval.ranking.quotes.quantities import quantities
-from retrieval.ranking.quotes.ranker import (
-    MAX_COMPARED,
-    VECTOR_SIGNALS,
-    WORD_SIGNALS,
-    Asking,
-    QuoteRanker,
-    Scored,
-    embedded_text,
-    word_signals,
-)
+from retrieval.ranking.quotes.ranker import VECTOR_SIGNALS, WORD_SIGNALS, Asking, QuoteRanker, Scored, word_signals
 from retrieval.search import runtime
 from retrieval.search.outcome import SearchOutcome
 from retrieval.search.request import SearchRequest
@@ -66,6 +57,7 @@ class Searched:
     question: AnswerQuestion
     outcome: SearchOutcome
     is_foreign: bool
+    cosines: RunCosines
 
     @property
     def is_answerable(self) -> bool:
@@ -108,16 +100,17 @@ def _searched(question: AnswerQuestion, connection: Connection | None, preset: s
     scope = ScopeRequest(include=(connection.slug,) if connection else ())
     request = SearchRequest(text=question.text, preset=preset, top_k=_TOP_K, narrowing=scope)
     resources = without_judge(runtime.resources(active.encoder()))
-    return Searched(question, search(request, principal=principal, resources=resources), is_foreign=False)
+    outcome = search(request, principal=principal, resources=resources)
+    return Searched(question, outcome, is_foreign=False, cosines=run_cosines(outcome, resources))
 
 
-def fitted_ranker(searches: Searches, encoder: SentenceEncoder) -> QuoteRanker:
+def fitted_ranker(searches: Searches) -> QuoteRanker:
     """Return the order of candidates, learned from the questions whose passages hold the answer."""
     answered = [it for it in searches if it.is_answered]
     choices = [(it, found, _word_choice(it, found)) for it in answered if (found := _candidates(it))]
     by_words = fit_order([choice for _, _, choice in choices if choice.is_informative], WORD_SIGNALS)
     ranker = QuoteRanker(by_words, by_words)
-    again = (_vector_choice(it, ranker.best_first(found, _asking(it)), encoder) for it, found, _ in choices)
+    again = (_vector_choice(it, ranker.best_first(found, _asking(it)), ranker) for it, found, _ in choices)
     return QuoteRanker(by_words, fit_order([choice for choice in again if choice.is_informative], VECTOR_SIGNALS))
 
 
@@ -134,22 +127,15 @@ def _word_choice(searched: Searched, found: Sequence[Candidate]) -> Choice:
     return _choice(searched, found, word_signals(found, _asking(searched)))
 
 
-def _vector_choice(searched: Searched, ranked: Sequence[Scored], encoder: SentenceEncoder) -> Choice:
-    best = ranked[:MAX_COMPARED]
-    cosines = encoder.encode_documents([embedded_text(it.candidate) for it in best]) @ _vector(searched, encoder)
-    signals = [{**it.signals, "cosine": cosine} for it, cosine in zip(best, cosines.tolist(), strict=True)]
-    return _choice(searched, [it.candidate for it in best], signals)
+def _vector_choice(searched: Searched, ranked: Sequence[Scored], ranker: QuoteRanker) -> Choice:
+    best = [it for it in ranker.again(ranked, searched.cosines) if "cosine" in it.signals]
+    return _choice(searched, [it.candidate for it in best], [it.signals for it in best])
 
 
 def _choice(searched: Searched, found: Sequence[Candidate], signals: Sequence[Signals]) -> Choice:
     """Return the candidates with those that meet most requirements as the answers."""
     met = [share_met(it.text, searched.question.requirements) for it in found]
     return Choice(signals, [0 < share == max(met) for share in met])
-
-
-def _vector(searched: Searched, encoder: SentenceEncoder) -> Vector:
-    vector = searched.outcome.state.vector
-    return encoder.encode_query(searched.question.text) if vector is None else vector
 
 
 def fitted_verdict(searches: Searches, judged: Sequence[Measured]) -> AnswerabilityModel:
@@ -188,22 +174,20 @@ def _fitted(samples: Sequence[Sample], names: Sequence[str]) -> LogisticModel:
     return _fitted(samples, [name for name in names if name != worst])
 
 
-def left_out(searches: Searches, judged: Sequence[Measured], encoder: SentenceEncoder) -> dict[str, Any]:
+def left_out(searches: Searches, judged: Sequence[Measured]) -> dict[str, Any]:
     """Return the figures of each collection, by models that were fitted on the others."""
     collections = sorted({it.question.collection for it in searches})
     found = {}
     for name in collections:
         others = [it for it in searches if it.question.collection != name]
         own = [it for it in searches if it.question.collection == name and not it.is_foreign]
-        ranker, model = fitted_ranker(others, encoder), fitted_verdict(others, judged)
-        found[name] = _figures(own, ranker, model, encoder)
+        ranker, model = fitted_ranker(others), fitted_verdict(others, judged)
+        found[name] = _figures(own, ranker, model)
     return found
 
 
-def _figures(
-    own: Searches, ranker: QuoteRanker, model: AnswerabilityModel, encoder: SentenceEncoder
-) -> dict[str, float | int]:
-    right = sum(is_right(_answer(it, ranker, encoder), it.question.requirements) for it in own)
+def _figures(own: Searches, ranker: QuoteRanker, model: AnswerabilityModel) -> dict[str, float | int]:
+    right = sum(is_right(_answer(it, ranker), it.question.requirements) for it in own)
     judged = [(it, it.outcome.state.answerability) for it in own]
     confidences = np.array([model.confidence(verdict.signals) if verdict else 0.0 for _, verdict in judged])
     answerable = np.array([it.is_answerable for it in own])
@@ -221,20 +205,16 @@ def _figures(
     }
 
 
-def _answer(searched: Searched, ranker: QuoteRanker, encoder: SentenceEncoder) -> str:
-    best = ranker.best_first(_candidates(searched), _asking(searched))[:MAX_COMPARED]
-    if not best:
-        return ""
-    vectors = encoder.encode_documents([embedded_text(it.candidate) for it in best])
-    ranked = ranker.again(best, (vectors @ _vector(searched, encoder)).tolist())
+def _answer(searched: Searched, ranker: QuoteRanker) -> str:
+    ranked = ranker.again(ranker.best_first(_candidates(searched), _asking(searched)), searched.cosines)
     return "\n\n".join(quote.text for quote in choose(ranked, max_characters=MAX_CHARACTERS - len(ASSERTED)))
 
 
-def report(searches: Searches, judged: Sequence[Measured], encoder: SentenceEncoder) -> dict[str, Any]:
+def report(searches: Searches, judged: Sequence[Measured]) -> dict[str, Any]:
     """Return the figures and both models, as their files hold them."""
     return {
-        "left_out": left_out(searches, judged, encoder),
-        "quotes": asdict(fitted_ranker(searches, encoder)),
+        "left_out": left_out(searches, judged),
+        "quotes": asdict(fitted_ranker(searches)),
         "answerability": {
             **fitted_verdict(searches, judged).to_json(),
             "without_cosines": asdict(fitted_without_cosines(searches, judged)),

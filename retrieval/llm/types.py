@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.engine.types import Answerability, ChunkId, Passage, QueryTerms, TokenCounter, Verdict
+from retrieval.engine.types import Answerability, Passage, QueryTerms, RunCosines, TokenCounter, Verdict
 
 Message = Mapping[str, str]
 #: Returns the unit vectors of texts, shape (len(texts), dim), in input order.
@@ -105,9 +105,7 @@ class Task:
     answerability: Answerability | None = None  #: The search's verdict; None if it was not judged.
     options: Options = NO_OPTIONS
     trust: Mapping[int, int] = field(default_factory=dict)  #: The trust level of each connection, higher for more.
-    #: The question's cosine with each run of a passage's text that can be quoted; a passage without stored vectors is
-    #: absent.
-    cosines: Mapping[ChunkId, Mapping[range, float]] = field(default_factory=dict)
+    cosines: RunCosines = field(default_factory=dict)
 
     @property
     def verdict(self) -> Verdict | None:

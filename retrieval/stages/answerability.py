@@ -1,15 +1,13 @@
 """Estimating whether the passages answer the question."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Self
 
-from retrieval.encoders.model_calls import ModelCalls, model_key
-from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
-from retrieval.errors import EncoderError, EncoderTimeoutError
+from retrieval.errors import SearchTimeoutError
+from retrieval.index.sentences import SentenceVectors
 from retrieval.ranking.answerability.model import AnswerabilityModel, shipped
 from retrieval.ranking.answerability.signals import Evidence, Sentence, best_sentences, read_signals, sentence_cosine
 from retrieval.ranking.answerability.verdict import AnswerabilityConfig, judge, nothing
@@ -40,15 +38,14 @@ class EstimateAnswerability(
 ):
     """Estimate from raw signals how likely the packed passages answer the question.
 
-    The best sentences are embedded only while there is time; without them another fit gives the confidence.
+    Where the vectors of the best sentences are not stored yet, or cannot be read in time, another fit gives the
+    confidence.
     """
 
     config: AnswerabilityConfig
     text_search_config: str
-    #: None where the model is a remote service: embedding sentences there takes too long.
-    encoder: SentenceEncoder | None
+    stored: SentenceVectors | None  #: None where the embedding model is a remote service.
     calibrated: AnswerabilityModel | None = None  #: The model fitted on this installation; None for the shipped one.
-    calls: ModelCalls = field(default_factory=ModelCalls)
 
     about: ClassVar[About] = About(
         "answerability",
@@ -62,7 +59,7 @@ class EstimateAnswerability(
     def of(cls, config: AnswerabilityConfig, resources: Resources, preset: str) -> Self:
         """Return the stage of a preset."""
         fitted = resources.calibrations.get(preset)
-        return cls(config, resources.text_search_config, resources.sentence_encoder, fitted, resources.calls)
+        return cls(config, resources.text_search_config, resources.sentence_vectors, fitted)
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the verdict, its confidence and its reason."""
@@ -70,7 +67,7 @@ class EstimateAnswerability(
         fitted = self.calibrated
         # A calibrated model serves if it was fitted on scores of this search's type.
         is_fit = fitted is not None and (not fitted.score_type or not types or fitted.score_type in types)
-        model = fitted if fitted is not None and is_fit else shipped(self.encoder.name if self.encoder else "")
+        model = fitted if fitted is not None and is_fit else shipped(self.stored.model.name if self.stored else "")
         if not state.passages:
             # A leg that failed may have missed passages: then the answerability is unknown.
             is_known = not any(it in _LEGS_MISSED or it.startswith(_ENDED_EARLY) for it in state.degraded)
@@ -95,16 +92,17 @@ class EstimateAnswerability(
     def _sentence_cosine(
         self, state: SearchState, sentences: Sequence[Sentence]
     ) -> tuple[dict[str, float], tuple[Note, ...]]:
-        texts = [sentence.embedded_text for sentence in sentences[: self.config.sentences]]
-        if state.vector is None or not texts or self.encoder is None:
+        best = sentences[: self.config.sentences]
+        if state.vector is None or not best or self.stored is None:
             return {}, ()
         if state.deadline.is_soft:
-            return {}, (Note("answerability_quick", "No time was left to embed sentences.", degraded=True),)
-        work = partial(self.encoder.encode_documents, texts)
+            return {}, (Note("answerability_quick", "No time was left to compare sentences.", degraded=True),)
+        ids = {sentence.chunk_id for sentence in best}
+        hits = tuple(it.hit for it in state.passages if it.hit.chunk_id in ids)
         try:
-            vectors = self.calls.within(state.deadline.read_seconds, work, model=model_key(self.encoder))
-            return sentence_cosine(vectors, state.vector), ()
-        except EncoderTimeoutError:
-            return {}, (Note("answerability_quick", "The sentences were not embedded in time.", degraded=True),)
-        except EncoderError:
-            return {}, (Note("answerability_quick", "The sentences could not be embedded.", degraded=True),)
+            cosines = self.stored.cosines(
+                hits, state.vector, scope=state.scope, timeout_seconds=state.deadline.read_seconds
+            )
+        except SearchTimeoutError:
+            return {}, (Note("answerability_quick", "The sentences were not read in time.", degraded=True),)
+        return sentence_cosine(best, cosines), ()

@@ -11,12 +11,13 @@ from retrieval.encoders.model_calls import ModelCalls, TimedReranker, timed
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
 from retrieval.encoders.sparse_encoder import SparseModel
-from retrieval.encoders.vector_cache import QueryCache, SentenceEncoder, TimedSentenceEncoder, VectorCache
+from retrieval.encoders.vector_cache import QueryCache, SentenceEncoder, VectorCache
 from retrieval.engine.admission import Admission
 from retrieval.engine.state import SearchState
 from retrieval.engine.types import CountTokens, TokenCounter
 from retrieval.index.bm25.reader import Reader as Bm25Reader
 from retrieval.index.recovery import QueriedIndex
+from retrieval.index.sentences import SentenceVectors
 from retrieval.index.store import VectorIndex
 from retrieval.index.vectors.reader import Reader as VectorReader
 from retrieval.ranking.answerability.model import AnswerabilityModel
@@ -64,15 +65,16 @@ class Resources:
         return replace(self, parts={**self.parts, kind: part})
 
     @property
-    def sentence_encoder(self) -> SentenceEncoder | None:
-        """Embeds passage sentences within a search; None where the model is a remote service."""
-        return None if isinstance(self.encoder, RemoteEncoder) else SentenceEncoder(self.encoder, self.kept_sentences)
+    def sentence_vectors(self) -> SentenceVectors | None:
+        """What ingestion stored of sentences; None where the model is a remote service."""
+        model = self.local_encoder
+        return None if model is None else SentenceVectors(model)
 
     @property
-    def answer_sentences(self) -> SentenceEncoder | None:
-        """Embeds sentences for answers, which have no deadline: each call has a timeout."""
-        inner = self.sentence_encoder
-        return inner and TimedSentenceEncoder(inner.encoder, inner.cache, self.calls)
+    def sentence_encoder(self) -> SentenceEncoder | None:
+        """Compares sentences of language models' answers with passages; None where the model is a remote service."""
+        model = self.local_encoder
+        return None if model is None else SentenceEncoder(model, self.kept_sentences, self.calls)
 
     @property
     def timed_reranker(self) -> TimedReranker | None:

@@ -15,14 +15,15 @@ from corecube.access import Principal, scope_for, user_named
 from corecube.models import User
 from corecube.people import ADMINISTRATORS
 from explorer.pages.explorer.examples import examples_for
+from retrieval.answers.answering import run_cosines
 from retrieval.answers.extractive import extract_answer
 from retrieval.answers.rewrite import Rewriting, Said, stand_alone
 from retrieval.encoders import load_encoder
-from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.index import active
 from retrieval.ingest.samples import Company, add_samples
 from retrieval.llm.types import Task, Turn
 from retrieval.models import Document
+from retrieval.search import runtime
 from retrieval.search.outcome import SearchOutcome
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
@@ -97,11 +98,11 @@ class Shown:
 
 
 @pytest.fixture(scope="module")
-def shown(asked, real_encoder):
+def shown(asked):
     """Every example of the start pages and of the README, for each user and an admin."""
     User.objects.create_user("an-admin", is_staff=True).groups.add(Group.objects.get(name=ADMINISTRATORS))
     return [
-        _shown(username, text, [it.question for it in asked], real_encoder)
+        _shown(username, text, [it.question for it in asked])
         for username in ("jun", "yusuf", "wilhelmina", "an-admin")
         for text in (*_examples(username), *_readme_questions())
     ]
@@ -115,24 +116,24 @@ def _readme_questions():
     return re.findall(r'"role": "user", "content": "([^"]+)"', (settings.BASE_DIR / "README.md").read_text())
 
 
-def _shown(username, text, questions, encoder):
+def _shown(username, text, questions):
     own = sorted((it for it in questions if it["text"] == text), key=lambda it: it["user"] != username)
-    _, answer, _ = _answered(Rewriting(text, text), [], username, encoder)
+    _, answer, _ = _answered(Rewriting(text, text), [], username)
     return Shown(username, text, own[0]["answers"] if own[0].get("answerable", True) else None, answer)
 
 
 @pytest.fixture(scope="module")
-def follow_ups(asked, real_encoder):
+def follow_ups(asked):
     """The last question of every conversation."""
     conversations = tomllib.loads((Path(__file__).parent / "conversations.toml").read_text())["conversation"]
-    return [_follow_up(it, real_encoder) for it in conversations]
+    return [_follow_up(it) for it in conversations]
 
 
-def _follow_up(conversation, encoder):
+def _follow_up(conversation):
     user, said, turns = conversation["user"], [], []
     for question in conversation["turns"]:
         rewriting = stand_alone(question, said)
-        outcome, answer, titles = _answered(rewriting, turns, user, encoder)
+        outcome, answer, titles = _answered(rewriting, turns, user)
         said.append(Said(question, titles))
         turns.append(Turn(question, answer))
     rewritten = _documents(outcome)
@@ -141,21 +142,27 @@ def _follow_up(conversation, encoder):
     return FollowUp(rewriting, conversation["expected"], alone, rewritten, requirements, turns[-2].answer, answer)
 
 
-def _answered(rewriting, turns, user, encoder):
+def _answered(rewriting, turns, user):
     """Return the search for a question of a conversation, the answer to it, and the titles of what it cites."""
     outcome = _found(rewriting.searched, Principal(user_named(user)))
-    task = Task(
-        question=rewriting.asked,
-        passages=outcome.passages,
-        terms=outcome.state.terms,
-        vector=outcome.state.vector,
-        history=tuple(turns),
-        is_follow_up=rewriting.is_rewritten,
-        answerability=outcome.state.answerability,
-    )
-    answer = extract_answer(task, language=settings.CORECUBE_TEXT_SEARCH_CONFIG, encoder=SentenceEncoder(encoder))
+    answer = answer_to(outcome, rewriting.asked, history=tuple(turns), is_follow_up=rewriting.is_rewritten)
     titles = [outcome.passages[citation.number - 1].hit.chunk.title for citation in answer.citations]
     return outcome, answer.text, tuple(dict.fromkeys(titles))
+
+
+def answer_to(outcome, question, **more):
+    """Return the quotes that answer a question from a search."""
+    state = outcome.state
+    task = Task(
+        question=question,
+        passages=outcome.passages,
+        terms=state.terms,
+        answerability=state.answerability,
+        trust=state.scope.trust,
+        cosines=run_cosines(outcome, runtime.resources()),
+        **more,
+    )
+    return extract_answer(task, language=settings.CORECUBE_TEXT_SEARCH_CONFIG)
 
 
 def _found(text, principal, **more):

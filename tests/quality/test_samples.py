@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from ir_measures import R, nDCG
 
-from retrieval.answers.extractive import ASSERTED, extract_answer
+from retrieval.answers.extractive import ASSERTED
 from retrieval.answers.rewrite import Said, stand_alone
-from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.engine.deadline import Deadline
 from retrieval.evaluation.answers import is_right
 from retrieval.evaluation.calibration import auroc
+from retrieval.index.sentences import SentenceVectors
 from retrieval.llm.prompt import REFUSAL
-from retrieval.llm.types import Task
 from retrieval.ranking.answerability.verdict import AnswerabilityConfig
 from retrieval.stages.answerability import EstimateAnswerability
+from tests.quality.conftest import answer_to
 from tests.unhurried import MAX_MS
 
 # Without the mark no test database is made, and the module's fixture would fill the installation's own.
@@ -60,7 +60,7 @@ def test_confidence_tells_what_the_samples_answer_from_what_they_do_not(asked):
 
 
 def test_confidence_falls_when_the_answering_passages_are_taken_away(asked, real_encoder):
-    stage = EstimateAnswerability(AnswerabilityConfig(), "english", real_encoder)
+    stage = EstimateAnswerability(AnswerabilityConfig(), "english", SentenceVectors(real_encoder))
     pairs = np.array(
         [
             (
@@ -112,9 +112,9 @@ def test_the_only_documents_that_contradict_each_other_are_the_minutes_about_tun
     assert {it.question["id"] for it in asked if it.outcome.state.answerability.reason == "conflicting"} == {"tunnel-2"}
 
 
-def test_what_is_newer_answers_and_the_other_follows_with_its_source(asked, real_encoder):
+def test_what_is_newer_answers_and_the_other_follows_with_its_source(asked):
     answers = {
-        it.question["id"]: answer_to(it, real_encoder)
+        it.question["id"]: answer_to(it.outcome, it.question["text"]).text
         for it in asked
         if it.question["id"] in {"tunnel-2", "leave-days", "hotel-limit", "km-rate-2024"}
     }
@@ -131,19 +131,6 @@ def test_what_is_newer_answers_and_the_other_follows_with_its_source(asked, real
         assert answers[name].index(first) < answers[name].index(source) < answers[name].index(other)
     assert "0.38 euros" in answers["km-rate-2024"]
     assert "0.44 euros" not in answers["km-rate-2024"]
-
-
-def answer_to(it, encoder):
-    state = it.outcome.state
-    task = Task(
-        question=it.question["text"],
-        passages=state.passages,
-        terms=state.terms,
-        vector=state.vector,
-        answerability=state.answerability,
-        trust=state.scope.trust,
-    )
-    return extract_answer(task, language="english", encoder=SentenceEncoder(encoder)).text
 
 
 def without(state, numbers):

@@ -9,7 +9,6 @@ from django.core.management.base import CommandError
 
 from corecube.access import Principal, user_named
 from corecube.commands import DatabaseCommand
-from retrieval.encoders.vector_cache import SentenceEncoder, VectorCache
 from retrieval.errors import ReferenceVersionError
 from retrieval.evaluation import answerability_report as report
 from retrieval.evaluation import shipped_fit
@@ -22,8 +21,6 @@ from retrieval.index import active
 from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
 from retrieval.ranking.answerability.model import shipped
 from retrieval.search import calibrations
-
-_CACHED_VECTORS = 100_000
 
 
 class Command(DatabaseCommand):
@@ -136,7 +133,7 @@ class Command(DatabaseCommand):
             how = Survey(preset=options["preset"], max_questions=options["questions_each"], progress=bar.update)
             others = [load_dataset(path) for path in options["other"]]
             judged = survey(load_dataset(options["measure"]), others, how).measured
-        facts = shipped_fit.report(searches, judged, SentenceEncoder(active.encoder(), VectorCache(_CACHED_VECTORS)))
+        facts = shipped_fit.report(searches, judged)
         self.stdout.write(json.dumps(facts, indent=1))
 
     def _print(self, facts: object, text: str, options: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 
 from retrieval.ranking.answerability.logistic import LogisticModel, Sample, Signals, fit, uninformed
 
-SENTENCE_COSINE: Final = "sentence_cosine"  #: Signals that take the encoder's time.
+SENTENCE_COSINE: Final = "sentence_cosine"  #: Absent until the sentences' vectors are stored.
 RERANK: Final = "rerank_"  #: Signals of a reranker, one for each type of its scores.
 #: What a fit may read; the shipped one reads those that point in the right direction for everyday questions. Other
 #: signals are shown; they were found to add nothing.

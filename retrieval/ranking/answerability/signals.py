@@ -11,10 +11,7 @@ from functools import cache
 from statistics import fmean, pstdev
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from retrieval.engine.types import NOISE, Passage, QueryTerms, Ranking, ScoreType, Term, Vector
+from retrieval.engine.types import NOISE, ChunkId, Passage, QueryTerms, Ranking, RunCosines, ScoreType, Term
 from retrieval.engine.words import TermFinder, stemmer
 from retrieval.ranking.answerability.model import RERANK, SENTENCE_COSINE
 from retrieval.text.units import split_units
@@ -120,16 +117,12 @@ def _is_capitalised(question: str, word: re.Match[str]) -> bool:
 class Sentence:
     """A sentence, list item, table row or piece of code of a passage, and the share of the question's idf it holds."""
 
+    chunk_id: ChunkId
+    unit: int  #: Its index among the units of the chunk's text.
     text: str
-    place: str  #: "Title > Heading", the line that its chunk was embedded under.
     own: float  #: By itself, 0 to 1.
     with_previous: float  #: Together with the sentence before it, to which its pronouns may refer.
     with_title: float  #: Together with its document's title and headings.
-
-    @property
-    def embedded_text(self) -> str:
-        """What the encoder reads: "Ask a week ahead." has no subject without its place."""
-        return f"{self.place}\n{self.text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,20 +177,32 @@ def best_sentences(evidence: Evidence) -> tuple[Sentence, ...]:
     for passage in (evidence.passages[place] for place in order[:_READ]):
         chunk = passage.hit.chunk
         finder = TermFinder(evidence.terms.terms, stemmer(evidence.language_of(passage)))
-        line = " > ".join((chunk.title, *chunk.heading_path))
-        above = finder.found(line)
+        above = finder.found(" > ".join((chunk.title, *chunk.heading_path)))
         texts = [unit.text for unit in split_units(chunk.text)]
         lexemes = [finder.found(text) for text in texts]
         found += (
-            Sentence(text, line, evidence.share(own), evidence.share(own | before), evidence.share(own | above))
-            for text, own, before in zip(texts, lexemes, (frozenset[str](), *lexemes), strict=False)
+            Sentence(
+                passage.hit.chunk_id,
+                unit,
+                text,
+                evidence.share(own),
+                evidence.share(own | before),
+                evidence.share(own | above),
+            )
+            for unit, (text, own, before) in enumerate(zip(texts, lexemes, (frozenset[str](), *lexemes), strict=False))
         )
     return tuple(sorted(found, key=lambda sentence: -sentence.with_title))
 
 
-def sentence_cosine(vectors: NDArray[np.float32], question: Vector) -> dict[str, float]:
-    """Return the best cosine of some sentences' unit vectors, shape (n, dim), with the question's; nothing for none."""
-    return {SENTENCE_COSINE: float((vectors @ question).max())} if len(vectors) else {}
+def sentence_cosine(sentences: Sequence[Sentence], cosines: RunCosines) -> dict[str, float]:
+    """Return the best cosine with a run that holds one of the sentences; nothing where none is known."""
+    found = [
+        cosine
+        for sentence in sentences
+        for run, cosine in cosines.get(sentence.chunk_id, {}).items()
+        if sentence.unit in run
+    ]
+    return {SENTENCE_COSINE: max(found)} if found else {}
 
 
 def _coverage(evidence: Evidence) -> dict[str, float]:

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final, Self
 
-from retrieval.engine.types import QueryTerms
+from retrieval.engine.types import QueryTerms, RunCosines
 from retrieval.engine.words import TermFinder, stemmer
 from retrieval.ranking.answerability.logistic import LogisticModel
 from retrieval.ranking.quotes.asked import FORMS, Asked, asked, holds
@@ -123,10 +123,16 @@ class QuoteRanker:
         )
         return sorted(scored, key=lambda it: -it.score)
 
-    def again(self, found: Sequence[Scored], cosines: Sequence[float]) -> list[Scored]:
-        """Return candidates by words and by the question's cosines with each of them, best first."""
+    def again(self, ranked: Sequence[Scored], cosines: RunCosines) -> Sequence[Scored]:
+        """Return the first of candidates that are ranked by words, ranked by words and vectors.
+
+        They stay as they are where one of them has no vector.
+        """
         scored = []
-        for it, cosine in zip(found, cosines, strict=True):
+        for it in ranked[:MAX_COMPARED]:
+            cosine = cosines.get(it.candidate.passage.hit.chunk_id, {}).get(it.candidate.run)
+            if cosine is None:
+                return ranked
             signals = {**it.signals, "cosine": cosine}
             scored.append(Scored(it.candidate, signals, self.by_vectors.log_odds(signals)))
         return sorted(scored, key=lambda it: -it.score)
@@ -135,11 +141,6 @@ class QuoteRanker:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Return a stored ranker; raises KeyError for an incomplete one."""
         return cls(LogisticModel.from_json(data["by_words"]), LogisticModel.from_json(data["by_vectors"]))
-
-
-def embedded_text(candidate: Candidate) -> str:
-    """Return a candidate with its place, as chunks are embedded: "Ask a week ahead." has no subject without it."""
-    return f"{candidate.place}\n{candidate.text}"
 
 
 @cache

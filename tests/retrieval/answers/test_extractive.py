@@ -201,7 +201,9 @@ def test_the_provider_yields_the_whole_answer_in_pieces(leave, terms):
 def test_closed_before_its_turn_it_does_no_work(leave, terms):
     threads, gate, begun = AnswerThreads(1), threading.Event(), []
 
-    class Watched(tuple):
+    class Watched(tuple[object, ...]):
+        __slots__ = ()
+
         def __iter__(self):
             begun.append(True)
             return super().__iter__()

@@ -1,4 +1,4 @@
-"""Stored vectors of tokens and sentences: merged to a few, one bit per component around their mean, and scored by hand."""
+"""Stored vectors of tokens and sentences: one bit per component around their mean, scored by hand."""
 
 import numpy as np
 import pytest

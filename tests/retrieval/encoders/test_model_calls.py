@@ -13,7 +13,7 @@ from retrieval.encoders.model_calls import (
     model_key,
     timed,
 )
-from retrieval.encoders.vector_cache import TimedSentenceEncoder
+from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.errors import (
     EncoderError,
     EncoderTimeoutError,
@@ -169,9 +169,8 @@ def test_a_reranker_that_hangs_is_refused_after_a_while(clock, stuck):
 
 def test_sentences_are_encoded_as_before():
     encoder = HashEncoder()
-    sentences = TimedSentenceEncoder(encoder)
+    sentences = SentenceEncoder(encoder)
     assert (sentences.encode_documents(["a", "b"]) == encoder.encode_documents(["a", "b"])).all()
-    assert (sentences.encode_query("a") == encoder.encode_query("a")).all()
 
 
 def test_a_model_is_known_by_its_kind_and_name():

@@ -8,10 +8,11 @@ import pytest
 from corecube.scope import TrustLevel
 from retrieval.engine.state import Note, Span
 from retrieval.engine.types import Passage, QueryTerms, ScoreType, Term, TermMatch, Verdict
-from retrieval.errors import EncoderError
+from retrieval.errors import SearchTimeoutError
 from retrieval.ranking.answerability.logistic import LogisticModel
 from retrieval.ranking.answerability.model import AnswerabilityModel, shipped
 from retrieval.ranking.answerability.verdict import AnswerabilityConfig
+from retrieval.ranking.quotes.candidates import embedded_runs, embedded_texts
 from retrieval.stages.answerability import EstimateAnswerability
 from tests.fakes import HashEncoder
 from tests.retrieval.conftest import connection, hit, scope
@@ -21,21 +22,21 @@ OWN = LogisticModel(9.0, {}, {}, {})
 CALIBRATED = AnswerabilityModel(OWN, OWN, is_calibrated=True, score_type="blend")
 
 
-class CountingEncoder(HashEncoder):
-    """Remembers what it was given."""
+class Stored:
+    """Vectors of sentences as ingestion would have stored them, without a database."""
 
-    def __init__(self):
-        super().__init__()
-        self.given = []
+    def __init__(self, problem=None):
+        self.model, self.problem, self.read = HashEncoder(), problem, []
 
-    def encode_documents(self, texts):
-        self.given.append(list(texts))
-        return super().encode_documents(texts)
+    def cosines(self, hits, question, **_):
+        if self.problem:
+            raise self.problem
+        self.read.append([hit.chunk_id for hit in hits])
+        return {hit.chunk_id: self.of(hit.chunk, question) for hit in hits}
 
-
-class BrokenEncoder(HashEncoder):
-    def encode_documents(self, _texts):
-        raise EncoderError
+    def of(self, chunk, question):
+        vectors = self.model.encode_documents(embedded_texts(chunk.title, chunk.heading_path, chunk.text))
+        return dict(zip(embedded_runs(chunk.text), (vectors @ question).tolist(), strict=True))
 
 
 @pytest.fixture
@@ -54,46 +55,46 @@ def searched(state):
     )
 
 
-def stage(encoder=None, calibrated=None, **config):
-    return EstimateAnswerability(AnswerabilityConfig(**config), "english", encoder or HashEncoder(), calibrated)
+def stage(stored=None, calibrated=None, **config):
+    return EstimateAnswerability(AnswerabilityConfig(**config), "english", stored or Stored(), calibrated)
 
 
 @pytest.mark.parametrize("name", ["hash", "bge-small-en-v1.5"])
 def test_it_judges_with_the_shipped_model_for_its_encoder_and_says_so(searched, name):
-    encoder = HashEncoder()
-    encoder.name = name
-    judged = stage(encoder)(searched).answerability
+    stored = Stored()
+    stored.model.name = name
+    judged = stage(stored)(searched).answerability
     assert judged.confidence == shipped(name).confidence(judged.signals)
     assert not judged.is_calibrated
     assert judged.signals["coverage_passage"] == 1.0
 
 
-def test_the_best_sentences_are_encoded_and_no_more(searched):
-    encoder = CountingEncoder()
-    judged = stage(encoder, sentences=1)(searched).answerability
-    assert encoder.given == [["Title 1\nRollback takes four minutes."]]
-    expected = float(encoder.encode_documents(["Title 1\nRollback takes four minutes."])[0] @ searched.vector)
+def test_the_best_sentences_are_compared_and_no_other_passage_is_read(searched):
+    stored, first = Stored(), searched.passages[0].hit
+    judged = stage(stored, sentences=1)(searched).answerability
+    assert stored.read == [[first.chunk_id]]
+    expected = stored.of(first.chunk, searched.vector)[range(1)]
     assert judged.signals["sentence_cosine"] == pytest.approx(expected)
 
 
-def test_none_are_encoded_when_none_are_wanted(searched):
-    encoder = CountingEncoder()
-    after = stage(encoder, sentences=0)(searched)
-    assert (encoder.given, after.notes) == ([], ())
+def test_none_are_read_when_none_are_wanted(searched):
+    stored = Stored()
+    after = stage(stored, sentences=0)(searched)
+    assert (stored.read, after.notes) == ([], ())
     assert "sentence_cosine" not in after.answerability.signals
 
 
-def test_none_are_encoded_when_time_is_short_and_the_other_fit_judges(searched, clock):
-    encoder, quick = CountingEncoder(), replace(OWN, intercept=-9.0)
+def test_none_are_read_when_time_is_short_and_the_other_fit_judges(searched, clock):
+    stored, quick = Stored(), replace(OWN, intercept=-9.0)
     clock.now = 0.9
-    after = stage(encoder, AnswerabilityModel(OWN, quick))(searched)
-    assert encoder.given == []
+    after = stage(stored, AnswerabilityModel(OWN, quick))(searched)
+    assert stored.read == []
     assert after.answerability.confidence < 0.01
     assert [(note.code, note.degraded) for note in after.notes] == [("answerability_quick", True)]
 
 
-def test_an_encoder_that_fails_costs_only_its_signal(searched):
-    after = stage(BrokenEncoder())(searched)
+def test_vectors_that_are_not_read_in_time_cost_only_their_signal(searched):
+    after = stage(Stored(SearchTimeoutError()))(searched)
     assert "sentence_cosine" not in after.answerability.signals
     assert [note.code for note in after.notes] == ["answerability_quick"]
 
@@ -107,9 +108,9 @@ def test_a_calibration_judges_the_scores_that_it_was_fitted_on(searched):
 
 
 def test_without_a_passage_nothing_is_computed(state):
-    encoder = CountingEncoder()
-    after = stage(encoder)(replace(state, vector=np.zeros(64, np.float32)))
-    assert encoder.given == []
+    stored = Stored()
+    after = stage(stored)(replace(state, vector=np.zeros(64, np.float32)))
+    assert stored.read == []
     assert (after.answerability.verdict, after.answerability.reason) == (Verdict.NOT_ANSWERABLE, "nothing_found")
 
 

@@ -1,6 +1,5 @@
 """Every signal by hand. The question's idf: rollo 4 (nowhere in scope), 911 3, charl 2, swear 1, together 10."""
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,7 +66,6 @@ def test_a_title_lifts_the_sentences_under_it_in_the_choice(evidence, passage):
     passages = (passage(1, "It was 911.", "911"), passage(2, "He swears.", "swear", "charl", title="Charles of 911"))
     first = best_sentences(evidence(*passages))[0]
     assert (first.text, first.own, first.with_title) == ("He swears.", pytest.approx(0.1), pytest.approx(0.6))
-    assert first.embedded_text == "Charles of 911\nHe swears."
 
 
 @pytest.mark.parametrize(
@@ -137,10 +135,13 @@ def test_no_signal_is_a_fused_score(evidence, passage, leg):
     assert 0.03 not in found.values()
 
 
-def test_the_sentences_cosine_is_the_best_one():
-    vectors = np.array([[1, 0], [0.6, 0.8]], dtype=np.float32)
-    assert sentence_cosine(vectors, np.array([0, 1], dtype=np.float32))["sentence_cosine"] == pytest.approx(0.8)
-    assert sentence_cosine(np.zeros((0, 2), np.float32), np.array([0, 1], dtype=np.float32)) == {}
+def test_the_sentences_cosine_is_the_best_of_the_runs_that_hold_one_of_them(evidence, passage):
+    first, second = best_sentences(evidence(passage(1, "He swears. It rains.", "swear")))
+    of_runs = {range(1): 0.3, range(2): 0.7, range(1, 2): 0.9}
+    cosines = {first.chunk_id: of_runs}
+    assert sentence_cosine([first], cosines) == {"sentence_cosine": 0.7}
+    assert sentence_cosine([first, second], cosines) == {"sentence_cosine": 0.9}
+    assert sentence_cosine([], cosines) == sentence_cosine([first], {}) == {}
 
 
 WORDS = st.sampled_from(["Rollo", "swore", "in", "911", "Charles.", "Paris", "not", "Rivers?", "|", "-"])

@@ -2,22 +2,14 @@
 
 import json
 import math
+from collections import defaultdict
 from dataclasses import asdict
 
-import numpy as np
 import pytest
 
 from retrieval.engine.types import QueryTerms, Term
 from retrieval.ranking.quotes.candidates import candidates
-from retrieval.ranking.quotes.ranker import (
-    VECTOR_SIGNALS,
-    WORD_SIGNALS,
-    Asking,
-    QuoteRanker,
-    embedded_text,
-    shipped,
-    word_signals,
-)
+from retrieval.ranking.quotes.ranker import VECTOR_SIGNALS, WORD_SIGNALS, Asking, QuoteRanker, shipped, word_signals
 from tests.passages import made
 
 TERMS = QueryTerms((Term("hotel", 1, 3.0), Term("night", 1, 1.0)))
@@ -84,16 +76,24 @@ def test_the_sentence_with_the_price_comes_first():
 def test_a_higher_cosine_never_lowers_a_candidate():
     ranked = shipped().best_first(found(), asking())
     for last in range(len(ranked)):
-        vectors = np.zeros((len(ranked), 2), np.float32)
-        vectors[:, 1] = 1.0
-        vectors[last] = (1.0, 0.0)
-        again = shipped().again(ranked, vectors, np.array([1.0, 0.0], np.float32))
+        cosines = cosines_of(ranked, [float(at == last) for at in range(len(ranked))])
+        again = shipped().again(ranked, cosines)
         before, after = ([it.candidate for it in order].index(ranked[last].candidate) for order in (ranked, again))
         assert after <= before
 
 
-def test_what_is_embedded_begins_with_its_place():
-    assert embedded_text(found()[0]) == "Leave and absence > Hotel\nA hotel is booked by the office."
+def test_where_one_of_them_has_no_vector_the_order_by_words_stays():
+    ranked = shipped().best_first(found(), asking())
+    cosines = cosines_of(ranked[:-1], [0.1, 0.2, 0.3])
+    assert shipped().again(ranked, cosines) == ranked
+
+
+def cosines_of(ranked, values):
+    """Return cosines as a store gives them."""
+    cosines = defaultdict(dict)
+    for it, value in zip(ranked, values, strict=True):
+        cosines[it.candidate.passage.hit.chunk_id][it.candidate.run] = value
+    return cosines
 
 
 def test_a_question_without_terms_has_an_order_too():
