@@ -1,7 +1,7 @@
 """From ranked candidates to quotes in Markdown: as many as fit, best first, with their markers. No Django."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
@@ -66,22 +66,24 @@ def _repeats(candidate: Candidate, other: Candidate) -> bool:
 
 
 def quotes_of(chosen: Sequence[Candidate], ranked: Sequence[Scored]) -> tuple[Quote, ...]:
-    """Return the quotes of candidates: passages by their best one, in reading order inside each."""
+    """Return the quotes of candidates, by the first candidate that each of them holds."""
     texts: dict[int, set[str]] = {}
     for scored in ranked:
         texts.setdefault(scored.candidate.passage.number, set()).update(it.text for it in scored.candidate.quoted)
-    quotes: list[Quote] = []
+    quotes: dict[int, Quote] = {}
     for number in dict.fromkeys(candidate.passage.number for candidate in chosen):
-        for units in _joined([candidate for candidate in chosen if candidate.passage.number == number]):
-            quoted = {unit.text for unit in units}
+        own = {at: candidate for at, candidate in enumerate(chosen) if candidate.passage.number == number}
+        units = next(iter(own.values())).units
+        for run in _joined(units, own.values()):
+            first = next(at for at, candidate in own.items() if candidate.run.start in run)
+            quoted = {unit.text for unit in units[run.start : run.stop]}
             others = (other for other in sorted(texts) if other != number and quoted <= texts[other])
-            quotes.append(Quote(units, (number, *others)))
-    return tuple(quotes)
+            quotes[first] = Quote(units[run.start : run.stop], (number, *others))
+    return tuple(quotes[first] for first in sorted(quotes))
 
 
-def _joined(chosen: Sequence[Candidate]) -> Iterator[tuple[Unit, ...]]:
-    """Yield the quoted units of one passage in reading order; those that touch inside a block or a run become one."""
-    units = chosen[0].units
+def _joined(units: Sequence[Unit], chosen: Collection[Candidate]) -> Iterator[range]:
+    """Yield the runs of one passage's units that candidates quote; those that touch inside a block or a run are one."""
     together = {index for candidate in chosen for index in candidate.run[1:]}
     wanted = sorted({index for candidate in chosen for index in candidate.run})
     start = 0
@@ -89,9 +91,9 @@ def _joined(chosen: Sequence[Candidate]) -> Iterator[tuple[Unit, ...]]:
         before = wanted[at - 1] if at else index - 1
         joins = index in together or units[before].block == units[index].block or units[before].text.endswith(":")
         if at and (before != index - 1 or not joins):
-            yield tuple(units[it] for it in wanted[start:at])
+            yield range(wanted[start], before + 1)
             start = at
-    yield tuple(units[it] for it in wanted[start:])
+    yield range(wanted[start], wanted[-1] + 1)
 
 
 def _part(kind: UnitKind, header: str, units: Sequence[Unit]) -> str:

@@ -44,6 +44,8 @@ class Asked:
     outcome: SearchOutcome
     #: Numbers of the passages whose document is expected.
     answering: list
+    #: The quotes.
+    answer: str
 
 
 @pytest.fixture(scope="session")
@@ -145,12 +147,12 @@ def _follow_up(conversation):
 def _answered(rewriting, turns, user):
     """Return the search for a question of a conversation, the answer to it, and the titles of what it cites."""
     outcome = _found(rewriting.searched, Principal(user_named(user)))
-    answer = answer_to(outcome, rewriting.asked, history=tuple(turns), is_follow_up=rewriting.is_rewritten)
+    answer = _answer_to(outcome, rewriting.asked, history=tuple(turns), is_follow_up=rewriting.is_rewritten)
     titles = [outcome.passages[citation.number - 1].hit.chunk.title for citation in answer.citations]
     return outcome, answer.text, tuple(dict.fromkeys(titles))
 
 
-def answer_to(outcome, question, **more):
+def _answer_to(outcome, question, **more):
     """Return the quotes that answer a question from a search."""
     state = outcome.state
     task = Task(
@@ -185,6 +187,7 @@ def _ask(question):
         list(dict.fromkeys(_paths(deep.hits))),
         outcome,
         [passage.number for passage, path in zip(outcome.passages, packed, strict=True) if path in wanted],
+        _answer_to(outcome, question["text"]).text,
     )
 
 
