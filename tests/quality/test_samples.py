@@ -16,7 +16,6 @@ from retrieval.index.sentences import SentenceVectors
 from retrieval.llm.prompt import REFUSAL
 from retrieval.ranking.answerability.verdict import AnswerabilityConfig
 from retrieval.stages.answerability import EstimateAnswerability
-from tests.quality.conftest import answer_to
 from tests.unhurried import MAX_MS
 
 # Without the mark no test database is made, and the module's fixture would fill the installation's own.
