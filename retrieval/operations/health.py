@@ -16,7 +16,8 @@ from corecube.health import require_database
 from corecube.shared_state.store import shared
 from retrieval.encoders.breaker import BreakerState
 from retrieval.index import active
-from retrieval.index.bm25.follower import bm25_status
+from retrieval.index.bm25 import follower as bm25
+from retrieval.index.vectors import follower as vectors
 from retrieval.llm.clients import stored_models
 from retrieval.llm.reachability import ModelState, status_of, status_words
 from retrieval.search import runtime
@@ -123,7 +124,8 @@ _CHECKS: Final[Mapping[str, BoundedCheck[Part]]] = {
     "database": BoundedCheck(lambda: _required(require_database)),
     "model": BoundedCheck(lambda: _required(lambda: active.encoder())),  # noqa: PLW0108 -- tests replace the encoder
     "reranker": BoundedCheck(_reranker),
-    "bm25": BoundedCheck(lambda: _optional(lambda: bm25_status().problem)),
+    "bm25": BoundedCheck(lambda: _optional(lambda: bm25.follower().status().problem)),
+    "vectors": BoundedCheck(lambda: _optional(lambda: vectors.follower().status().problem)),
     "language_model": BoundedCheck(lambda: _optional(_failing_models)),
     "redis": BoundedCheck(lambda: _optional(_sharing_problem)),
 }

@@ -16,8 +16,10 @@ from corecube.version import VERSION
 from retrieval.encoders.admission import IngestLoad, ingest_load
 from retrieval.engine.admission import Load
 from retrieval.index import active
-from retrieval.index.bm25.follower import Bm25Status, bm25_status
+from retrieval.index.bm25 import follower as bm25
 from retrieval.index.embedding_index import active_row
+from retrieval.index.following import ReadModelStatus
+from retrieval.index.vectors import follower as vectors
 from retrieval.ingest.workers import messages_waiting
 from retrieval.llm.clients import stored_models
 from retrieval.llm.reachability import status_of, status_words
@@ -25,7 +27,7 @@ from retrieval.models import EmbeddingIndex, Worker
 from retrieval.operations.health import Part, State, checked_parts
 from retrieval.search import runtime
 
-_PACKAGES: Final = ("django", "celery", "psycopg", "onnxruntime", "tokenizers", "tantivy")
+_PACKAGES: Final = ("django", "celery", "psycopg", "onnxruntime", "tokenizers", "tantivy", "numkong")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ class Installation:
     load: Load  #: Running and rejected searches of this process.
     ingest: IngestLoad
     language_models: str = ""  #: The status of the enabled language models, in sentences.
-    bm25: Bm25Status | None = None  #: The BM25 index of this machine; None if it cannot be read.
+    read_models: Mapping[str, ReadModelStatus] = field(default_factory=dict)  #: Of this machine, by their parts.
     has_redis: bool = False  #: Whether processes share state in Redis.
     versions: Mapping[str, str] = field(default_factory=dict)
 
@@ -83,7 +85,7 @@ def installation() -> Installation:
         load=runtime.admission().load(),
         ingest=ingest_load(settings.CORECUBE_EMBED_CONCURRENCY),
         language_models=" ".join(models) or "No language model is enabled: answers quote the documents.",
-        bm25=bm25_status(),
+        read_models={name: it.follower().status() for name, it in (("bm25", bm25), ("vectors", vectors))},
         has_redis=shared() is not None,
         versions={
             "CoreCube": VERSION,

@@ -8,10 +8,11 @@ import asyncio
 import json
 import tomllib
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import cycle, islice
 from time import perf_counter
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import httpx2
 from django.conf import settings
@@ -22,6 +23,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from corecube.errors import InvalidRequestError
 from corecube.models import ApiKey, User
 from corecube.people import ADMINISTRATORS
+from retrieval.evaluation.bench.clients import run_concurrently, send_searches
 from retrieval.evaluation.bench.corpus import Progress
 from retrieval.evaluation.bench.scratch import scratch_database
 from retrieval.evaluation.bench.web_server import WebServer, web_server
@@ -30,7 +32,6 @@ from retrieval.ingest.samples import Company, add_samples
 
 _TIMEOUT_SECONDS: Final = 120.0
 _DATA: Final = "data: "
-_T = TypeVar("_T")
 _NAME: Final = "bench-chat"
 _LIMIT: Final = 1_000_000
 _MAX_STREAMS: Final = 1_000
@@ -42,7 +43,6 @@ FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
 """
 _MAX_FACTOR: Final = 100
-_SEARCH_SECONDS: Final = 60.0  #: Longer than the maximum waiting time and duration of a search.
 _WARM_UP_SEARCHES: Final = 40
 
 
@@ -55,34 +55,6 @@ class Reading:
     error: str = ""  #: Empty for a complete answer.
     degraded: tuple[str, ...] = ()
     is_joining: bool = False  #: Whether it is its reader's first, which all readers request at the same time.
-
-
-async def run_concurrently(
-    url: str,
-    secret: str,
-    work: Callable[[httpx2.AsyncClient, int], Awaitable[_T]],
-    *,
-    count: int,
-    at_once: int,
-    timeout_seconds: float,
-) -> list[_T]:
-    """Do work for the numbers 0 to `count` - 1, `at_once` at any time; return the results as they finish."""
-    waiting = iter(range(count))
-    results: list[_T] = []
-    async with httpx2.AsyncClient(
-        base_url=url,
-        headers={"Authorization": f"Bearer {secret}"},
-        timeout=timeout_seconds,
-        limits=httpx2.Limits(max_connections=at_once, max_keepalive_connections=at_once),
-        trust_env=False,
-    ) as client:
-
-        async def worker() -> None:
-            for number in waiting:
-                results.append(await work(client, number))  # noqa: PERF401 -- shared between the workers
-
-        await asyncio.gather(*(worker() for _ in range(min(at_once, count))))
-    return results
 
 
 async def read_all(
@@ -273,11 +245,11 @@ def bench_overload(factor: int, *, rounds: int, progress: Progress) -> OverloadR
     with scratch_database({"samples": True}, keep=False):
         secret, questions = company_key(progress), company_questions()
         with web_server() as server:
-            asyncio.run(_send(server.url, secret, questions, count=_WARM_UP_SEARCHES, at_once=1))
+            asyncio.run(send_searches(server.url, secret, _bodies(questions, _WARM_UP_SEARCHES), at_once=1))
             sent: list[tuple[str, float]] = []
             started = perf_counter()
             for number in range(rounds):
-                sent += asyncio.run(_send(server.url, secret, questions, count=at_once, at_once=at_once))
+                sent += asyncio.run(send_searches(server.url, secret, _bodies(questions, at_once), at_once=at_once))
                 progress("send", number + 1, rounds)
             seconds = perf_counter() - started
             answer = httpx2.get(f"{server.url}/metrics", headers={"Authorization": f"Bearer {secret}"}, trust_env=False)
@@ -292,18 +264,5 @@ def bench_overload(factor: int, *, rounds: int, progress: Progress) -> OverloadR
     )
 
 
-async def _send(
-    url: str, secret: str, questions: Sequence[str], *, count: int, at_once: int
-) -> list[tuple[str, float]]:
-    """Send `count` searches, `at_once` at any time; return each one's status, or error's class, and milliseconds."""
-
-    async def send(client: httpx2.AsyncClient, number: int) -> tuple[str, float]:
-        started = perf_counter()
-        try:
-            answer = await client.post("/api/v1/search", json={"query": questions[number % len(questions)]})
-            outcome = str(answer.status_code)
-        except httpx2.HTTPError as error:
-            outcome = type(error).__name__
-        return outcome, (perf_counter() - started) * 1000
-
-    return await run_concurrently(url, secret, send, count=count, at_once=at_once, timeout_seconds=_SEARCH_SECONDS)
+def _bodies(questions: Sequence[str], count: int) -> list[dict[str, str]]:
+    return [{"query": text} for text in islice(cycle(questions), count)]

@@ -12,6 +12,8 @@ _MIN_CHUNKS: Final = 1_000
 _MAX_CHUNKS: Final = 5_000_000
 _MAX_QUERIES: Final = 10_000
 _MAX_PASSES: Final = 100
+_MAX_READERS: Final = 1_000
+_MAX_PROCESSES: Final = 64
 #: Measured at 100,000 chunks, including sorting; the server's log needs additional space.
 _BYTES_PER_CHUNK: Final = 14_000
 _LOG_BYTES: Final = 2 * 2**30
@@ -28,12 +30,15 @@ class Plan:
     seed: int
     passes: int = 1  #: Searches per query, 1 to 100, in passes over all queries.
     scan: ScanChoice = field(default_factory=ScanChoice)
+    #: Numbers of concurrent readers over HTTP, 1 to 1,000, with a series of searches for each in the first scope.
+    readers: tuple[int, ...] = ()
+    web_processes: int = 1  #: Of the web server for the readers.
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> "Plan":
         """Return the plan from its fields in JSON."""
-        scan = ScanChoice(**fields["scan"])
-        return cls(**{**fields, "scopes": tuple(fields["scopes"]), "scan": scan})
+        lists = {name: tuple(fields[name]) for name in ("scopes", "readers")}
+        return cls(**{**fields, **lists, "scan": ScanChoice(**fields["scan"])})
 
     @property
     def nested(self) -> bool:
@@ -47,6 +52,9 @@ class Plan:
         _require("the seed", self.seed, 0, 2**32)
         for percent in self.scopes:
             _require("a scope's percentage", percent, 1, CONNECTIONS)
+        for readers in self.readers:
+            _require("the number of readers", readers, 1, _MAX_READERS)
+        _require("the number of web processes", self.web_processes, 1, _MAX_PROCESSES)
 
 
 def chunks_in(connection: int, chunks: int) -> int:

@@ -1,19 +1,16 @@
 """Search the scratch database through the production path and report the figures."""
 
-import resource
+import os
 import shutil
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
 from django.conf import settings
-from django.db import connection
 
 from corecube import process
 from corecube.access import Principal
@@ -29,25 +26,32 @@ from retrieval.evaluation.bench.corpus import (
     build_scan_index,
     database_bytes,
     index_bytes,
-    index_text,
+    update_read_models,
 )
-from retrieval.evaluation.bench.first import FirstSearch, first_search
+from retrieval.evaluation.bench.first import READ_MODEL_DIRS, FirstSearch, first_search
 from retrieval.evaluation.bench.plan import Plan
+from retrieval.evaluation.bench.processes import CpuMeter, own_bytes, peak_rss_bytes, server_bytes
+from retrieval.evaluation.bench.readers import ReadersFigures, search_over_http
 from retrieval.evaluation.bench.scratch import Scratch, restart_server, scratch_database
 from retrieval.evaluation.bench.synthesis import DIM, SYNTHESIS_VERSION
-from retrieval.evaluation.bench.workload import KnownQueries, installed_model, request_for, sample_queries
+from retrieval.evaluation.bench.workload import (
+    KnownQueries,
+    SyntheticQuery,
+    installed_model,
+    request_for,
+    sample_queries,
+)
 from retrieval.evaluation.latency import Percentiles, latency_ms, percentiles, quickest_ms, times_of
 from retrieval.index import active
 from retrieval.index.store import VectorIndex, dense_exact, dense_hnsw
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import preset_named
 from retrieval.search import runtime, warm_up
+from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 from retrieval.stages.dense import DenseConfig
 
 _EXACT_SECONDS: Final = 60.0
-_PROC: Final = Path("/proc")
-_UNIT: Final = 1024
 #: Searches before the timed ones, unless fewer are timed: they fill the buffers of the database server.
 _WARM_UP: Final = 100
 _RECALL_QUERIES: Final = 50
@@ -98,43 +102,6 @@ def _mean(shares: Sequence[float]) -> float:
     return round(float(np.mean(shares)), 4)
 
 
-def own_bytes() -> int:
-    """Return the proportional set size of this process in bytes; 0 if the system does not report it."""
-    return _field(_PROC / "self" / "smaps_rollup", "Pss:")
-
-
-def server_bytes() -> int | None:
-    """Return the bytes of the server's processes without file cache, shared ones once; None if they are not local."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_backend_pid()")
-        pid = int(cursor.fetchone()[0])
-    try:
-        name = (_PROC / str(pid) / "comm").read_text(encoding="utf-8").strip()
-    except OSError:
-        return None
-    if name != "postgres":
-        return None
-    postmaster = _parent(pid)
-    pids = [int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit()]
-    files = [_PROC / str(it) / "smaps_rollup" for it in (postmaster, *(it for it in pids if _parent(it) == postmaster))]
-    # Proportional set sizes divide shared pages among their processes. They do not include huge pages.
-    sizes = [_field(file, "Pss:") for file in files]
-    large = max(_field(file, "Shared_Hugetlb:") + _field(file, "Private_Hugetlb:") for file in files)
-    return sum(sizes) + large if sizes[0] else None
-
-
-def _parent(pid: int) -> int:
-    return _field(_PROC / str(pid) / "status", "PPid:", unit=1)
-
-
-def _field(file: Path, name: str, *, unit: int = _UNIT) -> int:
-    with suppress(OSError, ValueError, IndexError):
-        for line in file.read_text(encoding="utf-8").splitlines():
-            if line.startswith(name):
-                return int(line.split()[1]) * unit
-    return 0
-
-
 @dataclass(frozen=True, slots=True)
 class ScopeFigures:
     """Latency and recall of the searches in one scope."""
@@ -143,6 +110,7 @@ class ScopeFigures:
     queries: int  #: Each is searched in every pass.
     passes: int
     latency_ms: Mapping[str, Percentiles]
+    cpu_ms: Mapping[str, float]  #: As `CpuMeter.per_search`.
     #: Each query's fastest search, with less influence of other load on the machine. None for one pass.
     quickest_ms: Percentiles | None
     budget: tuple[BudgetRow, ...]  #: Latency of each step against its budget; empty for presets without budgets.
@@ -165,6 +133,7 @@ class BenchReport:
     scope_percent: int
     queries: int
     latency_ms: Mapping[str, Percentiles]
+    cpu_ms: Mapping[str, float]
     recall_against_exact: float | None
     index_bytes: int
     index_bytes_by_name: Mapping[str, int]
@@ -181,11 +150,12 @@ class BenchReport:
     embedded_by: str
     first_searches: tuple[FirstSearch, ...]
     scopes: tuple[ScopeFigures, ...]
+    over_http: tuple[ReadersFigures, ...]  #: In the first scope, one for each number of readers.
 
 
 def bench(plan: Plan, *, keep: bool, progress: Progress, first: bool = True) -> BenchReport:
     """Build a plan's chunks in a scratch database and search them; `first` measures a new process's first search."""
-    with _separate_text_index(keep=keep):
+    with _separate_read_models(keep=keep):
         with scratch_database(recipe(plan), keep=True) as scratch:
             seconds, reused = _filled(plan, scratch, progress), scratch.reused is not None
         is_restarted = first and restart_server()
@@ -198,7 +168,8 @@ def bench(plan: Plan, *, keep: bool, progress: Progress, first: bool = True) -> 
                 warmed = first_search(plan, plan.scopes[0], is_warmed=True, is_restarted=is_restarted)
                 first_searches = (warmed, first_search(plan, plan.scopes[0], is_warmed=False))
             scopes = tuple(_scope_figures(plan, percent, progress) for percent in plan.scopes)
-            return _report(plan, scopes, seconds, first_searches, reused=reused)
+            over_http = search_over_http(plan, plan.scopes[0], progress) if plan.readers else ()
+            return _report(plan, scopes, seconds, first_searches, over_http, reused=reused)
 
 
 def _filled(plan: Plan, scratch: Scratch, progress: Progress) -> Mapping[str, float]:
@@ -209,19 +180,21 @@ def _filled(plan: Plan, scratch: Scratch, progress: Progress) -> Mapping[str, fl
         seconds = {**scratch.reused, **build_scan_index(plan, progress)}
     preset = preset_named(plan.preset)
     legs = preset.build(preset.defaults, runtime.resources(KnownQueries({}))).legs
-    return {**seconds, **index_text(progress)} if "bm25" in legs else seconds
+    return {**seconds, **update_read_models(progress, with_text="bm25" in legs)}
 
 
 @contextmanager
-def _separate_text_index(*, keep: bool) -> Iterator[None]:
-    before = settings.CORECUBE_BM25_DIR
-    settings.CORECUBE_BM25_DIR = folder = before.with_name(f"{before.name}-bench")
+def _separate_read_models(*, keep: bool) -> Iterator[None]:
+    before = {name: getattr(settings, name) for name in READ_MODEL_DIRS}
+    for name, folder in before.items():
+        setattr(settings, name, folder.with_name(f"{folder.name}-bench"))
     try:
         yield
     finally:
-        settings.CORECUBE_BM25_DIR = before
-        if not keep:
-            shutil.rmtree(folder, ignore_errors=True)
+        for name, folder in before.items():
+            if not keep:
+                shutil.rmtree(getattr(settings, name), ignore_errors=True)
+            setattr(settings, name, folder)
 
 
 def recipe(plan: Plan) -> dict[str, Any]:
@@ -240,6 +213,7 @@ def _report(
     scopes: tuple[ScopeFigures, ...],
     seconds: Mapping[str, float],
     first: tuple[FirstSearch, ...],
+    over_http: tuple[ReadersFigures, ...],
     *,
     reused: bool,
 ) -> BenchReport:
@@ -253,6 +227,7 @@ def _report(
         scope_percent=scopes[0].scope_percent,
         queries=scopes[0].queries,
         latency_ms=scopes[0].latency_ms,
+        cpu_ms=scopes[0].cpu_ms,
         recall_against_exact=scopes[0].recall_against_exact,
         index_bytes=sum(sizes.values()),
         index_bytes_by_name=sizes,
@@ -267,13 +242,14 @@ def _report(
         embedded_by=model.name if model else "",
         first_searches=first,
         scopes=scopes,
+        over_http=over_http,
     )
 
 
 def _scope_figures(plan: Plan, percent: int, progress: Progress) -> ScopeFigures:
     """Search in one scope: first a warm-up, then the timed searches, then the comparison with exact search."""
     principal = bench_principal()
-    observed = _observe(plan, percent, principal, progress)[_warm_up(plan) :]
+    observed, cpu_ms = _observe(plan, percent, principal, progress)
     SearchRecord.objects.filter(user=principal.user).delete()
     notes = Counter(note.code for it in observed for span in it.trace for note in span.notes)
     if late := sum(not it.trace for it in observed):
@@ -287,6 +263,7 @@ def _scope_figures(plan: Plan, percent: int, progress: Progress) -> ScopeFigures
         queries=plan.queries,
         passes=plan.passes,
         latency_ms=latency_ms(totals, [it.trace for it in observed]),
+        cpu_ms=cpu_ms,
         quickest_ms=quickest_ms(totals, queries=plan.queries) if plan.passes > 1 else None,
         budget=budget,
         **_recall_figures(observed[:_RECALL_QUERIES], index, config),
@@ -294,37 +271,41 @@ def _scope_figures(plan: Plan, percent: int, progress: Progress) -> ScopeFigures
     )
 
 
-def _observe(plan: Plan, percent: int, principal: Principal, progress: Progress) -> list[ObservedSearch]:
+def _observe(
+    plan: Plan, percent: int, principal: Principal, progress: Progress
+) -> tuple[list[ObservedSearch], Mapping[str, float]]:
+    """Return the timed searches and their CPU time per search, as `CpuMeter.per_search`."""
     sampled = sample_queries(plan, percent, _warm_up(plan) + plan.queries)
-    queries = [*sampled, *sampled[_warm_up(plan) :] * (plan.passes - 1)]
-    encoder = KnownQueries({query.text: query.vector for query in queries}, installed_model())
+    first, queries = sampled[: _warm_up(plan)], sampled[_warm_up(plan) :] * plan.passes
+    encoder = KnownQueries({query.text: query.vector for query in sampled}, installed_model())
+
+    def observe(query: SyntheticQuery) -> ObservedSearch:
+        return _observed(request_for(query, plan, percent), principal, encoder)
+
     # As the web server does at its start; a reused database is only on the disk.
     warm_up.warm_up(tools=runtime.resources(encoder))
-    observed = []
+    for query in first:
+        observe(query)
+    # As the web server does after loading.
+    process.exclude_loaded_from_collection()
+    meter, observed = CpuMeter(os.getpid()), []
     for place, query in enumerate(queries):
         progress(f"search {percent} %", place, len(queries))
-        if place == _warm_up(plan):
-            # As the web server does after loading.
-            process.exclude_loaded_from_collection()
-        request = request_for(query, plan, percent)
-        started = perf_counter()
-        try:
-            outcome = search(request, principal=principal, resources=runtime.resources(encoder))
-        except SearchTimeoutError:
-            observed.append(ObservedSearch((perf_counter() - started) * 1000))
-        else:
-            milliseconds, state = (perf_counter() - started) * 1000, outcome.state
-            ranking = state.rankings.get("dense")
-            dense = None if ranking is None else tuple(hit.chunk_id for hit in ranking)
-            observed.append(ObservedSearch(milliseconds, times_of(state.trace), state.scope, state.vector, dense))
-    return observed
+        observed.append(observe(query))
+    return observed, meter.per_search(len(observed))
+
+
+def _observed(request: SearchRequest, principal: Principal, encoder: KnownQueries) -> ObservedSearch:
+    started = perf_counter()
+    try:
+        outcome = search(request, principal=principal, resources=runtime.resources(encoder))
+    except SearchTimeoutError:
+        return ObservedSearch((perf_counter() - started) * 1000)
+    milliseconds, state = (perf_counter() - started) * 1000, outcome.state
+    ranking = state.rankings.get("dense")
+    dense = None if ranking is None else tuple(hit.chunk_id for hit in ranking)
+    return ObservedSearch(milliseconds, times_of(state.trace), state.scope, state.vector, dense)
 
 
 def _warm_up(plan: Plan) -> int:
     return min(_WARM_UP, plan.queries)
-
-
-def peak_rss_bytes() -> int:
-    """Return the peak resident memory of this process."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

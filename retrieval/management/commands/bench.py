@@ -4,7 +4,8 @@ import json
 from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
+from itertools import chain, groupby
 from typing import Any, Final, TypeAlias
 
 from django.core.management.base import CommandError
@@ -13,6 +14,7 @@ from psycopg import Error as ServerError
 from tqdm import tqdm
 
 from corecube.commands import CoreCubeCommand
+from retrieval.evaluation.bench.against import AgainstReport, bench_against
 from retrieval.evaluation.bench.budget import BudgetRow
 from retrieval.evaluation.bench.chat import ChatPhase, ChatReport, OverloadReport, bench_chat, bench_overload
 from retrieval.evaluation.bench.corpus import Progress
@@ -23,11 +25,21 @@ from retrieval.evaluation.bench.synthesis import DIM
 from retrieval.evaluation.bench.workload import KnownQueries
 from retrieval.index.scans import ScanChoice
 from retrieval.models import EmbeddingIndex
-from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
+from retrieval.presets.catalog import DEFAULT_PRESET, TUNED, preset_named
 
 _MIB: Final = 2**20
 
-_Report: TypeAlias = BenchReport | PushReport | ChatReport | OverloadReport
+_ALL: Final = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteReport:
+    """The figures of several presets on the same chunks."""
+
+    presets: tuple[BenchReport, ...]
+
+
+_Report: TypeAlias = BenchReport | SuiteReport | AgainstReport | PushReport | ChatReport | OverloadReport
 
 
 class Command(CoreCubeCommand):
@@ -35,7 +47,9 @@ class Command(CoreCubeCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--chunks", type=int, default=100_000, help="1,000 to 5,000,000 (default: 100,000)")
-        parser.add_argument("--preset", default=DEFAULT_PRESET)
+        parser.add_argument(
+            "--preset", default=DEFAULT_PRESET, help=f'a preset, or "{_ALL}" (default: {DEFAULT_PRESET})'
+        )
         parser.add_argument(
             "--scope", type=int, nargs="+", default=[50], metavar="PERCENT", help="chunks in scope (default: 50)"
         )
@@ -60,7 +74,19 @@ class Command(CoreCubeCommand):
         parser.add_argument(
             "--overload", type=int, metavar="N", help="instead: send N searches per web server connection at once"
         )
-        parser.add_argument("--rounds", type=int, default=5, help="rounds of these searches (default: 5)")
+        parser.add_argument(
+            "--against", metavar="COMMIT", help="compare with a commit: run both in turns, and print ratios"
+        )
+        parser.add_argument("--rounds", type=int, default=5, help="rounds of --overload and --against (default: 5)")
+        parser.add_argument(
+            "--readers",
+            type=int,
+            nargs="*",
+            default=[1, 4, 16],
+            metavar="N",
+            help="concurrent readers over HTTP in the first scope; no number skips them (default: 1 4 16)",
+        )
+        parser.add_argument("--web-processes", type=int, default=1, metavar="N", help="of the web server (default: 1)")
         parser.add_argument("--no-first", action="store_true", help="skip the first search of a new process")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -80,18 +106,15 @@ class Command(CoreCubeCommand):
                 return bench_chat(options["chat"], streams=options["streams"], progress=progress)
             if options["push"]:
                 return bench_push(options["push"], seed=options["seed"], progress=progress)
-            prefix = options["scan"] == EmbeddingIndex.Scan.PREFIX
-            dim = options["scan_dimensions"] or (DIM // 3 if prefix else 0)
-            plan = Plan(
-                preset=preset_named(options["preset"]).name,
-                chunks=options["chunks"],
-                scopes=tuple(options["scope"]),
-                queries=options["queries"],
-                seed=options["seed"],
-                passes=options["passes"],
-                scan=ScanChoice(options["scan"], dim, options["oversample"]).of(KnownQueries({})),
-            )
-            return bench(plan, keep=options["keep"], first=not options["no_first"], progress=progress)
+            plans = _plans(options)
+            if options["against"]:
+                each = [replace(plan, scopes=(percent,)) for plan in plans for percent in plan.scopes]
+                return bench_against(options["against"], each, rounds=options["rounds"], progress=progress)
+            last, first = plans[-1], not options["no_first"]
+            reports = [
+                bench(it, keep=options["keep"] or it is not last, first=first, progress=progress) for it in plans
+            ]
+            return SuiteReport(tuple(reports)) if len(reports) > 1 else reports[0]
 
     @contextmanager
     def _progress(self) -> Iterator[Progress]:
@@ -105,8 +128,32 @@ class Command(CoreCubeCommand):
             yield progress
 
 
+def _plans(options: Mapping[str, Any]) -> list[Plan]:
+    prefix = options["scan"] == EmbeddingIndex.Scan.PREFIX
+    dim = options["scan_dimensions"] or (DIM // 3 if prefix else 0)
+    scan = ScanChoice(options["scan"], dim, options["oversample"]).of(KnownQueries({}))
+    return [
+        Plan(
+            preset=preset_named(name).name,
+            chunks=options["chunks"],
+            scopes=tuple(options["scope"]),
+            queries=options["queries"],
+            seed=options["seed"],
+            passes=options["passes"],
+            scan=scan,
+            readers=tuple(options["readers"]),
+            web_processes=options["web_processes"],
+        )
+        for name in (TUNED if options["preset"] == _ALL else [options["preset"]])
+    ]
+
+
 def _lines(report: _Report) -> Iterator[str]:
     match report:
+        case SuiteReport():
+            return chain.from_iterable(_bench_lines(it) for it in report.presets)
+        case AgainstReport():
+            return _against_lines(report)
         case OverloadReport():
             return _overload_lines(report)
         case PushReport():
@@ -126,6 +173,7 @@ def _bench_lines(report: BenchReport) -> Iterator[str]:
     yield from _table("index MiB", report.index_bytes_by_name, report.index_bytes, _MIB)
     for scope in report.scopes:
         yield from _scope_lines(scope)
+    yield from _reader_lines(report)
     yield ""
     yield from _first_lines(report)
     server = "on another machine" if report.server_bytes is None else f"{report.server_bytes / _MIB:,.0f} MiB"
@@ -149,6 +197,37 @@ def _first_lines(report: BenchReport) -> Iterator[str]:
         yield f"First search of {where} {how}: {it.milliseconds:.0f} ms{times}."
 
 
+def _reader_lines(report: BenchReport) -> Iterator[str]:
+    if report.over_http:
+        yield ""
+        yield f"  over HTTP, scope {report.scope_percent} %"
+        yield f"  {'readers':>8} {'per second':>10} {'p50':>8} {'p95':>8} {'p99':>8}  CPU ms per search"
+    for it in report.over_http:
+        row = it.latency_ms
+        figures = f"{it.per_second:>10.1f} {row['p50']:>8.1f} {row['p95']:>8.1f} {row['p99']:>8.1f}"
+        failed = f"; failed: {_counts(it.failed)}" if it.failed else ""
+        yield f"  {it.readers:>8} {figures}  {_cpu_text(it.cpu_ms)}{failed}"
+
+
+def _against_lines(report: AgainstReport) -> Iterator[str]:
+    yield f"New: the working tree. Old: {report.commit}. {report.chunks:,} chunks, {report.queries} queries per run."
+    how = "from outside, by the difference of runs" if report.is_cpu_from_outside else "by both benchmarks"
+    yield f"Rounds: {report.rounds}; ratios with 95 % intervals over the rounds. CPU time is measured {how}."
+    runs = groupby(report.ratios, key=lambda it: (it.preset, it.scope_percent))
+    for (preset, percent), ratios in runs:
+        yield ""
+        yield f"  {preset + f', scope {percent} %':<26} {'old':>8} {'new':>8} {'new / old':>10}"
+        for it in ratios:
+            yield f"  {it.figure:<26} {it.old:>8.1f} {it.new:>8.1f} {it.ratio:>10.3f}  [{it.low:.3f}, {it.high:.3f}]"
+
+
+def _cpu_text(cpu_ms: Mapping[str, float]) -> str:
+    """Return "45.1 (own 30.1, server 15.0)"; without the server where it is on another machine."""
+    if "total" not in cpu_ms:
+        return f"own {cpu_ms['own']:.1f}, server on another machine"
+    return f"{cpu_ms['total']:.1f} (own {cpu_ms['own']:.1f}, server {cpu_ms['server']:.1f})"
+
+
 def _table(title: str, rows: Mapping[str, float], total: float, unit: int) -> Iterator[str]:
     yield ""
     yield f"  {title}"
@@ -168,6 +247,7 @@ def _scope_lines(scope: ScopeFigures) -> Iterator[str]:
         yield f"  {stage:<16} {row['p50']:>8.2f} {row['p95']:>8.2f} {row['p99']:>8.2f}"
     if fastest := scope.quickest_ms:
         yield f"  {'total, fastest':<16} {fastest['p50']:>8.2f} {fastest['p95']:>8.2f} {fastest['p99']:>8.2f}"
+    yield f"  CPU ms per search: {_cpu_text(scope.cpu_ms)}"
     yield "  " + ", ".join(f"{code} {count}" for code, count in scope.notes.items())
     if scope.budget:
         yield from _budget_lines(scope.budget)

@@ -79,10 +79,10 @@ def server(django_db_setup, django_db_blocker):
 def story(server):
     application = connection.settings_dict["NAME"]
     migrated_indexes = indexes()
-    first = run("--keep")
+    first = run("--keep", "--readers", "2")
     with scratch_database(recipe(PLAN), keep=True):
         content = observed()
-    second = run("--no-first", "--passes=3", "--preset=helix", "--scan=binary", "--oversample=6")
+    second = run("--no-first", "--passes=3", "--preset=helix", "--scan=binary", "--oversample=6", "--readers")
     return Story(application, migrated_indexes, first, content, second, scratch_exists())
 
 
@@ -180,6 +180,22 @@ def test_the_memory_of_process_and_server_is_told(story):
     assert story.first["server_bytes"] > 2**25
 
 
+def test_cpu_time_is_that_of_process_and_server(story):
+    for scope in (*story.first["scopes"], *story.second["scopes"]):
+        cpu_ms = scope["cpu_ms"]
+        assert cpu_ms["own"] > 0
+        assert cpu_ms["total"] == pytest.approx(cpu_ms["own"] + cpu_ms["server"])
+
+
+def test_readers_search_over_http_by_the_known_vectors(story):
+    (readers,) = story.first["over_http"]
+    assert (readers["readers"], readers["searches"], readers["failed"]) == (2, 8, {})
+    assert readers["per_second"] > 0
+    assert 0 < readers["latency_ms"]["p50"] <= readers["latency_ms"]["p99"]
+    assert readers["cpu_ms"]["own"] > 0
+    assert story.second["over_http"] == []
+
+
 def test_a_kept_database_is_walked_by_another_scan(story):
     assert (story.first["scan"]["scan"], story.second["scan"]) == (
         "halfvec",
@@ -222,7 +238,8 @@ def test_the_quickest_of_three_queries_in_two_passes():
 
 def test_a_kept_database_is_used_again(story):
     assert (story.first["reused"], story.second["reused"]) == (False, True)
-    kept = story.first["build_seconds_by_step"].keys() - {"vector_index"}
+    # Both follow the database before each run: they create what is missing, or look whether anything is.
+    kept = story.first["build_seconds_by_step"].keys() - {"vector_index", "vectors"}
     assert {it: story.second["build_seconds_by_step"][it] for it in kept} == {
         it: story.first["build_seconds_by_step"][it] for it in kept
     }
