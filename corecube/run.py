@@ -139,10 +139,10 @@ def _database(task: Task) -> Iterator[None]:
         return
     data_dir, is_over = Path(task.data_dir), Event()
     watch = Thread(target=_watch, args=(data_dir, is_over), name="database-watch", daemon=True)
+    embedded_server(data_dir)
+    os.close(task.users_lock)  # replaced by a lock of this program's own
+    watch.start()
     try:
-        embedded_server(data_dir)
-        os.close(task.users_lock)  # replaced by a lock of this program's own
-        watch.start()
         yield
     finally:
         is_over.set()
