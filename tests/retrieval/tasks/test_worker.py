@@ -33,9 +33,8 @@ def installation():
 
 @pytest.fixture(scope="module")
 def observe(installation):
-    """Return what runs scripts and commands in the installation, whose database is migrated."""
+    """Return what runs scripts and commands in the installation."""
     observer = Observer(installation)
-    observer.manage("migrate", "--verbosity", "0")
     yield observer
     observer.end()
 
