@@ -18,8 +18,8 @@ from tests.installation import Observer, new_installation
 _MODEL = settings.CORECUBE_MODELS_DIR / settings.CORECUBE_MODEL
 #: A busy machine is slow, and that is no failure.
 _WAIT_SECONDS = 240
-#: More than one batch.
-_PAGES = 300
+#: More than one batch, which is of 256.
+_PAGES = 270
 
 
 @pytest.fixture(scope="module")
