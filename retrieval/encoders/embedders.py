@@ -153,7 +153,7 @@ def token_encoder() -> LateEncoder | None:
         return _load_late(settings.CORECUBE_MODELS_DIR / name) if name else None
 
 
-def key_of(model: VectorModel) -> int:
-    """Return the number, at least 0, that identifies the encodings of a model."""
-    digest = hashlib.sha256(f"{model.name}\0{model.weights}".encode()).digest()
+def key_of(model: VectorModel, *details: str) -> int:
+    """Return the number, at least 0, that identifies the encodings of a model with these details."""
+    digest = hashlib.sha256("\0".join((model.name, model.weights, *details)).encode()).digest()
     return int.from_bytes(digest[:_KEY_BYTES])

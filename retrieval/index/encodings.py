@@ -10,6 +10,8 @@ from django.db import connection, transaction
 
 from corecube.scope import AccessScope
 from retrieval.encoders.compressed_vectors import CompressedVectors
+from retrieval.encoders.embedders import key_of
+from retrieval.encoders.protocol import VectorModel
 from retrieval.encoders.sparse_encoder import SparseVector
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import ChunkId, Ranking, ScoreType
@@ -30,6 +32,7 @@ _OTHER_INDEXES: Final = (
     "SELECT oid::regclass::text FROM pg_class WHERE relkind = 'i' AND relname ^@ %s AND relname <> %s"
     " AND relnamespace = current_schema()::regnamespace"
 )
+_SPLITTING: Final = "1"  #: Changes with what `embedded_texts` returns, so that the vectors are made anew.
 _SPARSE_INDEX: Final = "retrieval_sparse_hnsw_"
 _EXACT: Final = statement("sparse_exact")
 _HNSW: Final = statement("sparse_hnsw")
@@ -46,6 +49,10 @@ class Encodings(StrEnum):
     def table(self) -> str:
         """The table of the encodings."""
         return f"retrieval_{self.value.removesuffix('s')}embedding"
+
+    def key(self, model: VectorModel) -> int:
+        """Return the number that identifies what a model makes of this kind."""
+        return key_of(model, _SPLITTING) if self is Encodings.SENTENCES else key_of(model)
 
     @property
     def insertion(self) -> str:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from corecube.scope import AccessScope
 from retrieval.encoders.compressed_vectors import products
-from retrieval.encoders.embedders import key_of
 from retrieval.encoders.protocol import Encoder
 from retrieval.engine.types import Ranking, RunCosines, Vector
 from retrieval.index.encodings import Encodings, compressed_vectors
@@ -25,7 +24,7 @@ class SentenceVectors:
         stored = compressed_vectors(
             Encodings.SENTENCES,
             hits,
-            model_key=key_of(self.model),
+            model_key=Encodings.SENTENCES.key(self.model),
             dim=len(question),
             scope=scope,
             timeout_seconds=timeout_seconds,

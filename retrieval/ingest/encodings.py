@@ -74,7 +74,7 @@ def sentence_encoder() -> Encoder | None:
 
 
 def _fill(kind: encodings.Encodings, model: Model, connection_id: int, progress: Progress) -> int:
-    key, stored = key_of(model), 0
+    key, stored = kind.key(model), 0
     encodings.drop_encodings(kind, connection_id, but=key)
     for chunks in encodings.unencoded(kind, connection_id=connection_id, model_key=key, at_once=_BATCH_CHUNKS):
         stored += encodings.store_encodings(kind, chunks, _encoded(kind, model, chunks), model_key=key)

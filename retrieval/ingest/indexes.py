@@ -12,7 +12,7 @@ from retrieval.encoders.embedders import Choice, choices
 from retrieval.errors import IndexStateError
 from retrieval.index import active, embedding_index
 from retrieval.index.scans import ScanChoice
-from retrieval.ingest.index_tasks import build, clear
+from retrieval.ingest.index_tasks import build, clear, encode
 from retrieval.models import EmbeddingIndex
 
 
@@ -44,6 +44,8 @@ def switch_to(row: EmbeddingIndex, *, actor: User | None) -> EmbeddingIndex:
     with transaction.atomic():
         row = embedding_index.activate(row)
         audit.record("index.switched", actor=actor, subject=str(row.pk), model=row.model, dim=row.dim)
+        # Sentences of the other model; until they are there, words select quotes.
+        transaction.on_commit(encode.delay, robust=True)
     return row
 
 

@@ -6,7 +6,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from corecube.commands import DatabaseCommand, connections_named
 from corecube.models import Connection
-from retrieval.encoders.embedders import key_of, sparse_encoder, token_encoder
+from retrieval.encoders.embedders import sparse_encoder, token_encoder
 from retrieval.index.encodings import Encodings, count_encodings, drop_encodings
 from retrieval.ingest.encodings import fill_encodings, sentence_encoder
 from retrieval.models import Chunk
@@ -49,5 +49,5 @@ class Command(DatabaseCommand):
             if model is None:
                 self.stdout.write(f"{connection.slug}: no model for {kind.value} vectors is configured")
                 continue
-            count = count_encodings(kind, connection.pk, model_key=key_of(model))
+            count = count_encodings(kind, connection.pk, model_key=kind.key(model))
             self.stdout.write(f"{connection.slug}: {count} of {chunks} chunks have {kind.value} by {model.name}")

@@ -74,7 +74,7 @@ def models(world, monkeypatch):
 @pytest.fixture
 def queued(monkeypatch):
     found = []
-    for name in ("build", "clear"):
+    for name in ("build", "clear", "encode"):
         task = getattr(index_tasks, name)
         monkeypatch.setattr(task, "delay", lambda *args, name=name: found.append((name, *args)))
     return found
@@ -92,7 +92,9 @@ def test_an_admin_changes_the_model_and_goes_back(
     assert post(f"/api/v1/indexes/{number}/switch", {}, secret).status_code == 409
     reindex.build_index(EmbeddingIndex.objects.get(pk=number))
     assert post(f"/api/v1/indexes/{number}/switch", {}, secret).json()["status"] == "active"
-    assert post("/api/v1/indexes/rollback", {}, secret).json()["id"] == old.pk
+    with django_capture_on_commit_callbacks(execute=True):
+        assert post("/api/v1/indexes/rollback", {}, secret).json()["id"] == old.pk
+    assert queued[-1] == ("encode",)
     with django_capture_on_commit_callbacks(execute=True):
         assert post(f"/api/v1/indexes/{number}/drop", {}, secret).status_code == 204
     assert queued[-1] == ("clear",)
