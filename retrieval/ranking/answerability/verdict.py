@@ -31,7 +31,7 @@ class AnswerabilityConfig(Tunables):
         low=0,
         high=5,
         unit="sentences",
-        help="Number of top sentences that the encoder compares with the question; 0 for none.",
+        help="Number of top sentences whose stored vectors are compared with the question; 0 for none.",
     )
 
 

@@ -88,10 +88,10 @@ def read(*answers):
 
 
 def test_an_answer_is_read_to_its_end_and_its_first_word_timed():
-    finish = event({"choices": [{"delta": {}}], "corecube": {"degraded": ["hurried"]}})
+    finish = event({"choices": [{"delta": {}}], "corecube": {"degraded": ["rerank_failed"]}})
     events = [word(""), ": keep-alive\n\n", word("Four "), word("minutes"), finish, "data: [DONE]\n\n"]
     (reading,), done = read(("200 OK", events))
-    assert (reading.error, reading.degraded, done) == ("", ("hurried",), 1)
+    assert (reading.error, reading.degraded, done) == ("", ("rerank_failed",), 1)
     assert 0 < reading.first_ms <= reading.total_ms
 
 
