@@ -18,10 +18,13 @@ from retrieval.models import Memory
 
 @receiver(serving)
 def warm_up_beside(**_: Any) -> None:  # noqa: ANN401 -- Django's signature
-    """Open what the first search would open, while the web server starts."""
-    from retrieval.search import warm_up  # noqa: PLC0415 -- commands need no engine, and it takes half a second to load
+    """Open what the first search would open, while the web server starts; have records written behind answers."""
+    # Commands need no engine, and it takes half a second to load.
+    from retrieval.search import warm_up  # noqa: PLC0415
+    from retrieval.search.record_writer import record_writer  # noqa: PLC0415
 
     warm_up.begin()
+    record_writer.begin()
 
 
 @receiver(pre_delete, sender=Connection)

@@ -1,10 +1,15 @@
 """The fourth step of a search: its trace is stored as JSON without any document text, and its latency is counted."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 from django.conf import settings
+from django.db import connection
+from django.utils import timezone
 from prometheus_client import Histogram, disable_created_metrics
 
 from retrieval.engine.pipeline import HYBRID
@@ -18,6 +23,7 @@ from retrieval.presets.contextpack.judge import Judge
 from retrieval.ranking.measures import MEASURED_DEPTH
 from retrieval.search.outcome import SearchOutcome
 from retrieval.search.prepare import ModelJudge, PreparedSearch
+from retrieval.search.record_writer import record_writer
 from retrieval.search.request import AllowedRequest
 
 logger = logging.getLogger(__name__)
@@ -38,15 +44,15 @@ STAGE_SECONDS: Final = Histogram(
 
 
 def record(outcome: SearchOutcome, prepared: PreparedSearch) -> SearchOutcome:
-    """Return the outcome, its trace stored; a store that takes too long is not waited for."""
-    try:
-        add_later(_row(outcome, prepared.allowed, index=prepared.resources.index.id))
-        judge = prepared.resources.part(Judge)
-        if judge is not None and isinstance(judge.ask, ModelJudge):
-            judge.ask.charge(outcome.id)
-    except SearchTimeoutError:
-        logger.error("search.unrecorded id=%s preset=%s", outcome.id, outcome.preset.name)  # noqa: TRY400
-        outcome = replace(outcome, is_recorded=False)
+    """Return the outcome with its trace stored, or soon stored; a store that takes too long is not waited for."""
+    make = partial(_row, outcome, prepared.allowed, index=prepared.resources.index.id, at=timezone.now())
+    judge = prepared.resources.part(Judge)
+    asked = judge.ask if judge is not None and isinstance(judge.ask, ModelJudge) and judge.ask.is_charged else None
+    is_early = asked is not None or connection.in_atomic_block
+    if not is_early and (pending := record_writer.add(make)):
+        outcome = replace(outcome, pending=pending)
+    else:
+        outcome = _recorded(outcome, make, asked)
     preset = outcome.preset.name
     SEARCH_SECONDS.labels(preset).observe(outcome.seconds)
     for span in outcome.trace:
@@ -55,7 +61,18 @@ def record(outcome: SearchOutcome, prepared: PreparedSearch) -> SearchOutcome:
     return outcome
 
 
-def _row(outcome: SearchOutcome, allowed: AllowedRequest, *, index: int) -> SearchRecord:
+def _recorded(outcome: SearchOutcome, make: Callable[[], SearchRecord], asked: ModelJudge | None) -> SearchOutcome:
+    try:
+        add_later(make())
+        if asked is not None:
+            asked.charge(outcome.id)
+    except SearchTimeoutError:
+        logger.error("search.unrecorded id=%s preset=%s", outcome.id, outcome.preset.name)  # noqa: TRY400
+        return replace(outcome, is_recorded=False)
+    return outcome
+
+
+def _row(outcome: SearchOutcome, allowed: AllowedRequest, *, index: int, at: datetime) -> SearchRecord:
     request, principal = allowed.request, allowed.principal
     state, judged = outcome.state, outcome.state.answerability
     keeps_text = settings.CORECUBE_KEEP_QUERY_TEXT
@@ -73,6 +90,7 @@ def _row(outcome: SearchOutcome, allowed: AllowedRequest, *, index: int) -> Sear
     left = filter_json(FullFilter(request.filter, request.conditions), keep_words=keeps_text)
     return SearchRecord(
         id=outcome.id,
+        at=at,
         user=principal.user,
         key=principal.key,
         actor=principal.actor,

@@ -47,6 +47,7 @@ from retrieval.index.store import VectorIndex, dense_exact, dense_hnsw
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import preset_named
 from retrieval.search import runtime, warm_up
+from retrieval.search.record_writer import record_writer
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 from retrieval.stages.dense import DenseConfig
@@ -286,10 +287,12 @@ def _observe(
         observe(query)
     # As the web server does after loading.
     process.exclude_loaded_from_collection()
+    record_writer.begin()
     meter, observed = CpuMeter(os.getpid()), []
     for place, query in enumerate(queries):
         progress(f"search {percent} %", place, len(queries))
         observed.append(observe(query))
+    record_writer.end()
     return observed, meter.per_search(len(observed))
 
 
