@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 #: Scripts that write without spaces count each character as a word.
 _SPACELESS: Final = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD: Final = re.compile(rf"[{_SPACELESS}]|[^\W{_SPACELESS}]+")
+_ASCII_WORD: Final = re.compile(r"\w+")
 #: Text between two words of one phrase: spaces, hyphens, apostrophes, the point of an initial, an ampersand.
 _INSIDE: Final = re.compile(r"[ \t]*(?:['\u2019-][ \t]*|&[ \t]*)?|\.?[ \t]*")
 #: What joins the words of an identifier: a path, a dotted name, an error's number.
@@ -39,12 +40,21 @@ class Word(NamedTuple):
 @lru_cache(maxsize=_CACHED_TEXTS)
 def words_of(text: str) -> tuple[Word, ...]:
     """Return the words of a text in order; normalised without case, accents and Unicode form."""
+    if text.isascii():
+        return _ascii_words(text)
     found = []
     for match in _WORD.finditer(text):
         written = match[0]
         if form := written.lower() if written.isascii() else _form(written):
             found.append(Word(form, match.start(), match.end(), not written[0].islower()))
     return tuple(found)
+
+
+def _ascii_words(text: str) -> tuple[Word, ...]:
+    """Return the same words of a text in ASCII, which has as many letters in lower case; faster."""
+    forms, new = text.lower(), tuple.__new__
+    spans = (match.span() for match in _ASCII_WORD.finditer(text))
+    return tuple([new(Word, (forms[start:end], start, end, not text[start].islower())) for start, end in spans])
 
 
 def key_of(name: str) -> str:
