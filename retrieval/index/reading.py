@@ -8,7 +8,7 @@ from uuid import UUID
 
 import numpy as np
 from django.db import connection, transaction
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.db.utils import InterfaceError, OperationalError
 from psycopg.errors import QueryCanceled
 
@@ -151,11 +151,3 @@ class CompiledQuery:
             cursor.execute(execution(cursor, self._sql), self._parameters)
             row: tuple[Any, ...] | None = cursor.fetchone()
         return row
-
-
-def instance_of(model: type[Model], row: tuple[Any, ...]) -> Any:  # noqa: ANN401 -- an instance of `model`
-    """Return a row of all of a model's columns as an instance; raise TypeError where Django would convert one."""
-    fields = model._meta.concrete_fields  # noqa: SLF001 -- Django's documented way to the fields
-    if any(hasattr(field, "from_db_value") for field in fields):
-        raise TypeError(f"Django converts columns of {model.__name__}.")
-    return model.from_db(connection.alias, [field.attname for field in fields], row)
