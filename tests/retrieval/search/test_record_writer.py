@@ -1,14 +1,17 @@
 """Records that are written behind their answers, by a thread with a connection of its own."""
 
+import threading
 import time
 import uuid
 from functools import partial
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from corecube.models import User
 from retrieval.models import SearchRecord
+from retrieval.records.arrival import await_record
 from retrieval.search import record_writer as module
 from retrieval.search.record_writer import RecordWriter, record_writer
 from retrieval.search.request import SearchRequest
@@ -80,3 +83,18 @@ def test_a_full_queue_is_not_added_to(writer, monkeypatch):
     monkeypatch.setattr(module, "_LIMIT", 1)
     assert writer.add(made) is not None
     assert writer.add(made) is None
+
+
+def test_another_server_waits_for_a_record_for_a_moment():
+    row = made()
+    later = threading.Timer(0.15, row_saved, args=[row])
+    later.start()
+    await_record(row.pk)
+    assert SearchRecord.objects.filter(pk=row.pk).exists()
+    later.join()
+    await_record(uuid.uuid4())
+
+
+def row_saved(row):
+    row.save(force_insert=True)
+    connection.close()
