@@ -261,13 +261,19 @@ def _scope_figures(plan: Plan, percent: int, progress: Progress) -> ScopeFigures
         scope_percent=percent,
         queries=plan.queries,
         passes=plan.passes,
-        latency_ms=latency_ms(totals, [it.trace for it in observed]),
+        latency_ms={**latency_ms(totals, [it.trace for it in observed]), "between stages": _between(observed)},
         cpu_ms=cpu_ms,
         quickest_ms=quickest_ms(totals, queries=plan.queries) if plan.passes > 1 else None,
         budget=budget,
         **_recall_figures(observed[:_RECALL_QUERIES], index, config),
         notes=dict(sorted(notes.items())),
     )
+
+
+def _between(observed: Sequence[ObservedSearch]) -> Percentiles:
+    """Return what searches take besides their stages: access, configuration and the record."""
+    stages = ((it, sum(span.seconds for span in it.trace if not span.parent) * 1000) for it in observed if it.trace)
+    return percentiles([it.milliseconds - taken for it, taken in stages])
 
 
 def _observe(
