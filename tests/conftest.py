@@ -24,7 +24,7 @@ from corecube.access import Principal
 from corecube.models import ApiKey, Compartment, Connection, Grant, User
 from corecube.scope import Sensitivity, TrustLevel
 from retrieval.engine.caches import RecentCache
-from retrieval.index import active
+from retrieval.index import active, graph
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import PresetVersion
 from retrieval.presets.catalog import PRESETS
@@ -247,6 +247,7 @@ def own_engine(monkeypatch, tmp_path):
     runtime._model_calls.cache_clear()
     route_examples.forget_examples()
     calibrations.forget_active()
+    graph.forget_samples()
     with override_settings(
         CORECUBE_UPLOADS_DIR=tmp_path / "uploads",
         CORECUBE_SOURCES_DIR=tmp_path / "sources",
