@@ -46,6 +46,11 @@ class SearchOutcome:
         return self.state.hits[: self.state.top_k] if self.state.access_checked else ()
 
     @property
+    def hit_count(self) -> int:
+        """The number of these hits."""
+        return min(self.state.top_k, len(self.state.hits)) if self.state.access_checked else 0
+
+    @property
     def passages(self) -> tuple[Passage, ...]:
         """The numbered context."""
         return self.state.passages

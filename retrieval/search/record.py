@@ -57,7 +57,7 @@ def record(outcome: SearchOutcome, prepared: PreparedSearch) -> SearchOutcome:
     SEARCH_SECONDS.labels(preset).observe(outcome.seconds)
     for span in outcome.trace:
         STAGE_SECONDS.labels(preset, span.stage).observe(span.seconds)
-    logger.info("search.done id=%s preset=%s hits=%d", outcome.id, preset, len(outcome.hits))
+    logger.info("search.done id=%s preset=%s hits=%d", outcome.id, preset, outcome.hit_count)
     return outcome
 
 
@@ -102,7 +102,7 @@ def _row(outcome: SearchOutcome, allowed: AllowedRequest, *, index: int, at: dat
         top_k=request.top_k or outcome.config.default_top_k,
         connection_ids=state.scope.connection_ids,
         milliseconds=outcome.seconds * 1000,
-        hit_count=len(outcome.hits),
+        hit_count=outcome.hit_count,
         degraded=list(state.degraded),
         is_ordinary=not is_other,
         verdict=judged.verdict.value if judged else "",
@@ -118,12 +118,11 @@ def trace_json(state: SearchState, *, keep_words: bool) -> dict[str, Any]:
     query's words are left out everywhere, and so is the verdict's sentence, which can contain them.
     """
     judged = state.answerability
+    best = state.hits[: max(state.top_k, MEASURED_DEPTH)]
     return {
         "spans": [span_json(span, keep_words=keep_words) for span in state.trace],
-        "hits": [hit_json(hit, keep_words=keep_words) for hit in state.hits[: state.top_k]],
-        "ranking": [
-            [str(hit.chunk_id), hit.facts.content_hash if hit.facts else ""] for hit in state.hits[:MEASURED_DEPTH]
-        ],
+        "hits": [hit_json(hit, keep_words=keep_words) for hit in best[: state.top_k]],
+        "ranking": [[str(hit.chunk_id), hit.facts.content_hash if hit.facts else ""] for hit in best[:MEASURED_DEPTH]],
         "passages": [
             {
                 "number": passage.number,
@@ -152,7 +151,7 @@ def span_json(span: Span, *, keep_words: bool = True) -> dict[str, Any]:
         "ms": round(span.seconds * 1000, 3),
         "hits_in": span.hits_in,
         "hits_out": span.hits_out,
-        "drops": [[str(drop.chunk_id), drop.reason.value, drop.detail] for drop in span.drops],
+        "drops": [[str(drop.chunk_id), drop.reason, drop.detail] for drop in span.drops],
         "notes": [
             {"code": note.code, "text": note.text if keep_words and not note.quotes else "", "degraded": note.degraded}
             for note in span.notes
