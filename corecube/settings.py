@@ -21,7 +21,9 @@ make_private(CORECUBE_VAR_DIR)
 CORECUBE_POSTGRES_DIR: Final = CORECUBE_VAR_DIR / "postgres"
 CORECUBE_MODELS_DIR: Final = CORECUBE_VAR_DIR / "models"
 CORECUBE_UPLOADS_DIR: Final = CORECUBE_VAR_DIR / "uploads"
-CORECUBE_BM25_DIR: Final = CORECUBE_VAR_DIR / "bm25"  #: The BM25 index, which can be rebuilt at any time.
+#: The read models: the BM25 index and the vector files, which can be rebuilt at any time.
+CORECUBE_BM25_DIR: Final = CORECUBE_VAR_DIR / "bm25"
+CORECUBE_VECTORS_DIR: Final = CORECUBE_VAR_DIR / "vectors"
 #: State of connectors between syncs, a folder per connection.
 CORECUBE_SOURCES_DIR: Final = CORECUBE_VAR_DIR / "sources"
 CORECUBE_SAMPLES_DIR: Final = BASE_DIR / "corecube" / "samples"
@@ -326,5 +328,7 @@ CORECUBE_ACCESS_SECONDS = env.integer("CORECUBE_ACCESS_SECONDS", 5, low=0, high=
 CORECUBE_LEG_THREADS = env.integer("CORECUBE_LEG_THREADS", min(4, cores()), low=0, high=64)
 #: Whether this machine has a BM25 index; without one, presets use their other legs.
 CORECUBE_BM25 = env.flag("CORECUBE_BM25", default=True)
+#: Whether this machine has vector files; without them, PostgreSQL alone searches vectors.
+CORECUBE_VECTORS = env.flag("CORECUBE_VECTORS", default=True)
 #: Threads for quoting and checking answers.
 CORECUBE_ANSWER_THREADS = env.integer("CORECUBE_ANSWER_THREADS", 2, low=1, high=64)

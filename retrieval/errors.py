@@ -49,8 +49,16 @@ class IndexStateError(CoreCubeError, status=409, code="index_state"):
     """The embedding index is not in the required state."""
 
 
-class Bm25UnavailableError(CoreCubeError, status=503, code="bm25_unavailable"):
+class ReadModelUnavailableError(CoreCubeError, status=503, code="read_model_unavailable"):
+    """No readable read model is available."""
+
+
+class Bm25UnavailableError(ReadModelUnavailableError, code="bm25_unavailable"):
     """No readable BM25 index is available."""
+
+
+class VectorFilesUnavailableError(ReadModelUnavailableError, code="vector_files_unavailable"):
+    """No readable vector files are available."""
 
 
 class EnrichError(CoreCubeError, status=502, code="enrich_failed"):

@@ -253,6 +253,8 @@ def own_engine(monkeypatch, tmp_path):
         CORECUBE_SOURCES_DIR=tmp_path / "sources",
         CORECUBE_BM25=False,
         CORECUBE_BM25_DIR=tmp_path / "bm25",
+        CORECUBE_VECTORS=False,
+        CORECUBE_VECTORS_DIR=tmp_path / "vectors",
     ):
         yield
 

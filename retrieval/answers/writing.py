@@ -25,8 +25,9 @@ from retrieval.engine.types import Verdict
 from retrieval.engine.words import stemmer
 from retrieval.errors import EncoderError
 from retrieval.llm.citations import Draft
+from retrieval.llm.options import ignored, names_of
 from retrieval.llm.prompt import fitted
-from retrieval.llm.types import Citation, Cut, EncodeTexts, Notice, Provider, Task, TokenUsage, ignored, names_of
+from retrieval.llm.types import Citation, Cut, EncodeTexts, Notice, Provider, Task, TokenUsage
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,8 @@ from retrieval.answers.events import Done, Outcome
 from retrieval.api.schemas import AnswerabilityOut, Explanation, SearchOut, Source
 from retrieval.api.shape import Absolute, answerability, document_path, search_out, source
 from retrieval.engine.types import Passage
-from retrieval.llm.types import ABOUT_REQUEST, Citation, TokenUsage, ignored
+from retrieval.llm.options import ABOUT_REQUEST, ignored
+from retrieval.llm.types import Citation, TokenUsage
 from retrieval.ranking.packing import by_number
 from retrieval.search.outcome import SearchOutcome
 

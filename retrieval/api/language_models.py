@@ -21,7 +21,8 @@ from retrieval.admin.language_models import key_length
 from retrieval.api.managed import installation_admin
 from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, StrictBody, filled
 from retrieval.llm.clients import default_of, service_of, stored_models
-from retrieval.llm.reachability import ModelState, Trial, status_of, try_model, try_saved
+from retrieval.llm.reachability import ModelState, status_of, try_saved
+from retrieval.llm.trial import Trial, try_model
 from retrieval.models import LanguageModel, RoutingRule
 from retrieval.operations import usage
 from retrieval.operations.usage import Line, Sums

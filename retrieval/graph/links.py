@@ -1,7 +1,4 @@
-"""Links between documents: by names in the seeds' texts, hyperlinks, and triples of a language model. Pure.
-
-And the part of one document in the graph.
-"""
+"""Links between documents: by names in the seeds' texts, hyperlinks, and triples of a language model. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,24 +6,20 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import islice
 from math import log2, sqrt
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from retrieval.engine.types import ChunkId
 from retrieval.graph.addresses import Place
-from retrieval.graph.mentions import Mentions, Occurrence, mentions_of, occurrences, phrase_places
-from retrieval.graph.names import Name, names_of
+from retrieval.graph.mentions import Mentions, Occurrence, occurrences, phrase_places
 from retrieval.graph.question import KnownName
 from retrieval.graph.spans import key_of, number_of, sentence_around
-from retrieval.text.document import headings_of
 
 MAX_SHARING: Final = 8  #: Maximum number of documents that share a name; a more common name is ignored.
 _SHARED: Final = 0.5  #: Weight of a shared name, relative to a document's name.
 LINK: Final = "link"
 SHARED_NAME: Final = "shared_name"
 _MAX_STATED: Final = 64  #: Maximum number of a kind in one chunk: pages with many links say little about each.
-_ALIAS_KEYS: Final = ("aliases", "alias", "also_known_as", "redirect_from")
-_LEAD_CHARACTERS: Final = 200  #: Characters at the beginning of a text that may contain its name.
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,70 +193,3 @@ def _first(stated: Iterable[Stated]) -> tuple[Stated, ...]:
     for it in stated:
         found.setdefault(it.key, it)
     return tuple(islice(found.values(), _MAX_STATED))
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkWords:
-    """A chunk as input of the graph."""
-
-    ordinal: int
-    text: str
-    heading_path: tuple[str, ...]
-    links: Sequence[Sequence[str]] = ()  #: [text, target] of each hyperlink.
-    #: [subject, relation, object] of the triples that a language model extracted.
-    triples: Sequence[Sequence[str]] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentWords:
-    """A document as input of the graph."""
-
-    title: str
-    source_type: str
-    metadata: Mapping[str, Any]
-    chunks: tuple[ChunkWords, ...]
-    place: Place
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkGraph:
-    """The mentions and hyperlinks of one chunk."""
-
-    mentions: Mentions
-    stated: tuple[Stated, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentGraph:
-    """The names of a document, and the graph of each chunk in order."""
-
-    names: tuple[Name, ...]
-    chunks: tuple[ChunkGraph, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class GraphDocument:
-    """A document's part of the graph, ready to be stored."""
-
-    id: UUID
-    place: Place
-    graph: DocumentGraph
-    #: Each chunk's ordinal and its triples, in the order of the graph's chunks.
-    chunks: tuple[tuple[int, Sequence[Sequence[str]]], ...]
-
-
-def graph_of(words: DocumentWords) -> DocumentGraph:
-    """Return a document's part of the graph."""
-    chunks = tuple(
-        ChunkGraph(mentions_of(chunk.text), stated_by_links(chunk.links, words.place)) for chunk in words.chunks
-    )
-    headings = list(dict.fromkeys(heading for chunk in words.chunks for heading in headings_of(chunk.heading_path)))
-    values = [str(words.metadata[key]) for key in _ALIAS_KEYS if key in words.metadata]
-    names = names_of(
-        words.title,
-        lead=words.chunks[0].text[:_LEAD_CHARACTERS] if words.chunks else "",
-        aliases=[alias.strip(" \t\"'[]") for value in values for alias in value.split(",") if alias.strip()],
-        headings=() if words.source_type == "code" else headings,
-        identifiers=headings,
-    )
-    return DocumentGraph(names, chunks)

@@ -13,15 +13,8 @@ from django.db.models.functions import Abs
 
 from retrieval.engine.types import ChunkId
 from retrieval.graph.addresses import Place
-from retrieval.graph.links import (
-    ChunkWords,
-    DocumentGraph,
-    DocumentWords,
-    GraphDocument,
-    Stated,
-    graph_of,
-    stated_by_triples,
-)
+from retrieval.graph.document import ChunkWords, DocumentGraph, DocumentWords, GraphDocument, graph_of
+from retrieval.graph.links import Stated, stated_by_triples
 from retrieval.graph.names import QUALITY, NameKind
 from retrieval.graph.spans import number_of
 from retrieval.index.reading import changed, rows

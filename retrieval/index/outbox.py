@@ -19,15 +19,15 @@ _ENTRIES: Final = statement("upkeep/outbox_entries")
 _WAITING: Final = statement("upkeep/outbox_waiting")
 _PRUNE: Final = statement("upkeep/prune_outbox")
 _TEXTS: Final = statement("upkeep/chunk_texts")
+_VECTORS: Final = statement("upkeep/chunk_vectors")
 _HISTORY: Final = statement("upkeep/history")
 _MARK: Final = statement("upkeep/outbox_mark")
 _HORIZON: Final = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
 _NEWEST: Final = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
 MAX_COUNTED: Final = 10_000  #: Maximum number of counted pending changes of a follower.
 _MAX_PRUNED: Final = 5_000
-BM25: Final = "bm25-"  #: What the rows of BM25 indexes begin with, one for each machine that has one.
 _PRUNED: Final = "outbox"  #: The row that says up to which transaction changes are forgotten.
-#: Changes are not retained for an index on a machine that is inactive for longer; it is rebuilt when it returns.
+#: Changes are not retained for a read model on a machine that is inactive for longer; it is rebuilt when it returns.
 _SILENT: Final = timedelta(days=7)
 _SIGN_OF_LIFE: Final = timedelta(minutes=1)
 #: Days for which a search can be compared with the changes since it, if searches are never deleted.
@@ -94,6 +94,15 @@ def chunk_texts(documents: Sequence[UUID], languages: Mapping[int, str]) -> list
     return [ChunkTexts(languages.get(row[2]) or default, *row) for row in found]
 
 
+def chunk_vectors(documents: Sequence[UUID], index: int) -> list[tuple[int, UUID, int, bytes]]:
+    """Return the vectors that documents' chunks have now in an embedding index, ordered by connection.
+
+    Each with its connection, document and ordinal, in PostgreSQL's binary form.
+    """
+    found = rows(_VECTORS, {"index": index, "documents": list(documents)})
+    return [(connection_id, document, ordinal, bytes(vector)) for connection_id, document, ordinal, vector in found]
+
+
 def follows(name: str, position: int) -> None:
     """Note that a follower has every change up to a transaction, and is alive: the latter once a minute."""
     now = timezone.now()
@@ -113,7 +122,7 @@ def prune(limit: int = _MAX_PRUNED) -> int:
     If searches are never deleted, those older than 90 days are no longer compared, since changes are deleted.
     """
     with transaction.atomic(), connection.cursor() as cursor:
-        ReadModel.objects.filter(name__startswith=BM25, at__lt=timezone.now() - _SILENT).delete()
+        ReadModel.objects.exclude(name=_PRUNED).filter(at__lt=timezone.now() - _SILENT).delete()
         until = min(_needed_from(), horizon()) - 1
         cursor.execute(_PRUNE, {"until": until, "limit": limit})
         count, newest_gone = cursor.fetchone()

@@ -17,7 +17,7 @@ from psycopg import sql
 
 from corecube.models import Connection
 from retrieval.engine.types import Vector
-from retrieval.graph.links import DocumentGraph
+from retrieval.graph.document import DocumentGraph
 from retrieval.index.encodings import remove_encodings
 from retrieval.index.graph_writer import count_common, graph_document, remove_graph, write_graph
 from retrieval.index.reading import changed, rows
@@ -37,6 +37,7 @@ _LACKING_DOCUMENTS: Final = statement("upkeep/lacking_documents")
 _COUNT_TERMS: Final = statement("upkeep/count_terms")
 _FOLD_TERMS: Final = statement("upkeep/fold_terms")
 _OUTBOX: Final = statement("upkeep/outbox")
+_OUTBOX_VECTORS: Final = statement("upkeep/outbox_vectors")
 _FORGET_ITEMS: Final = statement("upkeep/forget_items")
 _MARK_REPEATED: Final = statement("upkeep/mark_repeated")
 _ROWS_AT_ONCE: Final = 200  #: Rows that are inserted between two looks whether they are still wanted.
@@ -281,6 +282,7 @@ def fill_index(index: VectorIndex, vectors: Sequence[MissingVector], *, replaces
         documents = [it.document_id for it in vectors]
         cursor.execute("SELECT FROM retrieval_document WHERE id = ANY(%s) ORDER BY id FOR SHARE", [documents])
         cursor.executemany(_FILL_EMBEDDING, missing)
+        cursor.execute(_OUTBOX_VECTORS, {"index": index.id, "documents": documents})
 
 
 def copy_vectors(*, source: int, target: int, documents: Sequence[UUID]) -> int:
@@ -288,7 +290,9 @@ def copy_vectors(*, source: int, target: int, documents: Sequence[UUID]) -> int:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT FROM retrieval_document WHERE id = ANY(%s) ORDER BY id FOR SHARE", [list(documents)])
         cursor.execute(_COPY_VECTORS, {"source": source, "index": target, "documents": list(documents)})
-        return int(cursor.rowcount)
+        count = int(cursor.rowcount)
+        cursor.execute(_OUTBOX_VECTORS, {"index": target, "documents": list(documents)})
+        return count
 
 
 def lacking_documents(index: VectorIndex, *, after: UUID, limit: int) -> list[tuple[UUID, int]]:

@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from corecube.models import Connection
 from retrieval.errors import SyncRunningError
-from retrieval.index.bm25.follower import keep_up
 from retrieval.index.graph_writer import count_common, count_common_when_due, fill_graph, note_changes
+from retrieval.index.read_models import keep_up
 from retrieval.index.salience import fill_salience
 from retrieval.index.writer import delete_documents, fold_term_counts, mark_repeated, refresh_statistics
 from retrieval.ingest import claims
@@ -86,7 +86,7 @@ def delete_items(sync: Sync) -> None:
 def update_derived(connection: Connection, progress: Callable[[], None] = lambda: None) -> None:
     """Bring counts, repeated texts, salience, graph and encodings of a connection up to date.
 
-    The BM25 index of this machine follows, unless another process updates it. `progress` is called between the parts;
+    The read models of this machine follow, unless another process updates them. `progress` is called between the parts;
     an exception from it ends the work, which can be repeated.
     """
     _update_search_data(connection)

@@ -13,7 +13,7 @@ from django.db.models import Q
 from corecube.errors import UnknownConnectionError
 from corecube.models import Connection
 from retrieval.encoders import Encoder
-from retrieval.graph.links import DocumentGraph
+from retrieval.graph.document import DocumentGraph
 from retrieval.index.embedding_index import hold_indexes
 from retrieval.index.store import VectorIndex
 from retrieval.index.writer import EncodedChunk, StoredDocument, committed_later, hold_connection, store_documents

@@ -12,7 +12,7 @@ from corecube.sanitise import storable
 from retrieval.encoders.tokenizer import counter_of
 from retrieval.errors import IngestError
 from retrieval.graph.addresses import Place
-from retrieval.graph.links import ChunkGraph, ChunkWords, DocumentWords, graph_of
+from retrieval.graph.document import ChunkGraph, ChunkWords, DocumentWords, graph_of
 from retrieval.graph.names import Name
 from retrieval.ingest.chunk import chunk
 from retrieval.ingest.parse import parse

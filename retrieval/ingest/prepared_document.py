@@ -1,7 +1,4 @@
-"""A source item that is prepared for embedding: its fingerprint, its type, the time of its last change.
-
-And which documents an earlier version of parsing and chunking made.
-"""
+"""A source item that is prepared for embedding: its fingerprint, its type and the time of its last change."""
 
 import hashlib
 from dataclasses import dataclass
@@ -9,13 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Final
 
-from django.db.models import Count
-
 from corecube.connectors.types import SourceItem
-from corecube.models import Connection
 from retrieval.ingest.preparation import PreparedText
-from retrieval.models import Document
-from retrieval.models.document import DocumentQuerySet
 
 #: Increased by one when parsing, chunking or quality scoring changes its result for the same bytes.
 INGEST_VERSION: Final = 8
@@ -72,33 +64,3 @@ def _in_utc(date: datetime | str | None, latest: datetime) -> datetime | None:
     except (ValueError, OverflowError):
         return None
     return utc if utc <= latest else None
-
-
-@dataclass(frozen=True, slots=True)
-class OlderDocuments:
-    """The documents of a connection that its next full sync makes again."""
-
-    slug: str
-    name: str
-    version: int  #: Their ingestion version; 0 if it was not recorded.
-    documents: int
-
-
-def ingest_version() -> int:
-    """Return the version by which syncs parse and chunk documents."""
-    return INGEST_VERSION
-
-
-def older_documents() -> list[OlderDocuments]:
-    """Return the documents of other ingestion versions than the current one, by connection and version."""
-    groups = _older().values_list("connection__slug", "connection__name", "ingest_version").annotate(Count("pk"))
-    return [OlderDocuments(*group) for group in groups.order_by("connection__name", "ingest_version")]
-
-
-def older_documents_of(connection: Connection) -> int:
-    """Return the number of such documents in a connection."""
-    return _older().filter(connection=connection).count()
-
-
-def _older() -> DocumentQuerySet:
-    return Document.objects.exclude(ingest_version=ingest_version())

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, Final
 from corecube.data import read_toml
 from retrieval import errors
 from retrieval.encoders.breaker import CircuitBreaker
+from retrieval.llm.options import ignored
 from retrieval.llm.service import Api, Dialect, ModelService
 from retrieval.llm.streams import BackgroundLoop
 from retrieval.llm.transport import TimeLimits, http_client, time_limits, timeouts
-from retrieval.llm.types import NO_OPTIONS, Cut, Message, Options, Piece, TokenUsage, ignored
+from retrieval.llm.types import NO_OPTIONS, Cut, Message, Options, Piece, TokenUsage
 
 if TYPE_CHECKING:
     import openai

@@ -12,8 +12,9 @@ from retrieval.engine.types import CountTokens
 from retrieval.errors import AnswerError
 from retrieval.llm import prompt
 from retrieval.llm.language_model import ModelClient
+from retrieval.llm.options import Limits, limited
 from retrieval.llm.routing import Bindings, Id
-from retrieval.llm.types import Cut, Limits, Message, Options, Piece, Task, TokenUsage, Turn, Window, limited
+from retrieval.llm.types import Cut, Message, Options, Piece, Task, TokenUsage, Turn, Window
 
 RecordUsage = Callable[[TokenUsage, float], Awaitable[None]]
 #: Records the result of an answer: an error, or None for success.

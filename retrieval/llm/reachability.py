@@ -1,19 +1,16 @@
 """The status of language models by the latest trials, checks and answers, stored with each model.
 
-A trial is one short answer with its times, and the other models of the service. A model is ready from its first answer
-until it fails. Pages and the health check read the stored status and send no requests.
+A model is ready from its first answer until it fails. Pages and the health check read the stored status and send no
+requests.
 """
 
-import asyncio
 import logging
-from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from time import perf_counter
 from typing import Final
 
-from asgiref.sync import async_to_sync, sync_to_async
+from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import DatabaseError, transaction
 from django.db.models import Q, Value
@@ -24,17 +21,12 @@ from django.utils.timesince import timesince
 from corecube.database import release_connection
 from corecube.errors import ConfigError
 from retrieval import errors
-from retrieval.errors import AnswerError
 from retrieval.llm.clients import service_of, stored_models, usable_client
-from retrieval.llm.language_model import ModelClient
 from retrieval.llm.model_provider import RecordResult
 from retrieval.llm.service import ModelService
-from retrieval.llm.types import TokenUsage
+from retrieval.llm.trial import Trial, probe, try_model
 from retrieval.models import LanguageModel
 
-_MESSAGES: Final = ({"role": "user", "content": "Answer with the one word: ready"},)
-_MAX_MODELS: Final = 200
-_MAX_ANSWER_LENGTH: Final = 200
 logger = logging.getLogger(__name__)
 #: Time limit of checks, also when a model is saved; the button *Test* waits for the model's full timeout.
 _MAX_SECONDS: Final = 15.0
@@ -43,86 +35,6 @@ _UPDATE_INTERVAL: Final = timedelta(seconds=60)
 #: Errors that do not mean that the model is unusable: a paused or busy model, a refused prompt.
 _EXCUSED: Final = (errors.AnswerBreakerOpenError, errors.AnswerRateLimitedError, errors.AnswerRejectedError)
 _PAUSED: Final = "It failed several times in a row and is paused for 30 seconds."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
-    """The result of a trial."""
-
-    problem: str = ""
-    error: AnswerError | None = None
-    answer: str = ""
-    first_token_seconds: float | None = None
-    seconds: float = 0.0
-    usage: TokenUsage | None = None  #: None if the service does not report it.
-    models: tuple[str, ...] = ()
-
-    @property
-    def ok(self) -> bool:
-        """Whether it answered."""
-        return not self.problem
-
-
-def try_model(service: ModelService) -> Trial:
-    """Return the result of a trial; it never raises AnswerError."""
-    return async_to_sync(_trial)(service)
-
-
-def models_of(service: ModelService) -> tuple[str, ...]:
-    """Return the names of a service's models; raise AnswerError."""
-    return async_to_sync(_listed)(service)
-
-
-def probe(service: ModelService) -> AnswerError | None:
-    """Return the error of listing a service's models, None without one; no answer is requested."""
-    try:
-        models_of(service)
-    except AnswerError as error:
-        return error
-    return None
-
-
-async def _listed(service: ModelService) -> tuple[str, ...]:
-    client = ModelClient(service)
-    try:
-        return (await client.models())[:_MAX_MODELS]
-    finally:
-        client.close()
-
-
-async def _trial(service: ModelService) -> Trial:
-    client = ModelClient(service)
-    try:
-        trial, models = await asyncio.gather(_answer(client), _models(client))
-    finally:
-        client.close()
-    return replace(trial, models=models)
-
-
-async def _answer(client: ModelClient) -> Trial:
-    started = perf_counter()
-    first: float | None = None
-    answer, usage = "", None
-    try:
-        async with aclosing(client.stream(_MESSAGES)) as pieces:
-            async for piece in pieces:
-                first = perf_counter() - started if first is None and piece.text else first
-                answer, usage = answer + piece.text, piece.usage or usage
-    except AnswerError as error:
-        return Trial(problem=str(error), error=error, seconds=perf_counter() - started)
-    return Trial(
-        answer=answer.strip()[:_MAX_ANSWER_LENGTH],
-        first_token_seconds=first,
-        seconds=perf_counter() - started,
-        usage=usage,
-    )
-
-
-async def _models(client: ModelClient) -> tuple[str, ...]:
-    try:
-        return (await client.models())[:_MAX_MODELS]
-    except AnswerError:
-        return ()
 
 
 class ModelState(StrEnum):

@@ -19,10 +19,11 @@ from corecube.models import Connection, Grant, User
 from retrieval.index import active
 from retrieval.llm.clients import close_others, default_of, stored_models, usable_client
 from retrieval.llm.model_provider import ModelProvider, RecordUsage
+from retrieval.llm.options import Limits
 from retrieval.llm.reachability import result_recorder
 from retrieval.llm.routing import Bindings, Candidate, Plan, Reason, is_model, plan
 from retrieval.llm.token_counters import counter_of
-from retrieval.llm.types import Limits, Notice, TokenUsage, Window
+from retrieval.llm.types import Notice, TokenUsage, Window
 from retrieval.models import LanguageModel, RoutingRule, Usage
 
 logger = logging.getLogger(__name__)

@@ -110,7 +110,8 @@ class DocumentAccess(models.Model):
 class ReadModel(models.Model):
     """The position of a read model outside the search tables in the outbox."""
 
-    name = models.CharField(max_length=20, primary_key=True)  #: "bm25", "graph".
+    #: "bm25-" or "vectors-", and the name of a machine's folder.
+    name = models.CharField(max_length=20, primary_key=True)
     #: It contains the outbox entries of transactions up to this one.
     transaction_id = models.BigIntegerField(default=0)
     at = models.DateTimeField(null=True)

@@ -1,37 +1,25 @@
-"""/healthz and /readyz, for process managers and monitoring. They report states without reasons.
-
-Administrators see the complete state of the installation.
-"""
+"""/healthz and /readyz, for process managers and monitoring. They report states without reasons."""
 
 import logging
-import platform
-import shutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
-from importlib.metadata import version
 from typing import Final
 
-from django.conf import settings
 from django.http import HttpRequest, JsonResponse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from corecube.bounded import BoundedCheck
-from corecube.health import DatabaseFacts, database_facts, pool_figures, require_database
+from corecube.health import require_database
 from corecube.shared_state.store import shared
-from corecube.version import VERSION
-from retrieval.encoders.admission import IngestLoad, ingest_load
 from retrieval.encoders.breaker import BreakerState
-from retrieval.engine.admission import Load
 from retrieval.index import active
-from retrieval.index.bm25.follower import Bm25Status, bm25_status
-from retrieval.index.embedding_index import active_row
-from retrieval.ingest.workers import messages_waiting
+from retrieval.index.bm25 import follower as bm25
+from retrieval.index.vectors import follower as vectors
 from retrieval.llm.clients import stored_models
 from retrieval.llm.reachability import ModelState, status_of, status_words
-from retrieval.models import EmbeddingIndex, Worker
 from retrieval.search import runtime
 
 logger = logging.getLogger(__name__)
@@ -39,7 +27,6 @@ logger = logging.getLogger(__name__)
 _PART_SECONDS: Final = 0.7  #: Timeout of each part, so that a response takes less than a second.
 _HEALTHY: Final = frozenset({ModelState.READY, ModelState.OFF})  #: States of language models that need no attention.
 _REQUIRED: Final = frozenset({"database", "model"})  #: Parts that every search needs.
-_PACKAGES: Final = ("django", "celery", "psycopg", "onnxruntime", "tokenizers", "tantivy")
 
 
 class State(StrEnum):
@@ -137,82 +124,8 @@ _CHECKS: Final[Mapping[str, BoundedCheck[Part]]] = {
     "database": BoundedCheck(lambda: _required(require_database)),
     "model": BoundedCheck(lambda: _required(lambda: active.encoder())),  # noqa: PLW0108 -- tests replace the encoder
     "reranker": BoundedCheck(_reranker),
-    "bm25": BoundedCheck(lambda: _optional(lambda: bm25_status().problem)),
+    "bm25": BoundedCheck(lambda: _optional(lambda: bm25.follower().status().problem)),
+    "vectors": BoundedCheck(lambda: _optional(lambda: vectors.follower().status().problem)),
     "language_model": BoundedCheck(lambda: _optional(_failing_models)),
     "redis": BoundedCheck(lambda: _optional(_sharing_problem)),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Disk:
-    """The disk of the installation's data, in bytes."""
-
-    total: int
-    free: int
-
-    @property
-    def free_share(self) -> float:
-        """The free share, 0 to 1."""
-        return self.free / self.total if self.total else 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Installation:
-    """The state of all parts and of their environment."""
-
-    parts: Mapping[str, Part]
-    database: DatabaseFacts
-    pool: Mapping[str, int]
-    model: str  #: Names of the embedding model and of the reranker of searches; empty for none.
-    reranker: str
-    index: EmbeddingIndex | None
-    stuck: Sequence[EmbeddingIndex]
-    workers: Sequence[Worker]
-    waiting: int | None  #: Messages waiting for a worker; None if the queue does not respond.
-    disk: Disk
-    load: Load  #: Running and rejected searches of this process.
-    ingest: IngestLoad
-    language_models: str = ""  #: The status of the enabled language models, in sentences.
-    bm25: Bm25Status | None = None  #: The BM25 index of this machine; None if it cannot be read.
-    has_redis: bool = False  #: Whether processes share state in Redis.
-    versions: Mapping[str, str] = field(default_factory=dict)
-
-
-def installation() -> Installation:
-    """Check every part with a fixed number of statements. Raises the driver's error if the database is down."""
-    parts = checked_parts()
-    database = database_facts()
-    usage, now = shutil.disk_usage(settings.CORECUBE_VAR_DIR), timezone.now()
-    models = [f"{it.name} {status_words(status_of(it), now)}" for it in stored_models() if it.is_enabled]
-    return Installation(
-        parts=parts,
-        database=database,
-        pool=pool_figures(),
-        model=active.encoder().name if parts["model"].state is State.OK else "",
-        reranker=_reranker_name(),
-        index=active_row(),
-        stuck=list(EmbeddingIndex.objects.exclude(problem="")),
-        workers=list(Worker.objects.all()),
-        waiting=messages_waiting(),
-        disk=Disk(usage.total, usage.free),
-        load=runtime.admission().load(),
-        ingest=ingest_load(settings.CORECUBE_EMBED_CONCURRENCY),
-        language_models=" ".join(models) or "No language model is enabled: answers quote the documents.",
-        bm25=bm25_status(),
-        has_redis=shared() is not None,
-        versions={
-            "CoreCube": VERSION,
-            "Python": platform.python_version(),
-            "PostgreSQL": database.server,
-            "pgvector": database.pgvector,
-            **{name: version(name) for name in _PACKAGES},
-        },
-    )
-
-
-def _reranker_name() -> str:
-    try:
-        reranker = runtime.reranker()
-    except Exception:  # noqa: BLE001 -- the health of the part reports the error
-        return str(settings.CORECUBE_RERANKER)
-    return reranker.name if reranker else ""

@@ -29,9 +29,10 @@ from retrieval.engine.admission_ladder import PoolConfig
 from retrieval.engine.slots import SharedSlots
 from retrieval.errors import EncoderError, RerankError
 from retrieval.index import active
-from retrieval.index.bm25.folder import Folder
 from retrieval.index.bm25.reader import Reader
+from retrieval.index.folder import Folder
 from retrieval.index.reranking import configured_reranker
+from retrieval.index.vectors.reader import Reader as VectorReader
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.consolidated.evidence.scoring import MAX_AT_ONCE
 from retrieval.presets.consolidated.evidence.store_guard import StoreGuard
@@ -165,6 +166,16 @@ def bm25_reader() -> Reader | None:
     return _bm25_reader(settings.CORECUBE_BM25_DIR) if settings.CORECUBE_BM25 else None
 
 
+@cache
+def _vector_reader(folder: Path) -> VectorReader:
+    return VectorReader(Folder(folder))
+
+
+def vector_reader() -> VectorReader | None:
+    """Return what reads this machine's vector files; None where it is to keep none."""
+    return _vector_reader(settings.CORECUBE_VECTORS_DIR) if settings.CORECUBE_VECTORS else None
+
+
 def admission() -> Admission:
     """Return what lets queries begin, or turns them away; one for the whole process. Raises ConfigError."""
     return _admission(settings.CORECUBE_POOL_CONNECTIONS, settings.CORECUBE_RETRIEVAL_SLOTS)
@@ -248,6 +259,7 @@ def resources(model: Encoder | None = None) -> Resources:
         admission=admission(),
         reranker=reranker(),
         bm25=bm25_reader(),
+        vectors=vector_reader(),
         sparse=sparse_model(),
         query_cache=query_cache,
         kept_sentences=kept_sentences,

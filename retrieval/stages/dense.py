@@ -7,10 +7,14 @@ from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.tunables import Tunables, costly
 from retrieval.engine.types import Ranking, Vector
-from retrieval.errors import SearchTimeoutError
+from retrieval.errors import SearchTimeoutError, VectorFilesUnavailableError
 from retrieval.index import store
+from retrieval.index.vectors.reader import Reader
+from retrieval.index.vectors.search import dense_files
 
 DENSE_TIMEOUT: Final = "dense_timeout"  #: The code of the note when the leg times out.
+FILES: Final = "dense_files"  #: The code of the note when the vector files were searched.
+_FEW_CHUNKS: Final = 2_500  #: A scope with fewer chunks is compared faster in PostgreSQL than in the vector files.
 _FEW_DOCUMENTS: Final = 500  #: Up to this many documents an exact scan is faster than the index.
 
 
@@ -19,12 +23,20 @@ class DenseConfig(Tunables, label="Vector search"):
     """Settings of the vector leg."""
 
     depth: int = costly(100, low=1, high=1000, unit="hits", help="Hits read from the vector leg.")
+    files_below: int = costly(
+        300_000,
+        low=0,
+        high=10_000_000,
+        unit="chunks",
+        help="A scope of 2,500 chunks or more, but fewer than this, is scanned exactly in this machine's vector files.",
+    )
     exact_below: int = costly(
         50_000,
         low=0,
         high=1_000_000,
         unit="chunks",
-        help="A scope with fewer chunks is scanned exactly; a larger one goes through the HNSW index.",
+        help="Without vector files, a scope with fewer chunks is scanned exactly in PostgreSQL; a larger one goes"
+        " through the HNSW index.",
     )
     ef_search: int = costly(
         200,
@@ -47,6 +59,7 @@ class Dense(BaseStage, name="dense", needs={"vector", "terms", "scope"}, gives={
     #: Share of the leg's time that each statement may take, so that the text hits can still be read.
     share: float = 1.0
     stored_as: str = ""  #: The scan that the preset is for; another index is searched with a note. Empty for any.
+    files: Reader | None = None  #: The vector files; None searches in PostgreSQL alone.
 
     about: ClassVar[About] = About(
         "dense",
@@ -65,13 +78,15 @@ class Dense(BaseStage, name="dense", needs={"vector", "terms", "scope"}, gives={
         except SearchTimeoutError:
             ranking, note = (), Note(DENSE_TIMEOUT, "The vector leg timed out.", degraded=True)
         state = replace(state, rankings={**state.rankings, self.name: ranking}, notes=(*state.notes, note))
-        if self.stored_as not in {"", self.index.scan}:
+        if note.code != FILES and self.stored_as not in {"", self.index.scan}:
             text = f"The document stores vectors as {self.stored_as}; this index is {self.index.scan}."
             state = state.noted(Note("dense_storage", text))
         return state
 
     def _search(self, vector: Vector, state: SearchState) -> tuple[Ranking, Note]:
         size = state.terms.corpus_size
+        if size >= _FEW_CHUNKS and (found := self._by_files(vector, state)):
+            return found
         if size < self.config.exact_below:
             return self._exact(vector, state), Note("dense_exact", f"Compared all {size} chunks in scope.")
         if 0 < len(state.filter.documents) <= _FEW_DOCUMENTS:
@@ -92,6 +107,27 @@ class Dense(BaseStage, name="dense", needs={"vector", "terms", "scope"}, gives={
         # The scan ends after a number of vectors, whether or not enough of them were in scope.
         text = f"The HNSW index returned only {len(ranking)} hits in scope; compared all {size} chunks."
         return self._exact(vector, state), Note("dense_exact", text)
+
+    def _by_files(self, vector: Vector, state: SearchState) -> tuple[Ranking, Note] | None:
+        """Return None where the files cannot be used: they are not there or behind, or know nothing of the filter."""
+        if self.files is None or state.filter:
+            return None
+        try:
+            view = self.files.view()
+            size = view.count(state.scope.connection_ids)
+            if size >= self.config.files_below:
+                return None
+            ranking = dense_files(
+                vector,
+                view=view,
+                scope=state.scope,
+                index=self.index,
+                depth=self.config.depth,
+                timeout_seconds=self.share * state.deadline.leg_seconds,
+            )
+        except VectorFilesUnavailableError:
+            return None
+        return ranking, Note(FILES, f"Compared all {size} chunks in scope in the vector files.")
 
     def _exact(self, vector: Vector, state: SearchState) -> Ranking:
         return store.dense_exact(

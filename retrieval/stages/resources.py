@@ -18,6 +18,7 @@ from retrieval.engine.types import CountTokens, TokenCounter
 from retrieval.index.bm25.reader import Reader as Bm25Reader
 from retrieval.index.recovery import QueriedIndex
 from retrieval.index.store import VectorIndex
+from retrieval.index.vectors.reader import Reader as VectorReader
 from retrieval.ranking.answerability.model import AnswerabilityModel
 
 _Part = TypeVar("_Part")
@@ -39,6 +40,7 @@ class Resources:
     #: connections; None without a local tokenizer or a principal.
     answerer_counter: Callable[[frozenset[int]], TokenCounter | None] = lambda _: None
     bm25: Bm25Reader | None = None
+    vectors: VectorReader | None = None
     sparse: SparseModel | None = None
     query_cache: QueryCache | None = None
     kept_sentences: VectorCache | None = None

@@ -11,8 +11,8 @@ from django.db import Error, connection
 
 from corecube.commands import database_problem
 from retrieval.answers.conversations.shelf import forget_old_conversations
-from retrieval.index.bm25.follower import keep_up
 from retrieval.index.outbox import prune
+from retrieval.index.read_models import keep_up
 from retrieval.ingest.completion import finish_all_cancelled
 from retrieval.ingest.dispatch import has_work
 from retrieval.ingest.schedule import is_wake_due, queue_due, refresh_waiting_syncs

@@ -16,6 +16,7 @@ from tests.installation import new_installation
 _ARGUMENTS = {
     "bench": ["--chunks", "1"],
     "bm25": ["status"],
+    "vectors": ["status"],
     "calibrate": ["--show"],
     "encodings": ["status"],
     "enrich": ["--connection", "any"],

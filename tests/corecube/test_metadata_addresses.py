@@ -24,8 +24,8 @@ from retrieval.admin.language_models import InvalidModelError, require_right
 from retrieval.encoders.bounded_http import BoundedClient, ServiceFaultError
 from retrieval.encoders.fetch import HubFile, hub_answers
 from retrieval.llm import local_servers
-from retrieval.llm.reachability import try_model
 from retrieval.llm.service import ModelService
+from retrieval.llm.trial import try_model
 from retrieval.models import LanguageModel
 
 ROOT = Path(__file__).parents[2]

@@ -15,7 +15,7 @@ from corecube.process import make_all_private, make_private
 AS_ROOT = os.geteuid() == 0
 NOBODY = 65534
 #: Makes what processes make: the database with its log and locks, a queued message, an upload, a connector's state,
-#: the BM25 index.
+#: the read models.
 _USE = """
 import io, django
 django.setup()
@@ -23,7 +23,7 @@ from django.core.management import call_command
 from corecube.connectors.setup import state_folder
 from corecube.connectors.upload import save_upload
 from corecube.models import Compartment, Connection
-from retrieval.index.bm25.follower import follow
+from retrieval.index.read_models import keep_up
 from retrieval.ingest.tasks import wake_workers
 call_command("migrate", verbosity=0)
 compartment = Compartment.objects.create(slug="c", name="C")
@@ -31,7 +31,7 @@ connection = Connection.objects.create(slug="x", name="X", kind="upload", compar
 save_upload(connection, name="a.md", content=io.BytesIO(b"text"))
 wake_workers()
 state_folder(connection).mkdir(parents=True)
-follow()
+keep_up()
 """
 
 
@@ -70,7 +70,7 @@ def test_nothing_that_a_process_makes_is_open_to_others(var, account):
     command = ["sh", "-c", 'umask 000 && exec "$@"', "sh", *command]
     subprocess.run(command, check=True, cwd=settings.BASE_DIR, env=environment)
     made = {path.name for path in var.iterdir()}
-    assert {"postgres", "secret_key", "queue", "log", "uploads", "sources", "bm25"} <= made
+    assert {"postgres", "secret_key", "queue", "log", "uploads", "sources", "bm25", "vectors"} <= made
     assert stat.S_IMODE(var.stat().st_mode) == 0o700
     assert open_to_others(var) == []
 

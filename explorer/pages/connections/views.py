@@ -29,9 +29,9 @@ from explorer.pages.connections.jobs import dry_run_names, sync_row
 from explorer.viewer import admin_action, admin_page, render_page, viewer_of, wants_fragment
 from explorer.wording import capability_label, config_label, time_left
 from retrieval.ingest.jobs import JobState, job_states
-from retrieval.ingest.prepared_document import older_documents_of
 from retrieval.ingest.problems import retryable
 from retrieval.ingest.services import queue_sync, store_upload
+from retrieval.ingest.versions import older_documents_of
 from retrieval.models import Document, Sync, SyncItem, SyncProblem, TermFrequency
 from retrieval.operations.quality_preview import live_minimum, preview
 

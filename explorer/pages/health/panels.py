@@ -11,10 +11,11 @@ from explorer.wording import WORDS
 from retrieval.encoders.admission import IngestLoad
 from retrieval.engine.admission import Load
 from retrieval.engine.admission_ladder import Ladder, LadderConfig, PoolConfig, Refusal, Rung
-from retrieval.index.bm25.follower import Bm25Status
+from retrieval.index.following import ReadModelStatus
 from retrieval.ingest.workers import lost_workers
 from retrieval.models import Worker
-from retrieval.operations.health import Installation, Part, State
+from retrieval.operations.health import Part, State
+from retrieval.operations.installation import Installation
 
 _RUNGS: Final = WORDS["admission_rungs"]
 _TIGHT: Final = 0.9  #: Share of memory in use from which ingestion runs with the minimum of calls.
@@ -146,7 +147,8 @@ def health_rows(found: Installation, now: datetime) -> tuple[HealthRow, ...]:
         _part("model", "Embedding model", found.parts["model"], f"{found.model} is available."),
         _index(found),
         _part("reranker", "Reranker", found.parts["reranker"], found.reranker or "Not configured."),
-        _part("bm25", "BM25 index", found.parts["bm25"], _bm25(found.bm25)),
+        _read_model("bm25", "BM25 index", found),
+        _read_model("vectors", "Vector files", found),
         _part("language_model", "Language models", found.parts["language_model"], found.language_models),
         _part("redis", "Redis", found.parts["redis"], _REDIS if found.has_redis else _NO_REDIS),
         _load(found),
@@ -199,9 +201,15 @@ def _index(found: Installation) -> HealthRow:
     return HealthRow("index", label, "good", f"Index {found.index.pk} with {found.index.model} is active.")
 
 
-def _bm25(status: Bm25Status | None) -> str:
-    if status is None or not status.is_kept:
+def _read_model(key: str, label: str, found: Installation) -> HealthRow:
+    return _part(key, label, found.parts[key], _read_model_words(found.read_models.get(key)))
+
+
+def _read_model_words(status: ReadModelStatus | None) -> str:
+    if status is None or not status.is_enabled:
         return "Not used on this machine."
+    if not status.is_due:
+        return "None yet. The first sync creates it."
     lag = status.lag
     behind = (
         f"{wording.counted(lag.transactions, 'transaction')} or {lag.seconds:.0f} s behind" if lag.transactions else ""

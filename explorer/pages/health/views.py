@@ -28,7 +28,7 @@ from explorer.viewer import admin_action, admin_page, viewer_of
 from retrieval.engine.types import Verdict
 from retrieval.ingest.jobs import STALLED, job_states
 from retrieval.models import Document, SearchRecord, Sync
-from retrieval.operations.health import installation
+from retrieval.operations.installation import installation
 from retrieval.records.traffic import Figures, traffic
 
 #: Periods of the figures: label, duration, width of a bin, and name of the period in the query log.

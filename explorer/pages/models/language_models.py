@@ -28,8 +28,9 @@ from retrieval.admin.language_models import key_length
 from retrieval.errors import AnswerError
 from retrieval.llm.clients import default_of, is_configured, service_of, stored_models
 from retrieval.llm.local_servers import LocalServer, local_servers
-from retrieval.llm.reachability import ModelState, Trial, models_of, status_of, try_model, try_saved
+from retrieval.llm.reachability import ModelState, status_of, try_saved
 from retrieval.llm.service_presets import PRESETS, ServicePreset
+from retrieval.llm.trial import Trial, models_of, try_model
 from retrieval.models import LanguageModel, RoutingRule
 
 

@@ -24,7 +24,7 @@ from retrieval.index.embedding_index import all_indexes, hnsw_bytes, progress
 from retrieval.index.scans import MAX_OVERSAMPLE, ScanChoice
 from retrieval.ingest import indexes as services
 from retrieval.ingest.claims import alive_since
-from retrieval.ingest.prepared_document import ingest_version, older_documents
+from retrieval.ingest.versions import ingest_version, older_documents
 from retrieval.models import EmbeddingIndex
 from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
 from retrieval.presets.corecube.config import CorecubeConfig

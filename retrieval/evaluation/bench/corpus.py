@@ -23,10 +23,11 @@ from retrieval.evaluation.bench.synthesis import DIM, SyntheticDocument, synthes
 from retrieval.graph.mentions import mentions_of
 from retrieval.graph.names import names_of
 from retrieval.graph.spans import number_of
-from retrieval.index.bm25.follower import follow
+from retrieval.index.bm25 import follower as bm25
 from retrieval.index.embedding_index import searched
 from retrieval.index.statements import statement
 from retrieval.index.store import VectorIndex
+from retrieval.index.vectors import follower as vectors
 from retrieval.index.writer import create_vector_index
 from retrieval.models import Document, EmbeddingIndex
 from retrieval.models.document import document_id
@@ -128,11 +129,12 @@ def build_scan_index(plan: Plan, progress: Progress) -> Mapping[str, float]:
     return seconds
 
 
-def index_text(progress: Progress) -> Mapping[str, float]:
-    """Update the BM25 index, and return the seconds by step."""
+def update_read_models(progress: Progress, *, with_text: bool) -> Mapping[str, float]:
+    """Update the vector files and, `with_text`, the BM25 index; return the seconds by step."""
     seconds: dict[str, float] = {}
-    with _timed(seconds, "bm25"):
-        follow(progress=lambda chunks: progress("bm25", chunks, chunks))
+    for name, it in ({"vectors": vectors} | ({"bm25": bm25} if with_text else {})).items():
+        with _timed(seconds, name):
+            it.follower().follow(lambda chunks, name=name: progress(name, chunks, chunks))
     return seconds
 
 

@@ -13,6 +13,7 @@ from corecube.errors import UnavailableError
 from retrieval.evaluation.bench.plan import Plan
 from retrieval.evaluation.bench.web_server import database_url
 
+READ_MODEL_DIRS: Final = ("CORECUBE_BM25_DIR", "CORECUBE_VECTORS_DIR")  #: Settings of the read models' folders.
 _SECONDS: Final = 600.0
 
 
@@ -33,7 +34,7 @@ def first_search(plan: Plan, percent: int, *, is_warmed: bool, is_restarted: boo
         "plan": asdict(plan),
         "percent": percent,
         "is_warmed": is_warmed,
-        "bm25_dir": str(settings.CORECUBE_BM25_DIR),
+        "read_models": {name: str(getattr(settings, name)) for name in READ_MODEL_DIRS},
     }
     done = subprocess.run(  # noqa: S603 -- our own program
         [sys.executable, "-m", "retrieval.evaluation.bench.first_process", json.dumps(arguments)],

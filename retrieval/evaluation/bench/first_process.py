@@ -24,7 +24,8 @@ def main(arguments: dict[str, Any]) -> None:
     from retrieval.search import runtime, warm_up  # noqa: PLC0415
     from retrieval.search.service import search  # noqa: PLC0415
 
-    settings.CORECUBE_BM25_DIR = Path(arguments["bm25_dir"])
+    for name, folder in arguments["read_models"].items():
+        setattr(settings, name, Path(folder))
     plan = Plan.of(arguments["plan"])
     query, principal = first_query(plan, arguments["percent"]), bench_principal()
     started = perf_counter()

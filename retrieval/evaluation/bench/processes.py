@@ -40,7 +40,7 @@ class CpuMeter:
 
 def cpu_seconds(pid: int) -> float:
     """Return the CPU time of a process and its children, ended ones included; 0 if the system does not report it."""
-    ticks = sum(sum(map(int, _stat(it)[_CPU_FIELDS])) for it in (pid, *_children(pid)))
+    ticks = sum(sum(map(int, stat_fields(it)[_CPU_FIELDS])) for it in (pid, *_children(pid)))
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
@@ -88,7 +88,8 @@ def _parent(pid: int) -> int:
     return _field(_PROC / str(pid) / "status", "PPid:", unit=1)
 
 
-def _stat(pid: int) -> list[str]:
+def stat_fields(pid: int) -> list[str]:
+    """Return a process's fields in `stat` (proc(5)) from the third on; none if the system does not report them."""
     with suppress(OSError):
         # The program's name may contain anything.
         return (_PROC / str(pid) / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()

@@ -19,6 +19,7 @@ from corecube.access import Principal
 from corecube.models import ApiKey
 from retrieval.evaluation.bench.clients import send_searches
 from retrieval.evaluation.bench.corpus import Progress, bench_principal, slug
+from retrieval.evaluation.bench.first import READ_MODEL_DIRS
 from retrieval.evaluation.bench.plan import Plan, connections_in
 from retrieval.evaluation.bench.processes import CpuMeter
 from retrieval.evaluation.bench.web_server import WebServer, web_server
@@ -26,8 +27,8 @@ from retrieval.evaluation.bench.workload import SyntheticQuery, sample_queries
 from retrieval.evaluation.latency import Percentiles, percentiles
 from retrieval.models import SearchRecord
 
-#: The web server with the vectors of the queries, and the environment variable with its arguments in JSON.
-APPLICATION: Final = "retrieval.evaluation.bench.web_application:application"
+#: Makes the web server with the vectors of the queries, and the environment variable with its arguments in JSON.
+FACTORY: Final = "retrieval.evaluation.bench.web_application:application"
 ARGUMENTS: Final = "CORECUBE_BENCH_ARGUMENTS"
 _WARM_UP: Final = 100
 _WARM_UP_READERS: Final = 4
@@ -87,8 +88,8 @@ def _server(queries: Sequence[SyntheticQuery], *, processes: int) -> Iterator[We
     with tempfile.TemporaryDirectory(prefix="corecube-bench-") as folder:
         vectors = Path(folder, "queries.npz")
         np.savez(vectors, texts=[it.text for it in queries], vectors=np.stack([it.vector for it in queries]))
-        arguments = {"bm25_dir": str(settings.CORECUBE_BM25_DIR), "vectors": str(vectors)}
-        with web_server(APPLICATION, processes=processes, environment={ARGUMENTS: json.dumps(arguments)}) as server:
+        arguments = {name: str(getattr(settings, name)) for name in READ_MODEL_DIRS} | {"vectors": str(vectors)}
+        with web_server(FACTORY, processes=processes, environment={ARGUMENTS: json.dumps(arguments)}) as server:
             yield server
 
 

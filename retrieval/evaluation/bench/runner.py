@@ -26,9 +26,9 @@ from retrieval.evaluation.bench.corpus import (
     build_scan_index,
     database_bytes,
     index_bytes,
-    index_text,
+    update_read_models,
 )
-from retrieval.evaluation.bench.first import FirstSearch, first_search
+from retrieval.evaluation.bench.first import READ_MODEL_DIRS, FirstSearch, first_search
 from retrieval.evaluation.bench.plan import Plan
 from retrieval.evaluation.bench.processes import CpuMeter, own_bytes, peak_rss_bytes, server_bytes
 from retrieval.evaluation.bench.readers import ReadersFigures, search_over_http
@@ -156,7 +156,7 @@ class BenchReport:
 
 def bench(plan: Plan, *, keep: bool, progress: Progress, first: bool = True) -> BenchReport:
     """Build a plan's chunks in a scratch database and search them; `first` measures a new process's first search."""
-    with _separate_text_index(keep=keep):
+    with _separate_read_models(keep=keep):
         with scratch_database(recipe(plan), keep=True) as scratch:
             seconds, reused = _filled(plan, scratch, progress), scratch.reused is not None
         is_restarted = first and restart_server()
@@ -181,19 +181,21 @@ def _filled(plan: Plan, scratch: Scratch, progress: Progress) -> Mapping[str, fl
         seconds = {**scratch.reused, **build_scan_index(plan, progress)}
     preset = preset_named(plan.preset)
     legs = preset.build(preset.defaults, runtime.resources(KnownQueries({}))).legs
-    return {**seconds, **index_text(progress)} if "bm25" in legs else seconds
+    return {**seconds, **update_read_models(progress, with_text="bm25" in legs)}
 
 
 @contextmanager
-def _separate_text_index(*, keep: bool) -> Iterator[None]:
-    before = settings.CORECUBE_BM25_DIR
-    settings.CORECUBE_BM25_DIR = folder = before.with_name(f"{before.name}-bench")
+def _separate_read_models(*, keep: bool) -> Iterator[None]:
+    before = {name: getattr(settings, name) for name in READ_MODEL_DIRS}
+    for name, folder in before.items():
+        setattr(settings, name, folder.with_name(f"{folder.name}-bench"))
     try:
         yield
     finally:
-        settings.CORECUBE_BM25_DIR = before
-        if not keep:
-            shutil.rmtree(folder, ignore_errors=True)
+        for name, folder in before.items():
+            if not keep:
+                shutil.rmtree(getattr(settings, name), ignore_errors=True)
+            setattr(settings, name, folder)
 
 
 def recipe(plan: Plan) -> dict[str, Any]:

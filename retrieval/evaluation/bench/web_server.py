@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 from urllib.parse import quote, urlencode
 
@@ -16,6 +15,7 @@ from django.conf import settings
 from django.db import connection
 
 from corecube.errors import UnavailableError
+from retrieval.evaluation.bench.processes import stat_fields
 
 _HOST: Final = "127.0.0.1"
 _START_SECONDS: Final = 120.0
@@ -42,26 +42,29 @@ class WebServer:
 
     def figures(self) -> ProcessFigures:
         """Return the current usage of its process."""
-        with suppress(OSError, ValueError, IndexError):
-            # The program's name may contain anything; after it comes the third field (proc(5)).
-            fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-            ticks = int(fields[11]) + int(fields[12])
-            return ProcessFigures(
-                cpu_seconds=ticks / os.sysconf("SC_CLK_TCK"),
-                rss_bytes=int(fields[21]) * os.sysconf("SC_PAGE_SIZE"),
-                threads=int(fields[17]),
-            )
-        return ProcessFigures()
+        fields = stat_fields(self.pid)
+        if not fields:
+            return ProcessFigures()
+        ticks = int(fields[11]) + int(fields[12])
+        return ProcessFigures(
+            cpu_seconds=ticks / os.sysconf("SC_CLK_TCK"),
+            rss_bytes=int(fields[21]) * os.sysconf("SC_PAGE_SIZE"),
+            threads=int(fields[17]),
+        )
 
 
 @contextmanager
 def web_server(
-    application: str = "corecube.asgi:application", *, processes: int = 1, environment: Mapping[str, str] | None = None
+    factory: str = "", *, processes: int = 1, environment: Mapping[str, str] | None = None
 ) -> Iterator[WebServer]:
-    """Run the web server like `manage.py start` on the default connection's database; raise UnavailableError."""
+    """Run the web server like `manage.py start` on the default connection's database; raise UnavailableError.
+
+    `factory` names a function that returns its application in place of CoreCube's own.
+    """
     with socket.create_server((_HOST, 0)) as probe:
         port = int(probe.getsockname()[1])
-    command = [sys.executable, "-m", "uvicorn", application, f"--host={_HOST}", f"--port={port}"]
+    application = ["--factory", factory] if factory else ["corecube.asgi:application"]
+    command = [sys.executable, "-m", "uvicorn", *application, f"--host={_HOST}", f"--port={port}"]
     inherited = {name: value for name, value in os.environ.items() if name != "DATABASE_URL_FILE"}
     process = subprocess.Popen(  # noqa: S603 -- our own program
         [*command, *_OPTIONS, f"--workers={processes}"],

@@ -14,12 +14,10 @@ from tantivy import DocAddress, Index, Query, Searcher
 from retrieval.engine.types import ChunkId
 from retrieval.errors import Bm25UnavailableError
 from retrieval.index.bm25 import schema
-from retrieval.index.bm25.folder import About, Folder
+from retrieval.index.folder import CURRENT, About, Folder, Look, look
 
 _HALF: Final = 2**64
 _ENTRIES: Final = "N, total number of docs"
-#: What a file looks like when it is another one: (inode, time of the last change, size).
-_Look = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +67,17 @@ class Reader:
 
     folder: Folder
     _lock: Lock = field(default_factory=Lock, repr=False)
-    _opened: "tuple[_Look, Index, About, Path] | None" = field(default=None, repr=False)
-    _view: tuple[_Look, View] | None = field(default=None, repr=False)
+    _opened: "tuple[Look, Index, About, Path] | None" = field(default=None, repr=False)
+    _view: tuple[Look, View] | None = field(default=None, repr=False)
 
     def view(self) -> View:
         """Return the index as it is now; raise Bm25UnavailableError where there is none, or none that can be read."""
         with self._lock, readable():
-            pointer = _look(self.folder.path / "CURRENT")
+            pointer = look(self.folder.path / CURRENT)
             if self._opened is None or self._opened[0] != pointer:
                 self._opened, self._view = (pointer, *self._open()), None
             _, index, about, build = self._opened
-            commit = _look(build / "meta.json")
+            commit = look(build / "meta.json")
             if self._view is None or self._view[0] != commit:
                 index.reload()
                 self._view = (commit, _view(index, about))
@@ -88,9 +86,9 @@ class Reader:
     def _open(self) -> tuple[Index, About, Path]:
         build = self.folder.current
         about = self.folder.about(build) if build else None
-        if build is None or about is None or about.schema != schema.SCHEMA_VERSION:
+        if build is None or about is None or about.get("schema") != schema.SCHEMA_VERSION:
             raise Bm25UnavailableError
-        index = schema.prepare(Index.open(str(build)), about.language)
+        index = schema.prepare(Index.open(str(build)), about["language"])
         index.config_reader(reload_policy="manual")
         return index, about, build
 
@@ -109,11 +107,6 @@ def readable() -> Iterator[None]:
         raise Bm25UnavailableError from error
 
 
-def _look(file: Path) -> _Look:
-    found = file.stat()
-    return found.st_ino, found.st_mtime_ns, found.st_size
-
-
 def _view(index: Index, about: About) -> View:
     searcher = index.searcher()
     query = Query.term_query(schema.schema(), schema.MARK, schema.POSITION)
@@ -127,6 +120,6 @@ def _view(index: Index, about: About) -> View:
     while parts:
         part = parts.pop()
         if part["description"] == _ENTRIES:
-            return View(searcher, about.language, int(position or 0), int(part["value"]))
+            return View(searcher, about["language"], int(position or 0), int(part["value"]))
         parts += part.get("details") or []
     raise KeyError(_ENTRIES)

@@ -5,8 +5,9 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
-from retrieval.ingest.chunk.by_code import chunk_by_code, chunk_by_record
+from retrieval.ingest.chunk.by_code import chunk_by_code
 from retrieval.ingest.chunk.by_heading import chunk_by_heading, chunk_by_item, chunk_by_paragraph, chunk_fixed
+from retrieval.ingest.chunk.by_record import chunk_by_record
 from retrieval.ingest.chunk.merging import filled
 from retrieval.ingest.chunk.pack import Room
 from retrieval.text.document import ChunkDraft, ChunkLimits, ParsedDocument, TokenCounter

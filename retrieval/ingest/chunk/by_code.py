@@ -1,17 +1,13 @@
-"""Code-aware chunks: functions and classes stay complete if possible, small neighbours are merged, large ones split.
-
-Records, as of JSON, are separate; a large one is split into parts that begin with its identifying lines.
-"""
+"""Code-aware chunks: functions and classes stay complete if possible, small neighbours are merged, large ones split."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import groupby
+from dataclasses import dataclass, field
 from math import ceil
 from typing import Final
 
-from retrieval.ingest.chunk.pack import Room, fitting_pieces, pack, token_cost
+from retrieval.ingest.chunk.pack import Room, fitting_pieces, token_cost
 from retrieval.ingest.chunk.runs import Run, merged, written
-from retrieval.ingest.chunk.spans import Piece, Source, split, tokenised, whole
+from retrieval.ingest.chunk.spans import Piece, Source, tokenised
 from retrieval.text.document import Block, BlockKind, ChunkDraft, ParsedDocument, TokenCounter
 
 _HEADER_SHARE: Final = 4  #: Opening lines of more than a fourth of the target are not repeated.
@@ -108,30 +104,3 @@ def _fits(group: Sequence[Piece], unit: Sequence[Piece], aim: int, room: Room, h
 
 def _tokens(pieces: Sequence[Piece], room: Room, headers: _Headers) -> int:
     return Run(tuple(pieces), headers.above(pieces[0])).tokens(room) if pieces else 0
-
-
-def chunk_by_record(document: ParsedDocument, counter: TokenCounter, room: Room) -> tuple[ChunkDraft, ...]:
-    """Return a chunk per numbered record; large ones repeat their identifying lines, small others are merged."""
-    sources = (tokenised(block, counter) for block in document.blocks)
-    runs: list[Run] = []
-    for is_numbered, group in groupby(sources, key=lambda source: source.block.row is not None):
-        found = [run for source in group for run in _runs(source, counter, room)]
-        runs += found if is_numbered else merged(found, room)
-    return written(runs, room, numbers=_number)
-
-
-def _number(piece: Piece) -> tuple[int, int] | None:
-    row = piece.source.block.row
-    return None if row is None else (row, row)
-
-
-def _runs(source: Source, counter: TokenCounter, room: Room) -> Iterator[Run]:
-    if len(source.starts) <= room.limit:
-        yield Run((whole(source),))
-        return
-    header = tokenised(Block(BlockKind.PARAGRAPH, source.block.header), counter)
-    is_repeated = 0 < len(header.starts) <= room.target // _HEADER_SHARE
-    free = room.target - (len(header.starts) + room.separator) * is_repeated
-    packed = pack(split(source, free), replace(room, target=free, overlap=0), balanced=True)
-    parts = [Run(part.own, header if position and is_repeated else None) for position, part in enumerate(packed)]
-    yield from merged(parts, room)

@@ -19,9 +19,10 @@ from retrieval.index.embedding_index import all_indexes
 from retrieval.index.enrichment import EnrichedChunk, store_enrichment
 from retrieval.index.writer import fold_term_counts
 from retrieval.ingest.enrich import triples
+from retrieval.ingest.enrich.pending import Pending, drawn, waiting
 from retrieval.ingest.enrich.prompts import CONTEXT_TASK, QUESTIONS_TASK, TYPICAL_ANSWER_TOKENS, messages
 from retrieval.ingest.enrich.wants import EVERYTHING, may_be_sent, requested, writable, writable_for
-from retrieval.ingest.enrich.writers import Answer, Pending, Writers, drawn, waiting, writers
+from retrieval.ingest.enrich.writers import Answer, Writers, writers
 from retrieval.ingest.vectors import embed_texts
 from retrieval.models import Chunk, EmbeddingIndex
 from retrieval.text.document import in_context

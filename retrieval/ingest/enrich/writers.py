@@ -1,7 +1,4 @@
-"""The chunks that lack what their connection requests, and the models that write it.
-
-A language model writes everything, except questions if a local model writes those.
-"""
+"""The models of a pass: a language model writes everything, except questions if a local model writes those."""
 
 import json
 import random
@@ -10,22 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import groupby
 from threading import BoundedSemaphore
 from typing import Any, Final
 
 from django.conf import settings
-from django.db.models import F, Q, QuerySet, TextField, Value
-from django.db.models.functions import MD5, Cast, Concat
 
 from corecube.errors import ConfigError
-from corecube.models import Connection
 from corecube.process import cores
 from retrieval.encoders.admission import ingest_slot
 from retrieval.encoders.bounded_http import BoundedClient, ServiceFaultError
 from retrieval.encoders.seq2seq import Seq2Seq, load_seq2seq
 from retrieval.errors import EncoderError, EnrichError
 from retrieval.ingest.enrich import triples
+from retrieval.ingest.enrich.pending import Pending
 from retrieval.ingest.enrich.prompts import (
     CONTEXT_TASK,
     MAX_ANSWER_TOKENS,
@@ -38,14 +32,9 @@ from retrieval.ingest.enrich.prompts import (
     questions_in,
 )
 from retrieval.ingest.enrich.triples import Triple, triples_in, triples_of
-from retrieval.ingest.enrich.wants import EVERYTHING, Wants, requested
-from retrieval.models import Chunk
+from retrieval.ingest.enrich.wants import Wants
 from retrieval.text.document import in_context
 
-#: Chunks of lower quality are boilerplate, and those with fewer tokens have too little content.
-_MIN_QUALITY: Final = 0.3
-_MIN_TOKENS: Final = 20
-_LACKS: Final = {"context": Q(context_line=""), "questions": Q(questions=[]), "triples": Q(triples__isnull=True)}
 _ATTEMPTS: Final = 3
 #: Seconds before the second attempt, doubled before the third; each times a random factor from 0.5 to 1.5.
 _FIRST_WAIT_SECONDS: Final = 1.0
@@ -54,64 +43,6 @@ _RANDOM: Final = random.SystemRandom()
 _loaded = cache(load_seq2seq)
 #: Concurrent runs of the local model: more would wait for the same cores.
 _LOCAL_RUNS: Final = BoundedSemaphore(cores())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pending:
-    """A chunk and the enrichment that it lacks."""
-
-    row: Chunk
-    place: Place
-    wants: Wants
-
-
-def waiting(connection: Connection, writable: Wants = EVERYTHING) -> QuerySet[Chunk]:
-    """Return the chunks of a connection that lack something requested that can be written."""
-    lacks = Q(pk__in=[])
-    for kind in sorted(requested(connection) & writable):
-        lacks |= _LACKS[kind]
-    chunks = Chunk.objects.filter(lacks, connection_id=connection.pk, quality__gte=_MIN_QUALITY)
-    return chunks.filter(token_count__gte=_MIN_TOKENS)
-
-
-def drawn(connection: Connection, *, limit: int, seed: str, writable: Wants = EVERYTHING) -> list[Pending]:
-    """Return at most `limit` waiting chunks by document; by the seed, so that failing chunks do not block others."""
-    order = MD5(Concat(Cast(F("document_id"), TextField()), Value(seed, TextField()), output_field=TextField()))
-    rows = list(
-        waiting(connection, writable)
-        .annotate(drawn=order)
-        .order_by("drawn", "ordinal")
-        .select_related("document")
-        .defer("search", "minhash", "quality_parts")[:limit]
-    )
-    wants = requested(connection) & writable
-    documents = groupby(rows, key=lambda row: row.document_id)
-    return [pending for _, chunks in documents for pending in _of_document(list(chunks), wants)]
-
-
-def _of_document(chunks: Sequence[Chunk], wants: Wants) -> Iterator[Pending]:
-    first, last = min(it.section_start for it in chunks), max(it.section_end for it in chunks)
-    around = Chunk.objects.filter(Q(ordinal=0) | Q(ordinal__gte=first, ordinal__lte=last))
-    # The texts of the chunks' sections and of the document's first chunk, by ordinal.
-    texts = dict(around.filter(document_id=chunks[0].document_id).values_list("ordinal", "text"))
-    for chunk in chunks:
-        section = range(chunk.section_start, chunk.section_end + 1)
-        yield Pending(
-            row=chunk,
-            place=Place(
-                title=chunk.document.title,
-                heading_path=chunk.heading_path,
-                text=chunk.text,
-                section="\n\n".join(texts[place] for place in section if place in texts),
-                beginning=texts.get(0, ""),
-            ),
-            wants=wants & _lacking(chunk),
-        )
-
-
-def _lacking(chunk: Chunk) -> Wants:
-    has = {"context": chunk.context_line, "questions": chunk.questions, "triples": chunk.triples is not None}
-    return Wants(kind for kind, found in has.items() if not found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,8 +19,9 @@ from retrieval.ingest.parse.ipynb import parse_notebook
 from retrieval.ingest.parse.json_records import parse_json, parse_ndjson
 from retrieval.ingest.parse.mail import parse_eml, parse_msg, refuse_attached
 from retrieval.ingest.parse.markdown import parse_markdown
+from retrieval.ingest.parse.odp import parse_odp
 from retrieval.ingest.parse.ods import parse_ods
-from retrieval.ingest.parse.odt import parse_odp, parse_odt
+from retrieval.ingest.parse.odt import parse_odt
 from retrieval.ingest.parse.text import parse_rtf, parse_text
 from retrieval.ingest.parse.xlsx import parse_xlsx
 from retrieval.ingest.parse.xml_document import parse_xml

@@ -10,8 +10,8 @@ from corecube.database import first_or
 from retrieval.index.embedding_index import all_indexes, clear_dropped, progress
 from retrieval.index.scans import ScanChoice
 from retrieval.ingest import indexes
-from retrieval.ingest.prepared_document import ingest_version, older_documents
 from retrieval.ingest.reindex import build_index
+from retrieval.ingest.versions import ingest_version, older_documents
 from retrieval.models import EmbeddingIndex
 
 

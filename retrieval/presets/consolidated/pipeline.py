@@ -87,7 +87,7 @@ def _search(config: ConsolidatedConfig, resources: Resources) -> tuple[Stage, ..
     return (
         Legs(
             (
-                Dense(config.dense, resources.index, _VECTORS_SHARE),
+                Dense(config.dense, resources.index, _VECTORS_SHARE, files=resources.vectors),
                 Bm25(
                     config.bm25,
                     resources.bm25,

@@ -31,7 +31,10 @@ def build_contextpack(config: ContextPackConfig, resources: Resources) -> Pipeli
         (
             Analyze(resources.text_search_config),
             Embed(resources.encoder, resources.query_cache, calls=resources.calls),
-            Legs((Dense(config.dense, resources.index), Fulltext(config.fulltext)), resources.executor),
+            Legs(
+                (Dense(config.dense, resources.index, files=resources.vectors), Fulltext(config.fulltext)),
+                resources.executor,
+            ),
             Fuse(config.fusion),
             Complete(config.fulltext, resources.index),
             CheckAccess(),

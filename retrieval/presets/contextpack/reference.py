@@ -29,7 +29,7 @@ def build_contextpack_reference(config: ContextPackConfig, resources: Resources)
         (
             Analyze(resources.text_search_config),
             Embed(resources.encoder, resources.query_cache, calls=resources.calls),
-            Legs((Dense(config.dense, resources.index),), resources.executor),
+            Legs((Dense(config.dense, resources.index, files=resources.vectors),), resources.executor),
             Candidates(),
             Complete(config.fulltext, resources.index),
             CheckAccess(),

@@ -30,7 +30,10 @@ def build_corecube(config: CorecubeConfig, resources: Resources) -> Pipeline:
         (
             Analyze(resources.text_search_config),
             Embed(resources.encoder, resources.query_cache, calls=resources.calls),
-            Legs((Dense(config.dense, resources.index), Fulltext(config.fulltext)), resources.executor),
+            Legs(
+                (Dense(config.dense, resources.index, files=resources.vectors), Fulltext(config.fulltext)),
+                resources.executor,
+            ),
             Fuse(config.fusion),
             Complete(config.fulltext, resources.index),
             CheckAccess(),

@@ -94,7 +94,7 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
             route,
             Legs(
                 (
-                    Dense(config.dense, resources.index),
+                    Dense(config.dense, resources.index, files=resources.vectors),
                     Bm25(config.bm25, resources.bm25, resources.text_search_config, Fulltext(config.fulltext)),
                     *sparse_legs(config, resources),
                 ),

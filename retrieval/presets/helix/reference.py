@@ -48,7 +48,7 @@ def build_helix_reference(config: HelixReferenceConfig, resources: Resources) ->
     """
     complete = Complete(config.fulltext, resources.index, with_vectors=True)
     bm25 = Bm25(config.bm25, resources.bm25, resources.text_search_config, Fulltext(config.fulltext))
-    dense = Dense(config.dense, resources.index, stored_as="int8")
+    dense = Dense(config.dense, resources.index, stored_as="int8", files=resources.vectors)
     return Pipeline(
         (
             Embed(resources.local_encoder, resources.query_cache, calls=resources.calls),

@@ -12,6 +12,7 @@ from retrieval.index.types import Place
 from retrieval.presets.preset import PresetConfig
 from retrieval.records.lifeline.remedies import at_least, at_most, policy_at_most
 from retrieval.records.lifeline.types import Evidence, Step, StepState
+from retrieval.stages.dense import FILES
 
 _MAX_WORDS: Final = 5  #: Words that a sentence lists; of more it says how many.
 _FIELDS: Final[Mapping[str, str]] = {"A": "title", "B": "heading"}
@@ -143,6 +144,8 @@ def _missed_dense(look: Look) -> tuple[str, str]:
     where = f"vector rank {place.rank:,} of {place.among:,}, cosine {look.cosine:.3f}, window {depth:,}"
     if place.rank > depth:
         return where, at_least(look.config, "dense.depth", place.rank, "would have included it")
+    if look.has_note(FILES):
+        return f"{where}; not among the candidates of the vector files", ""
     remedy = at_least(look.config, "dense.exact_below", look.state.terms.corpus_size + 1, "would have found it")
     return f"{where}; the approximate index missed it", remedy
 

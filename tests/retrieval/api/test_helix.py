@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from retrieval.index.bm25.follower import rebuild
+from retrieval.index.bm25.follower import follower
 from retrieval.index.writer import delete_documents
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, PresetVersion, SearchRecord
@@ -23,7 +23,7 @@ def ask(world, client, settings, monkeypatch):
     monkeypatch.setattr("retrieval.presets.helix.route_examples.shipped_examples", lambda: examples)
     monkeypatch.setattr(runtime, "_routers", Routers())
     settings.CORECUBE_BM25 = True
-    rebuild()
+    follower().rebuild()
     headers = {"Authorization": f"Bearer {world.key('bob')}"}
 
     def post(path, **body):
@@ -102,7 +102,7 @@ def lifts(hits):
 
 
 def test_who_is_no_admin_is_told_bm25_in_two_digits(ask, pages, post):
-    rebuild()
+    follower().rebuild()
     told, exact = (
         [hit["explain"]["signals"]["bm25"] for hit in explained(pages, post, name) if "bm25" in hit["explain"]["ranks"]]
         for name in ("bob", "alice")
@@ -136,7 +136,7 @@ def test_what_needs_no_search_is_told_and_not_called_unknown(ask):
 def test_recall_brings_back_what_was_remembered_and_keeps_to_its_limits(ask):
     for kind, text in (("decision", "We decided to drain the queue by night."), ("episodic", "The queue was drained.")):
         ask("/api/v1/remember", kind=kind, text=text, project="atlas")
-    rebuild()
+    follower().rebuild()
     found = ask("/api/v1/recall", query="when do we drain the queue?", kinds=["decision"], project="atlas")
     memory = [item for item in found["items"] if item["origin"] == "memory"]
     assert [item["kind"] for item in memory] == ["decision"]

@@ -20,7 +20,7 @@ from retrieval.encoders.embedders import key_of, sparse_encoder, token_encoder
 from retrieval.engine.state import RequestFilter
 from retrieval.errors import RerankError, RerankTimeoutError, UnknownModeError
 from retrieval.index import reranking
-from retrieval.index.bm25.follower import rebuild
+from retrieval.index.bm25.follower import follower
 from retrieval.index.encodings import Encodings, SparseLook, drop_encodings, sparse_exact, sparse_hnsw
 from retrieval.index.reranking import StoredInteraction, token_vectors_of
 from retrieval.index.writer import refresh_statistics
@@ -53,7 +53,7 @@ def models(settings, tmp_path):
 def encoded(models, world, settings):
     """The world taken in with both models chosen, and a BM25 index."""
     settings.CORECUBE_BM25 = True
-    rebuild()
+    follower().rebuild()
     return world
 
 

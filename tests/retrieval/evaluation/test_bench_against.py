@@ -2,7 +2,6 @@ import subprocess
 import sys
 
 import pytest
-from django.core.management import CommandError, call_command
 
 from retrieval.evaluation.bench.against import ratio_of
 from retrieval.evaluation.bench.processes import cpu_seconds
@@ -22,11 +21,13 @@ def test_cpu_time_counts_children_that_run_and_that_ended():
     with subprocess.Popen([sys.executable, "-c", parent], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"done\n"
         assert process.stdout.readline() == b"done\n"
-        assert 0.6 <= cpu_seconds(process.pid) < 5
+        assert 0.5 <= cpu_seconds(process.pid) < 5
         process.stdin.write(b"\n")
         process.stdin.close()
 
 
 def test_an_unknown_commit_is_refused():
-    with pytest.raises(CommandError, match="git rev-parse failed"):
-        call_command("bench", "--against=no-such-commit")
+    command = [sys.executable, "manage.py", "bench", "--against=no-such-commit"]
+    done = subprocess.run(command, capture_output=True, check=False, text=True)
+    assert "git rev-parse failed" in done.stderr
+    assert done.returncode == 1

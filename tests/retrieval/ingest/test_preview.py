@@ -4,7 +4,7 @@ from django.core.management import CommandError, call_command
 from corecube.connectors.folder import FolderConnector
 from corecube.connectors.types import ItemProblem
 from retrieval.ingest.preparation import Preparation, prepare_raw
-from retrieval.management.commands.preview import PreviewedFile, preview, summaries
+from retrieval.ingest.preview import PreviewedFile, preview, summaries
 from retrieval.models import Document
 from retrieval.text.document import CHUNK_PROFILES, ChunkLimits
 

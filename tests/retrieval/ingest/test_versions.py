@@ -11,10 +11,10 @@ from corecube.models import Connection
 from retrieval.ingest import prepared_document, work
 from retrieval.ingest.parsing import prepare_limited
 from retrieval.ingest.preparation import prepare_text
-from retrieval.ingest.prepared_document import OlderDocuments, older_documents, older_documents_of
 from retrieval.ingest.run import Source
 from retrieval.ingest.schedule import settings_mark
 from retrieval.ingest.sync import sync_connection
+from retrieval.ingest.versions import OlderDocuments, older_documents, older_documents_of
 from retrieval.models import Chunk, Document
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search

@@ -42,7 +42,8 @@ def test_a_living_process_says_so_without_asking_the_database(client):
 
 @pytest.mark.django_db
 def test_an_installation_that_can_search_is_ready(client):
-    parts = {"database": "ok", "model": "ok", "reranker": "ok", "bm25": "ok", "language_model": "ok", "redis": "ok"}
+    names = ("database", "model", "reranker", "bm25", "vectors", "language_model", "redis")
+    parts = dict.fromkeys(names, "ok")
     assert get(client, "/readyz") == (200, {"status": "ok", "parts": parts})
 
 
@@ -117,11 +118,11 @@ def test_nothing_is_changed_there(client, path):
     assert client.post(path).status_code == 405
 
 
-@pytest.mark.django_db
-def test_a_machine_without_its_bm25_index_degrades(client, settings):
-    settings.CORECUBE_BM25 = True
+@pytest.mark.parametrize("name", ["bm25", "vectors"])
+def test_a_machine_without_its_read_model_degrades(client, transactional_db, world, settings, name):
+    setattr(settings, f"CORECUBE_{name.upper()}", True)
     status, body = get(client, "/readyz")
-    assert (status, body["status"], body["parts"]["bm25"]) == (200, "degraded", "degraded")
+    assert (status, body["status"], body["parts"][name]) == (200, "degraded", "degraded")
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from retrieval.engine.query import read_query
 from retrieval.engine.state import SearchState
 from retrieval.evaluation.bench.budget import BUDGETS, TOTAL_MS
 from retrieval.index import active
-from retrieval.index.bm25.follower import rebuild
+from retrieval.index.bm25.follower import follower
 from retrieval.ingest.sync import sync_connection
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.helix.optional_rerank import MAX_PAIRS, QueuedTier
@@ -85,7 +85,7 @@ def test_a_cross_encoder_on_a_cpu_gets_the_top_thirty_at_most():
 def world(world, settings):
     """The cast with a BM25 index of what they have."""
     settings.CORECUBE_BM25 = True
-    rebuild()
+    follower().rebuild()
     return world
 
 

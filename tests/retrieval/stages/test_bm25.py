@@ -10,7 +10,7 @@ from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import DropReason, RequestFilter, SearchState
 from retrieval.index import active
-from retrieval.index.bm25.follower import rebuild
+from retrieval.index.bm25.follower import follower
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document
 from retrieval.presets.corecube.config import CorecubeConfig
@@ -50,7 +50,7 @@ def library(world):
 @pytest.fixture
 def leg(library):
     """Return the leg's search as somebody, over an index that was just built."""
-    rebuild()
+    follower().rebuild()
 
     def run(text, name="alice", deadline=5.0, kept=None, *, is_admin=True, **config):
         state = SearchState(
@@ -149,7 +149,7 @@ def test_the_scores_that_bob_sees_do_not_change_with_what_he_may_not_see(library
     before = {hit.chunk_id: hit.score for hit in leg("rollback", "bob").rankings["bm25"]}
     (library.root / "vault" / "more.md").write_text("# Rollback\n\nrollback\n")
     sync_connection(library.vault)
-    rebuild()
+    follower().rebuild()
     after = {hit.chunk_id: hit.score for hit in leg("rollback", "bob").rankings["bm25"]}
     # The average length is another; how many hold the word does not count.
     assert after == pytest.approx(before, rel=0.1)
@@ -168,7 +168,7 @@ def test_the_index_keeps_what_postgresql_keeps(library, leg):
         Chunk.objects.filter(document_id=document.pk).update(
             hints=[["table"], ["list", "table"], []][number % 3], quality=(0.1, 0.25, 1.0, 0.9)[number % 4]
         )
-    rebuild()
+    follower().rebuild()
     pair = frozenset(Document.objects.order_by("external_id").values_list("pk", flat=True)[:2])
     everything = leg("rollback draining retry_limit crowns queue häuser").rankings["bm25"]
     assert len({hit.chunk_id.document_id for hit in everything}) == Document.objects.count() - 1

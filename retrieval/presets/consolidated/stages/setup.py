@@ -7,7 +7,7 @@ from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, RequestFilter, SearchState
 from retrieval.engine.tunables import Tunables, costly, fraction, tunable
 from retrieval.errors import SearchTimeoutError
-from retrieval.index.filters import ScopeCounts, failing_compartments, scope_counts
+from retrieval.index.section_counts import ScopeCounts, failing_compartments, scope_counts
 from retrieval.presets.consolidated.evidence.depth import (
     DepthConfig,
     Health,

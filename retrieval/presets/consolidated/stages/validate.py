@@ -6,7 +6,7 @@ from typing import ClassVar
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.errors import SearchTimeoutError
-from retrieval.index.filters import named_documents
+from retrieval.index.section_counts import named_documents
 
 
 @dataclass(frozen=True, slots=True)

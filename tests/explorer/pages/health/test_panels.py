@@ -11,13 +11,15 @@ from corecube.health import DatabaseFacts
 from explorer.pages.health.panels import health_rows, overall, size
 from retrieval.encoders.admission import IngestLoad, Memory
 from retrieval.engine.admission import Admission
-from retrieval.index.bm25.follower import Bm25Status
+from retrieval.index.following import ReadModelStatus
 from retrieval.index.outbox import Lag
 from retrieval.models import EmbeddingIndex, Worker
-from retrieval.operations.health import Disk, Installation, Part, State
+from retrieval.operations.health import Part, State
+from retrieval.operations.installation import Disk, Installation
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 GB = 10**9
+PARTS = ("database", "model", "reranker", "bm25", "vectors", "language_model", "redis")
 
 
 def worker(seconds_ago=2, pid=7):
@@ -27,7 +29,7 @@ def worker(seconds_ago=2, pid=7):
 
 def installation(**changes):
     well = Installation(
-        parts={name: Part(State.OK) for name in ("database", "model", "reranker", "bm25", "language_model", "redis")},
+        parts={name: Part(State.OK) for name in PARTS},
         database=DatabaseFacts("18.4", "0.8.5", 15_400_000, 6, 100),
         pool={"pool_size": 2, "pool_max": 24},
         model="bge-small",
@@ -49,7 +51,7 @@ def rows(**changes):
 
 def test_an_installation_that_is_well_says_so_part_by_part():
     found = rows()
-    assert [row.tone for row in found.values()] == ["good"] * 12
+    assert [row.tone for row in found.values()] == ["good"] * 13
     assert (
         found["database"].detail
         == "PostgreSQL 18.4 with pgvector 0.8.5, 15.4 MB, 6 of 100 connections, 2 of 24 in this process."
@@ -59,11 +61,19 @@ def test_an_installation_that_is_well_says_so_part_by_part():
     assert overall(tuple(found.values())).detail == "All components are working."
 
 
-def test_the_bm25_index_tells_its_size_and_how_far_behind_it_is():
-    status = Bm25Status(is_kept=True, is_readable=True, is_current=True, chunks=1204, bytes=3_400_000)
-    assert rows(bm25=status)["bm25"].detail == "1,204 chunks, 3.4 MB, up to date."
+@pytest.mark.parametrize("key", ["bm25", "vectors"])
+def test_a_read_model_tells_its_size_and_how_far_behind_it_is(key):
+    status = ReadModelStatus(
+        label="", command=key, is_enabled=True, is_readable=True, is_current=True, chunks=1204, bytes=3_400_000
+    )
+    assert rows(read_models={key: status})[key].detail == "1,204 chunks, 3.4 MB, up to date."
     behind = replace(status, lag=Lag(1, 7.4))
-    assert rows(bm25=behind)["bm25"].detail == "1,204 chunks, 3.4 MB, 1 transaction or 7 s behind."
+    assert rows(read_models={key: behind})[key].detail == "1,204 chunks, 3.4 MB, 1 transaction or 7 s behind."
+    missing = replace(status, is_readable=False, is_due=False)
+    assert (missing.problem, rows(read_models={key: missing})[key].detail) == (
+        "",
+        "None yet. The first sync creates it.",
+    )
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ def test_an_admin_sees_every_part_the_versions_and_the_settings(browse, settings
         "index",
         "reranker",
         "bm25",
+        "vectors",
         "language_model",
         "redis",
         "load",

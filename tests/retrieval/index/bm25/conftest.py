@@ -6,13 +6,13 @@ import pytest
 
 from retrieval.engine.query import clauses_of, read_query
 from retrieval.index.bm25 import schema
-from retrieval.index.bm25.folder import About, Folder
 from retrieval.index.bm25.question import Composer, Question
 from retrieval.index.bm25.reader import Reader
 from retrieval.index.bm25.writer import Writer
+from retrieval.index.folder import Folder
 from retrieval.index.types import ChunkTexts
 
-ABOUT = About(schema.SCHEMA_VERSION, "english", "here")
+ABOUT = {"schema": schema.SCHEMA_VERSION, "language": "english", "database": "here"}
 WEIGHTS = {schema.BODY: 1.0, schema.TITLE: 0.5, schema.HEADING: 0.25, schema.PLAIN: 1.0, schema.EXACT: 0.75}
 
 

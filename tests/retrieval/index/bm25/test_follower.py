@@ -1,12 +1,7 @@
 """Following the database: nothing lost, nothing twice, nothing from before, whenever it is cut off."""
 
-import os
-import signal
-import subprocess
-import sys
 import time
 from datetime import timedelta
-from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -17,30 +12,18 @@ from django.utils import timezone
 from tantivy import Occur, Query
 
 from corecube.models import Connection
-from retrieval.index import outbox
-from retrieval.index.bm25 import follower, schema
-from retrieval.index.bm25.follower import LATE_SECONDS, bm25_status
+from retrieval.index import following, outbox
+from retrieval.index.bm25 import schema
+from retrieval.index.bm25.follower import follower
 from retrieval.index.bm25.reader import Reader
+from retrieval.index.bm25.writer import Writer
+from retrieval.index.following import LATE_SECONDS
 from retrieval.index.writer import delete_documents
 from retrieval.ingest.services import delete_connection
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document, OutboxEntry, ReadModel, SearchRecord
+from tests.followers import kill_in_the_middle, wait_for_others, write
 from tests.retrieval.index.bm25.conftest import Shelf
-
-ROOT = Path(__file__).parents[4]
-_CHILD = """
-import sys, django
-django.setup()
-from django.conf import settings
-from django.db import connection
-connection.settings_dict["NAME"] = sys.argv[1]
-settings.CORECUBE_BM25_DIR = __import__("pathlib").Path(sys.argv[2])
-from retrieval.index.bm25 import follower, schema
-follower._CHANGES_AT_ONCE = 2
-follower._DOCUMENTS_AT_ONCE = 2
-getattr(follower, sys.argv[3])(progress=lambda chunks: print(chunks, flush=True))
-print("done", flush=True)
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -55,23 +38,10 @@ def shelf(transactional_db, world, settings):
     return Shelf(settings.CORECUBE_BM25_DIR)
 
 
-def write(world, name, text):
-    (world.root / "runbooks" / name).write_text(text)
-
-
-def wait_for_others():
-    """Wait until no transaction of this server, another test's among them, is older than the newest change."""
-    until = time.monotonic() + 120
-    newest = OutboxEntry.objects.order_by("transaction_id").values_list("transaction_id", flat=True).last() or 0
-    while outbox.horizon() <= newest:
-        assert time.monotonic() < until
-        time.sleep(0.01)
-
-
 def caught_up():
     """Follow as soon as nothing holds a change back."""
     wait_for_others()
-    return follower.follow()
+    return follower().follow()
 
 
 def held(shelf):
@@ -108,8 +78,8 @@ def test_deleting_a_connection_takes_its_chunks_out(world, shelf):
 
 def test_taking_over_twice_is_the_same_as_once(world, shelf):
     before = held(shelf)
-    follower.rebuild()
-    with shelf.folder.locked(), follower.Writer(shelf.folder.current, "english") as writer:
+    follower().rebuild()
+    with shelf.folder.locked(), Writer(shelf.folder.current, "english") as writer:
         writer.commit(0)
     assert caught_up().changes >= OutboxEntry.objects.count() > 0
     assert held(shelf) == before == stored()
@@ -122,7 +92,7 @@ def test_a_transaction_that_is_at_work_is_waited_for(world, shelf):
 
     def delete_second():
         delete_documents([second])
-        assert follower.follow().changes == 0
+        assert follower().follow().changes == 0
         connection.close()
 
     with transaction.atomic():
@@ -137,7 +107,7 @@ def test_a_transaction_that_is_at_work_is_waited_for(world, shelf):
 
 
 def test_many_changes_are_taken_over_in_steps(world, shelf, monkeypatch):
-    monkeypatch.setattr(follower, "_CHANGES_AT_ONCE", 1)
+    monkeypatch.setattr(following, "_CHANGES_AT_ONCE", 1)
     for document in Document.objects.filter(connection=world.runbooks):
         delete_documents([document.pk])
     assert caught_up().changes == 2
@@ -155,60 +125,34 @@ def test_an_index_that_cannot_follow_is_built_anew(world, shelf, harm, settings)
         about = (build / "about.json").read_text()
         (build / "about.json").write_text(about.replace(outbox.history(), "elsewhere"))
     elif harm == "a future":
-        with shelf.folder.locked(), follower.Writer(build, "english") as writer:
+        with shelf.folder.locked(), Writer(build, "english") as writer:
             writer.commit(2**60)
     elif harm == "another language":
         settings.CORECUBE_TEXT_SEARCH_CONFIG = "german"
     else:
         ReadModel.objects.create(name="outbox", transaction_id=outbox.horizon())
-    followed = follower.follow()
+    followed = follower().follow()
     assert followed.is_rebuilt
     assert Reader(shelf.folder).view().chunks == Chunk.objects.count()
     if harm != "forgotten":
-        assert not follower.follow().is_rebuilt
+        assert not follower().follow().is_rebuilt
 
 
 def test_while_one_process_writes_no_other_does(world, shelf):
     with shelf.folder.locked():
-        assert follower.follow() is None
-        assert follower.rebuild() is None
+        assert follower().follow() is None
+        assert follower().rebuild() is None
         with pytest.raises(CommandError, match="Another process"):
             call_command("bm25", "follow")
 
 
-def _child(settings, action):
-    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "corecube.settings"}
-    name, folder = connection.settings_dict["NAME"], str(settings.CORECUBE_BM25_DIR)
-    return subprocess.Popen(
-        [sys.executable, "-c", _CHILD, name, folder, action], cwd=ROOT, env=environment, stdout=subprocess.PIPE
-    )
-
-
 @pytest.mark.parametrize("action", ["follow", "rebuild"])
 def test_killed_in_the_middle_it_goes_on_where_it_was(world, shelf, settings, action):
-    for number in range(60):
-        write(world, f"{number}.md", f"# Note {number}\n\nlamp {number} burns.\n")
-    settings.CORECUBE_BM25 = False
-    sync_connection(world.runbooks)
-    before, build = shelf.reader.view(), shelf.folder.current
-    wait_for_others()
-    child = _child(settings, action)
-    if action == "rebuild":
-        assert int(child.stdout.readline()) > 0
-    else:
-        while shelf.reader.view().position == before.position and child.poll() is None:
-            time.sleep(0.002)
-    os.kill(child.pid, signal.SIGKILL)
-    said = child.stdout.read()
-    child.wait()
-    child.stdout.close()
-    assert b"done" not in said
-    assert shelf.folder.current == build
+    kill_in_the_middle(
+        world, shelf, settings, module="retrieval.index.bm25.follower", setting="CORECUBE_BM25", action=action
+    )
     if action == "follow":
-        assert before.position < shelf.reader.view().position < outbox.horizon() - 1
         assert held(shelf) != stored()
-    else:
-        assert shelf.reader.view().position == before.position
     caught_up()
     assert held(shelf) == stored()
     assert [it.name for it in shelf.folder.path.iterdir() if it.name.isdigit()] == [shelf.folder.current.name]
@@ -227,7 +171,7 @@ def test_old_changes_are_forgotten_once_every_follower_has_them(world, shelf):
     outbox.prune()
     assert (OutboxEntry.objects.count(), ReadModel.objects.filter(name="bm25-elsewhere").count()) == (0, 0)
     # Its own index has them all, and goes on.
-    assert not follower.follow().is_rebuilt
+    assert not follower().follow().is_rebuilt
 
 
 def test_what_a_kept_search_can_be_compared_with_stays(world, shelf):
@@ -258,10 +202,10 @@ def test_where_searches_are_kept_for_ever_an_old_one_keeps_no_changes(world, she
 
 
 def test_the_status_tells_how_far_behind_it_is(world, shelf, settings, capsys):
-    assert (bm25_status().problem, bm25_status().chunks) == ("", Chunk.objects.count())
+    assert (follower().status().problem, follower().status().chunks) == ("", Chunk.objects.count())
     delete_documents([Document.objects.first().pk])
     OutboxEntry.objects.filter(deleted=True).update(at=timezone.now() - timedelta(seconds=LATE_SECONDS + 60))
-    found = bm25_status()
+    found = follower().status()
     assert found.lag.transactions == 1
     assert found.lag.seconds == pytest.approx(LATE_SECONDS + 60, abs=20)
     assert "behind" in found.problem
@@ -269,13 +213,13 @@ def test_the_status_tells_how_far_behind_it_is(world, shelf, settings, capsys):
     assert "1 transactions" in capsys.readouterr().out
     caught_up()
     call_command("bm25", "follow")
-    assert bm25_status().problem == ""
+    assert follower().status().problem == ""
     call_command("bm25", "rebuild")
     settings.CORECUBE_BM25 = False
-    assert bm25_status().problem == ""
+    assert follower().status().problem == ""
     with pytest.raises(CommandError, match="CORECUBE_BM25"):
         call_command("bm25", "status")
 
 
 def test_without_an_index_the_status_says_so(transactional_db):
-    assert "no readable BM25 index yet" in bm25_status().problem
+    assert "no readable BM25 index yet" in follower().status().problem

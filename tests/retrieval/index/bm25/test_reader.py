@@ -3,8 +3,8 @@
 import pytest
 
 from retrieval.errors import Bm25UnavailableError
-from retrieval.index.bm25.folder import Folder
 from retrieval.index.bm25.reader import Reader
+from retrieval.index.folder import Folder
 from tests.retrieval.index.bm25.conftest import ABOUT, chunk
 
 

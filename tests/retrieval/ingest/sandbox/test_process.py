@@ -25,7 +25,7 @@ HOSTILE = """
 import ctypes, os, sys, time
 from retrieval.errors import IngestError
 from retrieval.ingest.sandbox.frames import MAX_ANSWER_BYTES
-from retrieval.graph.links import ChunkGraph
+from retrieval.graph.document import ChunkGraph
 from retrieval.graph.mentions import Mentions
 from retrieval.graph.names import Name, NameKind
 from retrieval.graph.links import Stated, StatedKind

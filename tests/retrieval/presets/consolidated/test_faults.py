@@ -19,7 +19,7 @@ from corecube.scope import Sensitivity
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.engine.state import RequestFilter
 from retrieval.errors import SearchTimeoutError
-from retrieval.index.bm25.follower import rebuild
+from retrieval.index.bm25.follower import follower
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import SearchRecord
 from retrieval.presets.consolidated.evidence.section_reading import shipped
@@ -64,7 +64,7 @@ def stocked(world):
 def words(settings, stocked):
     """Return the BM25 index of the shared world's documents."""
     settings.CORECUBE_BM25 = True
-    rebuild()
+    follower().rebuild()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from retrieval.engine.pipeline import Legs
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.stored_filter import filter_of
 from retrieval.errors import UnknownModeError
-from retrieval.index.bm25.follower import rebuild
+from retrieval.index.bm25.follower import follower
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, SearchRecord
 from retrieval.presets.consolidated.config import ConsolidatedConfig
@@ -27,7 +27,7 @@ REPORT = shipped("report")
 @pytest.fixture
 def find(world, settings):
     settings.CORECUBE_BM25 = True
-    rebuild()
+    follower().rebuild()
 
     def run(name="alice", text="rollback queue staging", section="", **fields):
         ask = SectionAsk(section_set=REPORT, section=REPORT.section(section)) if section else None

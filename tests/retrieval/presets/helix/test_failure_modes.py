@@ -17,7 +17,7 @@ from retrieval.engine.state import DropReason
 from retrieval.engine.types import MemoryType, ScoreType
 from retrieval.errors import EncoderError, OverridesError
 from retrieval.index import active
-from retrieval.index.bm25.follower import rebuild
+from retrieval.index.bm25.follower import follower
 from retrieval.index.enrichment import EnrichedChunk, store_enrichment
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document, DocumentAccess, EmbeddingIndex, PresetVersion
@@ -51,7 +51,7 @@ def shelf(governed, settings):
         for name, text in pages.items():
             (governed.root / "runbooks" / name).write_text(text)
         sync_connection(governed.runbooks)
-        rebuild()
+        follower().rebuild()
         return governed
 
     return hold
@@ -436,7 +436,7 @@ class TestOutOfDomainJargon:
         assert "Rope work" not in titles(find(world, question))
         chunk = Chunk.objects.get(document__title="Rope work")
         self.ask_of(chunk, world.runbooks, "Where is the marlinspike with the quillon?")
-        rebuild()
+        follower().rebuild()
         found = find(world, question)
         hit = next(hit for hit in found.hits if hit.chunk.title == "Rope work")
         assert hit.ranks == {"bm25": 1} | {leg: rank for leg, rank in hit.ranks.items() if leg == "dense"}

@@ -12,7 +12,7 @@ from retrieval.encoders.late_interaction import LateInteraction, load_late_encod
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.engine.types import ScoreType
-from retrieval.index.bm25.follower import rebuild
+from retrieval.index.bm25.follower import follower
 from retrieval.models import Document, SearchRecord
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.helix.config import HelixConfig
@@ -34,7 +34,7 @@ HELIX = PRESETS["helix"]
 def world(world, settings):
     """The cast with a BM25 index of what they have."""
     settings.CORECUBE_BM25 = True
-    rebuild()
+    follower().rebuild()
     return world
 
 

@@ -1,9 +1,9 @@
-"""The place of BM25 indexes: a folder with numbered builds, and a pointer to the one that is searched. No Django.
+"""The place of a read model: a folder with numbered builds, and a pointer to the one that is searched. No Django.
 
     CURRENT      the number of the build that is searched; written whole or not at all
     ID           what this folder is called among those that follow the database
     lock         held by the writing process
-    7/           a build: tantivy's files, and about.json, which says what it was made from
+    7/           a build: the read model's files, and about.json, which says what it was made from
 
 A build that CURRENT does not name is being written, or was cut off; the next writer removes it.
 """
@@ -11,31 +11,26 @@ A build that CURRENT does not name is being written, or was cut off; the next wr
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
 from corecube.process import open_lock, try_exclusive
 
-_CURRENT: Final = "CURRENT"
-_ABOUT: Final = "about.json"
-
-
-@dataclass(frozen=True, slots=True)
-class About:
-    """What a build was made from; one of something else cannot be followed."""
-
-    schema: int
-    language: str  #: PostgreSQL's name of the stemmer's language.
-    database: str  #: The database's history: another server, a restored copy and a promoted one have another.
+CURRENT: Final = "CURRENT"
+ABOUT: Final = "about.json"
+#: What a build was made from, by name; one of something else cannot be followed.
+About = Mapping[str, Any]
+#: What a file looks like when it is another one: (inode, time of the last change, size).
+Look = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """The folder of one installation's BM25 indexes on this machine."""
+    """The folder of one installation's read model on this machine."""
 
     path: Path
 
@@ -45,14 +40,14 @@ class Folder:
         file = self.path / "ID"
         if not file.exists():
             self.path.mkdir(parents=True, exist_ok=True)
-            _write(file, uuid4().hex[:8])
+            write_atomically(file, uuid4().hex[:8])
         return file.read_text(encoding="utf-8").strip()
 
     @property
     def current(self) -> Path | None:
         """The build that is searched; None when there is none."""
         try:
-            number = (self.path / _CURRENT).read_text(encoding="utf-8").strip()
+            number = (self.path / CURRENT).read_text(encoding="utf-8").strip()
         except OSError:
             return None
         build = self.path / number
@@ -61,9 +56,10 @@ class Folder:
     def about(self, build: Path) -> About | None:
         """Return what a build was made from; None where it does not say."""
         try:
-            return About(**json.loads((build / _ABOUT).read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
+            found = json.loads((build / ABOUT).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
             return None
+        return found if isinstance(found, dict) else None
 
     @contextmanager
     def locked(self) -> Iterator[bool]:
@@ -79,12 +75,12 @@ class Folder:
         self.clear()
         build = self.path / str(1 + max(self._numbers(), default=0))
         build.mkdir()
-        _write(build / _ABOUT, json.dumps(asdict(about)))
+        write_atomically(build / ABOUT, json.dumps(about))
         return build
 
     def switch(self, build: Path) -> None:
         """Activate a build for searches and remove the previous one. The caller must have the lock."""
-        _write(self.path / _CURRENT, build.name)
+        write_atomically(self.path / CURRENT, build.name)
         self.clear()
 
     def size(self) -> int:
@@ -107,7 +103,7 @@ class Folder:
         return [int(it.name) for it in self.path.iterdir() if it.name.isdigit()]
 
 
-def _write(file: Path, text: str) -> None:
+def write_atomically(file: Path, text: str) -> None:
     """Write a small file atomically, also after a loss of power."""
     draft = file.with_name(f"{file.name}.{os.getpid()}")
     with draft.open("w", encoding="utf-8") as out:
@@ -115,8 +111,19 @@ def _write(file: Path, text: str) -> None:
         out.flush()
         os.fsync(out.fileno())
     draft.replace(file)
-    descriptor = os.open(file.parent, os.O_RDONLY)
+    wait_for_disk(file.parent)
+
+
+def wait_for_disk(path: Path) -> None:
+    """Return when the disk holds a file's content, or the names in a folder."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def look(file: Path) -> Look:
+    """Return what tells a file from what is written in its place; raise OSError without one."""
+    found = file.stat()
+    return found.st_ino, found.st_mtime_ns, found.st_size

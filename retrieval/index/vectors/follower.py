@@ -1,0 +1,95 @@
+"""Keeping the vector files of this machine up to date: those of the active embedding index."""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import ClassVar, Final
+from uuid import UUID
+
+import numpy as np
+from django.conf import settings
+
+from retrieval.engine.types import ChunkId
+from retrieval.errors import VectorFilesUnavailableError
+from retrieval.index import outbox
+from retrieval.index.embedding_index import active_row
+from retrieval.index.folder import About, Folder
+from retrieval.index.following import Content, Follower, Progress
+from retrieval.index.vectors.files import SCHEMA_VERSION, State, readable
+from retrieval.index.vectors.writer import Writer
+
+_HEADER: Final = 4  #: Bytes before the components of a vector in PostgreSQL's binary form.
+
+
+class VectorFollower(Follower):
+    """Follows the database with the vector files; a build is of one embedding index."""
+
+    label: ClassVar[str] = "vector files"
+    command: ClassVar[str] = "vectors"
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether this machine has vector files."""
+        return bool(settings.CORECUBE_VECTORS)
+
+    def about(self) -> About | None:
+        """Return the schema, the active embedding index and the database; None without an index."""
+        index = active_row()
+        if index is None:
+            return None
+        return {"schema": SCHEMA_VERSION, "index": index.pk, "dim": index.dim, "database": outbox.history()}
+
+    def content(self) -> Content:
+        """Return what is in the searched build; raise VectorFilesUnavailableError."""
+        build = self.folder.current
+        if build is None:
+            raise VectorFilesUnavailableError
+        with readable():
+            state = State.read(build)
+            state.check(build, self._about(build)["dim"])
+        return Content(state.position, sum(it.records - it.dead for it in state.files.values()))
+
+    def replace(self, build: Path, batches: Iterator[Sequence[UUID]], position: int) -> None:
+        """Replace the vectors of these documents; raise VectorFilesUnavailableError."""
+        with readable():
+            writer, given = self._writer(build), list(batches)
+            writer.remove(list(chain.from_iterable(given)))
+            for documents in given:
+                self._add(writer, build, documents)
+            writer.commit(position)
+
+    def fill(self, build: Path, batches: Iterator[Sequence[UUID]], position: int, progress: Progress) -> int:
+        """Add the vectors of these documents; raise VectorFilesUnavailableError."""
+        chunks = 0
+        with readable():
+            writer = self._writer(build)
+            for documents in batches:
+                chunks += self._add(writer, build, documents)
+                progress(chunks)
+            writer.commit(position)
+        return chunks
+
+    def _about(self, build: Path) -> About:
+        """Return what a build was made from; raise ValueError where it does not say."""
+        found = self.folder.about(build)
+        if found is None:
+            raise ValueError(build.name)
+        return found
+
+    def _writer(self, build: Path) -> Writer:
+        return Writer(build, self._about(build)["dim"])
+
+    def _add(self, writer: Writer, build: Path, documents: Sequence[UUID]) -> int:
+        found = outbox.chunk_vectors(documents, self._about(build)["index"])
+        for connection_id, group in groupby(found, key=itemgetter(0)):
+            chunks = list(group)
+            halves = b"".join(vector[_HEADER:] for *_, vector in chunks)
+            vectors = np.frombuffer(halves, ">f2").reshape(len(chunks), -1).astype(np.float32)
+            writer.add(connection_id, [ChunkId(it[1], it[2]) for it in chunks], vectors)
+        return len(found)
+
+
+def follower() -> VectorFollower:
+    """Return what keeps the vector files of this installation on this machine."""
+    return VectorFollower(Folder(settings.CORECUBE_VECTORS_DIR))

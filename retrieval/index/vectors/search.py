@@ -1,0 +1,54 @@
+"""Searching the vector files: they give candidates, and PostgreSQL the hits.
+
+The files know neither access nor the latest changes. The candidates' vectors are read from PostgreSQL under the scope,
+with those of documents that changed since the files were written. What is returned is as if it had compared all there.
+"""
+
+from functools import cache
+from typing import Final
+
+from django.db import connection
+
+from corecube.scope import AccessScope
+from retrieval.engine.types import Ranking, ScoreType, Vector
+from retrieval.errors import VectorFilesUnavailableError
+from retrieval.index import outbox
+from retrieval.index.reading import read
+from retrieval.index.statements import prepared
+from retrieval.index.store import VectorIndex, ranking, vector_parameters
+from retrieval.index.vectors.reader import View
+
+_RESCORED: Final = prepared("dense_rescored")
+_MIN_CANDIDATES: Final = 200  #: Candidates whose whole vectors are compared, at least; and twice the hits wanted.
+_MAX_CHANGED: Final = 200  #: Changes that the files may lack.
+
+
+def dense_files(
+    vector: Vector, *, view: View, scope: AccessScope, index: VectorIndex, depth: int, timeout_seconds: float
+) -> Ranking:
+    """Return the `depth` chunks in scope with the highest cosine, found by comparing all of them in the vector files.
+
+    Raises VectorFilesUnavailableError for files of another index or database, or too far behind, and
+    SearchTimeoutError.
+    """
+    if (view.about["index"], view.about["database"]) != (index.id, _history(str(connection.settings_dict["NAME"]))):
+        raise VectorFilesUnavailableError
+    candidates = view.nearest(vector, scope.connection_ids, max(_MIN_CANDIDATES, 2 * depth))
+    parameters = vector_parameters(vector, scope, index, depth) | {
+        "position": view.position,
+        "max_changed": _MAX_CHANGED,
+        "documents": candidates.documents,
+        "ordinals": candidates.ordinals,
+    }
+    rows = read(_RESCORED, parameters, timeout_seconds=timeout_seconds)
+    hits = ranking([row for row in rows if row["document_id"] is not None], ScoreType.COSINE)
+    is_behind = rows[0]["lacks"] or rows[0]["changed"] > _MAX_CHANGED
+    if is_behind or len(hits) < min(depth, view.count(scope.connection_ids)):
+        raise VectorFilesUnavailableError
+    return hits
+
+
+@cache
+def _history(database: str) -> str:  # noqa: ARG001 -- the key of the cache
+    """Return what tells the database from others, which never changes: read once by a process."""
+    return outbox.history()
