@@ -60,7 +60,7 @@ WHERE
 ORDER BY source.name
 """)
 
-_RULED: Final = 256  #: Cached results of the access rule.
+_RULED: Final = 64  #: Cached results of the access rule; each takes up to 1 kB for a connection.
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from retrieval.presets.catalog import PRESETS
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.helix import route_examples
 from retrieval.search import calibrations, runtime
+from retrieval.search.record_writer import record_writer
 from tests import marks, profiles, purity
 from tests.fakes import HashEncoder
 from tests.kept_rows import KeptRows, Stand, empty_tables
@@ -257,6 +258,7 @@ def own_engine(monkeypatch, tmp_path):
         CORECUBE_VECTORS_DIR=tmp_path / "vectors",
     ):
         yield
+    record_writer.end()
 
 
 #: Every test's files were written then, and its rows of the same name have the same id: what was taken in for one test

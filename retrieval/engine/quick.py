@@ -9,7 +9,8 @@ _T = TypeVar("_T")
 def quick(cls: type[_T]) -> type[_T]:
     """Return a frozen dataclass whose instances are made three times as fast; a decorator above `dataclass`.
 
-    Python sets each field of a frozen instance by a call. Here it is frozen for type checkers alone.
+    Python sets each field of a frozen instance by a call. Here it is frozen for type checkers alone. Not for a class
+    with `__post_init__`.
     """
     declared: list[Any] = [
         (it.name, Any, field(default=it.default, default_factory=it.default_factory, kw_only=it.kw_only))

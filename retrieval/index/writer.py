@@ -172,7 +172,7 @@ def add_later(row: Model) -> None:
     changed(f"SELECT set_config('synchronous_commit', 'off', true);\n{inserted}", parameters)
 
 
-def add_all_later(rows: Sequence[Model]) -> None:
+def add_all_later(rows: Sequence[Model], *, timeout_seconds: float) -> None:
     """Insert new rows of one model in one transaction, without waiting for the disk; see `committed_later`.
 
     What the database sets itself must be unset; nothing else is.
@@ -181,9 +181,11 @@ def add_all_later(rows: Sequence[Model]) -> None:
     fields = [it for it in meta.local_concrete_fields if not isinstance(getattr(rows[0], it.attname), DatabaseDefault)]
     names = sql.SQL(", ").join(sql.Identifier(it.column) for it in fields)
     copied = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(meta.db_table), names)
-    with committed_later(), connection.cursor() as cursor, cursor.copy(copied) as copy:
-        for row in rows:
-            copy.write_row([it.get_db_prep_save(getattr(row, it.attname), connection) for it in fields])
+    with committed_later(), connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('statement_timeout', %s, true)", [f"{timeout_seconds}s"])
+        with cursor.copy(copied) as copy:
+            for row in rows:
+                copy.write_row([it.get_db_prep_save(getattr(row, it.attname), connection) for it in fields])
 
 
 def refresh_statistics() -> None:

@@ -5,16 +5,18 @@ from typing import Final
 from uuid import UUID
 
 from corecube.database import release_connection
+from retrieval.engine.ids import age_of
 from retrieval.models import SearchRecord
 
-_TRIES: Final = 4
-_SECONDS: Final = 0.1  #: Together longer than a web server gathers records.
+_SECONDS: Final = 2.0  #: Age from which a record is there or never will be. Web servers gather records for 0.2 s.
+_POLL_SECONDS: Final = 0.05
 
 
 def await_record(record_id: UUID) -> None:
-    """Return when a search's record is there, and soon where there is none; those of this process are written first."""
-    for _ in range(_TRIES):
-        if SearchRecord.objects.filter(pk=record_id).exists():
-            return
+    """Return when a search's record is there, and at once for an id that is not new.
+
+    What this process still has to write is written first.
+    """
+    while not SearchRecord.objects.filter(pk=record_id).exists() and abs(age_of(record_id)) < _SECONDS:
         release_connection()
-        sleep(_SECONDS)
+        sleep(_POLL_SECONDS)

@@ -49,7 +49,7 @@ def record(outcome: SearchOutcome, prepared: PreparedSearch) -> SearchOutcome:
     judge = prepared.resources.part(Judge)
     asked = judge.ask if judge is not None and isinstance(judge.ask, ModelJudge) and judge.ask.is_charged else None
     is_early = asked is not None or connection.in_atomic_block
-    if not is_early and (pending := record_writer.add(make)):
+    if not is_early and (pending := record_writer.add(outcome.id, make)):
         outcome = replace(outcome, pending=pending)
     else:
         outcome = _recorded(outcome, make, asked)
