@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from django.conf import settings
-from django.db import connection
+from django.db import transaction
 from django.utils import timezone
 from prometheus_client import Histogram, disable_created_metrics
 
@@ -48,7 +48,7 @@ def record(outcome: SearchOutcome, prepared: PreparedSearch) -> SearchOutcome:
     make = partial(_row, outcome, prepared.allowed, index=prepared.resources.index.id, at=timezone.now())
     judge = prepared.resources.part(Judge)
     asked = judge.ask if judge is not None and isinstance(judge.ask, ModelJudge) and judge.ask.is_charged else None
-    is_early = asked is not None or connection.in_atomic_block
+    is_early = asked is not None or transaction.get_connection().in_atomic_block
     if not is_early and (pending := record_writer.add(outcome.id, make)):
         outcome = replace(outcome, pending=pending)
     else:
