@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, Final
 from uuid import UUID
 
@@ -16,7 +17,7 @@ from retrieval.graph.links import MAX_SHARING, Holder, Meeting, SeedText, Stated
 from retrieval.graph.mentions import Mentions
 from retrieval.graph.question import KnownName
 from retrieval.graph.spans import number_of
-from retrieval.index.reading import read, vector_text
+from retrieval.index.reading import fetch, read, vector_text
 from retrieval.index.statements import prepared
 from retrieval.index.store import VectorIndex, vectors_of
 
@@ -158,17 +159,21 @@ def subgraph(
         "limit": limit + 1,
         "scope": scope.connection_ids,
     }
-    rows = read(_EDGES, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)
-    kinds: dict[str, list[Mapping[str, Any]]] = {"seed": [], "name": [], "holder": [], **{it: [] for it in StatedKind}}
+    names, rows = fetch(_EDGES, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)
+    kind = names.index("kind")
+    holders = [row for row in rows[:limit] if row[kind] == "holder"]
+    holder = itemgetter(*map(names.index, ("name", "ordinal", "key")))
+    kinds: dict[str, list[Mapping[str, Any]]] = {"seed": [], "name": [], **{it: [] for it in StatedKind}}
     for row in rows[:limit]:
-        kinds[row["kind"]].append(row)
+        if row[kind] != "holder":
+            kinds[row[kind]].append(dict(zip(names, row, strict=True)))
     return Subgraph(
         tuple(
             SeedText(_chunk(row), row["text"], Mentions(tuple(row["keys"]), row["phrases"]), tuple(row["section"]))
             for row in kinds["seed"]
         ),
         tuple(_known(row) for row in kinds["name"]),
-        tuple(Holder(_chunk(row), frozenset(row["keys"])) for row in kinds["holder"]),
+        tuple(map(Holder._make, map(holder, holders))),
         tuple(_meeting(row) for kind in StatedKind for row in kinds[kind]),
         size=min(len(rows), limit),
         is_cut=len(rows) > limit,
@@ -233,7 +238,7 @@ def _known(row: Mapping[str, Any]) -> KnownName:
 
 
 def _meeting(row: Mapping[str, Any]) -> Meeting:
-    stated = Stated(StatedKind(row["kind"]), row["keys"][0], row["name"], row["text"])
+    stated = Stated(StatedKind(row["kind"]), row["key"], row["name"], row["text"])
     return Meeting(ChunkId(row["source"], row["ordinal"]), row["document_id"], stated, row["quality"])
 
 

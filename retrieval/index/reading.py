@@ -38,6 +38,18 @@ def read(
 
     `timeout_seconds` None sets no time limit. Raises SearchTimeoutError past the limit, DatabaseUnavailableError.
     """
+    names, found = fetch(sql, parameters, timeout_seconds=timeout_seconds, settings=settings)
+    return [dict(zip(names, row, strict=True)) for row in found]
+
+
+def fetch(
+    sql: str,
+    parameters: Mapping[str, Any],
+    *,
+    timeout_seconds: float | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Do the same and return the names of the columns, and the rows as they come."""
     local = {**(settings or {})}
     if timeout_seconds is not None:
         local["statement_timeout"] = f"{max(1, int(timeout_seconds * 1000))}ms"
@@ -51,7 +63,7 @@ def read(
         cursor.execute(f"{_SET} {', '.join(calls)};\n{run}", given)
         cursor.nextset()
         names = [column.name for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        return names, cursor.fetchall()
 
 
 def chunk_keys(hits: Ranking) -> dict[str, Any]:
