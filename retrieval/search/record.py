@@ -1,10 +1,10 @@
 """The fourth step of a search: its trace is stored as JSON without any document text, and its latency is counted."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from django.conf import settings
@@ -20,6 +20,7 @@ from retrieval.errors import SearchTimeoutError
 from retrieval.index.writer import add_later
 from retrieval.models import SearchRecord
 from retrieval.presets.contextpack.judge import Judge
+from retrieval.presets.preset import PresetConfig
 from retrieval.ranking.measures import MEASURED_DEPTH
 from retrieval.search.outcome import SearchOutcome
 from retrieval.search.prepare import ModelJudge, PreparedSearch
@@ -27,6 +28,8 @@ from retrieval.search.record_writer import record_writer
 from retrieval.search.request import AllowedRequest
 
 logger = logging.getLogger(__name__)
+
+_CONFIGS: Final = 32  #: Configurations whose changes from the shipped one are cached.
 
 # A histogram's time of creation would be a series more for each of its labels.
 disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -76,10 +79,7 @@ def _row(outcome: SearchOutcome, allowed: AllowedRequest, *, index: int, at: dat
     request, principal = allowed.request, allowed.principal
     state, judged = outcome.state, outcome.state.answerability
     keeps_text = settings.CORECUBE_KEEP_QUERY_TEXT
-    configuration, values, defaults = outcome.configuration, dict[str, float](), outcome.preset.defaults
-    if outcome.config != defaults:
-        shipped = defaults.values()
-        values = {name: value for name, value in outcome.config.values().items() if value != shipped[name]}
+    configuration, values = outcome.configuration, _changed_values(outcome.config, outcome.preset.defaults)
     ran_with = configuration.trace_json() | {"index": index, "values": values}
     narrowing = {"include": list(request.narrowing.include), "exclude": list(request.narrowing.exclude)}
     section = {"section": request.section.name} if request.section else {}
@@ -109,6 +109,12 @@ def _row(outcome: SearchOutcome, allowed: AllowedRequest, *, index: int, at: dat
         confidence=judged.confidence if judged else None,
         trace=ran_with | {"narrowing": narrowing, "filter": left} | section | trace_json(state, keep_words=keeps_text),
     )
+
+
+@lru_cache(maxsize=_CONFIGS)
+def _changed_values(config: PresetConfig, defaults: PresetConfig) -> Mapping[str, float]:
+    shipped = defaults.values()
+    return {name: value for name, value in config.values().items() if value != shipped[name]}
 
 
 def trace_json(state: SearchState, *, keep_words: bool) -> dict[str, Any]:
