@@ -3,7 +3,6 @@
 import os
 from asyncio import to_thread
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any
 
 import django
@@ -58,8 +57,7 @@ application = ProxyHeadersMiddleware(
     trusted_hosts=settings.CORECUBE_TRUSTED_PROXIES,
 )
 check_database()
-# Load all code before the first request.
+# Load the code of all pages and APIs before the first request.
 _ = get_resolver().url_patterns
-import_module("openai")
 process.exclude_loaded_from_collection()
 serving.send(sender=None)

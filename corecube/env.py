@@ -288,4 +288,6 @@ def file_queue(folder: Path) -> dict[str, Any]:
         "data_folder_out": str(messages),
         "control_folder": str(folder / "control"),
         "store_processed": False,
+        # Seconds between two looks for a message.
+        "polling_interval": 0.2,
     }

@@ -17,7 +17,7 @@ from corecube.process import end_with_parent
 _POLL_SECONDS: Final = 0.2
 _LONG_SECONDS: Final = 60.0  #: A program that ends sooner is restarted only a few times in a row.
 _MAX_EARLY_RESTARTS: Final = 3
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  #: What requests a stop.
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class StopRequest:
 
     def __enter__(self) -> Self:
         """Handle the signals, except ignored ones (nohup, background jobs)."""
-        taken = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+        taken = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
         self._before = {number: signal.signal(number, self._receive) for number in taken}
         return self
 

@@ -35,6 +35,7 @@ from retrieval.search.record_writer import record_writer
 from tests import marks, profiles, purity
 from tests.fakes import HashEncoder
 from tests.kept_rows import KeptRows, Stand, empty_tables
+from tests.migrated import migrated_database
 from tests.redis_server import running_redis, sharing
 from tests.unhurried import MAX_MS, without_deadlines
 
@@ -146,9 +147,14 @@ class World:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(django_db_modify_db_settings):
-    """Forget a pool of connections to the installation's database, which a test without a database may have made."""
+def django_db_modify_db_settings(django_db_modify_db_settings, django_db_blocker):
+    """Copy a migrated database instead of migrating a new one.
+
+    A pool of connections to the installation's database, which a test without a database may have made, is forgotten.
+    """
     connection.close_pool()
+    with django_db_blocker.unblock():
+        connection.settings_dict["TEST"]["TEMPLATE"] = migrated_database()
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,6 @@
 """An installation of a test's own: its folder, its environment, and a process of it that does what it is told."""
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -11,25 +10,20 @@ from pathlib import Path
 
 from django.conf import settings
 
-from tests.race import until
-
-
-def link_downloads(folder: Path) -> None:
-    """Let an installation in a folder use the models that this one has downloaded."""
-    ours = settings.CORECUBE_MODELS_DIR
-    ours.mkdir(exist_ok=True)
-    (folder / "models").symlink_to(ours)
+from tests.environment import environment_of, link_downloads, wait_for_end_of_server
+from tests.migrated import copy_migrated_server
 
 
 @contextmanager
-def new_installation(**variables: str) -> Iterator[dict[str, str]]:
+def new_installation(*, is_migrated: bool = True, **variables: str) -> Iterator[dict[str, str]]:
     """Yield the environment of an installation with our downloads; its database server has ended at the end."""
     with tempfile.TemporaryDirectory(prefix="corecube-test-") as name:
-        link_downloads(Path(name))
-        inherited = {key: value for key, value in os.environ.items() if key not in {"DATABASE_URL", "REDIS_URL"}}
-        yield {**inherited, "CORECUBE_VAR_DIR": name, **variables}
-        # The server ends some time after its last user.
-        until(lambda: not (Path(name) / "postgres" / "postmaster.pid").exists())
+        folder = Path(name)
+        link_downloads(folder)
+        if is_migrated:
+            copy_migrated_server(folder)
+        yield environment_of(folder, **variables)
+        wait_for_end_of_server(folder)
 
 
 class Observer:

@@ -1,12 +1,13 @@
 """`manage.py start` as a process of a test's own, and what one may do to processes."""
 
-import os
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
 from django.conf import settings
+
+from tests.environment import environment_of
 
 _USUAL_SIGNALS = """
 import os, signal, sys
@@ -30,11 +31,10 @@ def start_installation(*options, folder, **variables):
     """Start an installation in a folder, with a web server on a port that is free now."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    inherited = {name: value for name, value in os.environ.items() if name not in {"DATABASE_URL", "REDIS_URL"}}
     return subprocess.Popen(
         with_usual_signals(sys.executable, "manage.py", "start", "--no-samples", *options),
         cwd=settings.BASE_DIR,
-        env={**inherited, "CORECUBE_VAR_DIR": str(folder), "CORECUBE_PORT": str(port), **variables},
+        env=environment_of(folder, CORECUBE_PORT=str(port), **variables),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -1,14 +1,10 @@
 """Django's PostgreSQL backend on the embedded server, which it starts on first use and after a crash."""
 
-import logging
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from threading import Event, Thread
-from typing import Any, ClassVar, Final
+from collections.abc import Iterable
+from typing import Any, ClassVar
 
 import psycopg
 from django.conf import settings
-from django.db import Error, connection
 from django.db.backends.postgresql import client
 from django.db.utils import OperationalError
 
@@ -17,11 +13,6 @@ from corecube.embedded.server import embedded_server, ensure_database, restarted
 from corecube.errors import DatabaseUnavailableError
 from corecube.postgresql import base
 from corecube.postgresql.base import ReconnectingPool, Session
-
-logger = logging.getLogger(__name__)
-
-_INTERVAL_SECONDS: Final = 0.5
-_JOIN_SECONDS: Final = 5.0  #: Maximum wait for a running check at the end of the block.
 
 
 class DatabaseClient(client.DatabaseClient):
@@ -81,43 +72,3 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def address(self) -> dict[str, str]:
         """Return the current socket of the server, which may change with a restart."""
         return {"host": embedded_server(settings.CORECUBE_POSTGRES_DIR).socket_dir}
-
-
-@contextmanager
-def watched_database() -> Iterator[None]:
-    """Check the embedded database twice a second during the block, so that no request has to wait for a restart.
-
-    A check connects, which restarts a stopped server.
-    """
-    if connection.settings_dict["ENGINE"] != "corecube.embedded":
-        yield
-        return
-    is_over = Event()
-    watch = Thread(target=_watch, args=(is_over,), name="database-watch", daemon=True)
-    watch.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        watch.join(_JOIN_SECONDS)
-
-
-def _watch(is_over: Event) -> None:
-    was_available = True
-    while not is_over.wait(_INTERVAL_SECONDS):
-        is_available = _is_available(was_available=was_available)
-        if is_available and not was_available:
-            logger.warning("database.available_again")
-        was_available = is_available
-
-
-def _is_available(*, was_available: bool) -> bool:
-    try:
-        connection.ensure_connection()
-    except Error as error:
-        if was_available:
-            logger.warning("database.unavailable error=%s", error)
-        return False
-    finally:
-        connection.close()
-    return True

@@ -82,6 +82,12 @@ def restarted_server(data_dir: Path) -> EmbeddedServer:
     return found
 
 
+def users_lock(data_dir: Path) -> int | None:
+    """Return the descriptor of the lock that makes this process a user of the server; None if it is not one."""
+    server = _in_use.get(data_dir)
+    return server.users_lock if server else None
+
+
 @cache
 def ensure_database(server: EmbeddedServer, name: str) -> None:
     """Create a database on the server unless it exists."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from mcp_types import Tool, ToolAnnotations
 from pydantic import BaseModel, Field, ValidationError
 
 from corecube import audit
@@ -37,10 +36,6 @@ _MAX_ORDINAL_LENGTH: Final = 9
 _MAX_NAME: Final = 60
 _MAX_PASSAGES: Final = 4  #: Passages per section of a complete set.
 _BUDGET_SECONDS: Final = 60.0  #: Seconds for all sections together.
-_READS: Final = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-_ADDS: Final = ToolAnnotations(
-    read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-)
 _MAX_SNIPPET: Final = 400
 
 
@@ -248,9 +243,9 @@ class AgentTool:
     reads: type[BaseModel]
     returns: type[BaseModel]
     run: Callable[[Any, Caller], BaseModel]
-    annotations: ToolAnnotations
     title: str
     description: str
+    is_read_only: bool = True  #: One that is not only adds.
 
 
 def call(name: str, arguments: Mapping[str, Any], caller: Caller) -> BaseModel:
@@ -265,21 +260,6 @@ def call(name: str, arguments: Mapping[str, Any], caller: Caller) -> BaseModel:
         place = ".".join(map(str, first["loc"]))
         raise InvalidRequestError(f"{place or 'arguments'}: {first['msg']}.") from error
     return tool.run(read, caller)
-
-
-def descriptions() -> list[Tool]:
-    """Return the tools as the protocol describes them."""
-    return [
-        Tool(
-            name=name,
-            title=tool.title,
-            description=tool.description,
-            input_schema=tool.reads.model_json_schema(),
-            output_schema=tool.returns.model_json_schema(mode="serialization"),
-            annotations=tool.annotations,
-        )
-        for name, tool in TOOLS.items()
-    ]
 
 
 def _search(read: SearchToolIn, caller: Caller) -> SearchToolOut:
@@ -306,9 +286,11 @@ def _remember(read: memory.RememberToolIn, caller: Caller) -> memory.RememberOut
 
 _TEXTS: Final = read_toml("retrieval.agents", "tools.toml")
 TOOLS: Final[Mapping[str, AgentTool]] = {
-    "search": AgentTool(SearchToolIn, SearchToolOut, _search, _READS, **_TEXTS["search"]),
-    "fetch": AgentTool(FetchToolIn, FetchToolOut, _fetch, _READS, **_TEXTS["fetch"]),
-    "recall": AgentTool(memory.RecallToolIn, memory.RecallOut, _recall, _READS, **_TEXTS["recall"]),
-    "remember": AgentTool(memory.RememberToolIn, memory.RememberOut, _remember, _ADDS, **_TEXTS["remember"]),
-    "evidence": AgentTool(EvidenceToolIn, EvidenceToolOut, _evidence, _READS, **_TEXTS["evidence"]),
+    "search": AgentTool(SearchToolIn, SearchToolOut, _search, **_TEXTS["search"]),
+    "fetch": AgentTool(FetchToolIn, FetchToolOut, _fetch, **_TEXTS["fetch"]),
+    "recall": AgentTool(memory.RecallToolIn, memory.RecallOut, _recall, **_TEXTS["recall"]),
+    "remember": AgentTool(
+        memory.RememberToolIn, memory.RememberOut, _remember, is_read_only=False, **_TEXTS["remember"]
+    ),
+    "evidence": AgentTool(EvidenceToolIn, EvidenceToolOut, _evidence, **_TEXTS["evidence"]),
 }

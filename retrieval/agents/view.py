@@ -1,120 +1,20 @@
-"""POST /mcp: a stateless MCP server over streamable HTTP. The bearer key is checked before the body is read."""
+"""POST /mcp: the MCP server's address. The bearer key is checked before the body is read."""
 
-import json
-import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, Final
+from typing import Final
 
-import anyio
-from asgiref.sync import async_to_sync, sync_to_async
+from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
-from mcp.server import Server, ServerRequestContext
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, TextContent
 
 from corecube.api import error_response, failure_response, principal_of_key
 from corecube.errors import CoreCubeError, NotAuthenticatedError, NotPermittedError
 from corecube.keys import USER_HEADER
-from corecube.version import VERSION
-from retrieval.agents.tools import Caller, call, descriptions
+from retrieval.agents.tools import Caller
 
-logger = logging.getLogger(__name__)
-
-_INSTRUCTIONS: Final = (
-    "Governed search over the documents that the API key's user may see, and a private memory of that user. "
-    "Cite sources by title and url."
-)
-_RESPONSE_HEADERS = frozenset({"content-type", "mcp-protocol-version"})
-
-
-@dataclass(slots=True)
-class Reply:
-    """An HTTP response, built from ASGI messages."""
-
-    status: int = 500
-    headers: list[tuple[str, str]] = field(default_factory=list)
-    body: bytearray = field(default_factory=bytearray)
-
-    async def take(self, message: Mapping[str, Any]) -> None:
-        """Add an ASGI message."""
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            self.headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in message["headers"]]
-        else:
-            self.body += message.get("body", b"")
-
-
-async def serve(body: bytes, headers: Mapping[str, str], caller: Caller) -> Reply:
-    """Return the response to a caller's POST.
-
-    Each request gets a separate server for its caller, so that requests share no state and any process can answer them.
-    """
-    server: Server[Any] = Server(
-        "corecube",
-        title="CoreCube",
-        version=VERSION,
-        instructions=_INSTRUCTIONS,
-        on_list_tools=_list_tools,
-        on_call_tool=partial(_call_tool, caller),
-    )
-    manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
-    reply, waiting = Reply(), [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def receive() -> dict[str, Any]:
-        if not waiting:
-            await anyio.sleep_forever()
-        return waiting.pop()
-
-    async with manager.run():
-        await manager.asgi_app(_scope(headers), receive, reply.take)
-    return reply
-
-
-def _scope(headers: Mapping[str, str]) -> dict[str, Any]:
-    return {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": "POST",
-        "scheme": "http",
-        "path": "/mcp",
-        "raw_path": b"/mcp",
-        "query_string": b"",
-        "headers": [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()],
-    }
-
-
-async def _list_tools(_: ServerRequestContext[Any], __: PaginatedRequestParams | None) -> ListToolsResult:
-    return ListToolsResult(tools=descriptions())
-
-
-async def _call_tool(caller: Caller, _: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
-    return await sync_to_async(_result)(params.name, params.arguments or {}, caller)
-
-
-def _result(name: str, arguments: Mapping[str, Any], caller: Caller) -> CallToolResult:
-    """Return a tool's result; the agent gets the message of a known error, and of other errors no details."""
-    try:
-        answer = call(name, arguments, caller).model_dump(mode="json")
-    except CoreCubeError as error:
-        if error.status >= 500:  # noqa: PLR2004 -- HTTP
-            logger.exception("agent.failed tool=%s code=%s", name[:40], error.code)
-        return _failure(str(error))
-    except Exception:
-        logger.exception("agent.failed tool=%s", name[:40])
-        return _failure(str(CoreCubeError()))
-    text = json.dumps(answer, ensure_ascii=False)
-    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=answer)
-
-
-def _failure(message: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=message)], is_error=True)
+_RESPONSE_HEADERS: Final = frozenset({"content-type", "mcp-protocol-version"})
 
 
 class OriginError(NotPermittedError, code="origin_not_allowed"):
@@ -136,6 +36,8 @@ def mcp(request: HttpRequest) -> HttpResponse:
         return failure_response(request, error)
     except RequestDataTooBig:
         return error_response("The request is too large.", status=413, code="request_too_large")
+    from retrieval.agents.server import serve  # noqa: PLC0415 -- most installations have no agents
+
     headers = {name: value for name, value in request.headers.items() if name not in {"Authorization", "Cookie"}}
     reply = async_to_sync(serve)(body, headers, Caller(principal, request.build_absolute_uri))
     headers = {name: value for name, value in reply.headers if name.lower() in _RESPONSE_HEADERS}

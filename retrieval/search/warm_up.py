@@ -8,8 +8,9 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from threading import Thread
-from time import perf_counter, sleep
+from time import perf_counter
 from typing import Final
 
 from django.conf import settings
@@ -26,6 +27,7 @@ from retrieval.engine.query import read_query
 from retrieval.engine.state import SearchState
 from retrieval.index import active
 from retrieval.index.warming import walk, warm_relations
+from retrieval.llm.clients import stored_models
 from retrieval.models import Document
 from retrieval.presets.catalog import TUNED
 from retrieval.presets.helix.pipeline import local_router
@@ -35,7 +37,6 @@ from retrieval.stages.resources import Resources
 
 logger = logging.getLogger(__name__)
 
-_FORK_SECONDS: Final = 1.0  #: By then Celery has closed the connections that a worker's process was forked with.
 _REHEARSALS: Final = 3
 _TOP_K: Final = 10
 _FIRST_USERS: Final = 20  #: The first admin is among them.
@@ -50,39 +51,36 @@ class Step:
     outcome: str = "ok"  #: "ok", what was done, or the name of the error.
 
 
-def begin(*, is_worker: bool = False) -> Thread | None:
+def begin() -> Thread | None:
     """Warm up in a new thread and return it; None where the settings switch it off."""
     if not settings.CORECUBE_WARM_UP:
         return None
-    thread = Thread(target=_in_thread, args=(is_worker,), name="warm-up", daemon=True)
+    thread = Thread(target=_in_thread, name="warm-up", daemon=True)
     thread.start()
     return thread
 
 
-def warm_up(*, is_worker: bool = False, tools: Resources | None = None) -> tuple[Step, ...]:
-    """Load the model, the router, the index on disk and every preset's resources; a worker needs the model alone.
+def warm_up(*, tools: Resources | None = None) -> tuple[Step, ...]:
+    """Load the model, the router, the index on disk, every preset's resources and the client of language models.
 
     The model's cosine scale is measured. A failed step is logged and deferred to the first search. `tools` replace the
     installation's resources.
     """
-    steps: list[tuple[str, Callable[[Resources | None], object]]] = [("model", _open_model)]
-    if not is_worker:
-        steps += [
-            ("router", _open_router),
-            ("disk", lambda it: warm_relations((it or runtime.resources()).index)),
-            ("walk", _walk),
-            ("rehearsal", _rehearse),
-        ]
+    steps: tuple[tuple[str, Callable[[Resources | None], object]], ...] = (
+        ("model", _open_model),
+        ("router", _open_router),
+        ("disk", lambda it: warm_relations((it or runtime.resources()).index)),
+        ("walk", _walk),
+        ("rehearsal", _rehearse),
+        ("language models", _load_client),
+    )
     return tuple(_step(name, partial(work, tools)) for name, work in steps)
 
 
-def _in_thread(is_worker: bool) -> None:  # noqa: FBT001 -- a thread's argument
+def _in_thread() -> None:
     try:
-        if is_worker:
-            sleep(_FORK_SECONDS)
-        warm_up(is_worker=is_worker)
-        if not is_worker:
-            process.exclude_loaded_from_collection()
+        warm_up()
+        process.exclude_loaded_from_collection()
     finally:
         close_old_connections()
 
@@ -135,6 +133,14 @@ def _rehearse(tools: Resources | None) -> str:
             )
             preset.build(config, forgetful).run(state)
     return f"{len(titles)} searches with {len(TUNED)} presets"
+
+
+def _load_client(_: Resources | None) -> str:
+    """Load the SDK that calls language models, where one is enabled."""
+    if not any(model.is_enabled for model in stored_models()):
+        return "none is enabled"
+    import_module("openai")
+    return "ok"
 
 
 def _widest_scope() -> AccessScope | None:

@@ -6,7 +6,7 @@ from threading import Event, Thread
 from time import monotonic
 from typing import Any, Final
 
-from celery.signals import worker_process_init, worker_ready, worker_shutting_down
+from celery.signals import worker_ready, worker_shutting_down
 from django.db import Error, connection
 
 from corecube.commands import database_problem
@@ -20,7 +20,6 @@ from retrieval.ingest.tasks import wake_workers
 from retrieval.ingest.workers import record_worker, remove_worker
 from retrieval.llm.reachability import check_due
 from retrieval.records.retention import forget_old_searches
-from retrieval.search import warm_up
 from retrieval.tasks import queued_searches
 
 logger = logging.getLogger(__name__)
@@ -32,12 +31,6 @@ _FOLLOW_RETRY_SECONDS: Final = 60.0
 _PRUNE_SECONDS: Final = 600.0
 _CHECK_SECONDS: Final = 10.0  #: How often a worker checks which language models are due for a check.
 _stopping = Event()
-
-
-@worker_process_init.connect
-def open_model(**_: Any) -> None:  # noqa: ANN401 -- Celery's signature
-    """Load the model during the start of a worker's process, so that its first document does not wait for it."""
-    warm_up.begin(is_worker=True)
 
 
 def tick() -> None:

@@ -75,17 +75,20 @@ _UNSETTLED = "[hx-trigger=load], .htmx-request"
 _UNREACHED = """() => {
   const found = [];
   const things = "a[href], button:enabled, input:enabled:not([type=hidden]), select:enabled, textarea:enabled, summary";
-  for (const thing of document.querySelectorAll(`${things}, [tabindex]:not([tabindex='-1'])`)) {
-    if (!thing.checkVisibility({ visibilityProperty: true })) continue;
-    const seen = [[thing], [thing, "::after"], [thing.parentElement]];
-    const drawn = (style) => [style.outlineStyle === "none" ? "" : style.outline, style.boxShadow, style.borderColor];
-    const look = () => seen.map((it) => drawn(getComputedStyle(...it))).join();
-    document.activeElement.blur();
-    const before = look();
+  const shown = [...document.querySelectorAll(`${things}, [tabindex]:not([tabindex='-1'])`)].filter((thing) =>
+    thing.checkVisibility({ visibilityProperty: true }),
+  );
+  const drawn = (style) => [style.outlineStyle === "none" ? "" : style.outline, style.boxShadow, style.borderColor];
+  const look = (thing) =>
+    [[thing], [thing, "::after"], [thing.parentElement]].map((it) => drawn(getComputedStyle(...it))).join();
+  // All of them at once: a change of the focus makes the browser compute styles anew.
+  document.activeElement.blur();
+  const before = shown.map(look);
+  for (const [place, thing] of shown.entries()) {
     thing.focus({ preventScroll: true });
     if (thing.tabIndex < 0 || thing.tabIndex > 0) found.push(`Tab passes over: ${thing.outerHTML.slice(0, 120)}`);
     else if (document.activeElement !== thing) found.push(`cannot have the focus: ${thing.outerHTML.slice(0, 120)}`);
-    else if (look() === before) found.push(`its focus cannot be seen: ${thing.outerHTML.slice(0, 120)}`);
+    else if (look(thing) === before[place]) found.push(`its focus cannot be seen: ${thing.outerHTML.slice(0, 120)}`);
   }
   return found;
 }"""

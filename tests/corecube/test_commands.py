@@ -82,9 +82,15 @@ def test_every_command_is_tried_here():
     assert ours() - {"start", "docs"} == _ARGUMENTS.keys()
 
 
-def test_on_a_database_that_was_never_migrated_every_command_says_what_to_do():
-    with new_installation() as environment:
-        told = told_by_commands(environment)
+@pytest.fixture(scope="module")
+def empty():
+    """The environment of an installation whose database is empty."""
+    with new_installation(is_migrated=False) as environment:
+        yield environment
+
+
+def test_on_a_database_that_was_never_migrated_every_command_says_what_to_do(empty):
+    told = told_by_commands(empty)
     for name, (status, errors) in told.items():
         assert "Traceback" not in errors, name
         if name in _WITHOUT_TABLES:
@@ -102,13 +108,6 @@ def test_without_a_database_every_command_says_so_in_a_sentence():
             assert status == 1, name
             assert "DATABASE_URL" in errors, (name, errors)
             assert "refused" in errors, (name, errors)
-
-
-@pytest.fixture(scope="module")
-def empty():
-    """The environment of an installation whose database is empty."""
-    with new_installation() as environment:
-        yield environment
 
 
 def manage(environment, *arguments, given=None):

@@ -12,16 +12,18 @@ from django.core.management import call_command
 from corecube.errors import ConfigError
 from corecube.management.commands.start import _free_port
 from corecube.process import exclusive
-from tests.installation import link_downloads
+from tests.environment import link_downloads
+from tests.migrated import copy_migrated_server
 from tests.started import start_installation, until_ready
 
 
 @pytest.fixture(scope="module")
 def var():
-    """A new installation's folder, with the model that this one has."""
+    """A new installation's folder, with the model that this one has and a migrated database."""
     call_command("models", "fetch", verbosity=0)
     with tempfile.TemporaryDirectory(prefix="corecube-test-") as name:
         link_downloads(Path(name))
+        copy_migrated_server(Path(name))
         yield Path(name)
 
 

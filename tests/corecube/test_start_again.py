@@ -17,7 +17,8 @@ from django.core.management import call_command
 
 from corecube.embedded.postmaster import read_postmaster
 from corecube.process import exclusive
-from tests.installation import link_downloads
+from tests.environment import environment_of, link_downloads
+from tests.migrated import copy_migrated_server
 from tests.race import until
 from tests.started import child_named, children, descendants, is_running, start_installation, until_ready
 
@@ -72,11 +73,10 @@ class Started:
             return None
 
     def manage(self, *arguments):
-        environment = {**os.environ, "CORECUBE_VAR_DIR": str(self.var)}
         return subprocess.run(
             [sys.executable, "manage.py", *arguments],
             cwd=settings.BASE_DIR,
-            env={name: value for name, value in environment.items() if name not in {"DATABASE_URL", "REDIS_URL"}},
+            env=environment_of(self.var),
             capture_output=True,
             text=True,
             check=False,
@@ -89,6 +89,7 @@ def started():
     with tempfile.TemporaryDirectory(prefix="corecube-test-") as name:
         var = Path(name)
         link_downloads(var)
+        copy_migrated_server(var)
         process = start_installation(folder=var, CORECUBE_LOST_SECONDS="5")
         try:
             _, address = until_ready(process)

@@ -1,9 +1,8 @@
 import io
 
 import pytest
-from django.core.management.base import OutputWrapper
 
-from corecube.commands import Steps
+from corecube.steps import Steps
 
 
 class Terminal(io.StringIO):
@@ -13,7 +12,7 @@ class Terminal(io.StringIO):
 
 def test_a_step_ends_in_one_line():
     out = io.StringIO()
-    with Steps(OutputWrapper(out)).step("Tables") as notes:
+    with Steps(out).step("Tables") as notes:
         notes.write("applying 0001\n")
     (line,) = out.getvalue().splitlines()
     assert line.startswith("  ✓ Tables")
@@ -21,14 +20,14 @@ def test_a_step_ends_in_one_line():
 
 def test_a_failed_step_says_so_and_passes_the_error_on():
     out = io.StringIO()
-    with pytest.raises(ValueError, match="broken"), Steps(OutputWrapper(out)).step("Tables"):
+    with pytest.raises(ValueError, match="broken"), Steps(out).step("Tables"):
         raise ValueError("broken")
     assert out.getvalue() == "  ✗ Tables\n"
 
 
 def test_a_terminal_shows_the_last_note_while_the_step_runs():
     out = Terminal()
-    with Steps(OutputWrapper(out)).step("Samples") as notes:
+    with Steps(out).step("Samples") as notes:
         notes.write("10 %\r20 %\n")
         shown = out.getvalue()
     assert "20 %" in shown
@@ -37,6 +36,6 @@ def test_a_terminal_shows_the_last_note_while_the_step_runs():
 
 def test_a_long_note_is_cut():
     out = Terminal()
-    with Steps(OutputWrapper(out)).step("Samples") as notes:
+    with Steps(out).step("Samples") as notes:
         notes.write("x" * 500)
         assert out.getvalue().count("x") < 80

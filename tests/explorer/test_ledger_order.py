@@ -16,6 +16,7 @@ from corecube.scope import TrustLevel
 from retrieval.engine.types import ScoreType
 from retrieval.ingest.samples import Company, add_samples
 from retrieval.search import runtime
+from tests.kept_rows import KeptRows, Stand
 
 QUESTIONS = (
     "How did the ammonia leak at Tallow Quay in March 2026 happen?",
@@ -108,10 +109,19 @@ def may_precede(one, other):
     return by_score(one) < by_score(other) or (is_tied and one.trust > other.trust) or one.is_preferred_copy
 
 
+#: The sample company's rows, once a test has taken it in.
+_company = []
+
+
 @pytest.fixture
 def reader(db, monkeypatch):
     """Return one of the sample company, for whom no time passes: freshness would differ in its last digits."""
-    add_samples(Company.read(settings.CORECUBE_SAMPLES_DIR))
+    if _company:
+        _company[0].put_back("", "")
+    else:
+        before = Stand.now()
+        add_samples(Company.read(settings.CORECUBE_SAMPLES_DIR))
+        _company.append(KeptRows.since(before))
     monkeypatch.setattr(timezone, "now", lambda: NOW)
     return User.objects.get(username="wilhelmina")
 

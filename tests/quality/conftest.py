@@ -18,7 +18,7 @@ from explorer.pages.explorer.examples import examples_for
 from retrieval.answers.extractive import extract_answer
 from retrieval.answers.rewrite import Rewriting, Said, stand_alone
 from retrieval.encoders import load_encoder
-from retrieval.encoders.vector_cache import SentenceEncoder
+from retrieval.encoders.vector_cache import SentenceEncoder, VectorCache
 from retrieval.index import active
 from retrieval.ingest.samples import Company, add_samples
 from retrieval.llm.types import Task, Turn
@@ -50,6 +50,12 @@ def real_encoder():
     if not (_MODEL / "manifest.json").is_file():
         pytest.skip(f"the model {_MODEL.name} is not here: run manage.py models fetch")
     return load_encoder(_MODEL)
+
+
+@pytest.fixture(scope="session")
+def sentences(real_encoder):
+    """Return what embeds the sentences of passages and keeps their vectors, as an installation does."""
+    return SentenceEncoder(real_encoder, VectorCache(settings.CORECUBE_SENTENCE_CACHE))
 
 
 @pytest.fixture(scope="module")
@@ -97,11 +103,11 @@ class Shown:
 
 
 @pytest.fixture(scope="module")
-def shown(asked, real_encoder):
+def shown(asked, sentences):
     """Every example of the start pages and of the README, for each user and an admin."""
     User.objects.create_user("an-admin", is_staff=True).groups.add(Group.objects.get(name=ADMINISTRATORS))
     return [
-        _shown(username, text, [it.question for it in asked], real_encoder)
+        _shown(username, text, [it.question for it in asked], sentences)
         for username in ("jun", "yusuf", "wilhelmina", "an-admin")
         for text in (*_examples(username), *_readme_questions())
     ]
@@ -115,24 +121,24 @@ def _readme_questions():
     return re.findall(r'"role": "user", "content": "([^"]+)"', (settings.BASE_DIR / "README.md").read_text())
 
 
-def _shown(username, text, questions, encoder):
+def _shown(username, text, questions, sentences):
     own = sorted((it for it in questions if it["text"] == text), key=lambda it: it["user"] != username)
-    _, answer, _ = _answered(Rewriting(text, text), [], username, encoder)
+    _, answer, _ = _answered(Rewriting(text, text), [], username, sentences)
     return Shown(username, text, own[0]["answers"] if own[0].get("answerable", True) else None, answer)
 
 
 @pytest.fixture(scope="module")
-def follow_ups(asked, real_encoder):
+def follow_ups(asked, sentences):
     """The last question of every conversation."""
     conversations = tomllib.loads((Path(__file__).parent / "conversations.toml").read_text())["conversation"]
-    return [_follow_up(it, real_encoder) for it in conversations]
+    return [_follow_up(it, sentences) for it in conversations]
 
 
-def _follow_up(conversation, encoder):
+def _follow_up(conversation, sentences):
     user, said, turns = conversation["user"], [], []
     for question in conversation["turns"]:
         rewriting = stand_alone(question, said)
-        outcome, answer, titles = _answered(rewriting, turns, user, encoder)
+        outcome, answer, titles = _answered(rewriting, turns, user, sentences)
         said.append(Said(question, titles))
         turns.append(Turn(question, answer))
     rewritten = _documents(outcome)
@@ -141,7 +147,7 @@ def _follow_up(conversation, encoder):
     return FollowUp(rewriting, conversation["expected"], alone, rewritten, requirements, turns[-2].answer, answer)
 
 
-def _answered(rewriting, turns, user, encoder):
+def _answered(rewriting, turns, user, sentences):
     """Return the search for a question of a conversation, the answer to it, and the titles of what it cites."""
     outcome = _found(rewriting.searched, Principal(user_named(user)))
     task = Task(
@@ -153,7 +159,7 @@ def _answered(rewriting, turns, user, encoder):
         is_follow_up=rewriting.is_rewritten,
         answerability=outcome.state.answerability,
     )
-    answer = extract_answer(task, language=settings.CORECUBE_TEXT_SEARCH_CONFIG, encoder=SentenceEncoder(encoder))
+    answer = extract_answer(task, language=settings.CORECUBE_TEXT_SEARCH_CONFIG, encoder=sentences)
     titles = [outcome.passages[citation.number - 1].hit.chunk.title for citation in answer.citations]
     return outcome, answer.text, tuple(dict.fromkeys(titles))
 

@@ -9,7 +9,6 @@ from ir_measures import R, nDCG
 
 from retrieval.answers.extractive import ASSERTED, extract_answer
 from retrieval.answers.rewrite import Said, stand_alone
-from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.engine.deadline import Deadline
 from retrieval.evaluation.answers import is_right
 from retrieval.evaluation.calibration import auroc
@@ -59,8 +58,8 @@ def test_confidence_tells_what_the_samples_answer_from_what_they_do_not(asked):
     assert area >= _MIN_AUROC, area
 
 
-def test_confidence_falls_when_the_answering_passages_are_taken_away(asked, real_encoder):
-    stage = EstimateAnswerability(AnswerabilityConfig(), "english", real_encoder)
+def test_confidence_falls_when_the_answering_passages_are_taken_away(asked, sentences):
+    stage = EstimateAnswerability(AnswerabilityConfig(), "english", sentences)
     pairs = np.array(
         [
             (
@@ -112,9 +111,9 @@ def test_the_only_documents_that_contradict_each_other_are_the_minutes_about_tun
     assert {it.question["id"] for it in asked if it.outcome.state.answerability.reason == "conflicting"} == {"tunnel-2"}
 
 
-def test_what_is_newer_answers_and_the_other_follows_with_its_source(asked, real_encoder):
+def test_what_is_newer_answers_and_the_other_follows_with_its_source(asked, sentences):
     answers = {
-        it.question["id"]: answer_to(it, real_encoder)
+        it.question["id"]: answer_to(it, sentences)
         for it in asked
         if it.question["id"] in {"tunnel-2", "leave-days", "hotel-limit", "km-rate-2024"}
     }
@@ -133,7 +132,7 @@ def test_what_is_newer_answers_and_the_other_follows_with_its_source(asked, real
     assert "0.44 euros" not in answers["km-rate-2024"]
 
 
-def answer_to(it, encoder):
+def answer_to(it, sentences):
     state = it.outcome.state
     task = Task(
         question=it.question["text"],
@@ -143,7 +142,7 @@ def answer_to(it, encoder):
         answerability=state.answerability,
         trust=state.scope.trust,
     )
-    return extract_answer(task, language="english", encoder=SentenceEncoder(encoder)).text
+    return extract_answer(task, language="english", encoder=sentences).text
 
 
 def without(state, numbers):

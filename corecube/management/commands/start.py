@@ -2,14 +2,13 @@
 
 import errno
 import os
-import signal
 import socket
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from django.conf import settings
 from django.core.management import call_command
@@ -17,21 +16,17 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, connections
 
 from corecube.checks import require_server
-from corecube.commands import Steps, database_problem
+from corecube.commands import database_problem
 from corecube.database import close_pools
-from corecube.embedded.base import watched_database
-from corecube.embedded.server import release
+from corecube.embedded.server import release, users_lock
 from corecube.errors import ConfigError, CoreCubeError, UnavailableError
-from corecube.logs import last_lines
 from corecube.people import ensure_first_admin
 from corecube.process import make_all_private, make_private, open_lock, try_exclusive
-from corecube.supervise import Program, StopRequest, keep_running, running, wait_until
+from corecube.run import Task, become
+from corecube.steps import Steps
 
 _FIRST_PORT: Final = 8000
 _PORTS_TRIED: Final = 10
-#: Wildcard addresses, with the address for a local browser.
-_LOCAL_ADDRESSES: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- replaced, not bound
-_WORKER_TASKS: Final = 2
 
 
 class Command(BaseCommand):
@@ -47,11 +42,11 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         try:
-            with _only_start(), _released_database():
+            with _only_start() as lock, _released_database():
                 self._make_data_private()
                 self._prepare(samples=not options["no_samples"])
                 if not options["prepare_only"]:
-                    self._run(_free_port(settings.CORECUBE_HOST, settings.CORECUBE_PORT))
+                    self._run(lock)
         except CoreCubeError as error:
             raise CommandError(str(error)) from error
         except OperationalError as error:
@@ -70,7 +65,7 @@ class Command(BaseCommand):
             )
 
     def _prepare(self, *, samples: bool) -> None:
-        steps = Steps(self.stdout)
+        steps = Steps(sys.stdout)
         accounts = ""
         with steps.step("Database"):
             require_server()
@@ -87,36 +82,33 @@ class Command(BaseCommand):
         if accounts:
             self.stdout.write(f"\nUsers and passwords, shown only once:\n\n{accounts}\n")
 
-    def _run(self, port: int) -> None:
-        """Run the web server and the worker until a signal; raise UnavailableError if one does not keep running."""
-        host = _LOCAL_ADDRESSES.get(settings.CORECUBE_HOST, settings.CORECUBE_HOST)
-        folder = settings.BASE_DIR
-        with StopRequest() as request, watched_database(), running(_programs(port), request, folder=folder) as team:
-            with Steps(self.stdout).step("Web server and worker"):
-                _require_running(wait_until(lambda: _answers(host, port), team, request))
-            if not request.is_set:
-                address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-                logs = settings.CORECUBE_VAR_DIR / "log"
-                self.stdout.write(f"\nCoreCube is ready: {address}\nPress Ctrl-C to stop. Logs: {logs}.")
-                self.stdout.flush()
-            _require_running(keep_running(team, request, folder=folder, report=self._report_restart))
-            self.stdout.write("\nStopping … (press Ctrl-C again to stop at once)")
-            self.stdout.flush()
-
-    def _report_restart(self, program: Program) -> None:
-        self.stdout.write(f"\nThe {program.name} ended and is being restarted. Its log is {program.log}.")
+    def _run(self, start_lock: int) -> NoReturn:
+        """Replace this process by the one that runs the web server and the worker."""
+        port = _free_port(settings.CORECUBE_HOST, settings.CORECUBE_PORT)
+        close_pools()
         self.stdout.flush()
+        become(
+            Task(
+                folder=str(settings.BASE_DIR),
+                logs=str(settings.CORECUBE_VAR_DIR / "log"),
+                host=settings.CORECUBE_HOST,
+                port=port,
+                data_dir=str(settings.CORECUBE_POSTGRES_DIR),
+                start_lock=start_lock,
+                users_lock=users_lock(settings.CORECUBE_POSTGRES_DIR),
+            )
+        )
 
 
 @contextmanager
-def _only_start() -> Iterator[None]:
-    """Prevent a second start on the same data."""
+def _only_start() -> Iterator[int]:
+    """Prevent a second start on the same data; yield the descriptor of the lock."""
     lock = open_lock(settings.CORECUBE_VAR_DIR / "start.lock")
     try:
         if not try_exclusive(lock):
             folder = settings.CORECUBE_VAR_DIR
             raise UnavailableError(f"CoreCube is already running on {folder}. Set CORECUBE_VAR_DIR to another folder.")
-        yield
+        yield lock
     finally:
         os.close(lock)
 
@@ -129,16 +121,6 @@ def _released_database() -> Iterator[None]:
     finally:
         close_pools()
         release(settings.CORECUBE_POSTGRES_DIR)
-
-
-def _require_running(ended: Program | None) -> None:
-    """Raise UnavailableError with the end of the log for a program that has ended."""
-    if ended:
-        lines = "\n".join(last_lines(ended.log))
-        message = (
-            f"The {ended.name} ended unexpectedly, so CoreCube was stopped. The end of its log {ended.log}:\n{lines}"
-        )
-        raise UnavailableError(message)
 
 
 def _free_port(host: str, requested: int) -> int:
@@ -155,30 +137,3 @@ def _free_port(host: str, requested: int) -> int:
             return port
     message = f"Another program uses port {ports[0]} of {host}. Set CORECUBE_PORT to another port."
     raise ConfigError(message)
-
-
-def _answers(host: str, port: int) -> bool:
-    """Return whether the web server accepts connections, which it does after loading the application."""
-    try:
-        socket.create_connection((host, port), timeout=1).close()
-    except OSError:
-        return False
-    return True
-
-
-def _programs(port: int) -> tuple[Program, Program]:
-    """Return the web server and the worker. The web server logs no URLs, because they contain queries."""
-    logs = settings.CORECUBE_VAR_DIR / "log"
-    web = ("uvicorn", "corecube.asgi:application", f"--host={settings.CORECUBE_HOST}", f"--port={port}")
-    # The application handles trusted proxies, by CORECUBE_TRUSTED_PROXIES.
-    web_options = (
-        *("--no-access-log", "--no-server-header", "--no-proxy-headers", "--lifespan=on"),
-        "--timeout-graceful-shutdown=5",
-    )
-    worker = ("celery", "--app=corecube", "worker", "--pool=prefork", f"--concurrency={_WORKER_TASKS}")
-    worker_options = ("--loglevel=INFO", "--without-gossip", "--without-mingle", "--without-heartbeat")
-    return (
-        Program("web server", (sys.executable, "-m", *web, *web_options), logs / "web.log"),
-        # SIGTERM would wait for running tasks; SIGQUIT returns them to the queue.
-        Program("worker", (sys.executable, "-m", *worker, *worker_options), logs / "worker.log", signal.SIGQUIT),
-    )

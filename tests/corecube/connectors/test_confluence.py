@@ -433,7 +433,7 @@ def test_a_page_that_the_site_cannot_give_now_is_a_passing_trouble(wiki, connect
     wiki.add(1, "Page")
     source = connector()
     (item,) = source.items()
-    wiki.site.pages = AnyPath(lambda *_: (503, {}, b"{}"))
+    wiki.site.pages = AnyPath(lambda *_: (503, {"Retry-After": "0"}, b"{}"))
     with pytest.raises(ItemError) as caught:
         source.read(item)
     assert caught.value.reason == "unavailable"

@@ -1,6 +1,8 @@
 """A real OpenID Connect provider in a thread, and a browser that signs in through it."""
 
 import base64
+import copy
+import functools
 import hashlib
 import io
 import json
@@ -31,17 +33,29 @@ class QuietHandler(werkzeug.serving.WSGIRequestHandler):
         pass
 
 
+@functools.cache
+def application():
+    """Return the provider's application and its storage, which take long to make, and what the storage holds at first.
+
+    Every test's provider has the same key.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        app = oidc_provider_mock.app()
+    app.debug = False
+    with app.test_request_context():
+        app.preprocess_request()
+        storage = flask.g.oidc_provider_mock_storage
+    return app, storage, {name: copy.copy(value) for name, value in vars(storage).items()}
+
+
 class Provider:
     """The provider, with a hand in what it answers: `answers[path]` takes and returns (status, headers, body)."""
 
     def __init__(self):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            self.app = oidc_provider_mock.app()
-        self.app.debug = False
-        self.app.before_request(self._note_storage)
-        self._inner = self.app.wsgi_app
-        self.storage = None
+        app, self.storage, empty = application()
+        vars(self.storage).update({name: copy.copy(value) for name, value in empty.items()})
+        self._inner = app.wsgi_app
         self.answers = {}
         #: (path, query, form, headers) of every request.
         self.seen = []
@@ -81,9 +95,6 @@ class Provider:
             return status, headers, json.dumps({**told, "id_token": self.sign(change(claims), **how)}).encode()
 
         self.answers["/oauth2/token"] = answer
-
-    def _note_storage(self):
-        self.storage = flask.g.oidc_provider_mock_storage
 
     def _answer(self, environ, start_response):
         content = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))

@@ -99,7 +99,6 @@ def installation(tmp_path_factory):
     with new_installation(CORECUBE_WARM_UP="no", CORECUBE_FOLDER_ROOTS=str(notes)) as environment:
         observe = Observer(environment)
         try:
-            observe.manage("migrate", "--verbosity", "0")
             known = json.loads(observe(SEED).strip().splitlines()[-1])
             with serving(environment, log) as address:
                 yield Installation(address, known.pop("secret"), known, log)

@@ -20,6 +20,7 @@ from corecube.models import ApiKey, Compartment, Connection, Grant
 from corecube.scope import Sensitivity
 from retrieval.agents.tools import TOOLS
 from retrieval.models import Document, QueuedSearch, RoutingRule, SearchRecord
+from tests.profiles import turn
 
 DESCRIPTIONS = ("/api/openapi.json", "/v1/openapi.json", "/api/dify/openapi.json")
 QUERY = "rollback passphrase codeword march"
@@ -365,8 +366,8 @@ def test_no_field_of_a_body_widens_a_scope(operation, send, asker, secrets_of):
     fields = sorted({*properties(schema, description), ("user",), ("run_as",), ("scope", "principal"), ("admin",)})
     assert len(fields) > 4
     who = asker("bob")
-    for field in fields:
-        for value in HOSTILE:
+    for number, field in enumerate(fields):
+        for value in turn(HOSTILE, number, of=3):
             body = with_field(READS[operation], field, value)
             response = send(operation, who, body=body)
             assert response.status_code < 500, (field, value)

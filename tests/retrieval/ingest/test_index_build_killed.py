@@ -38,7 +38,6 @@ def observe(environment, tmp_path):
     for number in range(_PAGES):
         (tmp_path / f"page-{number}.txt").write_text(f"Pump {number} stands in hall {number % 7}.")
     observer = Observer(environment)
-    observer.manage("migrate", "--verbosity", "0")
     observer.manage("ingest", str(tmp_path))
     yield observer
     observer.end()

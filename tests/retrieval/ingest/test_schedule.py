@@ -323,7 +323,7 @@ def test_what_a_passing_trouble_kept_out_is_tried_again_though_it_is_not_listed_
     first = due(space)
     assert list_next(uuid4())
     SyncItem.objects.update(attempts=claims.MAX_ATTEMPTS - 1)
-    wiki.site.pages = AnyPath(lambda *_: (503, {}, b"{}"))
+    wiki.site.pages = AnyPath(lambda *_: (503, {"Retry-After": "0"}, b"{}"))
     assert process_next(uuid4())
     assert complete_next()
     first.refresh_from_db()

@@ -83,7 +83,6 @@ def installation(embedder):
 @pytest.fixture(scope="module")
 def observe(installation):
     observer = Observer(installation)
-    observer.manage("migrate", "--verbosity", "0")
     yield observer
     observer.end()
 

@@ -12,7 +12,7 @@ from retrieval.errors import ModelMissingError
 from retrieval.index import active
 from retrieval.index.store import VectorIndex
 from retrieval.index.warming import walk, warm_relations
-from retrieval.models import EmbeddingIndex, SearchRecord
+from retrieval.models import EmbeddingIndex, LanguageModel, SearchRecord
 from retrieval.presets.helix.pipeline import local_router
 from retrieval.presets.helix.route_examples import Routers
 from retrieval.presets.helix.router.routes import RouterSource
@@ -35,8 +35,11 @@ def test_model_disk_walks_and_every_preset_are_warmed_and_nothing_is_recorded(wo
     assert not SearchRecord.objects.exists()
 
 
-def test_a_worker_opens_the_model_alone(world):
-    assert outcomes(is_worker=True) == {"model": "ok"}
+def test_the_client_of_language_models_is_loaded_where_one_is_enabled(world):
+    LanguageModel.objects.create(slug="m", name="M", base_url="http://127.0.0.1:1/v1", model="m")
+    assert outcomes()["language models"] == "ok"
+    LanguageModel.objects.update(is_enabled=False)
+    assert outcomes()["language models"] == "none is enabled"
 
 
 def test_a_new_installation_has_nothing_to_warm_and_starts(db):
@@ -46,6 +49,7 @@ def test_a_new_installation_has_nothing_to_warm_and_starts(db):
         "disk": "ModelMissingError",
         "walk": "0 walks",
         "rehearsal": "no user has access",
+        "language models": "none is enabled",
     }
 
 
@@ -54,7 +58,7 @@ def test_a_missing_model_is_left_to_the_first_search(world, monkeypatch):
         raise ModelMissingError
 
     monkeypatch.setattr(active, "encoder", missing)
-    assert set(outcomes().values()) == {"ModelMissingError"}
+    assert {outcome for name, outcome in outcomes().items() if name != "language models"} == {"ModelMissingError"}
 
 
 def test_the_relations_files_are_read_whole(world):
@@ -105,12 +109,12 @@ def test_a_web_process_that_begins_to_serve_warms_up_in_a_thread_of_its_own(sett
     begun, threads = [], []
     begin = warm_up.begin
     monkeypatch.setattr(process, "exclude_loaded_from_collection", lambda: None)
-    monkeypatch.setattr(warm_up, "warm_up", lambda **options: begun.append((options, threading.current_thread().name)))
+    monkeypatch.setattr(warm_up, "warm_up", lambda: begun.append(threading.current_thread().name))
     monkeypatch.setattr(warm_up, "begin", lambda: threads.append(begin()))
     settings.CORECUBE_WARM_UP = True
     serving.send(sender=None)
     threads[0].join(timeout=10)
-    assert begun == [({"is_worker": False}, "warm-up")]
+    assert begun == ["warm-up"]
 
 
 def test_nothing_that_is_raised_reaches_the_start(world, monkeypatch):

@@ -18,8 +18,8 @@ from tests.installation import Observer, new_installation
 _MODEL = settings.CORECUBE_MODELS_DIR / settings.CORECUBE_MODEL
 #: A busy machine is slow, and that is no failure.
 _WAIT_SECONDS = 240
-#: More than one batch.
-_PAGES = 300
+#: More than one batch, which is of 256.
+_PAGES = 270
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +33,8 @@ def installation():
 
 @pytest.fixture(scope="module")
 def observe(installation):
-    """Return what runs scripts and commands in the installation, whose database is migrated."""
+    """Return what runs scripts and commands in the installation."""
     observer = Observer(installation)
-    observer.manage("migrate", "--verbosity", "0")
     yield observer
     observer.end()
 

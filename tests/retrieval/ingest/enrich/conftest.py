@@ -71,7 +71,7 @@ def model(settings):
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     settings.CORECUBE_ENRICH_URL = f"http://127.0.0.1:{server.server_port}/v1/chat/completions"
     settings.CORECUBE_ENRICH_MODEL = "small-writer"
