@@ -5,9 +5,10 @@ clearance of at least its sensitivity. A key can only limit the access of its us
 A key that acts for another user has access to what both users can see. Everything else is denied.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, Self
 
 from django.db import connection as database
 
@@ -37,7 +38,7 @@ WHERE
     OR granted.group_id IN (SELECT group_id FROM corecube_user_groups WHERE user_id = %(user)s)
 ORDER BY granted.clearance, granted.id DESC
 """)
-#: The connections as `_Connection`, optionally only those of some compartments and with some slugs.
+#: The connections as `_Connection`, all or those in the compartments of the user's grants, optionally with some slugs.
 _CONNECTIONS: Final = Prepared("""
 SELECT
     source.id, source.slug, source.name, compartment.name, source.sensitivity, source.trust,
@@ -45,10 +46,21 @@ SELECT
 FROM corecube_connection AS source
 JOIN corecube_compartment AS compartment ON compartment.id = source.compartment_id
 WHERE
-    (%(compartments)s::bigint[] IS NULL OR source.compartment_id = ANY(%(compartments)s::bigint[]))
+    (
+        %(is_all)s
+        OR source.compartment_id IN (
+            SELECT granted.compartment_id
+            FROM corecube_grant AS granted
+            WHERE
+                granted.user_id = %(user)s
+                OR granted.group_id IN (SELECT group_id FROM corecube_user_groups WHERE user_id = %(user)s)
+        )
+    )
     AND (%(slugs)s::text[] IS NULL OR source.slug = ANY(%(slugs)s::text[]))
 ORDER BY source.name
 """)
+
+_RULED: Final = 64  #: Cached results of the access rule; each takes up to 1 kB for a connection.
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,22 +128,35 @@ def scope_for(
     `reveal_excluded` also lists the other connections with the rule that excluded them, for admins.
     Raises UnknownConnectionError for a requested slug that the principal cannot see, whether or not it exists.
     """
-    grants = _best_grants(principal.user)
-    limits = _best_grants(principal.key.user) if principal.key and principal.is_forwarded else grants
-    included: list[Inclusion] = []
-    excluded: list[ExcludedConnection] = []
-    slugs = (*request.include, *request.exclude) if request and request.include else ()
-    for connection in _connections(None if reveal_excluded else grants, slugs):
-        grant, limit = grants.get(connection.compartment_id), limits.get(connection.compartment_id)
-        reason = _exclusion(connection, grant, limit, principal.key)
-        if reason is None and grant is not None and limit is not None:
-            clearance = Sensitivity(min(grant.clearance, limit.clearance))
-            included.append(Inclusion(connection.facts, grant.holder, clearance))
-        elif reason is not None and reveal_excluded:
-            via, held = (grant.holder, Sensitivity(grant.clearance)) if grant else ("", None)
-            excluded.append(ExcludedConnection(connection.facts, reason, via, held, connection.enabled))
-    scope = AccessScope(principal.label, tuple(included), tuple(excluded))
+    slugs = (*request.include, *request.exclude) if request and request.include and not reveal_excluded else ()
+    grants, connections = _grants_and_connections(principal.user, slugs, is_all=reveal_excluded)
+    key = principal.key
+    limits = _rows(_GRANTS, {"user": key.user_id}) if key and principal.is_forwarded and key.user.is_active else ()
+    included, excluded = _ruled(
+        connections,
+        grants,
+        grants if key is None or not principal.is_forwarded else limits,
+        _KeyLimit.of(key) if key else None,
+    )
+    scope = AccessScope(principal.label, included, excluded if reveal_excluded else ())
     return _narrow(scope, request, reveal=reveal_excluded) if request else scope
+
+
+class _KeyLimit(NamedTuple):
+    """What a key allows of what its user can see."""
+
+    compartments: frozenset[int]  #: Empty for all.
+    max_sensitivity: int | None
+
+    @classmethod
+    def of(cls, key: ApiKey) -> Self:
+        """Return the limit of a key."""
+        return cls(frozenset(compartment.pk for compartment in key.compartments.all()), key.max_sensitivity)
+
+    def allows(self, connection: "_Connection") -> bool:
+        """Return whether the key allows a connection."""
+        is_low = self.max_sensitivity is None or connection.facts.sensitivity <= self.max_sensitivity
+        return is_low and (not self.compartments or connection.compartment_id in self.compartments)
 
 
 class _Grant(NamedTuple):
@@ -152,58 +177,79 @@ class _Connection(NamedTuple):
     enabled: bool
 
 
-def _best_grants(user: User) -> dict[int, _Grant]:
-    """Return the user's grant with the highest clearance by compartment id; none for an inactive user."""
-    if not user.is_active:
-        return {}
-    return {grant.compartment_id: grant for grant in map(_Grant._make, _rows(_GRANTS, {"user": user.pk}))}
+_Rows = tuple[tuple[Any, ...], ...]
 
 
-def _connections(compartments: Collection[int] | None, slugs: Sequence[str]) -> Iterator[_Connection]:
-    """Yield the connections by name: of all compartments for None; with these slugs, if any."""
-    if compartments is not None and not compartments:
-        return
+def _grants_and_connections(user: User, slugs: Sequence[str], *, is_all: bool) -> tuple[_Rows, _Rows]:
+    """Return the rows of both statements, read together: those with these slugs, if any; none for an inactive user."""
+    if not user.is_active and not is_all:
+        return (), ()
     # Excludes text that PostgreSQL cannot store.
     valid = [slug for slug in slugs if slug.isascii() and slug.isprintable()]
-    parameters = {
-        "compartments": None if compartments is None else list(compartments),
-        "slugs": valid if slugs and compartments is not None else None,
-    }
-    for row in _rows(_CONNECTIONS, parameters):
-        pk, slug, name, compartment, level, trust, half_life_days, basis, language, compartment_id, enabled = row
-        sensitivity, freshness = Sensitivity(level), FreshnessBasis(basis)
-        facts = ConnectionFacts(
-            pk, slug, name, compartment, sensitivity, TrustLevel(trust), half_life_days, freshness, language
-        )
-        yield _Connection(facts, compartment_id, enabled)
+    parameters = {"user": user.pk, "is_all": is_all, "slugs": valid if slugs else None}
+    with database.cursor() as cursor:
+        both = f"{execution(cursor, _GRANTS)};\n{execution(cursor, _CONNECTIONS)}"
+        cursor.execute(both, parameters)
+        grants = tuple(cursor.fetchall())
+        cursor.nextset()
+        return grants if user.is_active else (), tuple(cursor.fetchall())
 
 
-def _rows(sql: Prepared, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
+def _rows(sql: Prepared, parameters: dict[str, Any]) -> _Rows:
     with database.cursor() as cursor:
         cursor.execute(execution(cursor, sql), parameters)
-        return list(cursor.fetchall())
+        return tuple(cursor.fetchall())
+
+
+@lru_cache(maxsize=_RULED)
+def _ruled(
+    connections: _Rows, grants: _Rows, limits: _Rows, key: _KeyLimit | None
+) -> tuple[tuple[Inclusion, ...], tuple[ExcludedConnection, ...]]:
+    """Return the visible connections, and the others with the rule that excludes each.
+
+    Cached by all that it depends on, as the database has it now. `limits` are the grants of the key's user, the same as
+    `grants` unless the key acts for another user.
+    """
+    best, limiting = _best(grants), _best(limits)
+    included: list[Inclusion] = []
+    excluded: list[ExcludedConnection] = []
+    for connection in map(_connection, connections):
+        grant, limit = best.get(connection.compartment_id), limiting.get(connection.compartment_id)
+        reason = _exclusion(connection, grant, limit, key)
+        if reason is None and grant is not None and limit is not None:
+            clearance = Sensitivity(min(grant.clearance, limit.clearance))
+            included.append(Inclusion(connection.facts, grant.holder, clearance))
+        elif reason is not None:
+            via, held = (grant.holder, Sensitivity(grant.clearance)) if grant else ("", None)
+            excluded.append(ExcludedConnection(connection.facts, reason, via, held, connection.enabled))
+    return tuple(included), tuple(excluded)
+
+
+def _best(grants: _Rows) -> dict[int, _Grant]:
+    """Return the grant with the highest clearance by compartment id."""
+    return {grant.compartment_id: grant for grant in map(_Grant._make, grants)}
+
+
+def _connection(row: tuple[Any, ...]) -> _Connection:
+    pk, slug, name, compartment, level, trust, half_life_days, basis, language, compartment_id, enabled = row
+    sensitivity, freshness = Sensitivity(level), FreshnessBasis(basis)
+    facts = ConnectionFacts(
+        pk, slug, name, compartment, sensitivity, TrustLevel(trust), half_life_days, freshness, language
+    )
+    return _Connection(facts, compartment_id, enabled)
 
 
 def _exclusion(
-    connection: _Connection, grant: _Grant | None, limit: _Grant | None, key: ApiKey | None
+    connection: _Connection, grant: _Grant | None, limit: _Grant | None, key: _KeyLimit | None
 ) -> Exclusion | None:
-    """Return the rule that excludes a connection, or None if it is visible.
-
-    `limit` is the grant of the key's user, the same as `grant` unless the key acts for another user.
-    """
+    """Return the rule that excludes a connection, or None if it is visible."""
     sensitivity = connection.facts.sensitivity
     if grant is None:
         return Exclusion.NO_GRANT
     if grant.clearance < sensitivity:
         return Exclusion.CLEARANCE
-    if limit is None or limit.clearance < sensitivity:
+    if limit is None or limit.clearance < sensitivity or (key is not None and not key.allows(connection)):
         return Exclusion.KEY
-    if key is not None:
-        # `for_secret` prefetches the compartments, so there is no query per connection.
-        compartments = {compartment.pk for compartment in key.compartments.all()}
-        in_compartment = not compartments or connection.compartment_id in compartments
-        if not in_compartment or (key.max_sensitivity is not None and sensitivity > key.max_sensitivity):
-            return Exclusion.KEY
     return None if connection.enabled else Exclusion.DISABLED
 
 

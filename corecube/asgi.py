@@ -1,6 +1,7 @@
 """The ASGI entry point: `uvicorn corecube.asgi:application`."""
 
 import os
+from asyncio import to_thread
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,14 +13,28 @@ from django.urls import get_resolver
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from corecube import process
-from corecube.health import check_database, serving
+from corecube.health import check_database, serving, stopping
 from corecube.overload import overload_guard, waiting_requests
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "corecube.settings")
 
 
 class Handler(ASGIHandler):
-    """Django's handler, which also handles an invalid Content-Type."""
+    """Django's handler, which also handles an invalid Content-Type, and the end of the process."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 -- Django's signature
+        """Answer a request, or tell the receivers of `stopping` when the web server ends.
+
+        A web server that gets SIGTERM may end by it, without what Python does at exit.
+        """
+        if scope["type"] != "lifespan":
+            await super().__call__(scope, receive, send)
+            return
+        await receive()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await to_thread(stopping.send, sender=None)
+        await send({"type": "lifespan.shutdown.complete"})
 
     def create_request(
         self,

@@ -1,7 +1,7 @@
 """Database helpers: the pool, releasing connections, transactions of changes, unstorable values, prepared SQL."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Final, TypeVar
@@ -118,6 +118,22 @@ def execution(cursor: Any, sql: Prepared) -> str:  # noqa: ANN401 -- Django's cu
         cursor.execute(f"PREPARE {name} AS {sql.numbered}")
         executions[sql] = f"EXECUTE {name} {sql.arguments}"
     return executions[sql]
+
+
+def columns_of(model: type[Model]) -> str:
+    """Return all columns of a model's table, for a SELECT."""
+    quote, meta = connection.ops.quote_name, model._meta  # noqa: SLF001 -- Django's documented way to the fields
+    return ", ".join(f"{quote(meta.db_table)}.{quote(field.column)}" for field in meta.concrete_fields)
+
+
+def instance_of(model: type[_Row], row: Sequence[Any]) -> tuple[_Row, Sequence[Any]]:
+    """Return the instance of a row that begins with all of a model's columns, and the rest of the row."""
+    fields = model._meta.concrete_fields  # noqa: SLF001 -- Django's documented way to the fields
+    values = [
+        field.from_db_value(value, None, connection) if hasattr(field, "from_db_value") else value
+        for field, value in zip(fields, row, strict=False)
+    ]
+    return model.from_db(connection.alias, [field.attname for field in fields], values), row[len(fields) :]
 
 
 def process_limit(usable: int) -> int:

@@ -23,6 +23,7 @@ MIGRATE: Final = (
 logger = logging.getLogger(__name__)
 
 serving: Final = Signal()  #: Sent once by each web process, when it has loaded its code. Receivers must not block.
+stopping: Final = Signal()  #: Sent once by each web process that ends, after its last request.
 _WAIT_SECONDS: Final = 20.0  #: Longer than the timeout of any step.
 _FACTS_SQL: Final = """
 SELECT current_setting('server_version'),

@@ -119,7 +119,7 @@ def _programs(task: Task) -> tuple[Program, Program]:
     web = ("uvicorn", "corecube.asgi:application", f"--host={task.host}", f"--port={task.port}")
     # The application handles trusted proxies, by CORECUBE_TRUSTED_PROXIES.
     web_options = (
-        *("--no-access-log", "--no-server-header", "--no-proxy-headers", "--lifespan=off"),
+        *("--no-access-log", "--no-server-header", "--no-proxy-headers", "--lifespan=on"),
         "--timeout-graceful-shutdown=5",
     )
     worker = ("celery", "--app=corecube", "worker", "--pool=prefork", f"--concurrency={_WORKER_TASKS}")

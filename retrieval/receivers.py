@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from django.db.models.signals import post_delete, pre_delete
 from django.dispatch import receiver
 
-from corecube.health import serving
+from corecube.health import serving, stopping
 from corecube.models import Connection, User
 from retrieval.encoders.manifest import CrossEncoderManifest, read_manifest
 from retrieval.errors import EncoderError
@@ -18,10 +18,21 @@ from retrieval.models import Memory
 
 @receiver(serving)
 def warm_up_beside(**_: Any) -> None:  # noqa: ANN401 -- Django's signature
-    """Open what the first search would open, while the web server starts."""
-    from retrieval.search import warm_up  # noqa: PLC0415 -- commands need no engine, and it takes half a second to load
+    """Open what the first search would open, while the web server starts; have records written behind answers."""
+    # Commands need no engine, and it takes half a second to load.
+    from retrieval.search import warm_up  # noqa: PLC0415
+    from retrieval.search.record_writer import record_writer  # noqa: PLC0415
 
     warm_up.begin()
+    record_writer.begin()
+
+
+@receiver(stopping)
+def write_records(**_: Any) -> None:  # noqa: ANN401 -- Django's signature
+    """Have the pending records of searches written."""
+    from retrieval.search.record_writer import record_writer  # noqa: PLC0415 -- as above
+
+    record_writer.end()
 
 
 @receiver(pre_delete, sender=Connection)

@@ -24,13 +24,14 @@ from corecube.access import Principal
 from corecube.models import ApiKey, Compartment, Connection, Grant, User
 from corecube.scope import Sensitivity, TrustLevel
 from retrieval.engine.caches import RecentCache
-from retrieval.index import active
+from retrieval.index import active, graph
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import PresetVersion
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.helix import route_examples
 from retrieval.search import calibrations, runtime
+from retrieval.search.record_writer import record_writer
 from tests import marks, profiles, purity
 from tests.fakes import HashEncoder
 from tests.kept_rows import KeptRows, Stand, empty_tables
@@ -253,6 +254,7 @@ def own_engine(monkeypatch, tmp_path):
     runtime._model_calls.cache_clear()
     route_examples.forget_examples()
     calibrations.forget_active()
+    graph.forget_samples()
     with override_settings(
         CORECUBE_UPLOADS_DIR=tmp_path / "uploads",
         CORECUBE_SOURCES_DIR=tmp_path / "sources",
@@ -262,6 +264,7 @@ def own_engine(monkeypatch, tmp_path):
         CORECUBE_VECTORS_DIR=tmp_path / "vectors",
     ):
         yield
+    record_writer.end()
 
 
 #: Every test's files were written then, and its rows of the same name have the same id: what was taken in for one test

@@ -3,15 +3,17 @@
 import hashlib
 import secrets
 import uuid
+from functools import cache
 from typing import ClassVar, Final, Self
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser, Group
 from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db import models
+from django.db import connection, models
 from django.db.models import Q
 from django.utils import timezone
 
+from corecube.database import Prepared, columns_of, execution, instance_of
 from corecube.scope import FreshnessBasis, Sensitivity, TrustLevel
 
 _LANGUAGES: Final = (
@@ -96,9 +98,48 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         )
 
     def for_secret(self, secret: str) -> "ApiKey | None":
-        """Return the usable key with this secret, or None."""
-        keys = self.usable().select_related("user").prefetch_related("compartments")
-        return keys.filter(digest=key_digest(secret)).first()
+        """Return the usable key with this secret, with its user and compartments, or None; in one round trip.
+
+        Every request with a key reads it, and Django's ORM takes ten times as long to compile the two queries.
+        """
+        held, compartments = _key_statements()
+        with connection.cursor() as cursor:
+            both = f"{execution(cursor, held)};\n{execution(cursor, compartments)}"
+            cursor.execute(both, {"digest": key_digest(secret), "now": timezone.now()})
+            row = cursor.fetchone()
+            cursor.nextset()
+            limited = cursor.fetchall()
+        if row is None:
+            return None
+        key, of_user = instance_of(ApiKey, row)
+        key.user, _ = instance_of(User, of_user)
+        # As `prefetch_related` does, but for further filters.
+        found = [instance_of(Compartment, it)[0] for it in limited]
+        key._prefetched_objects_cache = {"compartments": found}  # type: ignore[attr-defined]  # noqa: SLF001
+        return key
+
+
+#: The usable key with a digest and its user; and the key's compartments.
+_KEY: Final = """
+SELECT {key}, {user}
+FROM corecube_apikey
+JOIN corecube_user ON corecube_user.id = user_id
+WHERE digest = %(digest)s AND revoked_at IS NULL AND is_active AND (expires_at IS NULL OR expires_at > %(now)s)
+"""
+_KEY_COMPARTMENTS: Final = """
+SELECT {compartment}
+FROM corecube_apikey
+JOIN corecube_apikey_compartments ON apikey_id = corecube_apikey.id
+JOIN corecube_compartment ON corecube_compartment.id = compartment_id
+WHERE digest = %(digest)s
+ORDER BY corecube_compartment.name
+"""
+
+
+@cache
+def _key_statements() -> tuple[Prepared, Prepared]:
+    key, user, compartment = map(columns_of, (ApiKey, User, Compartment))
+    return Prepared(_KEY.format(key=key, user=user)), Prepared(_KEY_COMPARTMENTS.format(compartment=compartment))
 
 
 def key_digest(secret: str) -> str:

@@ -23,6 +23,7 @@ from retrieval.models import SearchRecord
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 from retrieval.presets.consolidated.evidence.recovery import Diagnoses
 from retrieval.presets.preset import PresetConfig
+from retrieval.records.arrival import await_record
 from retrieval.records.stored_trace import hits_of, spans_of
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
@@ -93,6 +94,7 @@ def read_side(text: str, viewer: User) -> Side:
         except ValueError as error:
             raise Http404 from error
         records = SearchRecord.objects.visible_to(viewer).select_related("user", "key")
+        await_record(record_id)
         record = get_object_or_404(records, pk=record_id)
         return Side(record.preset, record=record)
     version, _, mode = rest.partition(":")

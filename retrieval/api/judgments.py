@@ -16,6 +16,7 @@ from retrieval.api.schemas import REFUSALS, StrictBody
 from retrieval.engine.types import ChunkId
 from retrieval.errors import UnknownPassageError, UnknownTraceError
 from retrieval.models import SearchRecord
+from retrieval.records.arrival import await_record
 from retrieval.records.judgments import THUMB_GRADES, PassageId, judge, normalised_query, passages_in
 from retrieval.records.stored_trace import chunk_id_of, ranking_of
 
@@ -74,6 +75,7 @@ def rate(request: HttpRequest, body: FeedbackIn) -> Status[None]:
     Only for the principal's searches, and for a key only for those of the key; other traces do not exist.
     """
     principal = principal_of(request)
+    await_record(body.trace_id)
     found = SearchRecord.objects.filter(user=principal.user, for_another=False, pk=body.trace_id)
     record = first_or(UnknownTraceError(), found.filter(key=principal.key) if principal.key else found)
     if body.citation is None:

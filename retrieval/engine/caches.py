@@ -76,5 +76,10 @@ class RecentCache(Generic[_T]):
                 self._values.popitem(last=False)
         return value
 
+    def clear(self) -> None:
+        """Forget the values of this process."""
+        with self._lock:
+            self._values.clear()
+
     def __len__(self) -> int:
         return len(self._values)

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from corecube.scope import AccessScope
 from retrieval.engine.deadline import Deadline
+from retrieval.engine.quick import quick
 from retrieval.engine.types import Answerability, ChunkId, MemoryType, Passage, QueryTerms, Ranking, Vector
 
 _Part = TypeVar("_Part")
@@ -87,6 +88,7 @@ class DropReason(StrEnum):
     TOP_K = "top_k", "outside the top hits"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Drop:
     """A hit that a stage removed, and why."""

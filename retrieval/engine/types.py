@@ -10,6 +10,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.engine.quick import quick
+
 #: The signal of a hit that the model of another index found: the cosine of unrelated texts by that model.
 NOISE: Final = "cosine_noise"
 PRIMARY: Final = "primary"  #: The role of hits, where their neighbours are packed too.
@@ -93,6 +95,7 @@ class TermMatch:
     weight: str  #: The field with the highest weight that contains it: A title, B heading path, C text.
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ChunkFacts:
     """The stored facts of a chunk: read once for the entire pool, with the scope applied again."""
@@ -141,6 +144,7 @@ class Lift:
     sentence: str = ""  #: The sentence of the seed with the name; empty where the question names it.
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A chunk in a ranking, with its evidence.

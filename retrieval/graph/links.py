@@ -1,14 +1,15 @@
 """Links between documents: by names in the seeds' texts, hyperlinks, and triples of a language model. Pure."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import islice
 from math import log2, sqrt
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
+from retrieval.engine.quick import quick
 from retrieval.engine.types import ChunkId
 from retrieval.graph.addresses import Place
 from retrieval.graph.mentions import Mentions, Occurrence, occurrences, phrase_places
@@ -32,14 +33,15 @@ class SeedText:
     section: tuple[int, int] = (0, 0)  #: First and last ordinal of its section, inclusive.
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """A chunk with keys of the seeds' phrases."""
+class Holder(NamedTuple):
+    """A chunk with a phrase of the seeds."""
 
-    chunk: ChunkId
-    keys: frozenset[int]
+    document: str  #: Its id as text.
+    ordinal: int
+    key: int  #: Of the phrase.
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Edge:
     """A link from a chunk of a seed to another document."""
@@ -85,42 +87,67 @@ def _links_of(seed: SeedText, held: set[str], bearers: Mapping[str, Sequence[Kno
 def shared_name_links(seeds: Sequence[SeedText], holders: Sequence[Holder]) -> list[Edge]:
     """Return what `unnamed_shared_links` does, with phrase and sentence, for which the texts are read again."""
     texts = {seed.chunk: seed.text for seed in seeds}
-    places: dict[ChunkId, dict[str, Occurrence]] = {}
+    shared = _shared(seeds, holders)
+    wanted: dict[ChunkId, set[int]] = defaultdict(set)
+    for edge, key in shared:
+        wanted[edge.source].add(key)
+    places = {source: _first_places(texts[source], keys) for source, keys in wanted.items()}
     found = []
-    for edge in unnamed_shared_links(seeds, holders):
-        text = texts[edge.source]
-        if edge.source not in places:
-            spoken = reversed(list(phrase_places(text)))
-            places[edge.source] = {str(number_of(place.key)): place for place in spoken}
-        place = places[edge.source].get(edge.name, Occurrence("", 0, 0))
-        name, sentence = text[place.start : place.end], sentence_around(text, place.start, place.end)
-        found.append(replace(edge, name=name, sentence=sentence if name else ""))
+    for edge, key in shared:
+        text, place = texts[edge.source], places[edge.source].get(key)
+        if place is not None:
+            sentence = sentence_around(text, place.start, place.end)
+            edge = replace(edge, name=text[place.start : place.end], sentence=sentence)  # noqa: PLW2901 -- the same link
+        found.append(edge)
+    return found
+
+
+def _first_places(text: str, keys: Collection[int]) -> dict[int, Occurrence]:
+    found: dict[int, Occurrence] = {}
+    for place in phrase_places(text):
+        number = number_of(place.key)
+        if number in keys:
+            found.setdefault(number, place)
+            if len(found) == len(keys):
+                break
     return found
 
 
 def unnamed_shared_links(seeds: Sequence[SeedText], holders: Sequence[Holder]) -> list[Edge]:
-    """Return the links to other documents with a phrase of a seed that two to eight documents share, by its key.
+    """Return the links to other documents with a phrase of a seed that two to eight documents share.
 
     `holders` are chunks in scope with the seeds' phrases, with or without the seeds' chunks. A phrase without one was
     not searched: it is too common, or shared names are not followed.
     """
-    searched = frozenset[int]().union(*(holder.keys for holder in holders))
-    chunks: dict[int, dict[UUID, ChunkId]] = defaultdict(dict)
-    for chunk, keys in [(it.chunk, it.keys) for it in holders] + [(it.chunk, it.mentions.keys) for it in seeds]:
-        for key in searched.intersection(keys):
-            chunks[key].setdefault(chunk.document_id, chunk)
-    edges: dict[tuple[UUID, UUID], Edge] = {}
-    for seed in seeds:
+    return [edge for edge, _ in _shared(seeds, holders)]
+
+
+def _shared(seeds: Sequence[SeedText], holders: Sequence[Holder]) -> list[tuple[Edge, int]]:
+    """Return these links, the surest of each pair of documents, and the key of the phrase of each."""
+    # The first chunk of each document, by phrase.
+    chunks: dict[int, dict[str, int]] = defaultdict(dict)
+    for document, ordinal, key in holders:
+        chunks[key].setdefault(document, ordinal)
+    own = [str(seed.chunk.document_id) for seed in seeds]
+    for document, seed in zip(own, seeds, strict=True):
+        for key in chunks.keys() & seed.mentions.keys:
+            chunks[key].setdefault(document, seed.chunk.ordinal)
+    surest: dict[tuple[str, str], tuple[float, ChunkId, int, int]] = {}
+    for source, seed in zip(own, seeds, strict=True):
         for key in seed.mentions.keys[: seed.mentions.phrases]:
             sharing = chunks.get(key, {})
             if not 1 < len(sharing) <= MAX_SHARING:
                 continue
             weight = _SHARED / log2(len(sharing) + 1)
-            for document, chunk in sharing.items():
-                pair = (seed.chunk.document_id, document)
-                if document != pair[0] and (pair not in edges or edges[pair].weight < weight):
-                    edges[pair] = Edge(seed.chunk, document, SHARED_NAME, str(key), weight, target_chunk=chunk)
-    return list(edges.values())
+            for document, ordinal in sharing.items():
+                pair = (source, document)
+                if document != source and (pair not in surest or surest[pair][0] < weight):
+                    surest[pair] = weight, seed.chunk, ordinal, key
+    ids = {document: UUID(document) for _, document in surest}
+    return [
+        (Edge(source, ids[to], SHARED_NAME, "", weight, target_chunk=ChunkId(ids[to], ordinal)), key)
+        for (_, to), (weight, source, ordinal, key) in surest.items()
+    ]
 
 
 class StatedKind(StrEnum):

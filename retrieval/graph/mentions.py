@@ -1,10 +1,11 @@
 """Mentions in a text: the keys of its capitalised phrases, stored per chunk. Pure."""
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from retrieval.graph.spans import MAX_WORDS, Word, is_identifier, is_in_capitals, number_of, phrases, words_of
+from retrieval.graph.spans import MAX_WORDS, Word, folded, is_identifier, is_in_capitals, number_of, phrases, words_of
 
 MAX_KEYS: Final = 160  #: Maximum number of keys of one chunk: long lists of names say little about each.
 _MAX_PHRASES: Final = 48  #: Maximum number of phrases that are searched in other documents.
@@ -13,6 +14,7 @@ _SENTENCE_SIGNS: Final = frozenset(".!?:;\n\N{IDEOGRAPHIC FULL STOP}")
 _IDENTIFIER_WORDS: Final = 6
 _LOOK_AHEAD_CHARACTERS: Final = 32  #: Characters behind a word that can show it to be part of an identifier.
 
+_WORD_SIGN: Final = re.compile(r"\w")
 _JOINTS: Final = frozenset({".", "/", "-", "::", "->", ":", "#"})
 
 
@@ -61,24 +63,57 @@ def occurrences(text: str, keys: Collection[str], *, any_case: bool = False) -> 
     """
     if not keys:
         return []
+    forms = folded(text)
+    spots = _spots(text, keys) if forms is None else _places(forms, keys)
+    found = []
+    for start, end, first_end, key in spots:
+        is_plain = text[start].islower() and not is_identifier(_around(text, start, first_end))
+        if any_case or not is_plain:
+            found.append((is_plain, -key.count(" "), start, end, key))
+    taken = []
+    used: set[int] = set()
+    for is_plain, _, start, end, key in sorted(found):
+        if used.isdisjoint(range(start, end)):
+            used.update(range(start, end))
+            taken.append(Occurrence(key, start, end, is_plain))
+    return sorted(taken, key=lambda place: place.start)
+
+
+def _spots(text: str, keys: Collection[str]) -> Iterator[tuple[int, int, int, str]]:
+    """Yield where keys are in a text in any case: start, end, the end of the first word, and the key."""
     words = words_of(text)
     max_length = max(key.count(" ") + 1 for key in keys)
     beginnings = {key.partition(" ")[0] for key in keys}
-    found: list[tuple[bool, int, int]] = []
     for first, word in enumerate(words):
-        if word.form not in beginnings:
-            continue
-        is_plain = not (word.is_capitalised or is_identifier(_around(text, word)))
-        if any_case or not is_plain:
-            lasts = range(first, min(len(words), first + max_length))
-            found += [(is_plain, first, last) for last in lasts if _key(words, first, last) in keys]
-    taken = []
-    used: set[int] = set()
-    for is_plain, first, last in sorted(found, key=lambda place: (place[0], place[1] - place[2], place[1])):
-        if used.isdisjoint(range(first, last + 1)):
-            used.update(range(first, last + 1))
-            taken.append(Occurrence(_key(words, first, last), words[first].start, words[last].end, is_plain))
-    return sorted(taken, key=lambda place: place.start)
+        if word.form in beginnings:
+            for last in range(first, min(len(words), first + max_length)):
+                if (key := _key(words, first, last)) in keys:
+                    yield word.start, words[last].end, word.end, key
+
+
+def _places(forms: str, keys: Collection[str]) -> Iterator[tuple[int, int, int, str]]:
+    """Yield the same from a folded text, without looking at its other words."""
+    for key in filter(None, keys):
+        first, *rest = key.split(" ")
+        start = forms.find(first)
+        while start >= 0:
+            end = first_end = start + len(first)
+            is_found = _is_whole(forms, start, end)
+            for word in rest if is_found else ():
+                following = _WORD_SIGN.search(forms, end)
+                begin = following.start() if following else len(forms)
+                end = begin + len(word)
+                is_found = forms.startswith(word, begin) and _is_whole(forms, begin, end)
+                if not is_found:
+                    break
+            if is_found:
+                yield start, end, first_end, key
+            start = forms.find(first, first_end)
+
+
+def _is_whole(text: str, start: int, end: int) -> bool:
+    """Return whether a part of a text is neither preceded nor followed by a letter, digit or underscore."""
+    return not (_WORD_SIGN.match(text, end) or (start and _WORD_SIGN.match(text, start - 1)))
 
 
 def phrase_places(text: str) -> Iterator[Occurrence]:
@@ -110,8 +145,7 @@ def _identifiers(text: str, words: Sequence[Word]) -> Iterator[tuple[int, int]]:
         place = last + 1
 
 
-def _around(text: str, word: Word) -> str:
-    start, end = word.start, word.end
+def _around(text: str, start: int, end: int) -> str:
     max_length = min(len(text), end + _LOOK_AHEAD_CHARACTERS)
     while end < max_length and not text[end].isspace() and text[end] not in ",;()\"'":
         end += 1

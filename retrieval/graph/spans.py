@@ -12,6 +12,9 @@ from typing import Final, NamedTuple
 #: Scripts that write without spaces count each character as a word.
 _SPACELESS: Final = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD: Final = re.compile(rf"[{_SPACELESS}]|[^\W{_SPACELESS}]+")
+_RUN: Final = re.compile(r"\w+")
+_ACCENTED: Final = re.compile(r"\w*[^\W\x00-\x7f]\w*")
+_ONE_CHARACTER: Final = re.compile(f"[{_SPACELESS}]")
 #: Text between two words of one phrase: spaces, hyphens, apostrophes, the point of an initial, an ampersand.
 _INSIDE: Final = re.compile(r"[ \t]*(?:['\u2019-][ \t]*|&[ \t]*)?|\.?[ \t]*")
 #: What joins the words of an identifier: a path, a dotted name, an error's number.
@@ -39,12 +42,35 @@ class Word(NamedTuple):
 @lru_cache(maxsize=_CACHED_TEXTS)
 def words_of(text: str) -> tuple[Word, ...]:
     """Return the words of a text in order; normalised without case, accents and Unicode form."""
+    if (forms := folded(text)) is not None:
+        spans, new = (match.span() for match in _RUN.finditer(text)), tuple.__new__
+        return tuple([new(Word, (forms[start:end], start, end, not text[start].islower())) for start, end in spans])
     found = []
     for match in _WORD.finditer(text):
         written = match[0]
         if form := written.lower() if written.isascii() else _form(written):
             found.append(Word(form, match.start(), match.end(), not written[0].islower()))
     return tuple(found)
+
+
+def folded(text: str) -> str | None:
+    """Return a text with the form of each word at the word's place.
+
+    None where a form has another length than its word, and for scripts that write without spaces.
+    """
+    if text.isascii():
+        return text.lower()
+    pieces: list[str] = []
+    end = 0
+    for match in _ACCENTED.finditer(text):
+        form = _form(match[0])
+        if len(form) != len(match[0]) or _ONE_CHARACTER.search(form):
+            return None
+        pieces += text[end : match.start()].lower(), form
+        end = match.end()
+    pieces.append(text[end:].lower())
+    found = "".join(pieces)
+    return found if len(found) == len(text) else None
 
 
 def key_of(name: str) -> str:

@@ -11,12 +11,13 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 
+from corecube.database import instance_of
 from corecube.errors import ConfigError
 from retrieval.encoders import Encoder
 from retrieval.encoders.embedders import choices
 from retrieval.encoders.protocol import PassageEncoder
 from retrieval.errors import IndexStateError
-from retrieval.index.reading import CompiledQuery, advisory_lock, changed, instance_of, rows
+from retrieval.index.reading import CompiledQuery, advisory_lock, changed, rows
 from retrieval.index.scans import ScanChoice
 from retrieval.index.statements import statement
 from retrieval.index.store import VectorIndex
@@ -137,7 +138,7 @@ def existing(pk: int) -> EmbeddingIndex:
 def active_row() -> EmbeddingIndex | None:
     """Return the index that is searched, None while there is none."""
     row = _active().first()
-    return None if row is None else instance_of(EmbeddingIndex, row)
+    return None if row is None else instance_of(EmbeddingIndex, row)[0]
 
 
 @cache

@@ -3,24 +3,30 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, Final
 from uuid import UUID
 
+import numpy as np
+from numpy.typing import NDArray
+
 from corecube.scope import AccessScope
+from retrieval.engine.caches import RecentCache
 from retrieval.engine.types import ChunkId, Vector
 from retrieval.graph.links import MAX_SHARING, Holder, Meeting, SeedText, Stated, StatedKind
 from retrieval.graph.mentions import Mentions
 from retrieval.graph.question import KnownName
 from retrieval.graph.spans import number_of
-from retrieval.index.reading import read, vector_text
+from retrieval.index.reading import fetch, read, vector_text
 from retrieval.index.statements import prepared
-from retrieval.index.store import VectorIndex
+from retrieval.index.store import VectorIndex, vectors_of
 
 _NAMES: Final = prepared("graph_names")
 _HUBS: Final = prepared("graph_hubs")
 _COMMON_PHRASES: Final = prepared("graph_common")
 _EDGES: Final = prepared("graph_edges")
 _LIKENESS: Final = prepared("graph_likeness")
+_SAMPLED: Final = prepared("graph_sample")
 _BEARERS_ASKED: Final = 20  #: Documents per name in a question, in addition to those that the legs found.
 #: Chunks of a document that its links start from, and that it is entered by, beside those that the legs found.
 _LEADING_SEED: Final = 4
@@ -30,6 +36,8 @@ _COMMON: Final = 2000  #: Chunks in scope from which on a phrase is not looked u
 _SEARCHED: Final = 2000  #: Chunks with all words of a phrase that are searched for it.
 _SAMPLE: Final = 600
 _MAX_SAMPLED: Final = 100
+_SHORTEST: Final = 1e-9  #: Length below which a vector counts as 0.
+_samples: Final = RecentCache[NDArray[np.float32]](entries=32, seconds=60)  #: Half a MB each.
 #: Without this the planner looks through the table for a name that it takes to be common.
 _BY_INDEX: Final = {"enable_seqscan": "off"}
 
@@ -151,17 +159,21 @@ def subgraph(
         "limit": limit + 1,
         "scope": scope.connection_ids,
     }
-    rows = read(_EDGES, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)
-    kinds: dict[str, list[Mapping[str, Any]]] = {"seed": [], "name": [], "holder": [], **{it: [] for it in StatedKind}}
+    names, rows = fetch(_EDGES, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)
+    kind = names.index("kind")
+    holders = [row for row in rows[:limit] if row[kind] == "holder"]
+    holder = itemgetter(*map(names.index, ("name", "ordinal", "key")))
+    kinds: dict[str, list[Mapping[str, Any]]] = {"seed": [], "name": [], **{it: [] for it in StatedKind}}
     for row in rows[:limit]:
-        kinds[row["kind"]].append(row)
+        if row[kind] != "holder":
+            kinds[row[kind]].append(dict(zip(names, row, strict=True)))
     return Subgraph(
         tuple(
             SeedText(_chunk(row), row["text"], Mentions(tuple(row["keys"]), row["phrases"]), tuple(row["section"]))
             for row in kinds["seed"]
         ),
         tuple(_known(row) for row in kinds["name"]),
-        tuple(Holder(_chunk(row), frozenset(row["keys"])) for row in kinds["holder"]),
+        tuple(map(Holder._make, map(holder, holders))),
         tuple(_meeting(row) for kind in StatedKind for row in kinds[kind]),
         size=min(len(rows), limit),
         is_cut=len(rows) > limit,
@@ -179,7 +191,6 @@ def likeness(  # noqa: PLR0913 -- keyword-only but for two, each a plain fact
     timeout_seconds: float | None = None,
 ) -> Likeness:
     """Return how near the documents' first chunks, and `chunks`, are to the question, with and without its names."""
-    sampled = scope.connection_ids[:_MAX_SAMPLED]
     parameters = {
         "documents": list(documents),
         **_chunk_parameters(chunks),
@@ -187,21 +198,39 @@ def likeness(  # noqa: PLR0913 -- keyword-only but for two, each a plain fact
         "relation": vector_text(relation),
         "question": vector_text(question),
         "index": index.id,
+        "scope": scope.connection_ids,
+    }
+    rows = read(_LIKENESS, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)
+    sample = _sample(index, scope, timeout_seconds)
+    relations, cosines = sample @ relation, sample @ question
+    mean, deviation = (float(relations.mean()), float(relations.std())) if len(sample) else (0.0, 0.0)
+    if not deviation:
+        mean, deviation = 0.0, 1.0
+    found = (Near(_chunk(row), float(row["cosine"]), (row["relation"] - mean) / deviation) for row in rows)
+    return Likeness(tuple(found), float(cosines.mean()) if len(sample) else None)
+
+
+def forget_samples() -> None:
+    """Clear the cached samples."""
+    _samples.clear()
+
+
+def _sample(index: VectorIndex, scope: AccessScope, timeout_seconds: float | None) -> NDArray[np.float32]:
+    """Return unit vectors of a sample of the scope, shape (n, dim), the same for a minute."""
+    sampled = scope.connection_ids[:_MAX_SAMPLED]
+    key = (index.id, *sampled)
+    if (found := _samples.get(key)) is not None:
+        return found
+    parameters = {
+        "index": index.id,
         "sampled": sampled,
         "sample": max(1, _SAMPLE // max(1, len(sampled))),
         "scope": scope.connection_ids,
     }
-    rows = read(_LIKENESS, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)
-    scale = ((row["relation"], row["cosine"], row["deviation"]) for row in rows if row["document_id"] is None)
-    mean, mean_cosine, deviation = next(scale, (None, None, None))
-    if not deviation:
-        mean, deviation = 0.0, 1.0
-    found = (
-        Near(_chunk(row), float(row["cosine"]), (row["relation"] - (mean or 0.0)) / deviation)
-        for row in rows
-        if row["document_id"] is not None
-    )
-    return Likeness(tuple(found), mean_cosine)
+    rows = read(_SAMPLED, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)
+    vectors = vectors_of([row["vector"] for row in rows], index.dim)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return _samples.put(key, vectors / np.maximum(lengths, _SHORTEST))
 
 
 def _known(row: Mapping[str, Any]) -> KnownName:
@@ -209,7 +238,7 @@ def _known(row: Mapping[str, Any]) -> KnownName:
 
 
 def _meeting(row: Mapping[str, Any]) -> Meeting:
-    stated = Stated(StatedKind(row["kind"]), row["keys"][0], row["name"], row["text"])
+    stated = Stated(StatedKind(row["kind"]), row["key"], row["name"], row["text"])
     return Meeting(ChunkId(row["source"], row["ordinal"]), row["document_id"], stated, row["quality"])
 
 

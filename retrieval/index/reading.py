@@ -8,7 +8,7 @@ from uuid import UUID
 
 import numpy as np
 from django.db import connection, transaction
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.db.utils import InterfaceError, OperationalError
 from psycopg.errors import QueryCanceled
 
@@ -38,6 +38,18 @@ def read(
 
     `timeout_seconds` None sets no time limit. Raises SearchTimeoutError past the limit, DatabaseUnavailableError.
     """
+    names, found = fetch(sql, parameters, timeout_seconds=timeout_seconds, settings=settings)
+    return [dict(zip(names, row, strict=True)) for row in found]
+
+
+def fetch(
+    sql: str,
+    parameters: Mapping[str, Any],
+    *,
+    timeout_seconds: float | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Do the same and return the names of the columns, and the rows as they come."""
     local = {**(settings or {})}
     if timeout_seconds is not None:
         local["statement_timeout"] = f"{max(1, int(timeout_seconds * 1000))}ms"
@@ -51,7 +63,7 @@ def read(
         cursor.execute(f"{_SET} {', '.join(calls)};\n{run}", given)
         cursor.nextset()
         names = [column.name for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        return names, cursor.fetchall()
 
 
 def chunk_keys(hits: Ranking) -> dict[str, Any]:
@@ -151,11 +163,3 @@ class CompiledQuery:
             cursor.execute(execution(cursor, self._sql), self._parameters)
             row: tuple[Any, ...] | None = cursor.fetchone()
         return row
-
-
-def instance_of(model: type[Model], row: tuple[Any, ...]) -> Any:  # noqa: ANN401 -- an instance of `model`
-    """Return a row of all of a model's columns as an instance; raise TypeError where Django would convert one."""
-    fields = model._meta.concrete_fields  # noqa: SLF001 -- Django's documented way to the fields
-    if any(hasattr(field, "from_db_value") for field in fields):
-        raise TypeError(f"Django converts columns of {model.__name__}.")
-    return model.from_db(connection.alias, [field.attname for field in fields], row)

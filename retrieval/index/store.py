@@ -6,6 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import UUID
 
+import numpy as np
+from numpy.typing import NDArray
+
 from corecube.scope import AccessScope
 from retrieval.engine.state import Query, RequestFilter
 from retrieval.engine.types import ChunkFacts, ChunkId, Hit, QueryTerms, Ranking, ScoreType, Term, TermMatch, Vector
@@ -228,6 +231,12 @@ def _facts(row: Mapping[str, Any]) -> ChunkFacts:
         quality_parts={} if parts == "{}" else json.loads(parts),
         vector=(row["vector"] or b"")[_VECTOR_HEADER:],
     )
+
+
+def vectors_of(binary: Sequence[bytes], dim: int) -> NDArray[np.float32]:
+    """Return vectors from their binary form in PostgreSQL, shape (n, dim)."""
+    halves = b"".join(it[_VECTOR_HEADER:] for it in binary)
+    return np.frombuffer(halves, ">f2").astype(np.float32).reshape(-1, dim)
 
 
 def ranking(rows: Sequence[Mapping[str, Any]], score_type: ScoreType) -> Ranking:

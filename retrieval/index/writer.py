@@ -10,8 +10,10 @@ from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import Model
+from django.db.models.expressions import DatabaseDefault
 from django.db.models.sql import InsertQuery
 from pgvector import HalfVector
+from psycopg import sql
 
 from corecube.models import Connection
 from retrieval.engine.types import Vector
@@ -165,9 +167,25 @@ def add_later(row: Model) -> None:
     """Insert a new row in one round trip, without waiting for the disk; see `committed_later`."""
     query = InsertQuery(type(row))
     query.insert_values(row._meta.local_concrete_fields, [row])  # noqa: SLF001 -- Django's documented way to the fields
-    ((sql, parameters),) = query.get_compiler(connection=connection).as_sql()
+    ((inserted, parameters),) = query.get_compiler(connection=connection).as_sql()
     # Statements that are sent together are one transaction.
-    changed(f"SELECT set_config('synchronous_commit', 'off', true);\n{sql}", parameters)
+    changed(f"SELECT set_config('synchronous_commit', 'off', true);\n{inserted}", parameters)
+
+
+def add_all_later(rows: Sequence[Model], *, timeout_seconds: float) -> None:
+    """Insert new rows of one model in one transaction, without waiting for the disk; see `committed_later`.
+
+    What the database sets itself must be unset; nothing else is.
+    """
+    meta = rows[0]._meta  # noqa: SLF001 -- Django's documented way to the fields
+    fields = [it for it in meta.local_concrete_fields if not isinstance(getattr(rows[0], it.attname), DatabaseDefault)]
+    names = sql.SQL(", ").join(sql.Identifier(it.column) for it in fields)
+    copied = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(meta.db_table), names)
+    with committed_later(), connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('statement_timeout', %s, true)", [f"{timeout_seconds}s"])
+        with cursor.copy(copied) as copy:
+            for row in rows:
+                copy.write_row([it.get_db_prep_save(getattr(row, it.attname), connection) for it in fields])
 
 
 def refresh_statistics() -> None:

@@ -10,6 +10,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, Func, Q
 from django.db.models.lookups import Contains
 from django.db.models.sql.compiler import SQLCompiler
+from django.dispatch import Signal
 
 from corecube.models import User
 
@@ -60,6 +61,20 @@ class SearchRecordQuerySet(models.QuerySet["SearchRecord"]):
         self.filter(pk=record_id).update(is_refused=True)
 
 
+#: Sent before records are read: those that this process has not written yet must be there.
+reading_records: Final = Signal()
+
+
+class SearchRecordManager(models.Manager.from_queryset(SearchRecordQuerySet)):  # type: ignore[misc]  # made at run time
+    """Reads what is stored, with what this process still has to write."""
+
+    def get_queryset(self) -> SearchRecordQuerySet:
+        """Return all records."""
+        reading_records.send(sender=None)
+        found: SearchRecordQuerySet = super().get_queryset()
+        return found
+
+
 class SearchRecord(models.Model):
     """A search and its trace: chunk ids and scores, no document text."""
 
@@ -106,7 +121,7 @@ class SearchRecord(models.Model):
     #: embedding index.
     trace = models.JSONField(default=dict)
 
-    objects = SearchRecordQuerySet.as_manager()
+    objects = SearchRecordManager()
 
     class Meta:
         ordering: ClassVar = ["-at", "-id"]

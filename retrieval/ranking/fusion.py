@@ -23,16 +23,20 @@ def reciprocal_rank_fusion(rankings: Mapping[str, Ranking], *, rank_constant: in
     Ranks start at 1. Ties go to the lower chunk id. A fused hit keeps the signals of every leg that found
     it, and its rank in each. Cormack, Clarke and Büttcher, SIGIR 2009.
     """
-    found: dict[ChunkId, dict[str, tuple[int, Hit]]] = {}
+    # Ranks and signals by chunk.
+    found: dict[ChunkId, tuple[dict[str, int], dict[str, float]]] = {}
     for leg, ranking in rankings.items():
         for rank, hit in enumerate(ranking, start=1):
-            found.setdefault(hit.chunk_id, {})[leg] = (rank, hit)
+            known = found.get(hit.chunk_id)
+            if known is None:
+                found[hit.chunk_id] = {leg: rank}, {**hit.signals}
+            else:
+                known[0][leg] = rank
+                known[1].update(hit.signals)
     fused = []
-    for chunk_id, legs in found.items():
-        score = sum(1 / (rank_constant + rank) for rank, _ in legs.values())
-        signals = {name: value for _, hit in legs.values() for name, value in hit.signals.items()}
-        ranks = {leg: rank for leg, (rank, _) in legs.items()}
-        fused.append(Hit(chunk_id, score, ScoreType.RRF, ranks, {**signals, "rrf": score}))
+    for chunk_id, (ranks, signals) in found.items():
+        signals["rrf"] = score = sum([1 / (rank_constant + rank) for rank in ranks.values()])
+        fused.append(Hit(chunk_id, score, ScoreType.RRF, ranks, signals))
     return tuple(sorted(fused, key=best_first))
 
 

@@ -18,6 +18,7 @@ WRITTEN: Final = "written"
 SEAT: Final = "seat"
 VARIANTS: Final = "variants"  #: Name of the signal of a hit that a reformulation of the query found.
 _HOUR: Final = timedelta(hours=1)
+_HIGHEST: Final = max(TrustLevel)
 
 
 def recency(last: datetime, now: datetime, *, hourly_decay: float) -> float:
@@ -59,7 +60,7 @@ def confidence(trust: TrustLevel, *, is_confirmed: bool) -> float:
 
     volatile 1/3, reference 2/3, authoritative 1; confirmed 2/3, 5/6, 1.
     """
-    share = trust / max(TrustLevel)
+    share = trust / _HIGHEST
     return (1 + share) / 2 if is_confirmed else share
 
 
@@ -122,12 +123,11 @@ def rank_by_signals(
     small differences are not enlarged. A missing signal adds nothing, and so does one that is the same for all hits.
     The parts are stored as `contributions` and sum to the score.
     """
-    columns = {name: normalised(hits, name, min_span=min_spans.get(name, 0.0)) for name in SIGNALS}
+    columns = [normalised(hits, name, min_span=min_spans.get(name, 0.0)) for name in SIGNALS]
     scored = []
-    for place, hit in enumerate(hits):
+    for hit, *values in zip(hits, *columns, strict=True):
         weights = weights_of(hit)
-        values = ((name, columns[name][place]) for name in SIGNALS)
-        parts = {name: weights[name] * value for name, value in values if value is not None}
+        parts = {name: weights[name] * it for name, it in zip(SIGNALS, values, strict=True) if it is not None}
         scored.append(hit.scored(math.fsum(parts.values()), ScoreType.SIGNALS, parts))
     return tuple(sorted(scored, key=seated_first))
 

@@ -7,6 +7,7 @@ from retrieval.engine.state import SearchState, Span
 from retrieval.engine.types import Passage, Ranking
 from retrieval.presets.preset import Preset, PresetConfig
 from retrieval.search.configuration import Configuration
+from retrieval.search.record_writer import PendingRecord
 from retrieval.stages.resources import Resources
 
 
@@ -20,12 +21,14 @@ class SearchOutcome:
     state: SearchState
     configuration: Configuration = field(default_factory=Configuration)
     resources: Resources | None = None  #: What it searched with, where its answer is to be written with the same.
-    is_recorded: bool = True  #: Whether the store took the trace in time.
+    is_recorded: bool = True  #: Whether the store took the trace in time, or is to take it soon.
+    pending: PendingRecord | None = field(default=None, compare=False, repr=False)
 
     @property
     def record_id(self) -> uuid.UUID | None:
-        """The id of the stored trace, for what refers to it; None where it was not stored."""
-        return self.id if self.is_recorded else None
+        """The id of the stored trace, for what refers to it; waits for a pending one. None where it was not stored."""
+        is_stored = self.pending.wait() if self.pending else self.is_recorded
+        return self.id if is_stored else None
 
     @property
     def config(self) -> PresetConfig:
@@ -41,6 +44,11 @@ class SearchOutcome:
     def hits(self) -> Ranking:
         """The hits wanted, best first; none when the time was up before their access was checked again."""
         return self.state.hits[: self.state.top_k] if self.state.access_checked else ()
+
+    @property
+    def hit_count(self) -> int:
+        """The number of these hits."""
+        return min(self.state.top_k, len(self.state.hits)) if self.state.access_checked else 0
 
     @property
     def passages(self) -> tuple[Passage, ...]:

@@ -81,10 +81,14 @@ class ModelJudge:
         with runtime.admission().left(wait_seconds=seconds):
             return async_to_sync(_first_judging)(judgings, seconds)
 
+    @property
+    def is_charged(self) -> bool:
+        """Whether judging took anything."""
+        return bool(self._noted)
+
     def charge(self, record: uuid.UUID) -> None:
         """Have what judging took counted to the search that it was for, which is stored by now."""
-        if self._noted:
-            Usage.objects.filter(pk__in=self._noted).update(record=record)
+        Usage.objects.filter(pk__in=self._noted).update(record=record)
 
     def _providers(self, hits: Ranking, preferred: str) -> list[ModelProvider]:
         connections = frozenset(hit.chunk.connection_id for hit in hits)

@@ -132,7 +132,7 @@ def _run(job: QueuedSearch) -> None:
         logger.exception("queued_search.broken id=%s", job.pk)
     else:
         kept = list(variants) if settings.CORECUBE_KEEP_QUERY_TEXT else []
-        _ended(job, status=_Status.DONE, record_id=outcome.id, variants=kept)
+        _ended(job, status=_Status.DONE, record_id=outcome.record_id, variants=kept)
         logger.info("queued_search.done id=%s variants=%d", job.pk, len(variants))
 
 

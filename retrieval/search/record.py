@@ -1,10 +1,15 @@
 """The fourth step of a search: its trace is stored as JSON without any document text, and its latency is counted."""
 
 import logging
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
 from prometheus_client import Histogram, disable_created_metrics
 
 from retrieval.engine.pipeline import HYBRID
@@ -15,12 +20,16 @@ from retrieval.errors import SearchTimeoutError
 from retrieval.index.writer import add_later
 from retrieval.models import SearchRecord
 from retrieval.presets.contextpack.judge import Judge
+from retrieval.presets.preset import PresetConfig
 from retrieval.ranking.measures import MEASURED_DEPTH
 from retrieval.search.outcome import SearchOutcome
 from retrieval.search.prepare import ModelJudge, PreparedSearch
+from retrieval.search.record_writer import record_writer
 from retrieval.search.request import AllowedRequest
 
 logger = logging.getLogger(__name__)
+
+_CONFIGS: Final = 32  #: Configurations whose changes from the shipped one are cached.
 
 # A histogram's time of creation would be a series more for each of its labels.
 disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -38,31 +47,39 @@ STAGE_SECONDS: Final = Histogram(
 
 
 def record(outcome: SearchOutcome, prepared: PreparedSearch) -> SearchOutcome:
-    """Return the outcome, its trace stored; a store that takes too long is not waited for."""
-    try:
-        add_later(_row(outcome, prepared.allowed, index=prepared.resources.index.id))
-        judge = prepared.resources.part(Judge)
-        if judge is not None and isinstance(judge.ask, ModelJudge):
-            judge.ask.charge(outcome.id)
-    except SearchTimeoutError:
-        logger.error("search.unrecorded id=%s preset=%s", outcome.id, outcome.preset.name)  # noqa: TRY400
-        outcome = replace(outcome, is_recorded=False)
+    """Return the outcome with its trace stored, or soon stored; a store that takes too long is not waited for."""
+    make = partial(_row, outcome, prepared.allowed, index=prepared.resources.index.id, at=timezone.now())
+    judge = prepared.resources.part(Judge)
+    asked = judge.ask if judge is not None and isinstance(judge.ask, ModelJudge) and judge.ask.is_charged else None
+    is_early = asked is not None or transaction.get_connection().in_atomic_block
+    if not is_early and (pending := record_writer.add(outcome.id, make)):
+        outcome = replace(outcome, pending=pending)
+    else:
+        outcome = _recorded(outcome, make, asked)
     preset = outcome.preset.name
     SEARCH_SECONDS.labels(preset).observe(outcome.seconds)
     for span in outcome.trace:
         STAGE_SECONDS.labels(preset, span.stage).observe(span.seconds)
-    logger.info("search.done id=%s preset=%s hits=%d", outcome.id, preset, len(outcome.hits))
+    logger.info("search.done id=%s preset=%s hits=%d", outcome.id, preset, outcome.hit_count)
     return outcome
 
 
-def _row(outcome: SearchOutcome, allowed: AllowedRequest, *, index: int) -> SearchRecord:
+def _recorded(outcome: SearchOutcome, make: Callable[[], SearchRecord], asked: ModelJudge | None) -> SearchOutcome:
+    try:
+        add_later(make())
+        if asked is not None:
+            asked.charge(outcome.id)
+    except SearchTimeoutError:
+        logger.error("search.unrecorded id=%s preset=%s", outcome.id, outcome.preset.name)  # noqa: TRY400
+        return replace(outcome, is_recorded=False)
+    return outcome
+
+
+def _row(outcome: SearchOutcome, allowed: AllowedRequest, *, index: int, at: datetime) -> SearchRecord:
     request, principal = allowed.request, allowed.principal
     state, judged = outcome.state, outcome.state.answerability
     keeps_text = settings.CORECUBE_KEEP_QUERY_TEXT
-    configuration, values, defaults = outcome.configuration, dict[str, float](), outcome.preset.defaults
-    if outcome.config != defaults:
-        shipped = defaults.values()
-        values = {name: value for name, value in outcome.config.values().items() if value != shipped[name]}
+    configuration, values = outcome.configuration, _changed_values(outcome.config, outcome.preset.defaults)
     ran_with = configuration.trace_json() | {"index": index, "values": values}
     narrowing = {"include": list(request.narrowing.include), "exclude": list(request.narrowing.exclude)}
     section = {"section": request.section.name} if request.section else {}
@@ -73,6 +90,7 @@ def _row(outcome: SearchOutcome, allowed: AllowedRequest, *, index: int) -> Sear
     left = filter_json(FullFilter(request.filter, request.conditions), keep_words=keeps_text)
     return SearchRecord(
         id=outcome.id,
+        at=at,
         user=principal.user,
         key=principal.key,
         actor=principal.actor,
@@ -84,13 +102,19 @@ def _row(outcome: SearchOutcome, allowed: AllowedRequest, *, index: int) -> Sear
         top_k=request.top_k or outcome.config.default_top_k,
         connection_ids=state.scope.connection_ids,
         milliseconds=outcome.seconds * 1000,
-        hit_count=len(outcome.hits),
+        hit_count=outcome.hit_count,
         degraded=list(state.degraded),
         is_ordinary=not is_other,
         verdict=judged.verdict.value if judged else "",
         confidence=judged.confidence if judged else None,
         trace=ran_with | {"narrowing": narrowing, "filter": left} | section | trace_json(state, keep_words=keeps_text),
     )
+
+
+@lru_cache(maxsize=_CONFIGS)
+def _changed_values(config: PresetConfig, defaults: PresetConfig) -> Mapping[str, float]:
+    shipped = defaults.values()
+    return {name: value for name, value in config.values().items() if value != shipped[name]}
 
 
 def trace_json(state: SearchState, *, keep_words: bool) -> dict[str, Any]:
@@ -100,12 +124,11 @@ def trace_json(state: SearchState, *, keep_words: bool) -> dict[str, Any]:
     query's words are left out everywhere, and so is the verdict's sentence, which can contain them.
     """
     judged = state.answerability
+    best = state.hits[: max(state.top_k, MEASURED_DEPTH)]
     return {
         "spans": [span_json(span, keep_words=keep_words) for span in state.trace],
-        "hits": [hit_json(hit, keep_words=keep_words) for hit in state.hits[: state.top_k]],
-        "ranking": [
-            [str(hit.chunk_id), hit.facts.content_hash if hit.facts else ""] for hit in state.hits[:MEASURED_DEPTH]
-        ],
+        "hits": [hit_json(hit, keep_words=keep_words) for hit in best[: state.top_k]],
+        "ranking": [[str(hit.chunk_id), hit.facts.content_hash if hit.facts else ""] for hit in best[:MEASURED_DEPTH]],
         "passages": [
             {
                 "number": passage.number,
@@ -134,7 +157,7 @@ def span_json(span: Span, *, keep_words: bool = True) -> dict[str, Any]:
         "ms": round(span.seconds * 1000, 3),
         "hits_in": span.hits_in,
         "hits_out": span.hits_out,
-        "drops": [[str(drop.chunk_id), drop.reason.value, drop.detail] for drop in span.drops],
+        "drops": [[str(drop.chunk_id), drop.reason, drop.detail] for drop in span.drops],
         "notes": [
             {"code": note.code, "text": note.text if keep_words and not note.quotes else "", "degraded": note.degraded}
             for note in span.notes

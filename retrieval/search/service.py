@@ -1,13 +1,13 @@
 """Searching as everyone does it: pages, API, commands and evaluation all go through `search`."""
 
 import math
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, overload
 
 from corecube.access import Principal
 from corecube.overload import mark_started
+from retrieval.engine.ids import timed_id
 from retrieval.engine.state import SearchState
 from retrieval.engine.types import Hit, Ranking, ScoreType
 from retrieval.index.reading import bounded
@@ -100,7 +100,7 @@ def run(prepared: PreparedSearch) -> SearchOutcome:
     preset, configuration = prepared.allowed.preset, prepared.configuration
     version = preset.version(prepared.pipeline, configuration.config)
     state = round_for_viewer(prepared.pipeline.run(prepared.state))
-    return SearchOutcome(uuid.uuid4(), preset, version, state, configuration, prepared.resources)
+    return SearchOutcome(timed_id(), preset, version, state, configuration, prepared.resources)
 
 
 def search(request: SearchRequest, *, principal: Principal, resources: Resources | None = None) -> SearchOutcome:

@@ -36,6 +36,20 @@ def test_a_key_sees_no_more_than_it_is_narrowed_to(world):
     assert [seen(secret) for secret in secrets] == [["ledger", "runbooks", "vault"], ["ledger"], ["ledger", "runbooks"]]
 
 
+def test_a_key_is_read_as_django_reads_it(world):
+    both = compartment("finance"), compartment("engineering")
+    terms = KeyTerms(name="x", presets=("helix",), compartments=both, expires_at=timezone.now() + timedelta(days=1))
+    issued, secret = issue_key(user=world.alice, terms=terms, actor=world.alice)
+    read, known = ApiKey.objects.for_secret(secret), ApiKey.objects.get(pk=issued.pk)
+    for one, other in ((read, known), (read.user, known.user)):
+        names = [field.attname for field in type(one)._meta.concrete_fields]
+        assert [getattr(one, name) for name in names] == [getattr(other, name) for name in names]
+        assert not one._state.adding
+    assert read.compartments.all() == list(known.compartments.all())
+    ApiKey.objects.update(expires_at=timezone.now())
+    assert ApiKey.objects.for_secret(secret) is None
+
+
 def test_only_its_digest_is_kept_and_the_log_has_no_secret(world):
     key, secret = issue_key(user=world.bob, terms=KeyTerms(name="robot", presets=("helix",)), actor=world.alice)
     assert key.digest == key_digest(secret)

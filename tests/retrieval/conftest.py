@@ -149,9 +149,11 @@ def state(clock):
 def server(transactional_db, settings):
     """Return the address of an ASGI server on the test's database."""
     from corecube.asgi import application
+    from retrieval.search.record_writer import record_writer
 
     settings.ALLOWED_HOSTS = ["127.0.0.1"]
-    config = uvicorn.Config(application, port=0, lifespan="off", log_level="warning")
+    record_writer.begin()
+    config = uvicorn.Config(application, port=0, lifespan="on", log_level="warning")
     running = uvicorn.Server(config)
     thread = threading.Thread(target=running.run, daemon=True)
     thread.start()

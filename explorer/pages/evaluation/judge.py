@@ -20,6 +20,7 @@ from explorer.wording import WORDS
 from retrieval.evaluation.question_sets import save_case, set_named
 from retrieval.models import QuestionSet, SearchRecord
 from retrieval.ranking.measures import CUTOFF, RECALL_CUTOFF, Measures, measure
+from retrieval.records.arrival import await_record
 from retrieval.records.judgments import GRADES, Graded, PassageId, grades_of, judge, ranked_passages
 from retrieval.records.stored_trace import ranking_of
 from retrieval.search.outcome import SearchOutcome
@@ -99,7 +100,7 @@ def judge_hit(request: HtmxHttpRequest) -> HttpResponse:
     """
     viewer = viewer_of(request)
     passage, grade = _given(request.POST)
-    record = get_object_or_404(SearchRecord.objects.own(viewer).select_related("user"), pk=_uuid(request.POST, "trace"))
+    record = get_object_or_404(SearchRecord.objects.own(viewer).select_related("user"), pk=_trace(request.POST))
     # What the search's principal may see now of the connections that it read.
     scope = scope_for(principal_of(record, viewer)).only(record.connection_ids, reveal=False)
     query = record.query or request.POST.get("q", "")
@@ -125,11 +126,13 @@ def _given(sent: QueryDict) -> tuple[PassageId, int | None]:
         raise BadRequest from error
 
 
-def _uuid(sent: QueryDict, name: str) -> UUID:
+def _trace(sent: QueryDict) -> UUID:
     try:
-        return UUID(sent.get(name, ""))
+        trace = UUID(sent.get("trace", ""))
     except ValueError as error:
         raise Http404 from error
+    await_record(trace)
+    return trace
 
 
 def _next(request: HtmxHttpRequest) -> str:
@@ -142,7 +145,7 @@ def _next(request: HtmxHttpRequest) -> str:
 def save_as_case(request: HtmxHttpRequest) -> HttpResponse:
     """Save the query of a logged search in a question set, new or existing."""
     viewer = viewer_of(request)
-    record = get_object_or_404(SearchRecord, pk=_uuid(request.POST, "trace"))
+    record = get_object_or_404(SearchRecord, pk=_trace(request.POST))
     with errors_shown(request):
         question_set = _chosen_set(request.POST, viewer)
         is_answerable = request.POST.get("answerable", "yes") == "yes"

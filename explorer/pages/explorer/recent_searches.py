@@ -67,7 +67,7 @@ def searched(asking: Asking, trace: str) -> SearchOutcome:
     # The search reads the scope again; if it differs, the mark may not match.
     if outcome.is_recorded and outcome.resources and asking.is_of(outcome):
         # The cache must not hold models that are replaced later, nor what only the running search needs.
-        light = replace(outcome, resources=None, state=replace(outcome.state, prefetch={}))
+        light = replace(outcome, resources=None, pending=None, state=replace(outcome.state, prefetch={}))
         _recent.put(asking.key(str(outcome.id)), CachedSearch(light, asking.request, outcome.resources.index, mark))
     return outcome
 

@@ -36,6 +36,7 @@ from retrieval.engine.pipeline import HYBRID
 from retrieval.engine.stored_filter import FullFilter, read_filter
 from retrieval.models import Document, LanguageModel, PresetVersion, QueuedSearch, SearchRecord
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
+from retrieval.records.arrival import await_record
 from retrieval.records.stored_outcome import reopened
 from retrieval.search.configuration import configuration_of
 from retrieval.search.outcome import SearchOutcome
@@ -224,6 +225,7 @@ def answered(outcome: SearchOutcome, principal: Principal) -> dict[str, Any]:
 def answer(request: HtmxHttpRequest, record_id: UUID) -> HttpResponse:
     """Answer a search from its passages; a 404 for the search of another user."""
     viewer = viewer_of(request)
+    await_record(record_id)
     record = get_object_or_404(SearchRecord.objects.own(viewer).select_related("user"), pk=record_id)
     principal = principal_of(record, viewer)
     context: dict[str, Any] = {}

@@ -34,6 +34,7 @@ from retrieval.engine.types import ChunkId
 from retrieval.models import Chunk, SearchRecord
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.preset import PresetConfig
+from retrieval.records.arrival import await_record
 from retrieval.records.stored_trace import hits_of, ranking_of, spans_of
 
 _Figure = tuple[str, str]  #: A label and its value.
@@ -169,6 +170,7 @@ def log(request: HtmxHttpRequest) -> HttpResponse:
 def record(request: HtmxHttpRequest, record_id: UUID) -> HttpResponse:
     """Show one search: its query, stages and hits, and what changed since; this does not search."""
     viewer, now = viewer_of(request), timezone.now()
+    await_record(record_id)
     found = get_object_or_404(with_facts(SearchRecord.objects.visible_to(viewer)), pk=record_id)
     scope = scope_for(Principal(viewer))
     chunks = _find_chunks(found, scope, tells_gone=viewer.is_admin)

@@ -97,15 +97,15 @@ class _Side:
         done = subprocess.run(  # noqa: S603 -- our own program
             [sys.executable, "manage.py", "bench", *_options(plan), *self._reader_options(plan)],
             cwd=self.tree,
-            env={**_inherited(), "CORECUBE_VAR_DIR": str(self.var)},
+            # A thread that is still at work can abort the exit, after the report was written.
+            env={**_inherited(), "CORECUBE_VAR_DIR": str(self.var), "PYTHONUNBUFFERED": "1"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
             text=True,
         )
-        # A router that is still being trained in a thread can abort the exit, after the report.
         if not done.stdout.strip():
-            raise UnavailableError(f"The benchmark of {self.name} failed:\n{done.stderr.strip()}")
+            raise UnavailableError(f"The benchmark of {self.name} failed, {done.returncode}:\n{done.stderr.strip()}")
         after = self._cpu()
         return json.loads(done.stdout.splitlines()[-1]), {name: after[name] - before[name] for name in after}
 

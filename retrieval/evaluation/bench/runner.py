@@ -47,6 +47,7 @@ from retrieval.index.store import VectorIndex, dense_exact, dense_hnsw
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import preset_named
 from retrieval.search import runtime, warm_up
+from retrieval.search.record_writer import record_writer
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 from retrieval.stages.dense import DenseConfig
@@ -262,13 +263,19 @@ def _scope_figures(plan: Plan, percent: int, progress: Progress) -> ScopeFigures
         scope_percent=percent,
         queries=plan.queries,
         passes=plan.passes,
-        latency_ms=latency_ms(totals, [it.trace for it in observed]),
+        latency_ms={**latency_ms(totals, [it.trace for it in observed]), "between stages": _between(observed)},
         cpu_ms=cpu_ms,
         quickest_ms=quickest_ms(totals, queries=plan.queries) if plan.passes > 1 else None,
         budget=budget,
         **_recall_figures(observed[:_RECALL_QUERIES], index, config),
         notes=dict(sorted(notes.items())),
     )
+
+
+def _between(observed: Sequence[ObservedSearch]) -> Percentiles:
+    """Return what searches take besides their stages: access, configuration and the record."""
+    stages = ((it, sum(span.seconds for span in it.trace if not span.parent) * 1000) for it in observed if it.trace)
+    return percentiles([it.milliseconds - taken for it, taken in stages])
 
 
 def _observe(
@@ -288,10 +295,12 @@ def _observe(
         observe(query)
     # As the web server does after loading.
     process.exclude_loaded_from_collection()
+    record_writer.begin()
     meter, observed = CpuMeter(os.getpid()), []
     for place, query in enumerate(queries):
         progress(f"search {percent} %", place, len(queries))
         observed.append(observe(query))
+    record_writer.end()
     return observed, meter.per_search(len(observed))
 
 

@@ -20,7 +20,7 @@ from retrieval.evaluation.bench.processes import stat_fields
 _HOST: Final = "127.0.0.1"
 _START_SECONDS: Final = 120.0
 _STOP_SECONDS: Final = 10.0
-_OPTIONS: Final = ("--no-access-log", "--no-server-header", "--lifespan=off", "--log-level=warning")
+_OPTIONS: Final = ("--no-access-log", "--no-server-header", "--lifespan=on", "--log-level=warning")
 _DJANGO_OPTIONS: Final = frozenset({"options", "pool"})  #: Django's connection options, which are not part of a URL.
 
 

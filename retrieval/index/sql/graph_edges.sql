@@ -35,12 +35,12 @@ phrases AS MATERIALIZED (
     SELECT key FROM spoken WHERE key NOT IN (SELECT key FROM common)
 )
 SELECT
-    'seed' AS kind, document_id, ordinal, keys, phrases, text, '' AS name, 0::float8 AS quality,
-    NULL::uuid AS source, ARRAY[section_start, section_end] AS section
+    'seed' AS kind, document_id, ordinal, keys, phrases, text, NULL AS name, NULL::float8 AS quality,
+    NULL::uuid AS source, ARRAY[section_start, section_end] AS section, NULL::bigint AS key
 FROM seeds
 UNION ALL
-SELECT link.kind, met.document_id, link.ordinal, ARRAY[link.key], 0, link.sentence, link.name, met.quality,
-    link.document_id, NULL
+SELECT link.kind, met.document_id, link.ordinal, NULL, NULL, link.sentence, link.name, met.quality,
+    link.document_id, NULL, link.key
 FROM seeds
 JOIN retrieval_chunklink AS link USING (document_id, ordinal)
 CROSS JOIN LATERAL (
@@ -51,7 +51,7 @@ CROSS JOIN LATERAL (
 ) AS met
 WHERE {in scope: link.connection_id}
 UNION ALL
-SELECT 'name', named.document_id, 0, NULL, 0, '', named.name, named.quality, NULL, NULL
+SELECT 'name', named.document_id, NULL, NULL, NULL, NULL, named.name, named.quality, NULL, NULL, NULL
 FROM spoken_of
 CROSS JOIN LATERAL (
     SELECT document_id, name, quality
@@ -60,7 +60,8 @@ CROSS JOIN LATERAL (
     LIMIT %(bearers)s
 ) AS named
 UNION ALL
-SELECT 'holder', held.document_id, held.ordinal, ARRAY[phrases.key], 0, '', '', 0, NULL, NULL
+-- Thousands, of which few become links: their ids stay text.
+SELECT 'holder', NULL, held.ordinal, NULL, NULL, NULL, held.document_id::text, NULL, NULL, NULL, phrases.key
 FROM phrases
 CROSS JOIN LATERAL (
     SELECT document_id, ordinal

@@ -106,7 +106,8 @@ def document_scores(scores: Iterable[tuple[ChunkId, float]]) -> dict[UUID, float
     """Return each document's best score."""
     best: dict[UUID, float] = {}
     for chunk, score in scores:
-        best[chunk.document_id] = max(score, best.get(chunk.document_id, 0.0))
+        if score >= best.setdefault(chunk.document_id, 0.0):
+            best[chunk.document_id] = score
     return best
 
 
@@ -126,10 +127,12 @@ def lifted(hits: Ranking, given: Expansion, config: GraphConfig) -> Ranking:
         brought = pagerank(given.seeds, steps, damping=config.damping, limit=config.max_mass)
     lifts = _lifts(given, ways, steps, brought)
     pool = {hit.chunk_id: _scored(hit, given.scores.get(hit.chunk_id, 0.0)) for hit in hits}
+    by_document: dict[UUID, list[Hit]] = defaultdict(list)
+    for hit in pool.values():
+        by_document[hit.chunk_id.document_id].append(hit)
     for document, reasons in lifts.items():
         # A document is lifted by its best hit in the pool, else by a new one.
-        pooled = [hit for hit in pool.values() if hit.chunk_id.document_id == document]
-        if pooled:
+        if pooled := by_document.get(document):
             best = min(pooled, key=lambda hit: (-hit.score, hit.chunk_id))
         elif entry := given.entries.get(document):
             signals = {"cosine": entry.cosine}

@@ -10,12 +10,15 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.engine.quick import quick
+
 #: Standard deviations above the corpus mean at which a document almost certainly matches the question.
 _RELATION_CENTRE: Final = 2.0
 _TOLERANCE: Final = 1e-6  #: Remaining PageRank mass at which the iteration ends.
 _MAX_STEPS: Final = 50
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Step:
     """A link from one document to another, with its evidence for this question, 0 to 1."""
@@ -35,11 +38,11 @@ def relation_match(z: float) -> float:
 
 def best_steps(steps: Iterable[Step], *, limit: int) -> list[Step]:
     """Return the steps with the most evidence, at most `limit` per source, best first."""
-    taken: dict[UUID, int] = defaultdict(int)
+    taken: dict[int, int] = defaultdict(int)
     kept = []
-    for step in sorted(steps, key=lambda it: (-it.evidence, it.source, it.target)):
-        if taken[step.source] < limit:
-            taken[step.source] += 1
+    for step in sorted(steps, key=lambda it: (-it.evidence, it.source.int, it.target.int)):
+        if taken[step.source.int] < limit:
+            taken[step.source.int] += 1
             kept.append(step)
     return kept
 
@@ -54,13 +57,13 @@ def pagerank(seeds: Mapping[UUID, float], steps: Sequence[Step], *, damping: flo
     """
     if not seeds or not steps:
         return {}
-    nodes = sorted({*seeds, *(step.source for step in steps), *(step.target for step in steps)})
-    place = {node: number for number, node in enumerate(nodes)}
+    nodes = _nodes(seeds, steps)
+    place = {node.int: number for number, node in enumerate(nodes)}
     restart = np.zeros(len(nodes))
     for node, weight in seeds.items():
-        restart[place[node]] = weight
-    sources = np.array([place[step.source] for step in steps])
-    targets = np.array([place[step.target] for step in steps])
+        restart[place[node.int]] = weight
+    sources = np.array([place[step.source.int] for step in steps])
+    targets = np.array([place[step.target.int] for step in steps])
     evidence = np.array([step.evidence for step in steps])
     # The share of the source's mass that takes each step.
     shares = evidence / np.maximum(1.0, np.bincount(sources, weights=evidence))[sources]
@@ -72,7 +75,7 @@ def pagerank(seeds: Mapping[UUID, float], steps: Sequence[Step], *, damping: flo
         if mass.sum() < _TOLERANCE:
             break
     unit = (1.0 - damping) * damping or 1.0
-    return {node: min(limit, float(came[place[node]]) / unit) for node in nodes if came[place[node]] > 0}
+    return {node: min(limit, mass / unit) for node, mass in zip(nodes, came.tolist(), strict=True) if mass > 0}
 
 
 def personalized_pagerank(seeds: Mapping[UUID, float], steps: Sequence[Step], *, damping: float) -> dict[UUID, float]:
@@ -82,10 +85,10 @@ def personalized_pagerank(seeds: Mapping[UUID, float], steps: Sequence[Step], *,
     scaled to sum to 1. A document without steps returns its mass to the seeds. `seeds` have a positive weight. Page et
     al., 1999, as in Gutiérrez et al., HippoRAG, 2024.
     """
-    nodes = sorted({*seeds, *(it.source for it in steps), *(it.target for it in steps)})
-    place = {node: number for number, node in enumerate(nodes)}
-    sources = np.array([place[it.source] for it in steps], dtype=np.intp)
-    targets = np.array([place[it.target] for it in steps], dtype=np.intp)
+    nodes = _nodes(seeds, steps)
+    place = {node.int: number for number, node in enumerate(nodes)}
+    sources = np.array([place[it.source.int] for it in steps], dtype=np.intp)
+    targets = np.array([place[it.target.int] for it in steps], dtype=np.intp)
     evidence = np.array([it.evidence for it in steps])
     total = np.bincount(sources, weights=evidence, minlength=len(nodes))
     shares = evidence / total[sources]
@@ -99,6 +102,12 @@ def personalized_pagerank(seeds: Mapping[UUID, float], steps: Sequence[Step], *,
         if is_still:
             break
     return dict(zip(nodes, mass.tolist(), strict=True))
+
+
+def _nodes(seeds: Iterable[UUID], steps: Sequence[Step]) -> list[UUID]:
+    # By their numbers: Python's ids are hashed and compared by calls.
+    ids = {it.int: it for it in seeds} | {it.int: it for step in steps for it in (step.source, step.target)}
+    return [ids[number] for number in sorted(ids)]
 
 
 def inverse_distances(seeds: Collection[UUID], steps: Iterable[Step], *, hops: int) -> dict[UUID, float]:

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from retrieval.engine.types import ChunkId
-from retrieval.graph.links import Holder, SeedText, name_links, shared_name_links
+from retrieval.graph.links import Holder, SeedText, name_links, shared_name_links, unnamed_shared_links
 from retrieval.graph.mentions import mentions_of
 from retrieval.graph.question import KnownName
 from retrieval.graph.spans import number_of
@@ -49,7 +49,7 @@ def test_the_longer_name_is_meant():
 
 def test_a_rare_shared_name_links_and_weighs_by_how_rare():
     text = "later Mortimer came."
-    holder = Holder(ChunkId(OTHER, 3), frozenset({number_of("mortimer")}))
+    holder = Holder(str(OTHER), 3, number_of("mortimer"))
     (link,) = shared_name_links([seed(text)], [holder])
     # Two documents share it: half of 1 / log2(3).
     assert link.weight == pytest.approx(0.5 / log2(3))
@@ -58,8 +58,7 @@ def test_a_rare_shared_name_links_and_weighs_by_how_rare():
 
 
 def test_a_phrase_in_more_than_eight_documents_is_no_shared_name():
-    key = frozenset({number_of("mortimer")})
-    holders = [Holder(ChunkId(UUID(int=number), 0), key) for number in range(10, 18)]
+    holders = [Holder(str(UUID(int=number)), 0, number_of("mortimer")) for number in range(10, 18)]
     assert shared_name_links([seed("later Mortimer came.")], holders) == []
     assert len(shared_name_links([seed("later Mortimer came.")], holders[1:])) == 7
 
@@ -70,5 +69,16 @@ def test_without_holders_not_even_the_seeds_share_a_name():
 
 def test_a_phrase_that_was_not_looked_for_links_not_even_two_seeds():
     seeds = [seed("later Mortimer came to Zanzibar."), seed("so Mortimer left Zanzibar.", OTHER)]
-    holders = [Holder(ChunkId(SEED, 0), frozenset({number_of("zanzibar")}))]
+    holders = [Holder(str(SEED), 0, number_of("zanzibar"))]
     assert {link.name for link in shared_name_links(seeds, holders)} == {"Zanzibar"}
+
+
+def test_a_shared_name_is_placed_where_it_is_said_first():
+    text = "later Mortimer came. Then fierce Zanzibar fell, and Mortimer left."
+    holders = [Holder(str(OTHER), 3, number_of("mortimer")), Holder(str(GUY), 0, number_of("zanzibar"))]
+    links = {it.target: (it.name, it.sentence) for it in shared_name_links([seed(text)], holders)}
+    assert links == {
+        OTHER: ("Mortimer", "later Mortimer came."),
+        GUY: ("Zanzibar", "Then fierce Zanzibar fell, and Mortimer left."),
+    }
+    assert [it.target for it in unnamed_shared_links([seed(text)], holders)] == list(links)

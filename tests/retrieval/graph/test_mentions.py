@@ -1,10 +1,13 @@
 """What texts may be speaking of."""
 
+from unittest import mock
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from retrieval.graph import mentions
 from retrieval.graph.mentions import MAX_KEYS, Mentions, mentions_of, occurrences
-from retrieval.graph.spans import key_of, number_of
+from retrieval.graph.spans import key_of, number_of, words_of
 
 
 def numbers(*names):
@@ -58,3 +61,13 @@ def test_a_capitalised_name_in_a_text_is_among_its_keys(words):
     text = " ".join(words)
     found = mentions_of(text).keys
     assert all(number_of(place.key) in found for place in occurrences(text, {"guy", "rome", "tuscany"}))
+
+
+@given(st.text("aAbB \u00e9\u00c9\u00df\u0130\ufb01\u6771_-.1\u2019\u03a3\u03c2\u0301", max_size=30), st.data())
+def test_names_are_found_in_a_folded_text_as_word_by_word(text, data):
+    words = [word.form for word in words_of(text)]
+    spans = st.tuples(st.integers(0, len(words)), st.integers(1, 3)).map(lambda it: " ".join(words[it[0] : sum(it)]))
+    keys = data.draw(st.sets(spans, max_size=4))
+    with mock.patch.object(mentions, "folded", return_value=None):
+        expected = [occurrences(text, keys, any_case=any_case) for any_case in (False, True)]
+    assert [occurrences(text, keys, any_case=any_case) for any_case in (False, True)] == expected

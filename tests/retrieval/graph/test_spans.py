@@ -1,5 +1,7 @@
 """Words, phrases and keys."""
 
+import re
+import unicodedata
 from itertools import pairwise
 
 import pytest
@@ -82,3 +84,14 @@ def test_a_sentence_holds_its_place(text, start, length):
     said = text[start : start + length]
     if "\n" not in said and not any(sign in said for sign in ".!?\u3002\uff01\uff1f"):
         assert " ".join(said.split()) in sentence_around(text, start, start + len(said))
+
+
+@given(st.text("aAbB \u00e9\u00c9\u00df\u0130\ufb01\u6771_-.1\u2019\u03a3\u03c2\u0301", max_size=30))
+def test_each_word_has_the_form_that_it_has_alone(text):
+    def form(word):
+        split = unicodedata.normalize("NFKD", word.casefold())
+        return unicodedata.normalize("NFC", "".join(sign for sign in split if sign.isalnum() or sign == "_"))
+
+    written = [found for found in re.finditer(r"\u6771|[^\W\u6771]+", text) if form(found[0])]
+    expected = [(form(it[0]), it.start(), it.end(), not it[0][0].islower()) for it in written]
+    assert words_of(text) == tuple(expected)

@@ -1,5 +1,7 @@
 """The graph in the store: it follows every change, a rebuild finds the same, nobody sees beyond the scope."""
 
+from uuid import UUID
+
 import pytest
 from django.core.management import call_command
 from django.db import connection
@@ -58,7 +60,7 @@ def leads(seed, *, scope, shared=True):
     """Return the documents that a seed's texts lead to, by name and by shared phrase."""
     found = graph.subgraph([seed], [], scope=scope, with_shared_names=shared, limit=1000)
     named = {name.document_id for name in found.names} - {seed}
-    return named, {holder.chunk.document_id for holder in found.holders} - {seed}
+    return named, {UUID(holder.document) for holder in found.holders} - {seed}
 
 
 def states(seed, *, scope):

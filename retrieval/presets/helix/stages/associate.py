@@ -96,7 +96,7 @@ class Associate(BaseStage, name="associate", needs={"hits", "vector", "scope"}, 
         else:
             scores = personalized_pagerank(seeds, steps, damping=self.config.damping)
         pooled = {hit.chunk_id.document_id for hit in state.hits}
-        linked = sorted((it for it in scores if it not in pooled), key=lambda it: (-scores[it], it))
+        linked = sorted((it for it in scores if it not in pooled), key=lambda it: (-scores[it], it.int))
         taken = linked[: self._room(len(state.hits))]
         added = self._entries(taken, links.edges, vector, state) if taken else []
         lifts = lifts_of(links.edges, scores)
@@ -120,7 +120,7 @@ class Associate(BaseStage, name="associate", needs={"hits", "vector", "scope"}, 
     def _links(self, chunks: Sequence[ChunkId], seeds: Collection[UUID], state: SearchState) -> Links:
         """Return the links of the seeds' chunks, then those of the first chunks of the documents that they lead to."""
         links = self._hop((), chunks, state)
-        reached = sorted(links.edges, key=lambda it: (-it.weight, it.target))
+        reached = sorted(links.edges, key=lambda it: (-it.weight, it.target.int))
         on = [it for it in dict.fromkeys(edge.target for edge in reached) if it not in seeds][: self._room(len(chunks))]
         if self.config.hops == 1 or links.is_cut or not on:
             return links
@@ -143,7 +143,7 @@ class Associate(BaseStage, name="associate", needs={"hits", "vector", "scope"}, 
         edges = (
             *name_links(found.seeds, found.names),
             # Their phrases would take longer to look up than everything else here.
-            *(replace(edge, name="") for edge in unnamed_shared_links(found.seeds, found.holders)),
+            *unnamed_shared_links(found.seeds, found.holders),
             *stated_links(found.stated, {seed.chunk: seed.text for seed in found.seeds}),
         )
         return Links(edges, found.size, found.is_cut)
@@ -152,7 +152,8 @@ class Associate(BaseStage, name="associate", needs={"hits", "vector", "scope"}, 
         self, documents: Sequence[UUID], edges: Sequence[Edge], vector: Vector, state: SearchState
     ) -> list[Hit]:
         """Return the chunk of each document that is nearest to the question, in the documents' order."""
-        shared = [it.target_chunk for it in edges if it.target_chunk is not None and it.target in set(documents)]
+        wanted = set(documents)
+        shared = [it.target_chunk for it in edges if it.target_chunk is not None and it.target in wanted]
         found = graph.likeness(
             documents,
             shared,
@@ -177,12 +178,15 @@ def seeds_in(hits: Ranking) -> dict[UUID, float]:
 
 def both_ways(edges: Sequence[Edge], *, limit: int) -> list[Step]:
     """Return the surest link of each pair of documents in both directions, at most `limit` from each document."""
-    surest: dict[tuple[UUID, UUID], float] = {}
+    surest: dict[tuple[int, int], Edge] = {}
     for edge in edges:
-        source, target = edge.source.document_id, edge.target
-        for pair in ((source, target), (target, source)):
-            surest[pair] = max(edge.weight, surest.get(pair, 0.0))
-    return best_steps((Step(*pair, weight) for pair, weight in surest.items()), limit=limit)
+        source, target = edge.source.document_id.int, edge.target.int
+        pair = (source, target) if source < target else (target, source)
+        if pair not in surest or surest[pair].weight < edge.weight:
+            surest[pair] = edge
+    ends = ((it.source.document_id, it.target, it.weight) for it in surest.values())
+    steps = (step for one, other, weight in ends for step in (Step(one, other, weight), Step(other, one, weight)))
+    return best_steps(steps, limit=limit)
 
 
 def lifts_of(edges: Sequence[Edge], scores: Mapping[UUID, float]) -> dict[UUID, tuple[Lift, ...]]:
@@ -193,6 +197,6 @@ def lifts_of(edges: Sequence[Edge], scores: Mapping[UUID, float]) -> dict[UUID, 
     lifts = {}
     for target, found in incoming.items():
         share = scores.get(target, 0.0) / sum(edge.weight for edge in found)
-        ordered = sorted(found, key=lambda it: (-it.weight, it.source))
+        ordered = sorted(found, key=lambda it: (-it.weight, it.source.document_id.int, it.source.ordinal))
         lifts[target] = tuple(Lift(it.kind, it.weight * share, it.name, it.source, it.sentence) for it in ordered)
     return lifts

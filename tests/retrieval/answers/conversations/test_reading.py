@@ -130,5 +130,5 @@ def test_reading_takes_as_many_queries_for_many_answers_as_for_one(world, answer
     conversation = start(world.bob)
     for question in ("rollback", "draining the queue", "error Q-4711"):
         answered(conversation, question)
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(4):
         assert len(exchanges_of(conversation, world.bob)) == 3
