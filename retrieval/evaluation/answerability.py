@@ -6,8 +6,9 @@ from random import Random
 from typing import Final
 
 from corecube.access import Principal, ScopeRequest
+from corecube.models import Connection
 from retrieval.evaluation.answerability_figures import Condition, Measured
-from retrieval.evaluation.corpus import ScatteredCorpus, evaluation_principal, scattered
+from retrieval.evaluation.corpus import ScatteredCorpus, encode_sentences, evaluation_principal, scattered
 from retrieval.evaluation.datasets import Dataset, read_lines
 from retrieval.models import Document, SearchRecord
 from retrieval.search.outcome import SearchOutcome
@@ -48,6 +49,7 @@ def survey(dataset: Dataset, others: Sequence[Dataset], how: Survey) -> Result:
     """Ingest a collection and search for its questions under every condition, and for those of other collections."""
     principal = evaluation_principal()
     corpus = scattered(dataset, how.progress)
+    encode_sentences(Connection.objects.filter(slug__in=corpus.slugs.values()))
     ask = _Asker(corpus, principal, how)
     try:
         found = [*ask.judged(dataset), *(it for other in others for it in ask.foreign(other))]

@@ -7,7 +7,7 @@ request, which is the production path; no stage knows about the evaluation.
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -27,6 +27,7 @@ from corecube.sanitise import storable
 from corecube.scope import Sensitivity
 from retrieval.engine.types import Vector
 from retrieval.evaluation.datasets import Dataset, read_lines
+from retrieval.ingest.encodings import fill_encodings
 from retrieval.ingest.preparation import Preparation, PreparedText, prepare_text
 from retrieval.ingest.run import Source
 from retrieval.ingest.sync import sync_connection
@@ -112,6 +113,19 @@ def synced(slug: str, name: str, source: Source, progress: Callable[[Sync], None
     sync = Sync(connection=connection, allow_deletions=True)
     sync_connection(connection, sync=sync, source=source, progress=progress)
     return connection
+
+
+def encode_sentences(connections: Iterable[Connection]) -> None:
+    """Make what idle workers would make of the connections: the vectors that answers and verdicts read."""
+    for connection in connections:
+        fill_encodings(connection.pk)
+
+
+def encode_asked(collections: Mapping[str, Connection], asked: Iterable[str]) -> None:
+    """Make them of all collections that are asked, which are the installation's own connections for an empty name."""
+    encode_sentences(collections.values())
+    if "" in asked:
+        encode_sentences(Connection.objects.exclude(kind=EVALUATION))
 
 
 def document_names(connections: Sequence[Connection]) -> dict[UUID, str]:

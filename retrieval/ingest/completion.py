@@ -16,7 +16,7 @@ from retrieval.index.salience import fill_salience
 from retrieval.index.writer import delete_documents, fold_term_counts, mark_repeated, refresh_statistics
 from retrieval.ingest import claims
 from retrieval.ingest.claims import sync_lock
-from retrieval.ingest.encodings import fill_encodings_or_log
+from retrieval.ingest.encodings import fill_optional_or_log
 from retrieval.ingest.enrich.tasks import queue_enrichment
 from retrieval.ingest.run import Steps, SyncEndedError, reload
 from retrieval.models import Document, Sync, SyncItem, SyncProblem, TermFrequency
@@ -96,7 +96,7 @@ def update_derived(connection: Connection, progress: Callable[[], None] = lambda
     else:
         count_common_when_due(connection.pk)
     progress()
-    fill_encodings_or_log(connection.pk, progress)
+    fill_optional_or_log(connection.pk, progress)
     progress()
     keep_up()
 

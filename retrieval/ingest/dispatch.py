@@ -1,4 +1,4 @@
-"""What a worker does next: list the source of a waiting sync, process items, or complete a sync.
+"""What a worker does next: list the source of a waiting sync, process items, complete a sync, or encode sentences.
 
 Any number of workers in any number of processes may do this at once; the rows hold the work, and a message to a worker
 only wakes it.
@@ -18,6 +18,7 @@ from retrieval.errors import SyncRunningError
 from retrieval.ingest import claims
 from retrieval.ingest.claims import sync_lock
 from retrieval.ingest.completion import complete, has_open_items
+from retrieval.ingest.encodings import encode_next
 from retrieval.ingest.listing import Listing
 from retrieval.ingest.run import SyncEndedError, job_of, reload
 from retrieval.ingest.sync import is_alive, recording_failure, require_enabled, start
@@ -36,10 +37,11 @@ def work_until_idle(wake: Wake = lambda: None) -> None:
     """Work until nothing is left; `wake` is called when there is enough work for other workers too.
 
     The next sync is listed before more items are processed, so that a large source does not delay a small one for long.
+    Sentences wait until all syncs are complete: searches and answers do without their vectors.
     """
     worker = uuid4()
     try:
-        while list_next(worker, wake) or process_next(worker) or complete_next():
+        while list_next(worker, wake) or process_next(worker) or complete_next() or encode_next():
             pass
     except (KeyboardInterrupt, SystemExit):
         claims.release(worker)

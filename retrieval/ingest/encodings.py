@@ -1,10 +1,10 @@
-"""Encoding a connection's chunks: their sentences, and with the configured optional models; by syncs and by command.
+"""Encoding a connection's chunks: with the configured optional models by syncs, their sentences by idle workers.
 
 Encodings depend only on title, headings and text, not on enrichment, so they stay valid until the chunk changes.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, chain
 from typing import Final, cast
 
@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 #: Chunks that are encoded and stored together; before compression the token vectors of a chunk take about 500 kB.
 _BATCH_CHUNKS: Final = 64
+_IDLE_CHUNKS: Final = 16  #: Chunks whose sentences an idle worker encodes before it looks for other work; 2 s.
 _LOCK_CLASS: Final = 7_304  #: First key of the advisory lock that keeps two processes from encoding the same.
 
 Progress = Callable[[int], None]
@@ -38,33 +39,57 @@ def fill_encodings(connection_id: int, progress: Progress = lambda _: None) -> d
     Encodings by models that are no longer configured are deleted.
     `progress` gets the chunks of each batch. Raises EncoderError.
     """
+    made = _fill_optional(connection_id, progress)
+    if sentences := sentence_encoder():
+        made["sentences"] = _fill(encodings.Encodings.SENTENCES, sentences, connection_id, progress)
+    return made
+
+
+def _fill_optional(connection_id: int, progress: Progress) -> dict[str, int]:
     made: dict[str, int] = {}
     if sparse := sparse_encoder():
         encodings.require_sparse_index(model_key=key_of(sparse), dim=sparse.dim)
         made["sparse"] = _fill(encodings.Encodings.SPARSE, sparse, connection_id, progress)
     if tokens := token_encoder():
         made["tokens"] = _fill(encodings.Encodings.TOKENS, tokens, connection_id, progress)
-    if sentences := sentence_encoder():
-        made["sentences"] = _fill(encodings.Encodings.SENTENCES, sentences, connection_id, progress)
     return made
 
 
-def fill_encodings_or_log(connection_id: int, progress: Callable[[], None]) -> None:
-    """Encode the missing chunks; a failing model is logged, and the next sync tries again.
+def fill_optional_or_log(connection_id: int, progress: Callable[[], None]) -> None:
+    """Encode the missing chunks with the optional models; a failing one is logged, and the next sync tries again.
 
     Searches work without these encodings. `progress` is called after each batch; an exception ends the work.
     """
     try:
-        fill_encodings(connection_id, lambda _: progress())
+        _fill_optional(connection_id, lambda _: progress())
     except EncoderError as error:
         logger.warning("ingest.encodings_skipped connection=%d code=%s", connection_id, error.code)
 
 
 def fill_all_or_log() -> None:
-    """Encode the missing chunks of all connections, unless another process does it."""
+    """Encode the missing chunks of all connections with the optional models, unless another process does it."""
     with advisory_lock(_LOCK_CLASS, 0) as is_ours:
         for connection_id in Connection.objects.order_by("pk").values_list("pk", flat=True) if is_ours else ():
-            fill_encodings_or_log(connection_id, lambda: None)
+            fill_optional_or_log(connection_id, lambda: None)
+
+
+def encode_next() -> bool:
+    """Encode the sentences of the next chunks that lack them, and return whether there were any.
+
+    Also false where another process does it, and where the model fails, which is logged.
+    """
+    kind, model = encodings.Encodings.SENTENCES, sentence_encoder()
+    if model is None:
+        return False
+    with advisory_lock(_LOCK_CLASS, 1) as is_ours:
+        for connection_id in Connection.objects.order_by("pk").values_list("pk", flat=True) if is_ours else ():
+            encodings.drop_encodings(kind, connection_id, but=kind.key(model))
+            try:
+                if any(_filled(kind, model, connection_id, at_once=_IDLE_CHUNKS)):
+                    return True
+            except EncoderError as error:
+                logger.warning("ingest.encodings_skipped connection=%d code=%s", connection_id, error.code)
+    return False
 
 
 def sentence_encoder() -> Encoder | None:
@@ -74,12 +99,19 @@ def sentence_encoder() -> Encoder | None:
 
 
 def _fill(kind: encodings.Encodings, model: Model, connection_id: int, progress: Progress) -> int:
-    key, stored = kind.key(model), 0
-    encodings.drop_encodings(kind, connection_id, but=key)
-    for chunks in encodings.unencoded(kind, connection_id=connection_id, model_key=key, at_once=_BATCH_CHUNKS):
-        stored += encodings.store_encodings(kind, chunks, _encoded(kind, model, chunks), model_key=key)
-        progress(len(chunks))
+    stored = 0
+    encodings.drop_encodings(kind, connection_id, but=kind.key(model))
+    for chunks in _filled(kind, model, connection_id, at_once=_BATCH_CHUNKS):
+        stored += chunks
+        progress(chunks)
     return stored
+
+
+def _filled(kind: encodings.Encodings, model: Model, connection_id: int, *, at_once: int) -> Iterator[int]:
+    """Encode the missing chunks batch by batch, and yield how many of each were stored."""
+    key = kind.key(model)
+    for chunks in encodings.unencoded(kind, connection_id=connection_id, model_key=key, at_once=at_once):
+        yield encodings.store_encodings(kind, chunks, _encoded(kind, model, chunks), model_key=key)
 
 
 def _encoded(

@@ -1,16 +1,18 @@
-"""Building embedding indexes, and what is made of chunks besides, in Celery workers."""
+"""Building embedding indexes, and the vectors of optional models, in Celery workers."""
 
 import logging
 from typing import Any, Final
 
 from celery import shared_task
 from celery.signals import worker_ready
+from django.conf import settings
 from django.db import Error, InterfaceError, OperationalError, close_old_connections
 
 from retrieval.errors import EncoderUnavailableError
 from retrieval.index.embedding_index import clear_dropped
 from retrieval.ingest.encodings import fill_all_or_log
 from retrieval.ingest.reindex import build_index, unfinished_indexes
+from retrieval.ingest.tasks import wake_workers
 from retrieval.models import EmbeddingIndex
 
 logger = logging.getLogger(__name__)
@@ -46,14 +48,16 @@ def clear() -> None:
     autoretry_for=(OperationalError, InterfaceError), max_retries=None, default_retry_delay=_DATABASE_RETRY_SECONDS
 )
 def encode() -> None:
-    """Make the encodings that chunks lack; try again later while the database is unavailable."""
+    """Make the sparse vectors and token vectors that chunks lack; try again later while the database is unavailable."""
     fill_all_or_log()
 
 
 @worker_ready.connect
 def resume(**_: Any) -> None:  # noqa: ANN401 -- Celery's signature
     """Queue what is missing, as after a killed worker: encodings and unfinished indexes; running builds go on."""
-    encode.delay()
+    if settings.CORECUBE_SPARSE_MODEL or settings.CORECUBE_TOKEN_MODEL:
+        encode.delay()
+    wake_workers()  # For sentences without vectors.
     try:
         for row in unfinished_indexes():
             build.delay(row.pk)

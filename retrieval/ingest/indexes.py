@@ -12,7 +12,8 @@ from retrieval.encoders.embedders import Choice, choices
 from retrieval.errors import IndexStateError
 from retrieval.index import active, embedding_index
 from retrieval.index.scans import ScanChoice
-from retrieval.ingest.index_tasks import build, clear, encode
+from retrieval.ingest.index_tasks import build, clear
+from retrieval.ingest.tasks import wake_workers
 from retrieval.models import EmbeddingIndex
 
 
@@ -45,7 +46,7 @@ def switch_to(row: EmbeddingIndex, *, actor: User | None) -> EmbeddingIndex:
         row = embedding_index.activate(row)
         audit.record("index.switched", actor=actor, subject=str(row.pk), model=row.model, dim=row.dim)
         # Sentences of the other model; until they are there, words select quotes.
-        transaction.on_commit(encode.delay, robust=True)
+        transaction.on_commit(wake_workers)
     return row
 
 

@@ -12,13 +12,14 @@ from django.db import connection, transaction
 from django.test import override_settings
 
 from corecube.access import Principal, scope_for, user_named
-from corecube.models import User
+from corecube.models import Connection, User
 from corecube.people import ADMINISTRATORS
 from explorer.pages.explorer.examples import examples_for
 from retrieval.answers.answering import run_cosines
 from retrieval.answers.extractive import extract_answer
 from retrieval.answers.rewrite import Rewriting, Said, stand_alone
 from retrieval.encoders import load_encoder
+from retrieval.evaluation.corpus import encode_sentences
 from retrieval.index import active
 from retrieval.ingest.samples import Company, add_samples
 from retrieval.llm.types import Task, Turn
@@ -67,6 +68,7 @@ def asked(django_db_setup, django_db_blocker, real_encoder, tmp_path_factory):
         assert connection.settings_dict["NAME"].startswith("test_"), "the module's tests need the mark django_db"
         patch.setattr(active, "encoder", lambda *_: real_encoder)
         add_samples(Company.read(settings.CORECUBE_SAMPLES_DIR))
+        encode_sentences(Connection.objects.all())
         without_deadlines()
         yield [_ask(question) for question in tomllib.loads(_MANIFEST.read_text())["question"]]
         transaction.set_rollback(True)

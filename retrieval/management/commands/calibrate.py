@@ -15,7 +15,7 @@ from retrieval.evaluation import shipped_fit
 from retrieval.evaluation.answerability import Survey, survey
 from retrieval.evaluation.answers import load_questions
 from retrieval.evaluation.calibration_fit import calibrated, observe, read_questions
-from retrieval.evaluation.corpus import ingested_folder
+from retrieval.evaluation.corpus import encode_asked, ingested_folder
 from retrieval.evaluation.datasets import load_dataset
 from retrieval.index import active
 from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
@@ -128,6 +128,7 @@ class Command(DatabaseCommand):
         questions = [it for path in options["shipped"] for it in load_questions(path)]
         names = sorted({it.collection for it in questions} - {""})
         connections = {name: ingested_folder(options["corpora"] / name, lambda _: None) for name in names}
+        encode_asked(connections, {it.collection for it in questions})
         with self.bar("questions") as bar:
             searches = shipped_fit.ask_all(questions, connections, preset=options["preset"], progress=bar.update)
             how = Survey(preset=options["preset"], max_questions=options["questions_each"], progress=bar.update)

@@ -13,7 +13,7 @@ from corecube.commands import DatabaseCommand
 from corecube.database import first_or
 from corecube.models import User
 from retrieval.evaluation import answers
-from retrieval.evaluation.corpus import ingested_folder
+from retrieval.evaluation.corpus import encode_asked, ingested_folder
 from retrieval.evaluation.datasets import load_dataset
 from retrieval.evaluation.question_sets import SetResult, measure_cases
 from retrieval.evaluation.runner import Evaluation, evaluate, without_judge
@@ -125,6 +125,7 @@ class Command(DatabaseCommand):
         if missing := [folder for folder in folders.values() if not folder.is_dir()]:
             raise CommandError(f"There is no folder {missing[0]}: name the collections' folder with --corpora.")
         connections = {name: ingested_folder(folder, progress) for name, folder in folders.items()}
+        encode_asked(connections, {it.collection for it in questions})
         found = answers.measured_answers(questions, connections, preset=options["preset"], uses_models=options["judge"])
         figures = answers.figures(options["preset"], found)
         self.stdout.write(json.dumps(figures) if options["json"] else _answers_table(figures))

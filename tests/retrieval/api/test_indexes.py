@@ -6,7 +6,7 @@ import pytest
 
 from corecube.models import ApiKey, AuditEvent
 from retrieval.index import active, embedding_index
-from retrieval.ingest import index_tasks, indexes, reindex
+from retrieval.ingest import index_tasks, indexes, reindex, tasks
 from retrieval.models import Chunk, EmbeddingIndex
 from tests.fakes import HashEncoder
 
@@ -74,9 +74,10 @@ def models(world, monkeypatch):
 @pytest.fixture
 def queued(monkeypatch):
     found = []
-    for name in ("build", "clear", "encode"):
+    for name in ("build", "clear"):
         task = getattr(index_tasks, name)
         monkeypatch.setattr(task, "delay", lambda *args, name=name: found.append((name, *args)))
+    monkeypatch.setattr(tasks.work, "apply_async", lambda **_: found.append(("work",)))
     return found
 
 
@@ -94,7 +95,7 @@ def test_an_admin_changes_the_model_and_goes_back(
     assert post(f"/api/v1/indexes/{number}/switch", {}, secret).json()["status"] == "active"
     with django_capture_on_commit_callbacks(execute=True):
         assert post("/api/v1/indexes/rollback", {}, secret).json()["id"] == old.pk
-    assert queued[-1] == ("encode",)
+    assert queued[-1] == ("work",)
     with django_capture_on_commit_callbacks(execute=True):
         assert post(f"/api/v1/indexes/{number}/drop", {}, secret).status_code == 204
     assert queued[-1] == ("clear",)

@@ -18,7 +18,7 @@ from explorer.pages.models.panels import reranker_card
 from retrieval.admin.preset_versions import promote, save_draft
 from retrieval.encoders.embedders import key_of, sparse_encoder, token_encoder
 from retrieval.engine.state import RequestFilter
-from retrieval.errors import RerankError, RerankTimeoutError, UnknownModeError
+from retrieval.errors import EncoderError, RerankError, RerankTimeoutError, UnknownModeError
 from retrieval.index import reranking
 from retrieval.index.bm25.follower import follower
 from retrieval.index.encodings import (
@@ -33,7 +33,8 @@ from retrieval.index.reranking import StoredInteraction
 from retrieval.index.writer import refresh_statistics
 from retrieval.ingest import encodings as ingest_encodings
 from retrieval.ingest import index_tasks
-from retrieval.ingest.encodings import fill_encodings
+from retrieval.ingest.dispatch import work_until_idle
+from retrieval.ingest.encodings import encode_next, fill_encodings
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, SentenceEmbedding, SparseEmbedding, TokenEmbedding
 from retrieval.presets.catalog import preset_named
@@ -41,10 +42,16 @@ from retrieval.ranking.signals import SIGNALS
 from retrieval.search import runtime
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
+from tests.fakes import HashEncoder
 from tests.word_models import write_late_model, write_sparse_model
 
 WORDS = ("revert", "rollback", "queue", "draining", "zanzibar", "staging")
 VECTORS = {"rollback": (1, 0, 0), "revert": (1, 0.1, 0), "queue": (0, 1, 0), "staging": (0.5, 0.5, 0)}
+
+
+class BrokenEncoder(HashEncoder):
+    def encode_documents(self, _texts):
+        raise EncoderError
 
 
 @pytest.fixture
@@ -93,15 +100,29 @@ class TestWriting:
         assert TokenEmbedding.objects.filter(model_key=key_of(token_encoder())).count() == chunks
 
     def test_only_sentences_are_encoded_where_no_model_is_chosen(self, world):
+        chunks = Chunk.objects.filter(connection_id=world.runbooks.pk).count()
+        assert fill_encodings(world.runbooks.pk) == {"sentences": chunks}
         assert (SparseEmbedding.objects.count(), TokenEmbedding.objects.count()) == (0, 0)
-        assert SentenceEmbedding.objects.count() == Chunk.objects.count() > 0
         assert fill_encodings(world.runbooks.pk) == {"sentences": 0}
+
+    @pytest.mark.usefixtures("world")
+    def test_an_idle_worker_encodes_the_sentences_of_all_connections(self):
+        assert SentenceEmbedding.objects.count() == 0
+        work_until_idle()
+        assert SentenceEmbedding.objects.count() == Chunk.objects.count() > 0
+        assert not encode_next()
+
+    @pytest.mark.usefixtures("world")
+    def test_a_model_that_fails_ends_no_worker(self, monkeypatch):
+        monkeypatch.setattr(ingest_encodings, "sentence_encoder", BrokenEncoder)
+        work_until_idle()
+        assert SentenceEmbedding.objects.count() == 0
 
     def test_a_model_that_is_chosen_later_reads_what_is_there(self, encoded):
         drop_encodings(Encodings.SPARSE, encoded.runbooks.pk)
         drop_encodings(Encodings.TOKENS, encoded.runbooks.pk)
         count = Chunk.objects.filter(connection_id=encoded.runbooks.pk).count()
-        assert fill_encodings(encoded.runbooks.pk) == {"sparse": count, "tokens": count, "sentences": 0}
+        assert fill_encodings(encoded.runbooks.pk) == {"sparse": count, "tokens": count, "sentences": count}
         drop_encodings(Encodings.SENTENCES, encoded.runbooks.pk)
         assert fill_encodings(encoded.runbooks.pk) == {"sparse": 0, "tokens": 0, "sentences": count}
 

@@ -28,7 +28,7 @@ def page(response):
 def queued(monkeypatch):
     """Return what is handed to workers, in order."""
     found = []
-    for name in ("build", "clear", "encode"):
+    for name in ("build", "clear"):
         task = getattr(index_tasks, name)
         monkeypatch.setattr(task, "delay", lambda *args, name=name: found.append((name, *args)))
     return found
