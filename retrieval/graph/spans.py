@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 _SPACELESS: Final = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD: Final = re.compile(rf"[{_SPACELESS}]|[^\W{_SPACELESS}]+")
 _RUN: Final = re.compile(r"\w+")
-_ACCENTED: Final = re.compile(r"\w*[^\W\x00-\x7f]\w*")
+_ACCENTED: Final = re.compile(r"(?<!\w)[a-zA-Z0-9_]*+[^\W\x00-\x7f]\w*")
 _ONE_CHARACTER: Final = re.compile(f"[{_SPACELESS}]")
 #: Text between two words of one phrase: spaces, hyphens, apostrophes, the point of an initial, an ampersand.
 _INSIDE: Final = re.compile(r"[ \t]*(?:['\u2019-][ \t]*|&[ \t]*)?|\.?[ \t]*")
