@@ -1,6 +1,6 @@
 """Runs the web server and the worker until a signal: what `manage.py start` becomes once everything is prepared.
 
-A program of its own, because it needs neither Django nor the application: 35 MB instead of 150.
+A separate program, because it needs neither Django nor the application: 35 MB instead of 150.
 Usage: `python -m corecube.run TASK`, with a `Task` in JSON.
 """
 
@@ -140,7 +140,7 @@ def _database(task: Task) -> Iterator[None]:
     data_dir, is_over = Path(task.data_dir), Event()
     watch = Thread(target=_watch, args=(data_dir, is_over), name="database-watch", daemon=True)
     embedded_server(data_dir)
-    os.close(task.users_lock)  # replaced by a lock of this program's own
+    os.close(task.users_lock)  # replaced by this program's lock
     watch.start()
     try:
         yield

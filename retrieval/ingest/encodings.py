@@ -40,7 +40,7 @@ def fill_encodings(connection_id: int, progress: Progress = lambda _: None) -> d
     `progress` gets the chunks of each batch. Raises EncoderError.
     """
     made = _fill_optional(connection_id, progress)
-    if sentences := sentence_encoder():
+    if sentences := local_encoder():
         made["sentences"] = _fill(encodings.Encodings.SENTENCES, sentences, connection_id, progress)
     return made
 
@@ -78,7 +78,7 @@ def encode_next() -> bool:
 
     Also false where another process does it, and where the model fails, which is logged.
     """
-    kind, model = encodings.Encodings.SENTENCES, sentence_encoder()
+    kind, model = encodings.Encodings.SENTENCES, local_encoder()
     if model is None:
         return False
     with advisory_lock(_LOCK_CLASS, 1) as is_ours:
@@ -92,7 +92,7 @@ def encode_next() -> bool:
     return False
 
 
-def sentence_encoder() -> Encoder | None:
+def local_encoder() -> Encoder | None:
     """Return the model of the searched index, which encodes sentences; None where it is a remote service."""
     encoder = active.encoder()
     return None if isinstance(encoder, RemoteEncoder) else encoder

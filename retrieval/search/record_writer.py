@@ -1,7 +1,7 @@
 """Writing the records of searches behind their answers: one thread of a web server, several at once.
 
-A record costs as much as a stage of its search, mostly by its own transaction. Whoever reads records in the same
-process waits for those that are pending. Elsewhere, in commands, workers and transactions, each is written at once.
+A record costs as much as a stage of its search, mostly by its own transaction. Reading records in the same process
+waits for those that are pending. Elsewhere, in commands, workers and transactions, each is written at once.
 """
 
 import atexit

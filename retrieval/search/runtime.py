@@ -196,7 +196,7 @@ def _query_cache(entries: int) -> QueryCache | None:
 
 
 @cache
-def _kept_sentences(entries: int) -> VectorCache | None:
+def _sentence_cache(entries: int) -> VectorCache | None:
     return VectorCache(entries) if entries else None
 
 
@@ -247,7 +247,7 @@ def resources(model: Encoder | None = None) -> Resources:
     A search that is to be measured passes its model: then no vector is cached from an earlier query.
     """
     query_cache = None if model else _query_cache(settings.CORECUBE_QUERY_CACHE)
-    kept_sentences = None if model else _kept_sentences(settings.CORECUBE_SENTENCE_CACHE)
+    sentence_cache = None if model else _sentence_cache(settings.CORECUBE_SENTENCE_CACHE)
     model, index = (model, active.active_index(model)) if model else active.index_and_model()
     router = _routers.router_of(model, OwnThreads() if settings.CORECUBE_LEG_THREADS else InlineExecutor())
     return Resources(
@@ -262,7 +262,7 @@ def resources(model: Encoder | None = None) -> Resources:
         vectors=vector_reader(),
         sparse=sparse_model(),
         query_cache=query_cache,
-        kept_sentences=kept_sentences,
+        sentence_cache=sentence_cache,
         calibrations=active_models(model),
         other_indexes=OtherIndexes(index, cosine_scales, model_calls()),
         scale=partial(scale_of, model),

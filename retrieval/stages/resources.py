@@ -44,7 +44,7 @@ class Resources:
     vectors: VectorReader | None = None
     sparse: SparseModel | None = None
     query_cache: QueryCache | None = None
-    kept_sentences: VectorCache | None = None
+    sentence_cache: VectorCache | None = None
     #: Answerability models fitted on this installation's questions, by preset.
     calibrations: Mapping[str, AnswerabilityModel] = field(default_factory=dict)
     #: Yields the other embedding indexes, each with the query's vector by its model.
@@ -74,7 +74,7 @@ class Resources:
     def sentence_encoder(self) -> SentenceEncoder | None:
         """Compares sentences of language models' answers with passages; None where the model is a remote service."""
         model = self.local_encoder
-        return None if model is None else SentenceEncoder(model, self.kept_sentences, self.calls)
+        return None if model is None else SentenceEncoder(model, self.sentence_cache, self.calls)
 
     @property
     def timed_reranker(self) -> TimedReranker | None:

@@ -8,7 +8,7 @@ from corecube.commands import DatabaseCommand, connections_named
 from corecube.models import Connection
 from retrieval.encoders.embedders import sparse_encoder, token_encoder
 from retrieval.index.encodings import Encodings, count_encodings, drop_encodings
-from retrieval.ingest.encodings import fill_encodings, sentence_encoder
+from retrieval.ingest.encodings import fill_encodings, local_encoder
 from retrieval.models import Chunk
 
 
@@ -41,7 +41,7 @@ class Command(DatabaseCommand):
     def _show(self, connection: Connection) -> None:
         chunks = Chunk.objects.filter(connection_id=connection.pk).count()
         models = {
-            Encodings.SENTENCES: sentence_encoder(),
+            Encodings.SENTENCES: local_encoder(),
             Encodings.SPARSE: sparse_encoder(),
             Encodings.TOKENS: token_encoder(),
         }

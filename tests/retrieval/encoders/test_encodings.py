@@ -114,7 +114,7 @@ class TestWriting:
 
     @pytest.mark.usefixtures("world")
     def test_a_model_that_fails_ends_no_worker(self, monkeypatch):
-        monkeypatch.setattr(ingest_encodings, "sentence_encoder", BrokenEncoder)
+        monkeypatch.setattr(ingest_encodings, "local_encoder", BrokenEncoder)
         work_until_idle()
         assert SentenceEmbedding.objects.count() == 0
 
@@ -201,7 +201,7 @@ class TestCommand:
 
     @pytest.mark.usefixtures("world")
     def test_without_a_model_there_is_nothing_to_build(self, monkeypatch):
-        monkeypatch.setattr(ingest_encodings, "sentence_encoder", lambda: None)
+        monkeypatch.setattr(ingest_encodings, "local_encoder", lambda: None)
         with pytest.raises(CommandError, match="CORECUBE_SPARSE_MODEL"):
             call_command("encodings", "build")
         with pytest.raises(CommandError, match="no connection"):

@@ -1,4 +1,4 @@
-"""Records that are written behind their answers, by a thread with a connection of its own."""
+"""Records that are written behind their answers, by a thread with its own connection."""
 
 import math
 import threading
