@@ -1,5 +1,6 @@
 """From ranked candidates to quotes in Markdown: as many as fit, best first, with their markers. No Django."""
 
+import math
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from retrieval.text.units import Unit, UnitKind
 
 _MAX_QUOTED: Final = 8
 _FAR_BEHIND: Final = 6.0  #: Candidates whose log-odds are so much below the best one's are not quoted.
+_COST_OF_LENGTH: Final = 0.5  #: Log-odds for each e-fold of characters.
 _BACKTICKS: Final = re.compile("`+")
 _MIN_FENCE: Final = 3
 _INLINE: Final = frozenset({UnitKind.SENTENCE, UnitKind.BULLET, UnitKind.STEP, UnitKind.FIGURES})
@@ -38,24 +40,30 @@ class Quote:
 def choose(ranked: Sequence[Scored], *, max_characters: int) -> tuple[Quote, ...]:
     """Return the quotes of the best candidates that fit into some characters together, best first; at least one.
 
-    A candidate that contains another, such as the list of an item, takes its place. Expects the best candidate first.
+    They are taken by their scores less what their length costs: two sentences that fit in the place of a table are as
+    likely to answer. A candidate that contains another, such as the list of an item, takes its place. Expects the best
+    candidate first.
     """
-    chosen: list[Candidate] = []
+    chosen: dict[int, Candidate] = {}  # By their places in the answer.
     quotes: tuple[Quote, ...] = ()
-    for scored in ranked:
-        candidate = scored.candidate
-        if scored.score < ranked[0].score - _FAR_BEHIND or len(chosen) == _MAX_QUOTED:
+    near = [at for at, it in enumerate(ranked) if it.score >= ranked[0].score - _FAR_BEHIND]
+    for at in sorted(near, key=lambda at: -_worth(ranked[at])):
+        candidate = ranked[at].candidate
+        if len(chosen) == _MAX_QUOTED:
             break
-        if any(_repeats(candidate, other) for other in chosen):
+        if any(_repeats(candidate, other) for other in chosen.values()):
             continue
-        wanted = [*(other for other in chosen if not _repeats(other, candidate)), candidate]
-        if len(wanted) <= len(chosen):  # It keeps the best place among those that it replaces.
-            first = next(at for at, other in enumerate(chosen) if _repeats(other, candidate))
-            wanted = [*wanted[:first], candidate, *wanted[first:-1]]
-        longer = quotes_of(wanted, ranked)
+        replaced = {place for place, other in chosen.items() if _repeats(other, candidate)}
+        wanted = {place: other for place, other in chosen.items() if place not in replaced}
+        wanted[min({at, *replaced})] = candidate
+        longer = quotes_of([wanted[place] for place in sorted(wanted)], ranked)
         if not quotes or len("\n\n".join(quote.text for quote in longer)) <= max_characters:
             chosen, quotes = wanted, longer
     return quotes
+
+
+def _worth(scored: Scored) -> float:
+    return scored.score - _COST_OF_LENGTH * math.log(len(scored.candidate.text))
 
 
 def _repeats(candidate: Candidate, other: Candidate) -> bool:

@@ -62,14 +62,16 @@ class Candidate:
 def candidates(passages: Sequence[Passage], asked: Sequence[Quantity]) -> tuple[Candidate, ...]:
     """Return what can be quoted of the passages, in reading order.
 
-    Of a table with a row that the numbers of the question pick, only this row.
+    Of a table with a row that the numbers of the question pick, only this row; no header of figures without them.
     """
     found: list[Candidate] = []
     for passage in passages:
         units = split_units(passage.hit.chunk.text)
         picked_rows = dict(_picked_rows(units, asked)) if asked else {}
         decided = frozenset(row for table in picked_rows.values() for row in table)
-        kept = (run for run in runs(passage.hit.chunk.text) if decided.isdisjoint(run))
+        headers = {unit.header for unit in units if unit.kind is UnitKind.FIGURES}
+        every = (run for run in runs(passage.hit.chunk.text) if units[run.start].text not in headers)
+        kept = (run for run in every if decided.isdisjoint(run))
         found += (Candidate(passage, units, run) for run in (*kept, *(range(row, row + 1) for row in picked_rows)))
     return tuple(found)
 

@@ -2,10 +2,12 @@
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from statistics import fmean
 from typing import Any, Final, Self
 
 from retrieval.engine.types import QueryTerms, RunCosines
@@ -20,6 +22,7 @@ WORD_SIGNALS: Final = (
     "coverage",
     "coverage_place",
     "coverage_before",
+    "coverage_passage",
     "rank",
     "cosine_passage",
     "form",
@@ -31,7 +34,7 @@ WORD_SIGNALS: Final = (
     "one_asked",
     "row",
 )
-VECTOR_SIGNALS: Final = (*WORD_SIGNALS, "cosine")
+VECTOR_SIGNALS: Final = (*WORD_SIGNALS, "cosine", "cosine_over_mean", "cosine_best")
 _MIN_WORDS: Final = 4
 
 
@@ -66,7 +69,7 @@ class Asking:
 def word_signals(found: Sequence[Candidate], asking: Asking) -> list[dict[str, float]]:
     """Return the signals of each candidate that need no vector of it.
 
-    Coverages are shares of the question's idf, 0 to 1; `cosine_passage` is how far its passage's cosine is below the
+    Coverages are shares of the question's idf, 0 to 1, that of a passage by all its candidates; `cosine_passage` is how far its passage's cosine is below the
     best one; `form` tells that it holds a form that is asked for, such as a date, `form_missing` that it lacks one;
     `steps_asked` marks whole numbered lists where steps are asked for, `list_asked` whole lists and tables where
     several things are asked for, and `one_asked` those where neither is.
@@ -77,14 +80,18 @@ def word_signals(found: Sequence[Candidate], asking: Asking) -> list[dict[str, f
     wants_steps, wants_list = Asked.STEPS in asking.kinds, Asked.LIST in asking.kinds
     places = {place: finder.found(place) for place in {it.place for it in found}}
     best = max((it.passage.hit.signals.get("cosine", 0.0) for it in found), default=0.0)
+    owns = [finder.found(it.text) for it in found]
+    in_passage: dict[int, frozenset[str]] = defaultdict(frozenset)
+    for it, own in zip(found, owns, strict=True):
+        in_passage[it.passage.number] |= own | places[it.place]
 
-    def signals(it: Candidate) -> dict[str, float]:
-        own = finder.found(it.text)
+    def signals(it: Candidate, own: frozenset[str]) -> dict[str, float]:
         held = [holds(kind, it.text, asking.language) for kind in forms]
         return {
             "coverage": finder.weight(own) / total,
             "coverage_place": finder.weight(places[it.place] - own) / total,
             "coverage_before": finder.weight(finder.found(it.before) - places[it.place] - own) / total,
+            "coverage_passage": finder.weight(in_passage[it.passage.number]) / total,
             "rank": -math.log(it.passage.number),
             "cosine_passage": it.passage.hit.signals.get("cosine", best) - best,
             "form": float(any(held)),
@@ -97,7 +104,20 @@ def word_signals(found: Sequence[Candidate], asking: Asking) -> list[dict[str, f
             "row": float(not it.kinds.isdisjoint({UnitKind.ROW, UnitKind.FIGURES})),
         }
 
-    return [signals(it) for it in found]
+    return [signals(it, own) for it, own in zip(found, owns, strict=True)]
+
+
+def _vector_signals(in_chunk: Mapping[range, float], run: range) -> dict[str, float]:
+    """Return the signals of a run by the cosines of its chunk's runs: its own, how far it is over their mean, the best.
+
+    All runs of a chunk share their place, so a cosine over the mean is what the run itself says about the question.
+    """
+    cosine = in_chunk[run]
+    return {
+        "cosine": cosine,
+        "cosine_over_mean": cosine - fmean(in_chunk.values()),
+        "cosine_best": max(in_chunk.values()),
+    }
 
 
 def _is_fragment(candidate: Candidate) -> bool:
@@ -130,10 +150,10 @@ class QuoteRanker:
         """
         scored = []
         for it in ranked[:MAX_COMPARED]:
-            cosine = cosines.get(it.candidate.passage.hit.chunk_id, {}).get(it.candidate.run)
-            if cosine is None:
+            in_chunk = cosines.get(it.candidate.passage.hit.chunk_id, {})
+            if it.candidate.run not in in_chunk:
                 return ranked
-            signals = {**it.signals, "cosine": cosine}
+            signals = {**it.signals, **_vector_signals(in_chunk, it.candidate.run)}
             scored.append(Scored(it.candidate, signals, self.by_vectors.log_odds(signals)))
         return sorted(scored, key=lambda it: -it.score)
 

@@ -1,6 +1,7 @@
 """Answers that only quote."""
 
 import asyncio
+import math
 import threading
 from dataclasses import replace
 
@@ -9,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.answers.extractive import ExtractiveProvider, extract_answer
+from retrieval.answers.quoting import choose
 from retrieval.answers.threads import AnswerThreads
 from retrieval.engine.types import QueryTerms, Term, Verdict
 from retrieval.llm.types import Task, Turn
-from retrieval.ranking.quotes.candidates import embedded_runs, embedded_texts
+from retrieval.ranking.quotes.candidates import candidates, embedded_runs, embedded_texts
+from retrieval.ranking.quotes.ranker import Scored
 from tests.fakes import HashEncoder
 from tests.passages import judged, made
 
@@ -189,6 +192,24 @@ def test_words_decide_where_a_passage_has_no_vectors_yet(passage, terms):
     partly = replace(task, cosines={key: it for key, it in task.cosines.items() if key == passages[1].hit.chunk_id})
     answers = [extract_answer(it, language="english") for it in (task, partly, replace(task, cosines={}))]
     assert [answer.citations[0].number for answer in answers] == [2, 1, 1]
+
+
+def test_length_costs_and_what_replaces_an_item_takes_its_place():
+    """Of e times the length, half a point more is worth as much."""
+    short, long, items = made(1, "Yes."), made(2, "A" * 400 + "."), made(3, f"- {'b' * 160}\n- {'c' * 160}")
+    whole, first, _ = candidates([items], ())
+
+    def quoted(*scores, characters=440):
+        ranked = [Scored(candidate, {}, score) for candidate, score in scores]
+        found = choose(ranked, max_characters=characters)
+        return [(quote.numbers[0], len(quote.units)) for quote in found]
+
+    (yes,), (a,) = candidates([short], ()), candidates([long], ())
+    cost = math.log(len(a.text) / len(yes.text)) / 2
+    assert quoted((a, 5.0 + cost + 0.01), (yes, 5.0), characters=410) == [(2, 1)]
+    assert quoted((a, 5.0 + cost - 0.01), (yes, 5.0), characters=410) == [(1, 1)]
+    assert quoted((first, 5.0), (yes, 4.0), (whole, 3.9)) == [(3, 2), (1, 1)]
+    assert quoted((a, 9.0), (yes, 2.9)) == [(2, 1)]  # Too far behind.
 
 
 def test_the_provider_yields_the_whole_answer_in_pieces(leave, terms):

@@ -80,6 +80,11 @@ def test_of_a_table_with_the_row_of_a_number_only_this_row_can_be_quoted():
     assert texts(text, "Who signs 20,000 euros?") == ["Ask the board.", "Role | Orders up to\nDirector | 50,000 euros"]
 
 
+def test_the_years_above_figures_are_quoted_with_figures_alone():
+    text = "Cost 2026 2025\nPeople 5.06 4.81\nRent 3.12 3.05"
+    assert texts(text) == ["Cost 2026 2025\nPeople 5.06 4.81", "Cost 2026 2025\nRent 3.12 3.05"]
+
+
 def test_a_candidate_knows_the_headings_above_it():
     passage = made(1, "Rooms\n\nPrices in euros\nSize | Price\nsmall | 5\nlarge | 9", headings=("Fees",))
     assert candidates([passage], ())[-1].place == "Leave and absence > Fees > Rooms > Prices in euros"

@@ -33,6 +33,7 @@ def test_signals_by_hand():
     assert booked["coverage_place"] == 0.0
     assert costs["coverage"] == pytest.approx(0.25)
     assert costs["coverage_place"] == pytest.approx(0.75)
+    assert (booked["coverage_passage"], costs["coverage_passage"], lunch["coverage_passage"]) == (1.0, 1.0, 0.0)
     assert (booked["form"], booked["form_missing"]) == (0.0, 1.0)
     assert (costs["form"], costs["form_missing"]) == (1.0, 0.0)
     assert (booked["rank"], lunch["rank"]) == (0.0, pytest.approx(-math.log(2)))
@@ -86,6 +87,15 @@ def test_where_one_of_them_has_no_vector_the_order_by_words_stays():
     ranked = shipped().best_first(found(), asking())
     cosines = cosines_of(ranked[:-1], [0.1, 0.2, 0.3])
     assert shipped().again(ranked, cosines) == ranked
+
+
+def test_a_cosine_is_compared_with_those_of_its_chunk():
+    ranked = shipped().best_first(found(PASSAGES[:1]), asking())
+    first, second = shipped().again(ranked, cosines_of(ranked, [0.6, 0.8]))
+    assert sorted((first.signals["cosine"], second.signals["cosine"])) == [0.6, 0.8]
+    for it in (first, second):
+        assert it.signals["cosine_over_mean"] == pytest.approx(it.signals["cosine"] - 0.7)
+        assert it.signals["cosine_best"] == 0.8
 
 
 def cosines_of(ranked, values):
