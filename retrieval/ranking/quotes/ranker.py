@@ -69,10 +69,10 @@ class Asking:
 def word_signals(found: Sequence[Candidate], asking: Asking) -> list[dict[str, float]]:
     """Return the signals of each candidate that need no vector of it.
 
-    Coverages are shares of the question's idf, 0 to 1, that of a passage by all its candidates; `cosine_passage` is how far its passage's cosine is below the
-    best one; `form` tells that it holds a form that is asked for, such as a date, `form_missing` that it lacks one;
-    `steps_asked` marks whole numbered lists where steps are asked for, `list_asked` whole lists and tables where
-    several things are asked for, and `one_asked` those where neither is.
+    Coverages are shares of the question's idf, 0 to 1, that of a passage by all its candidates; `cosine_passage` is
+    how far its passage's cosine is below the best one; `form` tells that it holds a form that is asked for, such as a
+    date, `form_missing` that it lacks one; `steps_asked` marks whole numbered lists where steps are asked for,
+    `list_asked` whole lists and tables where several things are asked for, and `one_asked` those where neither is.
     """
     finder = asking.finder
     total = finder.weight(frozenset(term.lexeme for term in asking.terms.terms)) or 1.0
