@@ -57,8 +57,6 @@ def navigation(request: HttpRequest) -> dict[str, object]:
     @cache
     def section() -> str:
         found = {it.address: it.section for group in GROUPS for it in group.entries}
-        root = reverse("explorer:search")  # It begins all others.
-        above = (it for it in found if request.path == it or (it != root and request.path.startswith(it)))
-        return found.get(max(above, key=len, default=""), "")
+        return found.get(max(filter(request.path.startswith, found), key=len, default=""), "")
 
     return {"navigation": groups, "section": section}

@@ -26,7 +26,8 @@ _ANSWER = "chat/<uuid:conversation_id>/{}/<uuid:message_id>/"
 
 urlpatterns = [
     # explorer/pages/explorer
-    path("", search.search, name="search"),
+    path("", search.home, name="home"),
+    path("explorer/", search.search, name="search"),
     path("answer/<uuid:record_id>/", search.answer, name="answer"),
     path("queued/", search.ask, name="queue_search"),
     path("queued/<uuid:search_id>/", search.queued, name="queued_search"),

@@ -341,6 +341,6 @@ def test_an_end_users_page_has_no_console_around_it_and_an_admins_has(bob, start
     expect(bob.page.get_by_role("navigation", name="Console")).to_have_count(0)
     expect(bob.page.get_by_role("button", name="Sign out")).to_be_visible()
     alice = start(user="alice")
-    alice.open("/")
+    alice.open("/explorer/")
     alice.page.get_by_role("navigation", name="Console").get_by_role("link", name="Chat").click()
     expect(alice.page.get_by_role("navigation", name="Console")).to_be_visible()

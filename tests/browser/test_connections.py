@@ -28,7 +28,7 @@ def fill_in(page, folder):
 def test_a_folder_is_connected_checked_and_synced(start, world, worker, wiki, javascript):
     browser = start(user="alice", java_script_enabled=javascript)
     page = browser.page
-    browser.open("/")
+    browser.open("/explorer/")
     fill_in(page, wiki)
     page.get_by_role("button", name="Test connection").click()
     expect(page.locator("#check")).to_contain_text("The source can be read")
@@ -41,13 +41,13 @@ def test_a_folder_is_connected_checked_and_synced(start, world, worker, wiki, ja
         page.reload()
     expect(job).to_have_attribute("data-state", "done", timeout=30_000)
     expect(page.locator("#announcement")).to_contain_text("1 added" if javascript else "")
-    browser.open("/?q=otter")
+    browser.open("/explorer/?q=otter")
     expect(page.locator("[data-hits]")).to_contain_text("Berthold")
 
 
 def test_a_folder_that_is_not_there_is_told_before_anything_is_saved(alice, tmp_path):
     alice.watch.expect(422)
-    alice.open("/")
+    alice.open("/explorer/")
     fill_in(alice.page, tmp_path / "nowhere")
     alice.page.get_by_role("button", name="Add connection").click()
     expect(alice.page.locator("#check, [role=alert]").first).to_be_visible()

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 @pytest.fixture
 def searched(alice):
     """Return a window in which Alice has searched."""
-    alice.open("/")
+    alice.open("/explorer/")
     alice.page.evaluate("window.sameDocument = true")
     alice.ask("rollback")
     alice.page.locator("[data-hits]").wait_for()
@@ -18,6 +18,7 @@ def searched(alice):
 
 def test_somebody_signs_in_asks_and_signs_out(browser):
     browser.sign_in("bob")
+    browser.open("/explorer/")
     browser.ask("rollback")
     browser.page.locator("[data-hits]").wait_for()
     browser.page.get_by_role("button", name="Sign out").click()
@@ -103,7 +104,7 @@ def test_a_citation_opens_the_document_at_its_passage(searched):
 
 def test_the_answer_comes_after_its_page_and_is_announced(alice):
     page = alice.page
-    alice.open("/?q=how+many+minutes+does+draining+the+queue+take&tab=answer")
+    alice.open("/explorer/?q=how+many+minutes+does+draining+the+queue+take&tab=answer")
     expect(page.locator("#answer .citation").first).to_be_visible()
     expect(page.locator("#answer[hx-get]")).to_have_count(0)
     expect(page.locator("#announcement")).to_have_text("Answer ready.")
@@ -115,7 +116,7 @@ def test_the_answer_comes_after_its_page_and_is_announced(alice):
 def test_without_javascript_a_link_shows_the_answer(start):
     browser = start(java_script_enabled=False)
     browser.sign_in("alice")
-    browser.open("/?q=rollback&tab=answer")
+    browser.open("/explorer/?q=rollback&tab=answer")
     expect(browser.page.get_by_text("Writing the answer")).to_be_hidden()
     browser.page.get_by_role("link", name="Show the answer").click()
     expect(browser.page.locator("#answer .citation").first).to_be_visible()
@@ -123,7 +124,7 @@ def test_without_javascript_a_link_shows_the_answer(start):
 
 def test_a_ledger_opens_below_its_hit_on_a_phone(start):
     browser = start(user="alice", width=390)
-    browser.open("/?q=rollback")
+    browser.open("/explorer/?q=rollback")
     browser.expect_ledgers()
     browser.page.locator("[data-switch=hit][data-name='2']").click()
     browser.expect_ledgers("2")
@@ -135,7 +136,7 @@ def test_a_ledger_opens_below_its_hit_on_a_phone(start):
 
 def test_the_chosen_theme_is_kept(start):
     browser = start(user="bob")
-    browser.open("/")
+    browser.open("/explorer/")
     browser.page.get_by_role("button", name="Dark theme").click()
     browser.page.reload()
     expect(browser.page.locator("html")).to_have_attribute("data-theme", "dark")
@@ -147,6 +148,7 @@ def test_the_chosen_theme_is_kept(start):
 def test_everything_can_be_read_without_javascript(start):
     browser = start(java_script_enabled=False)
     browser.sign_in("alice")
+    browser.open("/explorer/")
     browser.ask("rollback")
     browser.page.locator("[data-hits]").wait_for()
     browser.page.locator("[data-switch=hit][data-name='2']").click()

@@ -32,7 +32,7 @@ def test_the_first_tab_offers_to_skip_the_rail(alice):
 
 def test_a_search_is_asked_read_and_narrowed_without_a_mouse(alice):
     page = alice.page
-    alice.open("/")
+    alice.open("/explorer/")
     expect(page.locator("#query")).to_be_focused()
     page.keyboard.type("rollback")
     alice.press("Enter")

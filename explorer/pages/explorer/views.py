@@ -101,6 +101,14 @@ class Asked:
 
 
 @user_page("GET", varies=True)
+def home(request: HtmxHttpRequest) -> HttpResponseBase:
+    """Redirect an admin to the overview, anyone else to the chat; show the Explorer at an address of an earlier release."""
+    if request.GET:
+        return search(request)
+    return redirect("explorer:overview" if viewer_of(request).is_admin else "explorer:chat")
+
+
+@user_page("GET", varies=True)
 def search(request: HtmxHttpRequest) -> HttpResponse:
     """Show the Explorer and the results of the query."""
     viewer, asked = viewer_of(request), Asked.read(request.GET)
@@ -121,6 +129,7 @@ def search(request: HtmxHttpRequest) -> HttpResponse:
         "people": search_page.people_for(viewer),
         "presets": PRESETS.values(),
         "max_query_length": settings.CORECUBE_MAX_QUERY_CHARACTERS,
+        "section": "explorer",
     }
     fragment = "explorer/explorer/_results_fragment.html"
     return render_page(request, "explorer/explorer/search.html", fragment, context, status=status)

@@ -279,7 +279,7 @@ def test_another_query_than_that_of_then_is_told(browse, log):
 
 def test_the_rail_leads_here_for_everybody(browse):
     for name in ("alice", "bob"):
-        assert re.search(r'class="rail-link" href="/compare/"', page(browse(name).get("/")))
+        assert re.search(r'class="rail-link" href="/compare/"', page(browse(name).get("/explorer/")))
     assert re.search(r'href="/compare/" aria-current="page"', page(browse("bob").get(PATH)))
 
 
