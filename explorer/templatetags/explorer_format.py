@@ -17,7 +17,9 @@ from explorer.components.bars import BarPart
 from explorer.components.drops import DropRow
 from explorer.components.lanes import Card, Place
 from explorer.components.links import document_url
+from explorer.components.scope import sources_label
 from explorer.components.snippets import Segment
+from explorer.navigation import place_of
 from explorer.pages.evaluation.judge import JudgeStrip
 from explorer.pages.explorer.ledger_rows import LedgerRow
 from explorer.pages.side_by_side.panels import cost_words, model_words
@@ -27,6 +29,8 @@ from retrieval.records.judgments import GRADES
 
 register = template.Library()
 register.simple_tag(document_url)
+register.simple_tag(place_of)
+register.filter(sources_label)
 register.filter(wording.level)
 register.filter(problems.advice)
 register.filter(model_words)

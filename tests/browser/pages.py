@@ -93,6 +93,7 @@ PAGES = {
     "language-model": "/language-models/{language_model}/",
     "language-model-delete": "/language-models/{language_model}/delete/",
     "usage": "/language-models/usage/",
+    "find": "/find/?name=a",
     "health": "/health/",
     "password": "/password/",
     "not-found": "/no-such-page/",

@@ -21,7 +21,7 @@ def test_somebody_signs_in_asks_and_signs_out(browser):
     browser.open("/explorer/")
     browser.ask("rollback")
     browser.page.locator("[data-hits]").wait_for()
-    browser.page.get_by_role("button", name="Sign out").click()
+    browser.sign_out()
     expect(browser.page.get_by_role("heading", name="Sign in")).to_be_visible()
 
 
@@ -137,8 +137,10 @@ def test_a_ledger_opens_below_its_hit_on_a_phone(start):
 def test_the_chosen_theme_is_kept(start):
     browser = start(user="bob")
     browser.open("/explorer/")
+    browser.page.locator(".account-open").click()
     browser.page.get_by_role("button", name="Dark theme").click()
     browser.page.reload()
+    browser.page.locator(".account-open").click()
     expect(browser.page.locator("html")).to_have_attribute("data-theme", "dark")
     expect(browser.page.get_by_role("button", name="Dark theme")).to_have_attribute("aria-pressed", "true")
     browser.page.get_by_role("button", name="System theme").click()

@@ -102,7 +102,7 @@ class Asked:
 
 @user_page("GET", varies=True)
 def home(request: HtmxHttpRequest) -> HttpResponseBase:
-    """Redirect an admin to the overview, anyone else to the chat; show the Explorer at an address of an earlier release."""
+    """Redirect an admin to the overview, anyone else to the chat; show the Explorer at its earlier address."""
     if request.GET:
         return search(request)
     return redirect("explorer:overview" if viewer_of(request).is_admin else "explorer:chat")
