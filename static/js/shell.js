@@ -23,6 +23,46 @@ const closeMenu = (event) => {
   }
 };
 
+// A response that replaces an open menu opens it again, and filters its list as before.
+let kept = [];
+
+document.addEventListener("htmx:beforeSwap", () => {
+  kept = [...openMenus()].filter((menu) => menu.id).map((menu) => [menu.id, menu.querySelector("[data-filters]")?.value]);
+});
+
+document.addEventListener("htmx:oobAfterSwap", () => {
+  for (const [id, text] of kept) {
+    const menu = document.getElementById(id);
+    const field = menu?.querySelector("[data-filters]");
+    if (menu) {
+      menu.open = true;
+    }
+    if (field && text) {
+      field.value = text;
+      filter(field);
+    }
+  }
+});
+
+const filter = (field) => {
+  const text = field.value.trim().toLowerCase();
+  for (const row of document.getElementById(field.dataset.filters).querySelectorAll("[data-filtered]")) {
+    row.hidden = !row.textContent.toLowerCase().includes(text);
+  }
+};
+
+document.addEventListener("input", (event) => {
+  if ("filters" in event.target.dataset) {
+    filter(event.target);
+  }
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && "filters" in event.target.dataset) {
+    event.preventDefault(); // It is inside a form, which it is no part of.
+  }
+});
+
 // On phones the navigation is a drawer. What is behind it cannot be reached while it is open.
 const rail = document.querySelector("[data-rail]");
 const railLink = document.querySelector("[data-open-rail]");
@@ -147,3 +187,65 @@ document.addEventListener("keydown", (event) => {
     keysDialog.showModal();
   }
 });
+
+// Tooltips: titles are shown at once, also to who uses the keyboard. Without this script the browser shows them.
+const tip = document.createElement("div");
+tip.className = "tip";
+tip.id = "tip";
+tip.setAttribute("role", "tooltip");
+tip.hidden = true;
+document.body.append(tip);
+let tipped = null;
+
+const hideTip = () => {
+  tip.hidden = true;
+  tipped?.setAttribute("title", tip.textContent);
+  tipped?.removeAttribute("aria-describedby");
+  tipped = null;
+};
+
+const showTip = (element) => {
+  hideTip();
+  tip.textContent = element.title;
+  tip.hidden = false;
+  const box = element.getBoundingClientRect();
+  const own = tip.getBoundingClientRect();
+  const left = Math.min(Math.max(box.left + box.width / 2 - own.width / 2, 8), document.documentElement.clientWidth - own.width - 8);
+  const below = box.bottom + own.height + 8 < window.innerHeight;
+  tip.style.translate = `${Math.round(left)}px ${Math.round(below ? box.bottom + 6 : box.top - own.height - 6)}px`;
+  element.removeAttribute("title");
+  element.setAttribute("aria-describedby", "tip");
+  tipped = element;
+};
+
+const tipOf = (event) => event.target.closest?.("main [title]:not([title='']):not(iframe, svg *, option)") ?? null;
+
+document.addEventListener("pointerover", (event) => {
+  if (tipped?.contains(event.target)) {
+    return;
+  }
+  const element = event.pointerType === "touch" ? null : tipOf(event);
+  if (element) {
+    showTip(element);
+  } else if (tipped && !tipped.matches(":focus-visible")) {
+    hideTip();
+  }
+});
+
+document.addEventListener("focusin", (event) => {
+  const element = event.target.matches(":focus-visible[title]:not([title=''])") ? event.target : null;
+  if (element?.closest("main")) {
+    showTip(element);
+  } else if (tipped !== event.target) {
+    hideTip();
+  }
+});
+
+document.addEventListener("focusout", hideTip);
+document.addEventListener("scroll", hideTip, { capture: true, passive: true });
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") {
+    hideTip();
+  }
+});
+document.addEventListener("htmx:beforeSwap", hideTip);

@@ -5,6 +5,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from corecube.models import Connection
+from corecube.scope import Sensitivity
+
 
 @pytest.fixture
 def searched(alice):
@@ -61,29 +64,43 @@ def test_a_connection_is_excluded_and_the_open_tab_stays(searched):
     page.locator("[data-switch=tab][data-name=context]").click()
     expect(page.locator(".passages")).to_contain_text("Runbooks")
     before = page.locator(".passages").inner_text()
-    page.locator("a.chip[title*=Engineering]").first.click()
-    expect(page.locator("a.chip.is-off")).to_have_count(1)
+    page.locator(".sources-open").click()
+    page.locator("a.source[title*=Engineering]").first.click()
+    expect(page.locator("a.source.is-off")).to_have_count(1)
+    # The list stays open for the next one, and its button says what is left.
+    expect(page.locator("a.source.is-off")).to_be_visible()
+    expect(page.locator("a.source.is-off")).to_be_focused()
+    expect(page.locator(".sources-open")).to_have_text("2 of 3 sources")
     expect(page).to_have_url(re.compile("without="))
     expect(page).to_have_url(re.compile("tab=context"))
     expect(page.locator(".passages")).to_be_visible()
     expect(page.locator(".passages")).not_to_have_text(before)
     page.go_back()
-    expect(page.locator("a.chip.is-off")).to_have_count(0)
+    expect(page.locator("a.source.is-off")).to_have_count(0)
 
 
 def test_a_stage_opens_and_closes(searched):
     cell, panel = "[data-switch=stage][data-name=fuse]", "[data-panel=stage]:visible"
+    expect(searched.page.locator(cell)).to_be_hidden()
+    searched.page.locator("[data-switch=part][data-name=fuse]").click()
     searched.page.locator(cell).click()
     expect(searched.page.locator(panel)).to_contain_text("fusion.rank_constant")
     searched.page.locator(cell).click()
     expect(searched.page.locator(panel)).to_have_count(0)
     expect(searched.page).not_to_have_url(re.compile("stage="))
+    searched.page.locator("[data-switch=part][data-name=retrieve]").click()
+    expect(searched.page.locator(cell)).to_be_hidden()
+    expect(searched.page.locator("[data-switch=stage][data-name=dense]")).to_be_visible()
+    searched.page.locator("[data-switch=part][data-name=retrieve]").click()
+    expect(searched.page.locator("[data-panel=part]:visible")).to_have_count(0)
+    expect(searched.page).not_to_have_url(re.compile("part="))
 
 
 def test_another_person_sees_another_scope(searched):
     searched.page.get_by_label("Run as").select_option("bob")
     expect(searched.page).to_have_url(re.compile("as=bob"))
-    expect(searched.page.locator(".chip.is-closed")).not_to_have_count(0)
+    searched.page.locator(".sources-open").click()
+    expect(searched.page.locator(".source.is-closed").first).to_be_visible()
 
 
 def test_an_error_is_shown_in_the_place_of_the_results(searched):
@@ -157,15 +174,89 @@ def test_everything_can_be_read_without_javascript(start):
     browser.expect_ledgers("2")
     browser.page.locator("[data-switch=tab][data-name=context]").click()
     expect(browser.page.locator(".passages:visible")).to_have_count(1)
-    browser.page.locator("a.chip[title*=Engineering]").first.click()
-    expect(browser.page.locator("a.chip.is-off")).to_have_count(1)
+    browser.page.locator(".sources-open").click()
+    browser.page.locator("a.source[title*=Engineering]").first.click()
+    expect(browser.page.locator("a.source.is-off")).to_have_count(1)
 
 
 def test_another_preset_offers_its_own_modes(searched):
     page = searched.page
+    page.locator(".options-open").click()
     page.locator("#mode").select_option("fulltext")
     expect(page).to_have_url(re.compile("mode=fulltext"))
     page.locator("[name=preset]").select_option("helix")
     expect(page.locator("#mode")).to_have_value("bm25")
     expect(page.locator("#mode option")).to_have_text(["Hybrid", "Vector only", "BM25 only"])
     assert page.evaluate("window.sameDocument")
+
+
+def test_the_strip_folds_the_stages_and_counts_chunks(searched):
+    page = searched.page
+    parts = page.locator("[data-switch=part]")
+    expect(parts.locator(".strip-label")).to_have_text(["Retrieve", "Fuse", "Rank", "Pack", "Verdict"])
+    for name in ("retrieve", "fuse", "rank", "pack"):
+        expect(page.locator(f"[data-switch=part][data-name={name}] .strip-count")).to_contain_text("chunk")
+    page.locator("[data-switch=part][data-name=verdict]").click()
+    expect(page.locator(".signals")).to_be_visible()
+    expect(page).to_have_url(re.compile("part=verdict"))
+    # What the budget leaves out is no fault.
+    red = page.locator(".strip").evaluate(
+        "it => [...it.querySelectorAll('*')].filter((one) => getComputedStyle(one).color === 'rgb(201, 42, 42)').length"
+    )
+    assert red == 0
+
+
+@pytest.mark.parametrize("user", ["alice", "bob"])
+def test_the_tabs_begin_high_on_the_page(start, user):
+    browser = start(user=user)
+    browser.open("/explorer/?q=rollback")
+    assert browser.page.locator(".tabs").bounding_box()["y"] < 220
+    row = [
+        browser.page.locator(f"#ask {it}").bounding_box() for it in ("#query", "#preset", ".sources-open", ".ask-run")
+    ]
+    assert max(it["y"] for it in row) < min(it["y"] + it["height"] for it in row)
+
+
+def test_sources_are_filtered_by_name(start, world):
+    browser = start(user="alice")
+    page = browser.page
+    for number in range(4):
+        Connection.objects.create(
+            slug=f"s{number}",
+            name=f"Shelf {number}",
+            kind="upload",
+            compartment=world.runbooks.compartment,
+            sensitivity=Sensitivity.PUBLIC,
+        )
+    browser.open("/explorer/?q=rollback")
+    page.locator(".sources-open").click()
+    page.get_by_label("Filter sources").fill("shelf 2")
+    expect(page.locator(".source:visible")).to_have_count(1)
+    browser.press("Enter")
+    expect(page).to_have_url(re.compile(r"q=rollback$"))
+    page.locator("a.source:visible").click()
+    expect(page).to_have_url(re.compile("without=s2"))
+    expect(page.get_by_label("Filter sources")).to_have_value("shelf 2")
+    expect(page.locator(".source:visible")).to_have_count(1)
+    browser.press("Escape")
+    expect(page.locator(".sources-body")).to_be_hidden()
+    expect(page.locator(".sources-open")).to_be_focused()
+
+
+def test_a_number_says_how_it_is_computed_to_mouse_and_keyboard(searched):
+    page, tip = searched.page, searched.page.get_by_role("tooltip")
+    page.locator(".hit-total").nth(1).hover()
+    expect(tip).to_contain_text("Weighted sum")
+    page.locator(".hit-total").nth(1).click()
+    searched.expect_ledgers("2")
+    page.mouse.move(0, 0)
+    expect(tip).to_be_hidden()
+    ledger = page.locator(".ledger:visible")
+    term = ledger.locator(".term", has_text="Fusion")
+    ledger.locator(".term").first.focus()
+    searched.press("Shift+Tab", "Tab")
+    expect(tip).to_contain_text("eight")
+    searched.press("Escape")
+    expect(tip).to_be_hidden()
+    term.hover()
+    expect(tip).to_contain_text("RRF")

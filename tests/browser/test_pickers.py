@@ -105,6 +105,7 @@ class Page:
         field = self.page.locator(
             f"[name='{picker['name']}']:is(select, [type][value='{picker['value']}']:not([type=hidden]))"
         )
+        field.evaluate("it => it.closest('details')?.setAttribute('open', '')")
         if picker["options"]:
             field.select_option(option)
         else:
@@ -227,6 +228,7 @@ def test_what_is_chosen_is_what_every_next_run_asks_for(alice, filtered, path):
 def test_the_picker_that_ran_a_search_keeps_the_focus(alice):
     page = Page(alice, "/explorer/?q=rollback")
     (mode,) = (it for it in page.pickers() if it["name"] == "mode")
+    page.page.locator(".options-open").click()
     page.page.locator("#mode").focus()
     page.after(lambda: page.choose(mode, "dense"), "/explorer/")
     expect(page.page.locator("#mode")).to_be_focused()
@@ -237,7 +239,8 @@ def test_a_choice_whose_search_was_given_up_is_not_shown(alice):
     page, held = Page(alice, "/explorer/?q=rollback"), []
     page.page.route(re.compile("preset=helix"), lambda route: held.append(route))  # noqa: PLW0108 -- needs attributes
     page.page.locator("#preset").select_option("helix")
-    page.after(page.page.locator("a.chip", has_text="Runbooks").click, "/explorer/")
+    page.page.locator(".sources-open").click()
+    page.after(page.page.locator("a.source", has_text="Runbooks").click, "/explorer/")
     expect(page.page).to_have_url(re.compile("without=runbooks"))
     assert len(held) == 1
     expect(page.page.locator("#preset")).to_have_value("corecube")

@@ -63,7 +63,8 @@ class Asked:
     filter: str  #: The filter of a logged search, as `retrieval.engine.stored_filter` writes it; empty for none.
     tab: str
     hit: int  #: Rank of the hit whose score breakdown is open.
-    stage: str  #: The stage that is open in the funnel, or empty.
+    part: str  #: The part of the strip that is open, and the stage that is open in it; or empty.
+    stage: str
     view: str  #: "table" shows the lanes as a table.
     find: str  #: In the tab "where": the title, address or id to find, and the chosen document.
     pin: str
@@ -84,7 +85,7 @@ class Asked:
             without=search_page.excluded_slugs(query),
             tab=tab if tab in _TABS else _TABS[0],
             hit=whole_number(query.get("hit", ""), 1, digits=4),
-            **{name: query.get(name, "") for name in ("filter", "stage", "view", "find", "pin")},
+            **{name: query.get(name, "") for name in ("filter", "part", "stage", "view", "find", "pin")},
             with_answer=query.get("answer") == "1",
             section=query.get("section", "") if has_sections(preset) else "",
         )
