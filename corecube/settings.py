@@ -159,7 +159,7 @@ AUTHENTICATION_BACKENDS = [
     *(["corecube.oidc.backend.ProviderBackend"] if CORECUBE_OIDC_ISSUER else []),
 ]
 LOGIN_URL = "login"
-LOGIN_REDIRECT_URL = "explorer:search"
+LOGIN_REDIRECT_URL = "explorer:home"
 LOGOUT_REDIRECT_URL = "login"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env.flag("CORECUBE_SECURE_COOKIES", default=False)
 SECURE_REFERRER_POLICY = "same-origin"

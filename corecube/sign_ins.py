@@ -193,7 +193,7 @@ class ChangePasswordView(PasswordChangeView):
 
     form_class = ChangePasswordForm
     template_name = "registration/change_password.html"
-    success_url = reverse_lazy("explorer:search")
+    success_url = reverse_lazy("explorer:home")
 
     def form_valid(self, form: BaseForm) -> HttpResponse:
         """Store the password, end all other sessions, and record the event."""

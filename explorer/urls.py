@@ -14,6 +14,7 @@ from explorer.pages.evaluation import views as evaluation
 from explorer.pages.evidence import section_sets
 from explorer.pages.evidence import views as evidence
 from explorer.pages.explorer import views as search
+from explorer.pages.find import views as find
 from explorer.pages.health import views as health
 from explorer.pages.log import views as log
 from explorer.pages.models import language_models, routes, usage
@@ -26,10 +27,13 @@ _ANSWER = "chat/<uuid:conversation_id>/{}/<uuid:message_id>/"
 
 urlpatterns = [
     # explorer/pages/explorer
-    path("", search.search, name="search"),
+    path("", search.home, name="home"),
+    path("explorer/", search.search, name="search"),
     path("answer/<uuid:record_id>/", search.answer, name="answer"),
     path("queued/", search.ask, name="queue_search"),
     path("queued/<uuid:search_id>/", search.queued, name="queued_search"),
+    # explorer/pages/find
+    path("find/", find.find_by_name, name="find"),
     # explorer/pages/chat
     path("chat/", chat.new, name="chat"),
     path("chat/history/", chat.history, name="chat_history"),

@@ -86,6 +86,11 @@ def signal_label(signal: str) -> str:
     return WORDS["signals"].get(signal, signal.capitalize())
 
 
+def formula(name: str) -> str:
+    """Return how a number is computed, by its signal, score type, measure or part; empty for an unknown one."""
+    return WORDS["formulas"].get(name, "")
+
+
 def level(value: Sensitivity | TrustLevel) -> str:
     """Return a sensitivity or trust level in lower case."""
     return value.name.lower()

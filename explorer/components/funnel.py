@@ -1,6 +1,6 @@
 """The stages of a search: a funnel with what each returned, dropped and cost, and a timeline of all spans."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
@@ -11,13 +11,21 @@ from explorer.components.bars import percent, stacked
 from explorer.components.drops import ChunkLabels, drop_list
 from explorer.components.events import event_lines
 from explorer.wording import milliseconds
+from retrieval.engine.about import StageGroup
 from retrieval.engine.state import SearchState, Span
 from retrieval.engine.tunables import TunableFacts, Tunables
 from retrieval.presets.preset import PresetConfig
 from retrieval.search.outcome import SearchOutcome
 
-_MAX_IN_ROW: Final = 18
-
+#: Units of stages that leave chunks, whatever these are called.
+_CHUNK_UNITS: Final = frozenset({"hits", "passages", "chunks"})
+#: What the strip folds the groups of stages into, in order.
+_PARTS: Final = {
+    "retrieve": frozenset({StageGroup.QUESTION, StageGroup.FIND}),
+    "fuse": frozenset({StageGroup.MERGE}),
+    "rank": frozenset({StageGroup.RANK}),
+    "pack": frozenset({StageGroup.PACK}),
+}
 
 Setting = tuple[str, float, TunableFacts]  #: The key of a setting in the configuration, its value and declaration.
 
@@ -53,9 +61,11 @@ def _funnel(
         count, unit = _count(span, state)
         return {
             "span": span,
+            "part": _part(span.stage),
+            "chunks": count if unit in _CHUNK_UNITS else None,
             "label": wording.stage_label(span.stage),
             "purpose": wording.stage_purpose(span.stage),
-            "count": count,
+            "count": "" if count is None else f"{count:,}",
             "unit": unit,
             "dropped": removed(span),
             "milliseconds": milliseconds(span.seconds),
@@ -67,13 +77,56 @@ def _funnel(
         }
 
     clock = stacked({span.stage: span.seconds for span in spans if not span.parent}, full=config.deadline_ms / 1000)
+    cells = tuple(map(cell, leaves))
     return {
-        "cells": tuple(map(cell, leaves)),
-        "is_long": len(leaves) > _MAX_IN_ROW,  # The stages need several rows.
+        "cells": cells,
+        "parts": tuple(_parts(cells, spans)),
         "clock": clock,
         "milliseconds": milliseconds(seconds),
         "deadline_ms": config.deadline_ms,
     }
+
+
+def _part(stage: str) -> str:
+    """Return the part of the strip to which a stage belongs; a stage of an earlier release ranks."""
+    about = wording.about(stage)
+    group = about.group if about else StageGroup.RANK
+    return next(name for name, groups in _PARTS.items() if group in groups)
+
+
+def _parts(cells: Sequence[dict[str, Any]], spans: Sequence[Span]) -> Iterator[dict[str, Any]]:
+    """Yield the parts of the strip that ran, each with its stages, its share of the time and the chunks it left."""
+    seconds = dict.fromkeys(_PARTS, 0.0)
+    for span in spans:
+        # Legs run at the same time: the stage that ran them counts.
+        if not span.parent:
+            seconds[_part(span.stage)] += span.seconds
+    total = sum(seconds.values())
+    for name in _PARTS:
+        own = tuple(cell for cell in cells if cell["part"] == name)
+        if own:
+            yield {
+                "name": name,
+                "label": wording.WORDS["strip_parts"][name],
+                "purpose": wording.WORDS["strip_purposes"][name],
+                "cells": own,
+                "stages": frozenset(cell["span"].stage for cell in own),
+                "chunks": _chunks_left(own),
+                "dropped": sum(cell["dropped"] for cell in own),
+                "milliseconds": milliseconds(seconds[name]),
+                "bar": round(percent(seconds[name], total), 1),
+                "degraded": any(cell["degraded"] for cell in own),
+            }
+
+
+def _chunks_left(cells: Sequence[dict[str, Any]]) -> int | None:
+    """Return how many chunks the last of these stages left, in all legs if it is one; None if none counts chunks."""
+    counted = [cell for cell in cells if cell["chunks"] is not None]
+    if not counted:
+        return None
+    parent = counted[-1]["span"].parent
+    legs = [cell for cell in counted if cell["span"].parent == parent] if parent else counted[-1:]
+    return sum(cell["chunks"] for cell in legs)
 
 
 def removed(span: Span) -> int:
@@ -81,15 +134,16 @@ def removed(span: Span) -> int:
     return max(len(span.drops), span.hits_in - span.hits_out, 0)
 
 
-def _count(span: Span, state: SearchState | None) -> tuple[str, str]:
-    """Return what a stage returned and its unit; empty for a stage that returns nothing to count."""
+def _count(span: Span, state: SearchState | None) -> tuple[int | None, str]:
+    """Return what a stage returned and its unit; None for a stage that returns nothing to count."""
     about = wording.about(span.stage)
     if state is None:
-        return (f"{span.hits_out:,}", "hits") if span.hits_in or span.hits_out else ("", "")
+        is_counted = (span.hits_in or span.hits_out) and (about is None or about.unit)
+        return (span.hits_out, "hits") if is_counted else (None, "")
     if about is None:
-        return f"{span.hits_out:,}", "hits"
+        return span.hits_out, "hits"
     count = about.left(state) if about.left else span.hits_out if about.unit else None
-    return ("", "") if count is None else (f"{count:,}", about.unit)
+    return (None, "") if count is None else (count, about.unit)
 
 
 def settings_of(stage: str, config: PresetConfig) -> tuple[Setting, ...]:

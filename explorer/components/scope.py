@@ -56,6 +56,15 @@ def _facts(connection: ConnectionFacts) -> dict[str, Any]:
     return {**same, **{name: wording.level(getattr(connection, name)) for name in ("sensitivity", "trust")}}
 
 
+def sources_label(chips: Collection[dict[str, Any]]) -> str:
+    """Return how many sources a search reads: "10 sources", "7 of 10 sources"."""
+    readable = [chip for chip in chips if chip["switched"] is not None]
+    included = sum(chip["included"] for chip in readable)
+    return (
+        wording.counted(included, "source") if included == len(readable) else f"{included} of {len(readable)} sources"
+    )
+
+
 def scope_rows(chips: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the connections of the scope table, the included ones first."""
     return sorted(chips, key=lambda chip: not chip["included"])

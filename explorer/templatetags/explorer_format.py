@@ -17,7 +17,9 @@ from explorer.components.bars import BarPart
 from explorer.components.drops import DropRow
 from explorer.components.lanes import Card, Place
 from explorer.components.links import document_url
+from explorer.components.scope import sources_label
 from explorer.components.snippets import Segment
+from explorer.navigation import place_of
 from explorer.pages.evaluation.judge import JudgeStrip
 from explorer.pages.explorer.ledger_rows import LedgerRow
 from explorer.pages.side_by_side.panels import cost_words, model_words
@@ -27,7 +29,10 @@ from retrieval.records.judgments import GRADES
 
 register = template.Library()
 register.simple_tag(document_url)
+register.simple_tag(place_of)
+register.filter(sources_label)
 register.filter(wording.level)
+register.filter(wording.formula)
 register.filter(problems.advice)
 register.filter(model_words)
 register.filter(cost_words)
@@ -55,6 +60,18 @@ Trace document<span class="visually-hidden"> {}</span></a>"""
 def ago(then: datetime) -> str:
     """Return how long ago a time was: "3 days ago"."""
     return wording.ago(then, timezone.now())
+
+
+@register.filter
+def kind_icons(kind: str) -> tuple[str, str]:
+    """Return the templates of the icon of a kind of connection, the general one last."""
+    return f"icons/kind-{kind}.svg", "icons/connections.svg"
+
+
+@register.filter
+def at_key(words: Mapping[str, str], key: str) -> str:
+    """Return the word for a key; the key itself without one."""
+    return words.get(key, key)
 
 
 @register.filter
@@ -196,6 +213,7 @@ def grade_buttons(strip: JudgeStrip) -> SafeString:
 _ROW: Final = """\
 <div class="ledger-row"><dt class="ledger-label">{}{}</dt><dd class="ledger-value{}">{}</dd>\
 <dd class="ledger-facts">{}</dd>{}{}</div>"""
+_LABEL: Final = '<span class="term" tabindex="0" title="{}">{}</span>'
 _SWATCH: Final = '<span class="swatch is-{}{}" aria-hidden="true"></span>'
 _AMOUNT: Final = '<data value="{}">{}</data>'
 _FORMULA: Final = '<dd class="ledger-formula">{}{}</dd>'
@@ -228,4 +246,6 @@ def _parts(row: LedgerRow, swatch: str) -> tuple[str, ...]:
     formula = format_html(_FORMULA, row.formula, key) if row.formula or key else ""
     terms = [(it.lexeme, FIELD_NAMES[it.weight], f"{it.idf:.2f}", f"{it.share:.3f}") for it in row.terms]
     table = format_html(_TERMS, format_html_join("", _TERM, terms)) if terms else ""
-    return swatch, row.label, good, value, " · ".join(row.facts), table, formula
+    words = wording.formula(row.signal)
+    label = format_html(_LABEL, words, row.label) if words else row.label
+    return swatch, label, good, value, " · ".join(row.facts), table, formula

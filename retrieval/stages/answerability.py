@@ -51,6 +51,7 @@ class EstimateAnswerability(
         "answerability",
         "Estimates how likely the passages answer the question.",
         group=StageGroup.PACK,
+        unit="",
         section="answerability",
         notes={"answerability_quick": "answerability without sentences"},
     )

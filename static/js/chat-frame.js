@@ -34,17 +34,6 @@ if (boxes.length) {
   sayPicked();
 }
 
-// Menus close on a click elsewhere, or on Escape.
-const openMenus = () => document.querySelectorAll("details[data-menu][open]");
-
-document.addEventListener("click", (event) => {
-  for (const menu of openMenus()) {
-    if (!menu.contains(event.target)) {
-      menu.open = false;
-    }
-  }
-});
-
 const drawer = document.querySelector("#chat-history");
 
 // No element has this name, so the page does not scroll.
@@ -57,12 +46,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key !== "Escape" || event.defaultPrevented) {
     return;
   }
-  const [menu] = openMenus();
-  if (menu) {
-    event.preventDefault();
-    menu.open = false;
-    menu.querySelector("summary").focus();
-  } else if (drawer.matches(":target")) {
+  if (drawer.matches(":target")) {
     event.preventDefault();
     closeDrawer();
   }

@@ -49,6 +49,9 @@ document.addEventListener("click", (event) => {
   event.preventDefault();
   const closes = "closes" in link.dataset && isCurrent(link);
   show(link.dataset.switch, closes ? null : link.dataset.name);
+  if (link.dataset.switch === "part") {
+    show("stage", null); // Another part has other stages.
+  }
 });
 
 // Keys: j and k, or the arrows on a hit, move through the hits; / focuses the query.
@@ -103,6 +106,12 @@ document.addEventListener("change", (event) => {
   const asked = new URLSearchParams(new FormData(form));
   asked.delete("q");
   window.location.assign(`${form.action}?${asked}`);
+});
+
+document.addEventListener("click", (event) => {
+  if (event.target.closest(".hit-score [title]:not(button), .hit-score [aria-describedby]:not(button)") && isPlainClick(event)) {
+    event.target.closest("[data-hit-card]").querySelector(".hit-link").click();
+  }
 });
 
 document.addEventListener("click", (event) => {

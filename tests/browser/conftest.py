@@ -49,7 +49,19 @@ class Browser:
         self.page.get_by_label("Username").fill(name)
         self.page.get_by_label("Password").fill(name[0])
         self.page.get_by_role("button", name="Sign in").click()
-        self.page.locator("[data-ask]").wait_for()
+        self.page.locator("main").wait_for()
+
+    def sign_out(self):
+        self.page.locator(".account-open").click()
+        self.page.get_by_role("button", name="Sign out").click()
+
+    def go(self, group, page):
+        """Follow a link of the navigation, in a group that may be closed."""
+        console = self.page.get_by_role("navigation", name="Console")
+        link = console.get_by_role("link", name=page, exact=True)
+        if not link.is_visible():
+            console.get_by_text(group, exact=True).click()
+        link.click()
 
     def ask(self, text):
         self.page.locator("#query").fill(text)

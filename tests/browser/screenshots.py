@@ -98,7 +98,7 @@ def sign_in(page, name, password):
 
 def ask(page, question, person=""):
     """Ask in the Explorer."""
-    page.goto(f"/?as={person}")
+    page.goto(f"/explorer/?as={person}")
     page.locator("#query").fill(question)
     page.locator("#query").press("Enter")
     page.locator("[data-panel=tab], #results [role=alert]").first.wait_for(state="attached")
@@ -141,8 +141,8 @@ def places(page):
         person="jun",
         without="without=handbook&without=meetings&without=website",
         title="failover",
-        document=first(f"/?q={query}", ".hit-open"),
-        hidden=first("/?q=salary+bands", ".hit-open"),
+        document=first(f"/explorer/?q={query}", ".hit-open"),
+        hidden=first("/explorer/?q=salary+bands", ".hit-open"),
         record=first("/log/?q=hotel", ".log-query a"),
         question_set=first("/judgments/", "main a[href^='/judgments/']"),
         connection="runbooks",
@@ -189,7 +189,7 @@ def rephrased_search(page, language_model):
         page.locator(f"[name={box}]").check()
     page.locator("#save").click()
     page.wait_for_load_state()
-    page.goto(f"/?q={QUERY.replace(' ', '+')}&preset=helix")
+    page.goto(f"/explorer/?q={QUERY.replace(' ', '+')}&preset=helix")
     page.get_by_role("button", name="Search with rephrased queries").click()
     page.wait_for_url("**/queued/**")
     page.get_by_text("Searching: a language model").wait_for()

@@ -7,7 +7,7 @@ from corecube.scope import Sensitivity
 
 
 def search(browser, text):
-    browser.open("/")
+    browser.open("/explorer/")
     browser.ask(text)
     browser.page.locator("[data-panel=tab]").first.wait_for(state="attached")
 

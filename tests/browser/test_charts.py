@@ -10,8 +10,8 @@ from playwright.sync_api import expect
 from tests.race import until
 
 PAGES = [
-    "/?q=rollback&tab=trace",
-    "/?q=rollback&tab=scores",
+    "/explorer/?q=rollback&tab=trace",
+    "/explorer/?q=rollback&tab=scores",
     "/compare/?q=rollback&a=corecube:live:dense",
     "/side-by-side/?q=rollback&whole=1",
 ]

@@ -336,11 +336,14 @@ def test_a_conversation_that_was_left_while_it_was_written_can_be_read_on(bob, m
     bob.watch.complaints()
 
 
-def test_an_end_users_page_has_no_console_around_it_and_an_admins_has(bob, start):
+def test_an_end_users_navigation_is_short_and_an_admins_is_whole(bob, start):
+    groups = ["Ask", "Inspect", "Data", "Access", "System"]
     bob.open("/chat/")
-    expect(bob.page.get_by_role("navigation", name="Console")).to_have_count(0)
-    expect(bob.page.get_by_role("button", name="Sign out")).to_be_visible()
+    expect(bob.page.locator(".rail-heading")).to_have_text(groups[:3])
+    bob.sign_out()
+    expect(bob.page.get_by_role("heading", name="Sign in")).to_be_visible()
     alice = start(user="alice")
-    alice.open("/")
-    alice.page.get_by_role("navigation", name="Console").get_by_role("link", name="Chat").click()
-    expect(alice.page.get_by_role("navigation", name="Console")).to_be_visible()
+    alice.open("/explorer/")
+    alice.go("Ask", "Chat")
+    expect(alice.page.locator("[data-chat]")).to_be_visible()
+    expect(alice.page.locator(".rail-heading")).to_have_text(groups)

@@ -15,8 +15,9 @@ def wiki(tmp_path):
     return folder
 
 
-def fill_in(page, folder):
-    page.get_by_role("link", name="Connections").click()
+def fill_in(browser, folder):
+    browser.go("Data", "Connections")
+    page = browser.page
     page.get_by_role("link", name="New connection").click()
     page.get_by_role("link", name=re.compile("^Folder")).click()
     page.get_by_label("Name", exact=True).fill("Wiki")
@@ -28,8 +29,8 @@ def fill_in(page, folder):
 def test_a_folder_is_connected_checked_and_synced(start, world, worker, wiki, javascript):
     browser = start(user="alice", java_script_enabled=javascript)
     page = browser.page
-    browser.open("/")
-    fill_in(page, wiki)
+    browser.open("/explorer/")
+    fill_in(browser, wiki)
     page.get_by_role("button", name="Test connection").click()
     expect(page.locator("#check")).to_contain_text("The source can be read")
     page.get_by_role("button", name="Add connection").click()
@@ -41,14 +42,14 @@ def test_a_folder_is_connected_checked_and_synced(start, world, worker, wiki, ja
         page.reload()
     expect(job).to_have_attribute("data-state", "done", timeout=30_000)
     expect(page.locator("#announcement")).to_contain_text("1 added" if javascript else "")
-    browser.open("/?q=otter")
+    browser.open("/explorer/?q=otter")
     expect(page.locator("[data-hits]")).to_contain_text("Berthold")
 
 
 def test_a_folder_that_is_not_there_is_told_before_anything_is_saved(alice, tmp_path):
     alice.watch.expect(422)
-    alice.open("/")
-    fill_in(alice.page, tmp_path / "nowhere")
+    alice.open("/explorer/")
+    fill_in(alice, tmp_path / "nowhere")
     alice.page.get_by_role("button", name="Add connection").click()
     expect(alice.page.locator("#check, [role=alert]").first).to_be_visible()
     alice.open("/connections/")

@@ -13,7 +13,7 @@ def grades():
 
 def test_hits_are_judged_by_keys_and_measured(alice):
     page = alice.page
-    alice.open("/")
+    alice.open("/explorer/")
     alice.ask("rollback")
     page.locator("[data-hits]").wait_for()
     page.evaluate("document.activeElement.blur()")
@@ -35,7 +35,7 @@ def test_hits_are_judged_by_keys_and_measured(alice):
 
 def test_a_query_is_saved_as_a_case(alice):
     page = alice.page
-    alice.open("/?q=rollback")
+    alice.open("/explorer/?q=rollback")
     page.locator("[data-grade='2']").first.click()
     expect(page.locator("#measures")).to_contain_text("1 passage judged")
     page.get_by_text("Save as case").click()
@@ -48,7 +48,7 @@ def test_a_query_is_saved_as_a_case(alice):
 
 def test_hits_are_judged_without_javascript(start):
     browser = start(user="alice", java_script_enabled=False)
-    browser.open("/?q=rollback")
+    browser.open("/explorer/?q=rollback")
     browser.page.locator("#judge-1-2").click()
     expect(browser.page).to_have_url(re.compile("q=rollback"))
     expect(browser.page.locator("#judge-1-2")).to_have_attribute("aria-pressed", "true")

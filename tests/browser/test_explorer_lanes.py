@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 def test_three_lanes_stand_beside_each_other(alice):
     page = alice.page
-    alice.open("/?q=rollback+staging")
+    alice.open("/explorer/?q=rollback+staging")
     page.get_by_role("link", name="Lanes").click()
     expect(page).to_have_url(re.compile("tab=lanes"))
     lanes = page.locator(".lane:visible")
@@ -27,7 +27,7 @@ def test_three_lanes_stand_beside_each_other(alice):
 def test_other_views_are_of_the_same_search(alice):
     page = alice.page
     trace = page.locator(".trace-id .mono").first
-    alice.open("/?q=rollback+staging")
+    alice.open("/explorer/?q=rollback+staging")
     first = trace.text_content()
     for name in ("Lanes", "Document trace", "Answer"):
         tab = page.get_by_role("navigation", name="Views of this search").get_by_role("link", name=name)

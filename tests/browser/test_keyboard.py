@@ -32,14 +32,17 @@ def test_the_first_tab_offers_to_skip_the_rail(alice):
 
 def test_a_search_is_asked_read_and_narrowed_without_a_mouse(alice):
     page = alice.page
-    alice.open("/")
+    alice.open("/explorer/")
     expect(page.locator("#query")).to_be_focused()
     page.keyboard.type("rollback")
     alice.press("Enter")
     page.locator("[data-hits]").wait_for()
-    tab_until(alice, page.locator("a.chip").first)
+    tab_until(alice, page.locator(".sources-open"))
     alice.press("Enter")
-    expect(page.locator("a.chip.is-off")).to_have_count(1)
+    tab_until(alice, page.locator("a.source").first)
+    alice.press("Enter")
+    expect(page.locator("a.source.is-off")).to_have_count(1)
+    alice.press("Escape")
     tab_until(alice, page.get_by_role("link", name="Trace", exact=True))
     alice.press("Enter")
     expect(page).to_have_url(re.compile("tab=trace"))

@@ -9,7 +9,7 @@ from retrieval.ingest.sync import sync_connection
 
 def test_a_logged_search_is_opened_then_and_now(start, world):
     bob, alice = start(user="bob"), start(user="alice")
-    bob.open("/?q=rollback")
+    bob.open("/explorer/?q=rollback")
     (world.root / "runbooks" / "queues.txt").write_text("A rollback rolls back. Rollback, rollback, rollback.")
     sync_connection(world.runbooks)
     page = alice.page
@@ -29,7 +29,7 @@ def test_a_logged_search_is_opened_then_and_now(start, world):
 
 
 def test_a_slash_does_nothing_where_there_is_no_query(alice):
-    alice.open("/?q=rollback")
+    alice.open("/explorer/?q=rollback")
     alice.open("/log/")
     alice.page.get_by_role("link", name="rollback").click()
     alice.page.get_by_role("heading", name="Stages").wait_for()
@@ -41,7 +41,7 @@ def test_a_slash_does_nothing_where_there_is_no_query(alice):
 def test_the_log_is_filtered_without_leaving_the_page(alice):
     page = alice.page
     for query in ("rollback", "quokka"):
-        alice.open(f"/?q={query}")
+        alice.open(f"/explorer/?q={query}")
     alice.open("/log/")
     rows = page.get_by_role("region", name="Searches").locator("tbody tr")
     expect(rows).to_have_count(2)

@@ -47,6 +47,7 @@ NO_PAGES = {
     "discard_draft",
     "dismiss_guide",
     "export_judgments",
+    "home",
     "import_judgments",
     "judge",
     "measure_set",

@@ -105,6 +105,7 @@ class Page:
         field = self.page.locator(
             f"[name='{picker['name']}']:is(select, [type][value='{picker['value']}']:not([type=hidden]))"
         )
+        field.evaluate("it => it.closest('details')?.setAttribute('open', '')")
         if picker["options"]:
             field.select_option(option)
         else:
@@ -121,7 +122,7 @@ class Page:
             answer = self.after(act, picker["path"])
             shown = self.shown()
             said = {"request": self.named_by(answer.url), "address": self.named_by(self.page.url)}
-            if picker["path"] == "/" and answer.ok:
+            if picker["path"] == "/explorer/" and answer.ok:
                 said["search"] = shown | searched()
             if picker["options"]:
                 said["choice"] = shown | {picker["name"]: [option] if option else []}
@@ -211,12 +212,12 @@ def filters(content):
     return any(form.xpath(".//select | .//input[@type='checkbox' or @type='radio']") for form in forms)
 
 
-@pytest.mark.parametrize("path", ["/", "/compare/", "others"])
+@pytest.mark.parametrize("path", ["/explorer/", "/compare/", "others"])
 def test_what_is_chosen_is_what_every_next_run_asks_for(alice, filtered, path):
     alice.watch.expect(*ERRORS)
     addresses = filtered.pop(path, None)
     if addresses is None:
-        addresses = [it for other in filtered.keys() - {"/", "/compare/"} for it in filtered[other]]
+        addresses = [it for other in filtered.keys() - {"/explorer/", "/compare/"} for it in filtered[other]]
     wrong, known = [], set()
     for number, address in enumerate(addresses):
         wrong += walk(alice, address, known, number)
@@ -225,19 +226,21 @@ def test_what_is_chosen_is_what_every_next_run_asks_for(alice, filtered, path):
 
 
 def test_the_picker_that_ran_a_search_keeps_the_focus(alice):
-    page = Page(alice, "/?q=rollback")
+    page = Page(alice, "/explorer/?q=rollback")
     (mode,) = (it for it in page.pickers() if it["name"] == "mode")
+    page.page.locator(".options-open").click()
     page.page.locator("#mode").focus()
-    page.after(lambda: page.choose(mode, "dense"), "/")
+    page.after(lambda: page.choose(mode, "dense"), "/explorer/")
     expect(page.page.locator("#mode")).to_be_focused()
     expect(page.page.locator("#mode")).to_have_value("dense")
 
 
 def test_a_choice_whose_search_was_given_up_is_not_shown(alice):
-    page, held = Page(alice, "/?q=rollback"), []
+    page, held = Page(alice, "/explorer/?q=rollback"), []
     page.page.route(re.compile("preset=helix"), lambda route: held.append(route))  # noqa: PLW0108 -- needs attributes
     page.page.locator("#preset").select_option("helix")
-    page.after(page.page.locator("a.chip", has_text="Runbooks").click, "/")
+    page.page.locator(".sources-open").click()
+    page.after(page.page.locator("a.source", has_text="Runbooks").click, "/explorer/")
     expect(page.page).to_have_url(re.compile("without=runbooks"))
     assert len(held) == 1
     expect(page.page.locator("#preset")).to_have_value("corecube")

@@ -12,7 +12,7 @@ from retrieval.models import Sync, SyncItem
 from retrieval.models.document import document_id
 
 DOCS = ("/api/docs", "/v1/docs", "/api/dify/docs")
-CHARTS = ("/?q=rollback&tab=trace", "/?q=rollback&tab=scores")
+CHARTS = ("/explorer/?q=rollback&tab=trace", "/explorer/?q=rollback&tab=scores")
 
 
 @pytest.fixture

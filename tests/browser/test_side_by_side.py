@@ -33,7 +33,8 @@ def test_a_person_and_a_chip_run_it_again(alice):
     page.get_by_label("Run as").select_option("bob")
     expect(page).to_have_url(re.compile("as=bob"))
     expect(page.locator(".side-source").filter(has_text="Vault")).to_have_count(0)
-    page.locator(".chip", has_text="Runbooks").click()
+    page.locator(".sources-open").click()
+    page.locator(".source", has_text="Runbooks").click()
     expect(page).to_have_url(re.compile("without=runbooks"))
     expect(page.locator(".side-hit")).to_have_count(0)
 

@@ -21,8 +21,8 @@ def test_a_new_password_signs_out_every_other_browser(people):
         browser.force_login(people["bob"])
     assert here.get("/password/").status_code == 200
     assert here.post("/password/", fields("b")).status_code == 302
-    assert here.get("/").status_code == 200
-    assert there.get("/").status_code == 302
+    assert here.get("/explorer/").status_code == 200
+    assert there.get("/explorer/").status_code == 302
     event = AuditEvent.objects.get(action="user.password_changed")
     assert (event.actor, event.details) == (people["bob"], {})
 

@@ -68,12 +68,12 @@ def test_deactivating_signs_out_and_stops_keys_and_activating_signs_nobody_in(al
     browser = Client()
     browser.force_login(bob)
     _, secret = ApiKey.issue(user=bob, name="robot")
-    assert browser.get("/").status_code == 200
+    assert browser.get("/explorer/").status_code == 200
     services.set_active(bob, is_active=False, actor=alice)
-    assert browser.get("/").status_code == 302
+    assert browser.get("/explorer/").status_code == 302
     assert ApiKey.objects.for_secret(secret) is None
     services.set_active(bob, is_active=True, actor=alice)
-    assert browser.get("/").status_code == 302
+    assert browser.get("/explorer/").status_code == 302
     assert ApiKey.objects.for_secret(secret) is not None
     assert actions() == [("user.deactivated", "bob"), ("user.activated", "bob")]
 
@@ -82,7 +82,7 @@ def test_others_stay_signed_in(alice, bob, people):
     browser = Client()
     browser.force_login(people["charlie"])
     services.set_active(bob, is_active=False, actor=alice)
-    assert browser.get("/").status_code == 200
+    assert browser.get("/explorer/").status_code == 200
 
 
 def test_an_admin_is_made_and_unmade(alice, bob):

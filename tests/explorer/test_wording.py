@@ -38,7 +38,6 @@ NOW = datetime(2026, 6, 1, tzinfo=UTC)
         ("presence_details", Presence),
         ("directions", Direction),
         ("measures", Measures.__slots__),
-        ("measures_help", Measures.__slots__),
         ("sensitivities", {it.name.lower() for it in Sensitivity}),
         ("sync_tones", {*Sync.Status, STALLED}),
         ("sync_kinds", Sync.Kind),
@@ -52,6 +51,10 @@ NOW = datetime(2026, 6, 1, tzinfo=UTC)
 )
 def test_every_code_has_words(table, codes):
     assert set(wording.WORDS[table]) == {str(code) for code in codes}
+
+
+def test_every_measure_and_signal_says_how_it_is_computed():
+    assert {*Measures.__slots__, *wording.WORDS["signals_in_text"]} <= set(wording.WORDS["formulas"])
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def measure_cells(measures: Measures) -> tuple[dict[str, Any], ...]:
         {
             "name": WORDS["measures"][code].format(**depths),
             "value": "\N{EN DASH}" if value is None else f"{value:.3f}",
-            "help": WORDS["measures_help"][code].format(**depths),
+            "help": WORDS["formulas"][code].format(**depths),
         }
         for code, value in values.items()
     )

@@ -63,7 +63,8 @@ class Asked:
     filter: str  #: The filter of a logged search, as `retrieval.engine.stored_filter` writes it; empty for none.
     tab: str
     hit: int  #: Rank of the hit whose score breakdown is open.
-    stage: str  #: The stage that is open in the funnel, or empty.
+    part: str  #: The part of the strip that is open, and the stage that is open in it; or empty.
+    stage: str
     view: str  #: "table" shows the lanes as a table.
     find: str  #: In the tab "where": the title, address or id to find, and the chosen document.
     pin: str
@@ -84,7 +85,7 @@ class Asked:
             without=search_page.excluded_slugs(query),
             tab=tab if tab in _TABS else _TABS[0],
             hit=whole_number(query.get("hit", ""), 1, digits=4),
-            **{name: query.get(name, "") for name in ("filter", "stage", "view", "find", "pin")},
+            **{name: query.get(name, "") for name in ("filter", "part", "stage", "view", "find", "pin")},
             with_answer=query.get("answer") == "1",
             section=query.get("section", "") if has_sections(preset) else "",
         )
@@ -98,6 +99,14 @@ class Asked:
     def live_side(self) -> str:
         """The same with the live version."""
         return Side(self.preset, mode=self.mode).value
+
+
+@user_page("GET", varies=True)
+def home(request: HtmxHttpRequest) -> HttpResponseBase:
+    """Redirect an admin to the overview, anyone else to the chat; show the Explorer at its earlier address."""
+    if request.GET:
+        return search(request)
+    return redirect("explorer:overview" if viewer_of(request).is_admin else "explorer:chat")
 
 
 @user_page("GET", varies=True)
@@ -121,6 +130,7 @@ def search(request: HtmxHttpRequest) -> HttpResponse:
         "people": search_page.people_for(viewer),
         "presets": PRESETS.values(),
         "max_query_length": settings.CORECUBE_MAX_QUERY_CHARACTERS,
+        "section": "explorer",
     }
     fragment = "explorer/explorer/_results_fragment.html"
     return render_page(request, "explorer/explorer/search.html", fragment, context, status=status)

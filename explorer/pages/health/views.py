@@ -27,7 +27,7 @@ from explorer.pages.log.panels import log_row, with_facts
 from explorer.viewer import admin_action, admin_page, viewer_of
 from retrieval.engine.types import Verdict
 from retrieval.ingest.jobs import STALLED, job_states
-from retrieval.models import Document, SearchRecord, Sync
+from retrieval.models import Document, Judgment, SearchRecord, Sync
 from retrieval.operations.installation import installation
 from retrieval.records.traffic import Figures, traffic
 
@@ -141,11 +141,10 @@ def guide(viewer: User) -> dict[str, Any]:
     """Return the steps with their state, in a query each."""
     useful = Q(verdict__in=(Verdict.ANSWERABLE.value, Verdict.PARTIAL.value))
     done = {
-        "connect": Connection.objects.exists(),
-        "sync": Document.objects.exists(),
-        "access": Grant.objects.exclude(user=viewer).exists(),
-        "query": SearchRecord.objects.filter(useful, hit_count__gt=0).exists(),
-        "key": ApiKey.objects.filter(revoked_at__isnull=True).exists(),
+        "source": Document.objects.exists(),
+        "people": Grant.objects.exclude(user=viewer).exists(),
+        "question": SearchRecord.objects.filter(useful, hit_count__gt=0).exists(),
+        "measure": Judgment.objects.exists(),
     }
     rows = ((key, _GUIDE[key], is_done) for key, is_done in done.items())
     steps = [

@@ -179,7 +179,7 @@ def record(request: HtmxHttpRequest, record_id: UUID) -> HttpResponse:
         "row": log_row(found, now),
         "badges": list(badges_of(found)),
         "section_named": section_label(named) if (named := found.trace.get("section", "")) else "",
-        "asked": {"stage": request.GET.get("stage", "")},
+        "asked": {name: request.GET.get(name, "") for name in ("part", "stage")},
         "panels": _record_panels(found, chunks, config_then(found)),
         "since": since_then(found, scope),
         "replay": (again := replay(found, viewer)),

@@ -190,7 +190,7 @@ class TestTheProvider:
     def test_a_password_works_all_the_same(self, client, provider):
         provider.stop()
         client.post("/login/", {"username": "bob", "password": "b"})
-        assert client.get("/").status_code == 200
+        assert client.get("/explorer/").status_code == 200
 
     @pytest.mark.parametrize("path", ["/oauth2/token", "/jwks", "/userinfo"])
     @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ class TestFirstSignIn:
         assert not user.has_usable_password()
         assert browser.user_id == str(user.pk)
         assert scope_for(Principal(user)).included == ()
-        assert browser.client.get("/").status_code == 200
+        assert browser.client.get("/explorer/").status_code == 200
 
     def test_it_is_in_the_audit_log(self, browser, ada):
         browser.sign_in(ada)
@@ -133,7 +133,7 @@ class TestTheSamePerson:
         assert "Your account is inactive." in response.content.decode()
         assert stranger.user_id is None
         assert not User.objects.get(username="ada").groups.exists()
-        assert browser.client.get("/").status_code == 302
+        assert browser.client.get("/explorer/").status_code == 302
         refusal = AuditEvent.objects.get(action="session.refused")
         assert refusal.details == {"address": "127.0.0.1", "via": "provider", "reason": "sign_in_inactive"}
 

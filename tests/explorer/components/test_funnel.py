@@ -38,6 +38,26 @@ def test_a_cell_counts_what_its_stage_left_and_dropped(strip):
     assert found["assemble"] == ("2", "passages", 1)
 
 
+def test_the_parts_fold_all_stages_in_order_and_count_the_chunks_left(strip):
+    parts = {part["name"]: part for part in strip["parts"]}
+    assert {name: [cell["span"].stage for cell in part["cells"]] for name, part in parts.items()} == {
+        "retrieve": ["analyze", "embed", "dense", "fulltext"],
+        "fuse": ["fuse", "complete"],
+        "rank": ["blend", "dedupe"],
+        "pack": ["assemble"],
+    }
+    # Terms and dimensions are no chunks; both legs count.
+    left = {name: (part["chunks"], part["dropped"]) for name, part in parts.items()}
+    legs = cells(strip)["dense"]["chunks"] + cells(strip)["fulltext"]["chunks"]
+    assert left == {"retrieve": (legs, 0), "fuse": (4, 0), "rank": (3, 1), "pack": (2, 1)}
+
+
+def test_legs_that_run_at_the_same_time_count_once(strip):
+    # 1 + 6 + 4 (both legs) ms; 0.5 + 2; 0.5 + 0.5; 5.5.
+    assert [part["milliseconds"] for part in strip["parts"]] == ["11", "2.5", "1.0", "5.5"]
+    assert sum(part["bar"] for part in strip["parts"]) == pytest.approx(100, abs=0.2)
+
+
 def test_a_loss_without_a_drop_is_counted_too(make_outcome, finished):
     spans = tuple(replace(span, hits_out=2) if span.stage == "complete" else span for span in finished.trace)
     assert cells(funnel(make_outcome(trace=spans), {}))["complete"]["dropped"] == 2

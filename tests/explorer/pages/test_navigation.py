@@ -10,7 +10,8 @@ LINK = re.compile(r'href="([^"]+)" aria-current="page"')
 @pytest.mark.parametrize(
     ("address", "link"),
     [
-        ("/", "/"),
+        ("/explorer/", "/explorer/"),
+        ("/?q=rollback", "/explorer/"),
         ("/connections/", "/connections/"),
         ("/connections/new/", "/connections/"),
         ("/language-models/usage/", "/language-models/"),

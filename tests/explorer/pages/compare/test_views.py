@@ -200,7 +200,7 @@ def test_the_last_connection_that_was_left_out_then_is_included_again_and_stays(
     alice = browse("alice")
     then = alice.get(PATH, {"a": log("alice", "rollback codeword", narrowing=ScopeRequest(exclude=("vault",)))})
     assert resubmitted(then)["without"] == ["vault"]
-    address = re.search(r'<a class="chip is-off" href="([^"]+)"', page(then)).group(1)
+    address = re.search(r'<a class="source is-off" id="source-\w+" href="([^"]+)"', page(then)).group(1)
     now = alice.get(PATH + unescape(address))
     again = alice.get(PATH, resubmitted(now))
     assert resubmitted(now)["without"] == resubmitted(again)["without"] == [""]
@@ -279,7 +279,7 @@ def test_another_query_than_that_of_then_is_told(browse, log):
 
 def test_the_rail_leads_here_for_everybody(browse):
     for name in ("alice", "bob"):
-        assert re.search(r'class="rail-link" href="/compare/"', page(browse(name).get("/")))
+        assert re.search(r'class="rail-link" href="/compare/"', page(browse(name).get("/explorer/")))
     assert re.search(r'href="/compare/" aria-current="page"', page(browse("bob").get(PATH)))
 
 

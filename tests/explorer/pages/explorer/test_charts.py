@@ -70,7 +70,7 @@ def test_nothing_found_draws_nothing(browse):
 
 
 def test_the_script_comes_with_the_page_and_plotly_only_when_it_is_wanted(browse):
-    text = page(browse("bob").get("/"))
+    text = page(browse("bob").get("/explorer/"))
     assert re.search(
         r'<script src="/static/js/charts.js" data-plotly="/static/vendor/plotly-basic-[\w.]+\.min\.js" defer>', text
     )

@@ -33,7 +33,7 @@ def page(response):
 
 
 def test_the_first_visit_shows_the_scope_and_searches_nothing(browse):
-    response = browse("bob").get("/")
+    response = browse("bob").get("/explorer/")
     assert response.status_code == 200
     assert "explorer/explorer/search.html" in templates(response)
     assert "Runbooks" in page(response)
@@ -156,8 +156,8 @@ def test_nobody_but_an_admin_searches_as_someone_else(browse, name):
 
 
 def test_only_an_admin_is_offered_run_as(browse):
-    assert 'name="as"' in page(browse("alice").get("/"))
-    assert 'name="as"' not in page(browse("bob").get("/"))
+    assert 'name="as"' in page(browse("alice").get("/explorer/"))
+    assert 'name="as"' not in page(browse("bob").get("/explorer/"))
 
 
 def test_only_an_active_user_can_be_run_as(browse, world):

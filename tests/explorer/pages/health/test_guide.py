@@ -1,11 +1,14 @@
 """The first steps, read from the data."""
 
-import pytest
+from uuid import uuid4
 
-from corecube.models import ApiKey, Compartment, Connection, Grant
+import pytest
+from django.utils import timezone
+
+from corecube.models import Compartment, Connection, Grant
 from corecube.scope import Sensitivity
 from explorer.pages.health.views import dismiss, guide, is_dismissed
-from retrieval.models import SearchRecord
+from retrieval.models import Chunk, Document, Judgment, SearchRecord
 
 pytestmark = pytest.mark.django_db
 
@@ -17,29 +20,38 @@ def done(viewer):
 def test_nothing_is_done_in_an_empty_installation(people):
     steps = guide(people["alice"])
     assert done(people["alice"]) == []
-    assert (steps["next_step"]["key"], steps["done"], steps["is_done"]) == ("connect", 0, False)
+    assert (steps["next_step"]["key"], steps["done"], steps["is_done"]) == ("source", 0, False)
 
 
 def test_each_step_is_done_once_the_data_say_so(people):
     alice = people["alice"]
     compartment = Compartment.objects.create(slug="c", name="C")
-    Connection.objects.create(slug="s", name="S", kind="upload", compartment=compartment, sensitivity=0)
-    assert done(alice) == ["connect"]
-    # What she may see herself gives nobody else access.
+    connection = Connection.objects.create(slug="s", name="S", kind="upload", compartment=compartment, sensitivity=0)
+    # A source without a document answers nothing; what she may see herself gives nobody else access.
     Grant.objects.create(user=alice, compartment=compartment, clearance=Sensitivity.RESTRICTED)
-    assert done(alice) == ["connect"]
+    assert done(alice) == []
     Grant.objects.create(user=people["bob"], compartment=compartment, clearance=Sensitivity.INTERNAL)
-    ApiKey.issue(user=alice, name="chat")
-    assert done(alice) == ["connect", "access", "key"]
-    assert guide(alice)["next_step"]["key"] == "sync"
+    assert done(alice) == ["people"]
+    Document.objects.create(
+        id=uuid4(), connection=connection, external_id="a", title="A", byte_size=1, synced_at=timezone.now()
+    )
+    assert done(alice) == ["source", "people"]
+    assert guide(alice)["next_step"]["key"] == "question"
 
 
 def test_a_search_that_answered_is_a_useful_one(world):
     record = {"preset": "corecube", "milliseconds": 9}
     SearchRecord.objects.create(**record, hit_count=3, verdict="not_answerable")
-    assert "query" not in done(world.alice)
+    assert "question" not in done(world.alice)
     SearchRecord.objects.create(**record, hit_count=3, verdict="answerable")
-    assert done(world.alice) == ["connect", "sync", "access", "query"]
+    assert done(world.alice) == ["source", "people", "question"]
+
+
+def test_a_grade_is_the_first_measure(world):
+    chunk = Chunk.objects.first()
+    grade = {"document_id": chunk.document_id, "content_hash": chunk.content_hash, "grade": 2}
+    Judgment.objects.create(query="rollback", by=world.bob, **grade)
+    assert done(world.alice) == ["source", "people", "measure"]
 
 
 def test_it_is_put_away_for_one_admin_alone(people):
@@ -50,5 +62,5 @@ def test_it_is_put_away_for_one_admin_alone(people):
 
 
 def test_a_fixed_number_of_statements(world, django_assert_num_queries):
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(4):
         guide(world.alice)

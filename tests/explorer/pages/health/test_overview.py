@@ -37,7 +37,7 @@ def test_for_others_it_does_not_exist(browse, name, path):
     response = browse(name).get(path)
     assert response.status_code == 404
     assert "zanzibar" not in page(response)
-    assert "/overview/" not in page(browse(name).get("/"))
+    assert "/overview/" not in page(browse(name).get("/explorer/"))
 
 
 def test_strangers_are_sent_to_sign_in(world):
@@ -67,8 +67,8 @@ def test_without_searches_it_says_so(browse):
 def test_the_guide_stands_there_until_it_is_put_away(browse):
     alice = browse("alice")
     text = page(alice.get("/overview/"))
-    assert 'data-step="connect" data-done="yes"' in text
-    assert 'data-step="key" data-done="no"' in text
+    assert 'data-step="source" data-done="yes"' in text
+    assert 'data-step="measure" data-done="no"' in text
     assert alice.post("/overview/guide/dismiss/").headers["Location"] == "/overview/"
     assert 'id="guide"' not in page(alice.get("/overview/"))
     assert 'id="guide"' in page(alice.get("/overview/?guide=1"))
@@ -77,10 +77,10 @@ def test_the_guide_stands_there_until_it_is_put_away(browse):
 
 
 def test_an_empty_installation_leads_an_admin_from_the_explorer_to_the_guide(browse):
-    assert "No documents yet" not in page(browse("alice").get("/"))
+    assert "No documents yet" not in page(browse("alice").get("/explorer/"))
     Document.objects.all().delete()
-    assert "/overview/?guide=1" in page(browse("alice").get("/"))
-    assert "No documents yet" not in page(browse("bob").get("/"))
+    assert "/overview/?guide=1" in page(browse("alice").get("/explorer/"))
+    assert "No documents yet" not in page(browse("bob").get("/explorer/"))
 
 
 def test_jobs_at_work_are_asked_for_again(browse, world):

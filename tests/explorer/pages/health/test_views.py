@@ -56,7 +56,7 @@ def test_for_others_it_does_not_exist(browse, name):
     response = browse(name).get("/health/")
     assert response.status_code == 404
     assert "PostgreSQL" not in page(response)
-    assert "/health/" not in page(browse(name).get("/"))
+    assert "/health/" not in page(browse(name).get("/explorer/"))
 
 
 def test_a_page_costs_a_fixed_number_of_statements(browse, django_assert_max_num_queries):

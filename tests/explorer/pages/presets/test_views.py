@@ -279,7 +279,7 @@ class TestTryingTheDraft:
 
     def test_without_a_draft_there_is_nothing_to_choose(self, browse, draft):
         draft.delete()
-        assert 'name="draft"' not in page(browse("alice").get("/"))
+        assert 'name="draft"' not in page(browse("alice").get("/explorer/"))
 
     @pytest.mark.parametrize("name", ["bob", "charlie"])
     def test_it_is_not_for_anyone_else(self, browse, name):

@@ -232,7 +232,7 @@ def test_without_a_session_there_is_only_the_sign_in_page(client, db):
 
 def test_the_rail_leads_here_for_everybody(browse):
     for name in ("alice", "bob"):
-        assert re.search(r'class="rail-link" href="/side-by-side/"', page(browse(name).get("/")))
+        assert re.search(r'class="rail-link" href="/side-by-side/"', page(browse(name).get("/explorer/")))
     assert re.search(r'href="/side-by-side/" aria-current="page"', page(browse("bob").get(PATH)))
 
 

@@ -1,0 +1,1 @@
+"""The search of the console: pages, documents, connections, users, presets and settings, by name."""
