@@ -18,7 +18,6 @@ from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Group
 from django.db import connection
 from django.db.backends.postgresql.base import DatabaseWrapper
-from django.db.models import Model
 from django.test import TransactionTestCase, override_settings
 from whitenoise.middleware import WhiteNoiseMiddleware
 
@@ -36,7 +35,7 @@ from retrieval.search import calibrations, runtime
 from retrieval.search.record_writer import record_writer
 from tests import marks, profiles, purity
 from tests.fakes import HashEncoder
-from tests.kept_rows import KeptRows, Stand, empty_tables
+from tests.kept_rows import KeptRows, Stand, empty_tables, same_row
 from tests.migrated import migrated_database
 from tests.redis_server import running_redis, sharing
 from tests.unhurried import MAX_MS, without_deadlines
@@ -290,7 +289,6 @@ def own_engine(monkeypatch, tmp_path):
 #: Every test's files were written then, and its rows of the same name have the same id: what was taken in for one test
 #: is right for all tests of the process.
 _WRITTEN_AT: Final = time.time()
-_ids: dict[tuple[type[Model], str], int] = {}
 _syncs: dict[tuple[object, ...], tuple[str, KeptRows]] = {}
 
 
@@ -312,15 +310,8 @@ def impatient(db):
     PresetVersion.objects.create(preset="consolidated", number=1, status="live", values=waits)
 
 
-def _always_the_same(manager, name, /, **fields):
-    """Create a row that has, in every test of the process, the id that it had in the first."""
-    row = manager.create(**fields, **{"id": known} if (known := _ids.get((manager.model, name))) else {})
-    _ids[manager.model, name] = row.pk
-    return row
-
-
 def _person(name, /, **fields):
-    return _always_the_same(User.objects, name, username=name, password=make_password(name[0]), **fields)
+    return same_row(User.objects, name, username=name, password=make_password(name[0]), **fields)
 
 
 @pytest.fixture
@@ -335,8 +326,8 @@ def people(db):
 @pytest.fixture
 def governed(people, tmp_path):
     """Two compartments, three connections whose documents are not taken in, and grants for Alice and Bob."""
-    engineering = _always_the_same(Compartment.objects, "engineering", slug="engineering", name="Engineering")
-    finance = _always_the_same(Compartment.objects, "finance", slug="finance", name="Finance")
+    engineering = same_row(Compartment.objects, "engineering", slug="engineering", name="Engineering")
+    finance = same_row(Compartment.objects, "finance", slug="finance", name="Finance")
     staff = Group.objects.create(name="engineers")
     people["bob"].groups.add(staff)
     Grant.objects.create(group=staff, compartment=engineering, clearance=Sensitivity.INTERNAL)
@@ -431,7 +422,7 @@ def _source(root: Path, slug: str, compartment: Compartment, sensitivity: Sensit
     for name, text in _SOURCES[slug].items():
         (folder / name).write_text(text)
         os.utime(folder / name, (_WRITTEN_AT, _WRITTEN_AT))
-    return _always_the_same(
+    return same_row(
         Connection.objects,
         slug,
         slug=slug,
