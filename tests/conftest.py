@@ -3,6 +3,7 @@
 Alice may see everything and is an admin, Bob sees engineering up to internal, Charlie sees nothing.
 """
 
+import gc
 import os
 import time
 from collections.abc import Generator
@@ -16,7 +17,7 @@ from django.conf import settings as configured
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Group
 from django.db import connection
-from django.db.models import Model
+from django.db.backends.postgresql.base import DatabaseWrapper
 from django.test import TransactionTestCase, override_settings
 from whitenoise.middleware import WhiteNoiseMiddleware
 
@@ -34,7 +35,7 @@ from retrieval.search import calibrations, runtime
 from retrieval.search.record_writer import record_writer
 from tests import marks, profiles, purity
 from tests.fakes import HashEncoder
-from tests.kept_rows import KeptRows, Stand, empty_tables
+from tests.kept_rows import KeptRows, Stand, empty_tables, same_row
 from tests.migrated import migrated_database
 from tests.redis_server import running_redis, sharing
 from tests.unhurried import MAX_MS, without_deadlines
@@ -104,6 +105,17 @@ def pytest_configure() -> None:
     purity.watch()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without looking for garbage, and never look through what was collected: it stays to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark a test with what it uses."""
@@ -167,8 +179,15 @@ def django_db_setup(django_db_setup, django_db_blocker):
             cursor.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
         connection.close()
         connection.close_pool()
-    with mock.patch.object(TransactionTestCase, "_fixture_teardown", empty_tables):
+    emptied = mock.patch.object(TransactionTestCase, "_fixture_teardown", empty_tables)
+    with emptied, mock.patch.object(DatabaseWrapper, "check_constraints", _check_constraints):
         yield
+
+
+def _check_constraints(wrapper, table_names=None):
+    """Check the foreign keys of a test's rows without the time limit that its last search left to the transaction."""
+    with wrapper.cursor() as cursor:
+        cursor.execute("SET LOCAL statement_timeout = 0; SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -270,8 +289,7 @@ def own_engine(monkeypatch, tmp_path):
 #: Every test's files were written then, and its rows of the same name have the same id: what was taken in for one test
 #: is right for all tests of the process.
 _WRITTEN_AT: Final = time.time()
-_ids: dict[tuple[type[Model], str], int] = {}
-_worlds: dict[tuple[object, ...], tuple[str, KeptRows]] = {}
+_syncs: dict[tuple[object, ...], tuple[str, KeptRows]] = {}
 
 
 @pytest.fixture
@@ -292,15 +310,8 @@ def impatient(db):
     PresetVersion.objects.create(preset="consolidated", number=1, status="live", values=waits)
 
 
-def _always_the_same(manager, name, /, **fields):
-    """Create a row that has, in every test of the process, the id that it had in the first."""
-    row = manager.create(**fields, **{"id": known} if (known := _ids.get((manager.model, name))) else {})
-    _ids[manager.model, name] = row.pk
-    return row
-
-
 def _person(name, /, **fields):
-    return _always_the_same(User.objects, name, username=name, password=make_password(name[0]), **fields)
+    return same_row(User.objects, name, username=name, password=make_password(name[0]), **fields)
 
 
 @pytest.fixture
@@ -315,8 +326,8 @@ def people(db):
 @pytest.fixture
 def governed(people, tmp_path):
     """Two compartments, three connections whose documents are not taken in, and grants for Alice and Bob."""
-    engineering = _always_the_same(Compartment.objects, "engineering", slug="engineering", name="Engineering")
-    finance = _always_the_same(Compartment.objects, "finance", slug="finance", name="Finance")
+    engineering = same_row(Compartment.objects, "engineering", slug="engineering", name="Engineering")
+    finance = same_row(Compartment.objects, "finance", slug="finance", name="Finance")
     staff = Group.objects.create(name="engineers")
     people["bob"].groups.add(staff)
     Grant.objects.create(group=staff, compartment=engineering, clearance=Sensitivity.INTERNAL)
@@ -332,21 +343,40 @@ def governed(people, tmp_path):
 
 
 @pytest.fixture
-def world(governed, request):
-    """The same with the documents of all three connections taken in."""
-    connections = (governed.runbooks, governed.vault, governed.ledger)
-    kind = None if configured.CORECUBE_BM25 and _commits(request) else _kind_of_world(str(governed.root))
-    if kind in _worlds:
-        root, rows = _worlds[kind]
-        rows.put_back(root, str(governed.root))
+def sync_once(governed, request):
+    """Return a function that syncs connections as `sync_connection` does; the same sync is done once a process.
+
+    Each later time its rows are copied: nothing else may have changed in the world that a sync depends on.
+    """
+    root = governed.root
+    done = [None if configured.CORECUBE_BM25 and _commits(request) else _kind_of_world(str(root))]
+
+    def sync(*connections):
+        before, files = _rows_of_connections(root), sorted(it for it in root.glob("*/*") if it.is_file())
+        for path in files:
+            os.utime(path, (_WRITTEN_AT, _WRITTEN_AT))
+        contents = tuple((str(it.relative_to(root)), it.read_bytes()) for it in files)
+        done.append((tuple(it.slug for it in connections), before, contents))
+        kind = tuple(done)
+        if kind in _syncs:
+            old_root, rows = _syncs[kind]
+            rows.put_back(old_root, str(root))
+            for connection in connections:
+                connection.refresh_from_db()
+            return
+        stand = Stand.now()
         for connection in connections:
-            connection.refresh_from_db()
-        return governed
-    before = Stand.now()
-    for connection in connections:
-        sync_connection(connection)
-    if kind:
-        _worlds[kind] = str(governed.root), KeptRows.since(before)
+            sync_connection(connection)
+        if done[0]:
+            _syncs[kind] = str(root), KeptRows.since(stand)
+
+    return sync
+
+
+@pytest.fixture
+def world(governed, sync_once):
+    """The same with the documents of all three connections taken in."""
+    sync_once(governed.runbooks, governed.vault, governed.ledger)
     return governed
 
 
@@ -354,13 +384,13 @@ LEAVE: Final = "Everyone at the warehouse has {} days of paid parental leave."
 
 
 @pytest.fixture
-def contradicting(world):
+def contradicting(world, sync_once):
     """Two documents of the runbooks contradict each other; the newest one, a third, is superseded."""
     stated = ("Leave rules", "2024-05-09", "current", 15), ("Absence", "2025-01-12", "current", 20)
     for title, updated, status, days in (*stated, ("Rules before", "2026-01-12", "superseded", 10)):
         head = f"---\ntitle: {title}\nupdated: {updated}\nstatus: {status}\n---\n"
         (world.root / "runbooks" / f"{title}.md").write_text(f"{head}# {title}\n\n{LEAVE.format(days)}\n")
-    sync_connection(world.runbooks)
+    sync_once(world.runbooks)
     return world
 
 
@@ -379,13 +409,20 @@ def _kind_of_world(root):
     )
 
 
+def _rows_of_connections(root: Path) -> str:
+    """Return what a sync depends on of all connections."""
+    rows = Connection.objects.order_by("pk").defer("created_at", "last_synced_at", "next_sync_at")
+    facts = [{name: value for name, value in vars(it).items() if name != "_state"} for it in rows]
+    return repr(facts).replace(str(root), "")
+
+
 def _source(root: Path, slug: str, compartment: Compartment, sensitivity: Sensitivity, trust: TrustLevel) -> Connection:
     folder = root / slug
     folder.mkdir()
     for name, text in _SOURCES[slug].items():
         (folder / name).write_text(text)
         os.utime(folder / name, (_WRITTEN_AT, _WRITTEN_AT))
-    return _always_the_same(
+    return same_row(
         Connection.objects,
         slug,
         slug=slug,

@@ -1,6 +1,7 @@
 """Stand-ins that keep the real ones' promises, for tests."""
 
 import asyncio
+import functools
 import hashlib
 import re
 from collections.abc import AsyncGenerator, Sequence
@@ -57,6 +58,7 @@ class HashEncoder:
         return unit
 
 
+@functools.cache
 def _direction(word: str, dim: int) -> NDArray[np.float64]:
     """Return the word's own random direction, the same in every process."""
     seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8])

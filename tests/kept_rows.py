@@ -5,11 +5,20 @@ from dataclasses import dataclass
 from typing import Final
 
 from django.db import connection, transaction
+from django.db.models import Model
 
+_ids: dict[tuple[type[Model], str], int] = {}
 _TABLES: Final = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename"
 #: Migrations fill these for all tests.
 _FILLED: Final = ("django_migrations", "django_content_type", "auth_permission")
 _INDEXES: Final = "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'"
+
+
+def same_row(manager, name, /, **fields):
+    """Create a row that has, in every test of the process, the id that it had in the first."""
+    row = manager.create(**fields, **{"id": known} if (known := _ids.get((manager.model, name))) else {})
+    _ids[manager.model, name] = row.pk
+    return row
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, settings
 
 #: `default` or `nightly`.
 PROFILE: Final = os.environ.get("HYPOTHESIS_PROFILE", "default")
-_SHARES: Final = {"default": 0.25, "nightly": 1.0}
+_SHARES: Final = {"default": 0.1, "nightly": 1.0}
 _EXAMPLES: Final = 100
-_MIN_EXAMPLES: Final = 10
+_MIN_EXAMPLES: Final = 5
 
 _Case = TypeVar("_Case")
 

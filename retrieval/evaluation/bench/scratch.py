@@ -22,6 +22,7 @@ from corecube.errors import InvalidRequestError
 
 _LOCK: Final = 7_302
 _MADE_BY: Final = "corecube bench"
+_CREATE: Final = sql.SQL("CREATE DATABASE {}")
 
 _Server = psycopg.Connection[tuple[Any, ...]]  #: A connection to the application's database, outside Django's pool.
 
@@ -55,7 +56,7 @@ def scratch_database(recipe: Mapping[str, Any], *, keep: bool) -> Iterator[Scrat
         reused = note["facts"] if note and note.get("recipe") == recipe else None
         if reused is None:
             _drop(server, name)
-            server.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+            server.execute(_CREATE.format(sql.Identifier(name)))
             _describe(server, name, {})
         try:
             with _connected_to(name):

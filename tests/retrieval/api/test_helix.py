@@ -6,7 +6,6 @@ import pytest
 
 from retrieval.index.bm25.follower import follower
 from retrieval.index.writer import delete_documents
-from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, PresetVersion, SearchRecord
 from retrieval.presets.helix.route_examples import Routers
 from retrieval.search import runtime
@@ -46,7 +45,7 @@ def test_a_search_says_how_it_was_made(ask):
 
 
 @pytest.fixture
-def pages(world):
+def pages(world, sync_once):
     """Two pages of which one speaks of the other, which Bob may see, and a third that only Alice may."""
     texts = {
         "runbooks/guy.md": "# Guy of Tuscany\n\nA count. His brother was Lambert of Spoleto.\n",
@@ -55,8 +54,7 @@ def pages(world):
     }
     for path, text in texts.items():
         (world.root / path).write_text(text)
-    for connection in (world.runbooks, world.vault):
-        sync_connection(connection)
+    sync_once(world.runbooks, world.vault)
     return world
 
 

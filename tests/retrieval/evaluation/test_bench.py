@@ -305,7 +305,7 @@ def test_a_database_of_somebody_else_is_left_alone(server):
         drop_scratch()
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("migrated_scratch")
 def test_an_unfinished_database_is_not_kept(server):
     with pytest.raises(RuntimeError), scratch_database(recipe(PLAN), keep=True):
         raise RuntimeError

@@ -134,8 +134,7 @@ def small_company(settings, monkeypatch, tmp_path):
 
 
 @pytest.mark.skipif(not (MODEL / "manifest.json").is_file(), reason="the model is not on this machine")
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("small_company")
+@pytest.mark.usefixtures("migrated_scratch", "small_company")
 def test_answers_are_streamed_and_the_installation_is_left_alone():
     application, output = connection.settings_dict["NAME"], StringIO()
     call_command("bench", "--chat=10", "--streams=5", "--json", stdout=output)

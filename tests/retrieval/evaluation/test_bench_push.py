@@ -17,7 +17,7 @@ def run(*options):
     return output.getvalue()
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("migrated_scratch")
 def test_every_document_is_taken_in_and_the_installation_is_left_alone():
     application = connection.settings_dict["NAME"]
     header, *lines = run("--push=120").splitlines()

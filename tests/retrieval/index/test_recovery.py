@@ -4,7 +4,6 @@ import pytest
 
 from retrieval.engine.state import RequestFilter
 from retrieval.index import recovery
-from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document
 from retrieval.search import runtime
 from tests.retrieval.presets.consolidated.stages.recovering import state_of
@@ -13,13 +12,13 @@ EVERYTHING = RequestFilter()
 
 
 @pytest.fixture
-def tables(world):
+def tables(world, sync_once):
     """Have a table taken in by each connection, and return their documents."""
     for connection in (world.runbooks, world.vault, world.ledger):
         folder = world.root / connection.slug
         (folder / "ports.csv").write_text("port,master\nSaltholm,Ines\n")
         (folder / "cranes.csv").write_text("crane,tons\nOld Maud,40\n")
-        sync_connection(connection)
+    sync_once(world.runbooks, world.vault, world.ledger)
     return world
 
 

@@ -13,7 +13,6 @@ from retrieval.engine.state import DropReason
 from retrieval.engine.types import PRIMARY, ChunkId, ScoreType
 from retrieval.errors import OverridesError
 from retrieval.index.types import Neighbour, Relation
-from retrieval.ingest.sync import sync_connection
 from retrieval.llm.routing import is_model
 from retrieval.models import LanguageModel, RoutingRule
 from retrieval.presets.catalog import PRESETS
@@ -211,11 +210,11 @@ def find(world, name="bob", text=ASKED, **more):
 
 
 @pytest.fixture
-def guide(world):
+def guide(world, sync_once):
     """Add a document of several sections to the runbooks."""
     text = "\n\n".join(f"## Step {number}\n\n{'Open the hatch slowly and wait. ' * 40}" for number in range(1, 6))
     (world.root / "runbooks" / "cold-store.md").write_text(f"# Cold store\n\n{text}")
-    sync_connection(world.runbooks)
+    sync_once(world.runbooks)
 
 
 class TestRetrieve:

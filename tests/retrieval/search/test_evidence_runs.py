@@ -18,7 +18,6 @@ from retrieval.errors import (
     UnknownSectionSetError,
     UnknownVersionError,
 )
-from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, SearchRecord
 from retrieval.presets.consolidated.evidence.recovery import Cell, Presence, cells_of, looked_for, merged
 from retrieval.presets.consolidated.evidence.section_reading import read_section_set
@@ -51,10 +50,10 @@ AUDIT = read_section_set(WRITTEN)
 
 
 @pytest.fixture
-def costs(world):
+def costs(world, sync_once):
     """Have a section set, and a spreadsheet in the ledger, which Alice may see and Bob may not."""
     (world.root / "ledger" / "costs.csv").write_text("item,amount\nrollback in March,48200\nrollback in May,120\n")
-    sync_connection(world.ledger)
+    sync_once(world.ledger)
     save_section_set(WRITTEN, actor=world.alice)
     return world
 

@@ -14,16 +14,19 @@ from retrieval.index import store
 from retrieval.ingest.sync import sync_connection
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
+from tests.kept_rows import same_row
 
 
 @pytest.fixture
-def handbook(world):
+def handbook(world, sync_once):
     """Return a German connection that Bob may see."""
     folder = world.root / "handbuch"
     folder.mkdir()
     (folder / "urlaub.md").write_text("# Urlaub\n\nDie Häuser der Firma schließen im Juli. Rollbacks ruhen dann.\n")
     (folder / "kantine.md").write_text("# Kantine\n\nDas Haus bietet täglich zwei Gerichte.\n")
-    connection = Connection.objects.create(
+    connection = same_row(
+        Connection.objects,
+        "handbuch",
         slug="handbuch",
         name="Handbuch",
         kind="folder",
@@ -31,7 +34,7 @@ def handbook(world):
         compartment=world.runbooks.compartment,
         language="german",
     )
-    sync_connection(connection)
+    sync_once(connection)
     return connection
 
 

@@ -31,7 +31,7 @@ def kept(settings):
 
 
 @pytest.fixture
-def library(world):
+def library(world, sync_once):
     """More documents: identifiers, errors, words that stem, a language that is not stemmed."""
     for name, text in {
         "limits.md": "# Limits\n\nretry_limit of corecube.settings is for parseConfig in src/app/limits.py.\n",
@@ -42,8 +42,7 @@ def library(world):
     world.ledger.language = "german"
     world.ledger.save()
     (world.root / "ledger" / "haus.md").write_text("# Häuser\n\nDie Häuser kosten 48,200 Kronen.\n")
-    sync_connection(world.runbooks)
-    sync_connection(world.ledger)
+    sync_once(world.runbooks, world.ledger)
     return world
 
 

@@ -11,14 +11,13 @@ from retrieval.engine.query import read_query
 from retrieval.engine.state import RequestFilter, SearchState
 from retrieval.engine.types import QueryTerms, Term
 from retrieval.index.lexemes import rarest
-from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document
 from retrieval.stages.analyze import Analyze
 from retrieval.stages.fulltext import Fulltext, FulltextConfig
 
 
 @pytest.fixture
-def search(world):
+def search(world, sync_once):
     """Add nine documents about valves, three of them by title, and return the leg's search as Bob."""
     for number in range(9):
         title = "Valves" if number < 3 else f"Note {number}"
@@ -26,7 +25,7 @@ def search(world):
         (world.root / "runbooks" / f"{number}.md").write_text(
             f"# {title}\n\nvalve {other} {'pressure' * (number == 8)}\n"
         )
-    sync_connection(world.runbooks)
+    sync_once(world.runbooks)
 
     def run(text, kept=None, **config):
         state = SearchState(

@@ -18,14 +18,14 @@ def test_program_text_has_no_language_and_is_code():
 
 
 @pytest.fixture
-def long(world):
+def long(world, sync_once):
     root = world.root / "runbooks"
     parts = [f"## Part {number}\n\n" + f"This is what the part {number} says of it. " * 70 for number in range(6)]
     (root / "long.md").write_text("# Long\n\n" + "\n\n".join(parts))
     (root / "zahlen.txt").write_text(
         "Die Warteschlange muss geleert werden, bevor das Release zurückgesetzt wird und ist."
     )
-    sync_connection(world.runbooks)
+    sync_once(world.runbooks)
     return world.runbooks
 
 

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from corecube.models import Connection
-from retrieval.ingest.sync import sync_connection
+from tests.kept_rows import same_row
 
 PAGES = {
     "pump.md": (
@@ -87,13 +87,15 @@ def _completion(text):
 
 
 @pytest.fixture
-def works(world, tmp_path):
+def works(world, sync_once, tmp_path):
     """Return a synced connection of two documents that requests context lines."""
     folder = tmp_path / "works"
     folder.mkdir()
     for name, text in PAGES.items():
         (folder / name).write_text(text)
-    connection = Connection.objects.create(
+    connection = same_row(
+        Connection.objects,
+        "works",
         slug="works",
         name="Works",
         kind="folder",
@@ -101,5 +103,5 @@ def works(world, tmp_path):
         compartment=world.runbooks.compartment,
         enrichment="context",
     )
-    sync_connection(connection)
+    sync_once(connection)
     return connection

@@ -20,7 +20,6 @@ from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.engine.state import RequestFilter
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.bm25.follower import follower
-from retrieval.ingest.sync import sync_connection
 from retrieval.models import SearchRecord
 from retrieval.presets.consolidated.evidence.section_reading import shipped
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk
@@ -48,7 +47,7 @@ def as_installed(settings):
 
 
 @pytest.fixture
-def stocked(world):
+def stocked(world, sync_once):
     """The shared world with pages and one table more."""
     folder = world.root / "runbooks"
     for number in range(12):
@@ -56,7 +55,7 @@ def stocked(world):
             f"# Harbour {number}\n\nThe costs of harbour {number} were settled by the staging crew in year {number}.\n"
         )
     (folder / "costs.csv").write_text("harbour,crowns\n" + "".join(f"port {it},{it * 100}\n" for it in range(4)))
-    sync_connection(world.runbooks)
+    sync_once(world.runbooks)
     return world
 
 

@@ -65,10 +65,10 @@ def test_the_pool_holds_as_many_as_are_judged():
 
 
 @pytest.fixture
-def guide(world):
+def guide(world, sync_once):
     """Add a document of several sections to the runbooks."""
     (world.root / "runbooks" / "cold-store.md").write_text(GUIDE)
-    sync_connection(world.runbooks)
+    sync_once(world.runbooks)
     return Chunk.objects.filter(document__title="Cold store").order_by("ordinal")
 
 

@@ -19,7 +19,6 @@ from retrieval.errors import EncoderError, OverridesError
 from retrieval.index import active
 from retrieval.index.bm25.follower import follower
 from retrieval.index.enrichment import EnrichedChunk, store_enrichment
-from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document, DocumentAccess, EmbeddingIndex, PresetVersion
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.helix.config import HelixConfig
@@ -38,7 +37,7 @@ HELIX = PRESETS["helix"]
 
 
 @pytest.fixture
-def shelf(governed, settings):
+def shelf(governed, sync_once, settings):
     """Return a function that has these pages taken in, over a fresh BM25 index, and gives the world back.
 
     Time is no matter here: no search is cut short on a busy machine.
@@ -50,7 +49,7 @@ def shelf(governed, settings):
     def hold(pages: Mapping[str, str]):
         for name, text in pages.items():
             (governed.root / "runbooks" / name).write_text(text)
-        sync_connection(governed.runbooks)
+        sync_once(governed.runbooks)
         follower().rebuild()
         return governed
 

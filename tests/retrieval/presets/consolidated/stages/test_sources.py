@@ -10,7 +10,6 @@ from retrieval.engine.admission_ladder import Refusal
 from retrieval.engine.state import RequestFilter
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import recovery
-from retrieval.ingest.sync import sync_connection
 from retrieval.presets.consolidated.evidence.recovery import Diagnoses, is_recovered
 from retrieval.presets.consolidated.stages.sources import SourceRecoveryConfig
 from retrieval.search import runtime
@@ -36,9 +35,15 @@ def probes(monkeypatch):
     return asked
 
 
-def write(connection, root, name, text):
-    (root / connection.slug / name).write_text(text)
-    sync_connection(connection)
+@pytest.fixture
+def write(world, sync_once):
+    """Return a function that adds a file to a connection and has it taken in."""
+
+    def write(connection, name, text):
+        (world.root / connection.slug / name).write_text(text)
+        sync_once(connection)
+
+    return write
 
 
 def with_pool(state, *titles):
@@ -67,8 +72,8 @@ def place(event, scope):
     return name
 
 
-def test_a_missing_type_is_added_behind_the_pool(world):
-    write(world.runbooks, world.root, "crowns.csv", TABLE)
+def test_a_missing_type_is_added_behind_the_pool(world, write):
+    write(world.runbooks, "crowns.csv", TABLE)
     before = bobs(world)
     state = stage_named("sources")(before)
     added = state.hits[len(before.hits) :]
@@ -80,8 +85,8 @@ def test_a_missing_type_is_added_behind_the_pool(world):
     assert state.notes[-1].code == "source_recovered"
 
 
-def test_what_the_pool_has_is_not_looked_for(world, probes):
-    write(world.runbooks, world.root, "crowns.csv", TABLE)
+def test_what_the_pool_has_is_not_looked_for(world, write, probes):
+    write(world.runbooks, "crowns.csv", TABLE)
     state = with_pool(bobs(world, section=replace(FIGURES, quantity_floors={})), "Rolling back", "Crowns")
     assert {hit.chunk.source_type for hit in state.hits} == {"markdown", "csv"}
     assert stage_named("sources")(state) is state
@@ -95,16 +100,16 @@ def test_nothing_is_looked_for_where_nothing_is_missing_or_the_pool_is_empty(wor
     assert probes == []
 
 
-def test_optional_types_are_never_looked_for(world, probes):
-    write(world.runbooks, world.root, "crowns.csv", TABLE)
+def test_optional_types_are_never_looked_for(world, write, probes):
+    write(world.runbooks, "crowns.csv", TABLE)
     section = replace(FIGURES, required=(), optional=("excel",), quantity_floors={}, survivor_floors={})
     stage_named("sources")(bobs(world, section=section))
     assert probes == []
 
 
-def test_no_more_than_the_most_that_are_protected_are_added(world):
+def test_no_more_than_the_most_that_are_protected_are_added(world, write):
     rows = "".join(f"harbour {number}," + "long words of a figure " * 60 + "\n" for number in range(40))
-    write(world.runbooks, world.root, "crowns.csv", "region,crowns\n" + rows)
+    write(world.runbooks, "crowns.csv", "region,crowns\n" + rows)
     config = SourceRecoveryConfig()
     for floor, added in ((1, 2), (3, 6), (30, config.max_protected)):
         section = replace(FIGURES, quantity_floors={"excel": floor}, survivor_floors={}, cap=40)
@@ -127,17 +132,17 @@ def test_a_type_that_is_absent_is_probed_once_a_compartment_and_not_once_a_secti
     assert probes == [(("excel", "csv"), (world.runbooks.pk, world.vault.pk)), (("excel", "csv"), (world.ledger.pk,))]
 
 
-def test_what_is_absent_in_one_compartment_is_found_in_another(world):
-    write(world.ledger, world.root, "crowns.csv", TABLE)
+def test_what_is_absent_in_one_compartment_is_found_in_another(world, write):
+    write(world.ledger, "crowns.csv", TABLE)
     state = with_pool(state_of(world.principal("alice"), "rollback", ask=ask_for(FIGURES)), "Rolling back")
     state = stage_named("sources")(state)
     assert events(state) == [("excel", "Engineering", 0, "absent"), ("excel", "Finance", 1, "recovered")]
     assert state.hits[-1].chunk.connection_id == world.ledger.pk
 
 
-def test_what_is_out_of_scope_stays_there(world):
+def test_what_is_out_of_scope_stays_there(world, write):
     for hidden in (world.vault, world.ledger):
-        write(hidden, world.root, "crowns.csv", TABLE + "rollback costs by region,zanzibar\n")
+        write(hidden, "crowns.csv", TABLE + "rollback costs by region,zanzibar\n")
     before = bobs(world)
     state = stage_named("sources")(before)
     assert state.hits == before.hits
@@ -159,25 +164,25 @@ def test_compartments_of_one_name_are_probed_as_one(world, probes):
     assert probes == [(("excel", "csv"), (world.runbooks.pk, other.pk))]
 
 
-def test_a_probe_keeps_to_what_the_request_asked_for(world):
-    write(world.runbooks, world.root, "crowns.csv", TABLE)
+def test_a_probe_keeps_to_what_the_request_asked_for(world, write):
+    write(world.runbooks, "crowns.csv", TABLE)
     own = world.runbooks.documents.get(title="Rolling back")
     state = stage_named("sources")(bobs(world, asked=RequestFilter(documents=frozenset({own.pk}))))
     assert events(state) == [("excel", "Engineering", 0, "absent")]
 
 
-def test_without_a_vector_words_come_first_and_then_the_newest(world):
-    write(world.runbooks, world.root, "crowns.csv", TABLE)
-    write(world.runbooks, world.root, "ports.csv", "port,master\nSaltholm,Ines Rollback\n")
+def test_without_a_vector_words_come_first_and_then_the_newest(world, write):
+    write(world.runbooks, "crowns.csv", TABLE)
+    write(world.runbooks, "ports.csv", "port,master\nSaltholm,Ines Rollback\n")
     state = stage_named("sources")(replace(bobs(world, "rollback"), vector=None))
     added = [hit for hit in state.hits if is_recovered(hit)]
     assert "Saltholm" in added[0].chunk.text
     assert len(added) == 2
 
 
-def test_a_probe_that_is_not_begun_in_time_fails_and_is_told(world):
+def test_a_probe_that_is_not_begun_in_time_fails_and_is_told(world, write):
     """Every place of recovery is held by somebody else."""
-    write(world.runbooks, world.root, "crowns.csv", TABLE)
+    write(world.runbooks, "crowns.csv", TABLE)
     admission, held, leave = Admission(), threading.Barrier(13), threading.Event()
     from retrieval.engine.admission_ladder import Purpose
 
@@ -203,8 +208,8 @@ def test_a_probe_that_is_not_begun_in_time_fails_and_is_told(world):
     assert (state.notes[-1].code, state.notes[-1].degraded) == ("source_not_looked_for", True)
 
 
-def test_a_full_pool_of_searches_does_not_hold_it_up(world):
-    write(world.runbooks, world.root, "crowns.csv", TABLE)
+def test_a_full_pool_of_searches_does_not_hold_it_up(world, write):
+    write(world.runbooks, "crowns.csv", TABLE)
     admission = Admission(turns=1)
     stage = stage_named("sources", replace(runtime.resources(), admission=admission))
     with admission.query(budget_seconds=10):
@@ -236,9 +241,9 @@ def test_a_store_that_takes_too_long_tells_nothing_of_the_type(world, monkeypatc
         (87, 10, ("Rolling back", "Crowns"), Refusal.SHORT_BUDGET),
     ],
 )
-def test_a_thin_type_is_turned_away_before_one_that_is_absent(world, active, seconds, titles, refused):
-    write(world.runbooks, world.root, "crowns.csv", TABLE)
-    write(world.runbooks, world.root, "tolls.csv", TABLE.replace("harbour", "toll"))
+def test_a_thin_type_is_turned_away_before_one_that_is_absent(world, write, active, seconds, titles, refused):
+    write(world.runbooks, "crowns.csv", TABLE)
+    write(world.runbooks, "tolls.csv", TABLE.replace("harbour", "toll"))
     admission = Admission(world=ProcessHooks(lambda: active))
     state = state_of(world.principal("bob"), "rollback costs by region", ask=ask_for(FIGURES), seconds=seconds)
     after = stage_named("sources", replace(runtime.resources(), admission=admission))(with_pool(state, *titles))

@@ -12,7 +12,6 @@ from retrieval.engine.state import SearchState
 from retrieval.errors import SearchTimeoutError
 from retrieval.graph.links import Edge
 from retrieval.index import active, graph
-from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document
 from retrieval.presets.helix.stages.associate import Associate, AssociateConfig, both_ways, lifts_of, seeds_in
 from retrieval.presets.helix.walk import Step
@@ -35,12 +34,11 @@ _PAGES = {
 
 
 @pytest.fixture
-def associate(governed):
+def associate(governed, sync_once):
     for name, text in _PAGES.items():
         (governed.root / "runbooks" / name).write_text(text)
     (governed.root / "vault" / "secret.md").write_text("# Lambert of Spoleto\n\nSecret: he knew Guy of Tuscany.\n")
-    for connection in (governed.runbooks, governed.vault):
-        sync_connection(connection)
+    sync_once(governed.runbooks, governed.vault)
     tools = runtime.resources(active.encoder())
 
     def run(question, **config):

@@ -35,12 +35,11 @@ _PAGES = {
 
 
 @pytest.fixture
-def pages(governed):
+def pages(governed, sync_once):
     for name, text in _PAGES.items():
         (governed.root / "runbooks" / name).write_text(text)
     (governed.root / "vault" / "secret.md").write_text("# Lambert of Spoleto\n\nSecret: he hid in Provence.\n")
-    for connection in (governed.runbooks, governed.vault):
-        sync_connection(connection)
+    sync_once(governed.runbooks, governed.vault)
     return governed
 
 
