@@ -9,7 +9,7 @@ from explorer.pages.compare import views as compare
 from explorer.pages.connections import edit, jobs
 from explorer.pages.connections import views as connections
 from explorer.pages.documents import views as documents
-from explorer.pages.evaluation import judge
+from explorer.pages.evaluation import judge, runs
 from explorer.pages.evaluation import views as evaluation
 from explorer.pages.evidence import section_sets
 from explorer.pages.evidence import views as evidence
@@ -74,7 +74,11 @@ urlpatterns = [
     path("judgments/cases/<uuid:case_id>/", evaluation.change_case, name="change_case"),
     path("judgments/<slug:slug>/", evaluation.question_set, name="question_set"),
     path("judgments/<slug:slug>/delete/", evaluation.remove_set, name="delete_question_set"),
-    path("judgments/<slug:slug>/measures/", evaluation.measures, name="measure_set"),
+    path("judgments/<slug:slug>/runs/", runs.start_run, name="start_run"),
+    path("runs/compare/", runs.compare_runs, name="compare_runs"),
+    path("runs/<uuid:run_id>/", runs.evaluation_run, name="evaluation_run"),
+    path("runs/<uuid:run_id>/change/", runs.change_run, name="change_run"),
+    path("runs/<uuid:run_id>/export.<str:kind>", runs.export_run, name="export_run"),
     path("judgments/<slug:slug>/import/", evaluation.import_judgments, name="import_judgments"),
     path("judgments/<slug:slug>/export.<str:kind>", evaluation.export, name="export_judgments"),
     # explorer/pages/log

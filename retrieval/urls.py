@@ -15,7 +15,7 @@ from retrieval.operations.metrics import metrics
 #: The modules of CoreCube's own API, in the order of its documentation.
 _ROUTERS: Final = (
     *("access", "search", "evidence", "context_pack", "lifeline", "documents", "connections", "quality"),
-    *("presets", "jobs", "indexes", "judgments", "language_models", "memory", "keys"),
+    *("presets", "jobs", "indexes", "judgments", "evaluation", "language_models", "memory", "keys"),
 )
 #: Title and description of each API, and the parameter of its requests that causes an error, by the error's code.
 _APIS: Final = read_toml("retrieval", "apis.toml")

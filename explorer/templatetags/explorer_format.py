@@ -81,6 +81,12 @@ def thousands(number: int) -> str:
 
 
 @register.filter
+def signed(value: float) -> str:
+    """Return a difference with its sign: "+0.042"."""
+    return f"{value:+.3f}"
+
+
+@register.filter
 def role_label(role: str) -> str:
     """Return why a passage was packed; empty if all passages are hits."""
     return wording.ROLE_LABELS.get(role, role)

@@ -1,7 +1,9 @@
 """Question sets: add, mark and delete cases, each change an audit event, and measure a preset on them."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean
+from time import perf_counter
 from typing import Final
 from uuid import UUID
 
@@ -9,14 +11,16 @@ from django.db import transaction
 from django.utils.text import slugify
 
 from corecube import audit
-from corecube.access import Principal
+from corecube.access import Principal, scope_for
 from corecube.errors import InvalidRequestError
 from corecube.models import User
 from corecube.sanitise import storable
 from retrieval.engine.types import Verdict
+from retrieval.errors import SearchTimeoutError
+from retrieval.evaluation.latency import Percentiles, percentiles
 from retrieval.models import Case, QuestionSet, SearchRecord
-from retrieval.ranking.measures import Measures, mean, measure
-from retrieval.records.judgments import MAX_QUERY_LENGTH, grades_of, ranked_passages
+from retrieval.ranking.measures import MEASURED_DEPTH, Measures, mean, measure
+from retrieval.records.judgments import MAX_QUERY_LENGTH, PassageId, grades_of, ranked_passages
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 from retrieval.stages.resources import Resources
@@ -95,11 +99,20 @@ def cut(query: str) -> str:
 class CaseResult:
     """The result of a case."""
 
-    case: UUID
+    case: UUID | None  #: None for one that was deleted since.
     query: str
     is_answerable: bool
     measures: Measures | None  #: None for a case that the documents do not answer.
     verdict: Verdict | None  #: None if the deadline passed first.
+    confidence: float | None = None
+    ranking: tuple[PassageId, ...] = ()  #: What was measured, best first.
+    grades: Mapping[PassageId, int] = field(default_factory=dict)  #: All that the principal may see.
+    milliseconds: float = 0.0
+    tokens: int = 0  #: Of the packed context.
+    degraded: tuple[str, ...] = ()  #: Codes of what the search went without.
+    #: The preset's version, and the fingerprint of its stages and numbers; None and empty for a search that timed out.
+    version: int | None = None
+    fingerprint: str = ""
 
     @property
     def is_refused(self) -> bool:
@@ -134,6 +147,21 @@ class SetResult:
         """The number of refused answerable cases, and of all answerable cases."""
         return self._refused(answerable=True)
 
+    @property
+    def milliseconds(self) -> Percentiles:
+        """Percentiles of the times of the searches."""
+        return percentiles([case.milliseconds for case in self.cases])
+
+    @property
+    def tokens(self) -> float:
+        """The mean size of the packed context; 0 without cases."""
+        return fmean([case.tokens for case in self.cases]) if self.cases else 0.0
+
+    @property
+    def degraded(self) -> int:
+        """The number of searches that went without something."""
+        return sum(bool(case.degraded) for case in self.cases)
+
     def _refused(self, *, answerable: bool) -> tuple[int, int]:
         cases = [case for case in self.cases if case.is_answerable == answerable]
         return sum(case.is_refused for case in cases), len(cases)
@@ -146,16 +174,42 @@ def measure_cases(
 
     The searches take the production path with the principal's access and leave no record. Raises as `search` does.
     """
-    results: list[CaseResult] = []
-    for case in cases:
-        outcome = search(SearchRequest(text=case.query, preset=preset), principal=principal, resources=resources)
+    asked = SearchRequest(text="", preset=preset)
+    return SetResult(preset, tuple(measured_case(it, asked, principal=principal, resources=resources) for it in cases))
+
+
+def measured_case(
+    case: Case, asked: SearchRequest, *, principal: Principal, resources: Resources | None = None
+) -> CaseResult:
+    """Search for a case as `asked`, and return its result; one whose search timed out found nothing.
+
+    Raises as `search` does.
+    """
+    started = perf_counter()
+    try:
+        outcome = search(replace(asked, text=case.query), principal=principal, resources=resources)
+    except SearchTimeoutError as error:
+        found: Sequence[PassageId] = ()
+        scope, result = scope_for(principal), CaseResult(case.pk, case.query, case.is_answerable, None, None)
+        result = replace(result, degraded=(error.code,))
+    else:
         SearchRecord.objects.filter(pk=outcome.id).delete()
-        judged = outcome.state.answerability
-        measures = None
-        if case.is_answerable:
-            grades = grades_of(case.query, viewer=principal.user, scope=outcome.state.scope)
-            measures = measure(ranked_passages(outcome), {passage: it.grade for passage, it in grades.items()})
-        results.append(
-            CaseResult(case.pk, case.query, case.is_answerable, measures, judged.verdict if judged else None)
+        found, scope, judged = ranked_passages(outcome), outcome.state.scope, outcome.state.answerability
+        result = CaseResult(
+            case.pk,
+            case.query,
+            case.is_answerable,
+            measures=None,
+            verdict=judged.verdict if judged else None,
+            confidence=judged.confidence if judged else None,
+            tokens=sum(passage.token_count for passage in outcome.passages),
+            degraded=outcome.state.degraded,
+            version=outcome.version_number,
+            fingerprint=outcome.preset_version,
         )
-    return SetResult(preset, tuple(results))
+    milliseconds = (perf_counter() - started) * 1000
+    if not case.is_answerable:
+        return replace(result, milliseconds=milliseconds)
+    grades = {passage: it.grade for passage, it in grades_of(case.query, viewer=principal.user, scope=scope).items()}
+    ranking = tuple(found[:MEASURED_DEPTH])
+    return replace(result, measures=measure(found, grades), ranking=ranking, grades=grades, milliseconds=milliseconds)

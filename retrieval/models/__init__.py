@@ -4,6 +4,7 @@ from retrieval.models.answering import LanguageModel, RoutingRule, Usage
 from retrieval.models.conversation import Conversation, Memory, Message
 from retrieval.models.document import Chunk, Document, OutboxEntry, TermFrequency
 from retrieval.models.embedding import Embedding, EmbeddingIndex, SentenceEmbedding, SparseEmbedding, TokenEmbedding
+from retrieval.models.evaluation_run import EvaluationRun, RunCase
 from retrieval.models.graph import (
     ChunkLink,
     ChunkMentions,

@@ -20,7 +20,7 @@ from retrieval.ingest.tasks import wake_workers
 from retrieval.ingest.workers import record_worker, remove_worker
 from retrieval.llm.reachability import check_due
 from retrieval.records.retention import forget_old_searches
-from retrieval.tasks import queued_searches
+from retrieval.tasks import evaluation_runs, queued_searches
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +41,7 @@ def tick() -> None:
     refresh_waiting_syncs()
     finish_all_cancelled()
     queued_searches.tick()
+    evaluation_runs.tick()
     if has_work() and is_wake_due():
         wake_workers()
 

@@ -1,4 +1,4 @@
-"""Question sets, for admins: cases, evaluation of presets, import and export of judgments."""
+"""Question sets, for admins: cases, runs, import and export of judgments."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -14,41 +14,14 @@ from corecube.access import Principal, scope_for
 from corecube.errors import CoreCubeError, InvalidRequestError
 from corecube.http import HtmxHttpRequest
 from corecube.scope import AccessScope
-from explorer.pages.evaluation.judge import measure_cells
-from explorer.viewer import admin_action, admin_page, errors_shown, viewer_of, wants_fragment
+from explorer.pages.evaluation.runs import configurations, run_rows
+from explorer.viewer import admin_action, admin_page, errors_shown, viewer_of
 from retrieval.evaluation import question_sets as services
 from retrieval.evaluation.qrels import MAX_CHARACTERS, csv_of, import_lines, qrels_of, read_lines
 from retrieval.models import Case, QuestionSet
-from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 from retrieval.records.judgments import normalised_query, standing
 
-MAX_MEASURED: Final = 100
 _EXPORTS: Final = {"csv": (csv_of, "text/csv"), "qrels": (qrels_of, "text/plain")}
-
-
-def _result_panel(result: services.SetResult) -> dict[str, Any]:
-    return {
-        "preset": result.preset,
-        "measures": measure_cells(result.means),
-        "measured": result.measured,
-        "cases": tuple(
-            {
-                "query": case.query,
-                "is_answerable": case.is_answerable,
-                "measures": measure_cells(case.measures) if case.measures else (),
-                "is_refused": case.is_refused,
-                # A refusal of an answerable case, or an answer to an unanswerable one.
-                "is_wrong": case.is_refused == case.is_answerable,
-            }
-            for case in result.cases
-        ),
-        "refused": _share(result.refusals),
-        "wrongly_refused": _share(result.wrongly_refused),
-    }
-
-
-def _share(counts: tuple[int, int]) -> str:
-    return f"{counts[0]} of {counts[1]}" if counts[1] else ""
 
 
 def _judgments(queries: Iterable[str], scope: AccessScope) -> Mapping[str, int]:
@@ -100,29 +73,9 @@ def _page(request: HtmxHttpRequest, found: QuestionSet) -> dict[str, Any]:
     return {
         "question_set": found,
         "cases": [(case, counts.get(normalised_query(case.query), 0)) for case in cases],
-        "presets": list(PRESETS),
-        "max_measured": MAX_MEASURED,
+        "configurations": configurations(),
+        "runs": run_rows(found, Principal(viewer_of(request))),
     }
-
-
-@admin_page("POST")
-def measures(request: HtmxHttpRequest, slug: str) -> HttpResponse:
-    """Run the first cases of a set with a preset, and show the measures with the viewer's access."""
-    found = get_object_or_404(QuestionSet, slug=slug)
-    preset = request.POST.get("preset", DEFAULT_PRESET)
-    cases = list(found.cases.all()[:MAX_MEASURED])
-    context: dict[str, Any] = {"case_count": found.cases.count(), "max_measured": MAX_MEASURED, "question_set": found}
-    status = 200
-    try:
-        context["result"] = _result_panel(
-            services.measure_cases(cases, preset=preset, principal=Principal(viewer_of(request)))
-        )
-    except CoreCubeError as error:
-        context["failure"], status = str(error), error.status
-    if wants_fragment(request):
-        return render(request, "explorer/evaluation/_set_result.html", context, status=status)
-    page = {**_page(request, found), "chosen_preset": preset}
-    return render(request, "explorer/evaluation/question_set.html", {**page, **context}, status=status)
 
 
 @admin_action

@@ -17,10 +17,11 @@ from retrieval.evaluation.corpus import encode_asked, ingested_folder
 from retrieval.evaluation.datasets import load_dataset
 from retrieval.evaluation.question_sets import SetResult, measure_cases
 from retrieval.evaluation.runner import Evaluation, evaluate, without_judge
+from retrieval.evaluation.runs import Asked, result_of, run_now
 from retrieval.evaluation.side_by_side import collections, side_by_side, table_head, table_row
 from retrieval.evaluation.stress import Stress
 from retrieval.ingest.run import Progress
-from retrieval.models import QuestionSet, Sync
+from retrieval.models import EvaluationRun, QuestionSet, Sync
 from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
 from retrieval.search import runtime
 
@@ -60,6 +61,7 @@ class Command(DatabaseCommand):
             default=[],
             help="with --all: a folder of files, queried by its headings; repeat to combine folders",
         )
+        parser.add_argument("--save", metavar="NAME", default="", help="with --set: store the run under a name")
         parser.add_argument("--as", metavar="USER", help="with --set: the user (default: the first admin)")
         parser.add_argument("--preset", default=DEFAULT_PRESET)
         parser.add_argument(
@@ -156,6 +158,11 @@ def _measured_set(options: dict[str, Any]) -> SetResult:
     admins = User.objects.filter(is_active=True, is_staff=True).order_by("pk")
     user = user_named(options["as"]) if options["as"] else first_or(nobody, admins)
     resources = None if options["judge"] else without_judge(runtime.resources())
+    if options["save"]:
+        run = run_now(question_set, Asked(options["preset"], name=options["save"]), principal=Principal(user))
+        if run.status != EvaluationRun.Status.DONE:
+            raise CommandError(run.message)
+        return result_of(run)
     cases = list(question_set.cases.all())
     return measure_cases(cases, preset=options["preset"], principal=Principal(user), resources=resources)
 

@@ -72,6 +72,11 @@ def test_corecubes_own_api_is_described(db, client):
         "/api/v1/searches/{search_id}",
         "/api/v1/usage",
         "/api/v1/evidence",
+        "/api/v1/evaluation/compare",
+        "/api/v1/evaluation/runs",
+        "/api/v1/evaluation/runs/{run_id}",
+        "/api/v1/evaluation/runs/{run_id}/cancel",
+        "/api/v1/evaluation/sets",
         "/api/v1/section-sets",
         "/api/v1/section-sets/{name}",
     }

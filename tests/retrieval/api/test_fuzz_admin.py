@@ -42,7 +42,10 @@ ORDER = ("get", "put", "post", "patch", "delete")
 
 SEED = """
 import json, os, pathlib
+from corecube.access import Principal
 from corecube.models import ApiKey, Compartment, Connection, Grant, User
+from retrieval.evaluation.question_sets import save_case, set_named
+from retrieval.evaluation.runs import Asked, queue_run
 from retrieval.ingest.services import queue_sync
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, LanguageModel
@@ -57,11 +60,15 @@ notes = Connection.objects.create(slug="notes", name="Notes", kind="folder", con
 for kind in ("push", "upload"):
     Connection.objects.create(slug=kind, name=kind, kind=kind, **common)
 sync_connection(notes)
+questions = set_named("Questions", actor=root)
+save_case(questions, "rolling back", actor=root)
+run = queue_run(questions, Asked("corecube"), principal=Principal(root))
 LanguageModel.objects.create(slug="local", name="Local", base_url="http://127.0.0.1:9/v1", model="none")
 print(json.dumps({
     "secret": ApiKey.issue(user=root, name="fuzz")[1],
     "key_id": str(ApiKey.issue(user=root, name="spare")[0].pk),
     "job_id": str(queue_sync(notes, actor=root).pk),
+    "run_id": str(run.pk),
     "document_id": str(Document.objects.get().pk),
 }))
 """
@@ -189,6 +196,7 @@ BODIES = {
     "PATCH /api/v1/connections/{slug}": {"name": "Notes", "compartment": "general", "config": {"path": "/nowhere"}},
     "PUT /api/v1/presets/{name}/draft": {"values": {"fusion.pool": 50}, "note": "A try"},
     "POST /api/v1/jobs/{job_id}/retry": {"items": ["one"]},
+    "POST /api/v1/evaluation/runs": {"question_set": "questions", "preset": "corecube", "overrides": {}, "name": "x"},
     "POST /api/v1/indexes": {"model": "bge-small-en-v1.5"},
     "POST /api/v1/language-models": {
         "name": "More",

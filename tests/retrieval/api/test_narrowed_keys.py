@@ -28,6 +28,13 @@ WHOLE = {
     "POST /v1/indexes/{number}/build": None,
     "POST /v1/indexes/{number}/switch": None,
     "POST /v1/indexes/{number}/drop": None,
+    "GET /v1/evaluation/sets": None,
+    "GET /v1/evaluation/runs": None,
+    "POST /v1/evaluation/runs": {"question_set": "any"},
+    "GET /v1/evaluation/runs/{run_id}": None,
+    "POST /v1/evaluation/runs/{run_id}/cancel": None,
+    "DELETE /v1/evaluation/runs/{run_id}": None,
+    "GET /v1/evaluation/compare": {"first": "0" * 32, "second": "0" * 32},
     "GET /v1/presets/{name}/versions": None,
     "PUT /v1/presets/{name}/draft": {"values": {}, "replaces": ""},
     "DELETE /v1/presets/{name}/draft": None,
@@ -70,7 +77,7 @@ def test_a_narrowed_key_changes_and_reads_nothing_of_the_whole(client, world, na
     answers = {}
     for operation, body in WHOLE.items():
         method, path = operation.split(" ")
-        address = "/api" + path.format(slug="none", number=1, name="consolidated")
+        address = "/api" + path.format(slug="none", number=1, run_id="0" * 32, name="consolidated")
         sent = {} if body is None else {"data": body, "content_type": "application/json"}
         answers[operation] = getattr(client, method.lower())(address, headers=headers, **sent).status_code
     assert {operation: status for operation, status in answers.items() if status != 403} == {}

@@ -7,6 +7,7 @@ import functools
 import io
 import json
 import time
+import uuid
 from dataclasses import dataclass
 
 import jwt
@@ -90,6 +91,13 @@ ADMINS = {
     "POST /api/v1/indexes/{number}/build": {},
     "POST /api/v1/indexes/{number}/switch": {},
     "POST /api/v1/indexes/{number}/drop": {},
+    "GET /api/v1/evaluation/sets": "",
+    "GET /api/v1/evaluation/runs": "",
+    "POST /api/v1/evaluation/runs": {"question_set": "any"},
+    "GET /api/v1/evaluation/runs/{run_id}": "",
+    "POST /api/v1/evaluation/runs/{run_id}/cancel": {},
+    "DELETE /api/v1/evaluation/runs/{run_id}": None,
+    "GET /api/v1/evaluation/compare": f"?first={uuid.uuid4()}&second={uuid.uuid4()}",
     "GET /api/v1/language-models": "",
     "POST /api/v1/language-models": {"slug": "m", "name": "M", "base_url": "http://127.0.0.1:1/v1", "model": "m"},
     "POST /api/v1/language-models/test": {"slug": "m", "name": "M", "base_url": "http://127.0.0.1:1/v1", "model": "m"},
@@ -203,7 +211,7 @@ def send(client, secrets_of):
     def send_one(operation, asker, *, parameter="", body=None, **headers):
         method, path = operation.split(" ")
         known = {"slug": "vault", "name": "corecube", "number": "1", "document_id": "HIDDEN"}
-        path = filled(path.format(**known, job_id="JOB", key_id="KEY", search_id="SEARCH"))
+        path = filled(path.format(**known, job_id="JOB", run_id="JOB", key_id="KEY", search_id="SEARCH"))
         wanted = READS.get(operation, ADMINS.get(operation)) if body is None else body
         if isinstance(wanted, str):
             path, wanted = path + filled(wanted), None

@@ -44,7 +44,7 @@ def test_question_sets_are_for_admins(browse, questions, address):
 
 @pytest.mark.parametrize(
     "address",
-    ["", "release-questions/", "release-questions/measures/", "release-questions/import/", "release-questions/delete/"],
+    ["", "release-questions/", "release-questions/runs/", "release-questions/import/", "release-questions/delete/"],
 )
 def test_only_admins_change_them(browse, questions, address):
     assert browse("bob").post(f"/judgments/{address}", {"name": "x", "query": "x"}).status_code == 404
@@ -83,25 +83,6 @@ def test_a_set_is_made_and_a_case_added_marked_and_deleted(browse, world):
     assert not Case.objects.exists()
     client.post("/judgments/my-set/delete/")
     assert not QuestionSet.objects.exists()
-
-
-def test_a_set_is_measured_as_the_admin_who_asks(browse, questions, limited_admin, htmx):
-    response = browse("alice").post("/judgments/release-questions/measures/", {"preset": "corecube"})
-    result = response.context["result"]
-    assert (result["measured"], result["refused"]) == (1, "1 of 1")
-    assert "corecube: live version, your access" in page(response)
-    again = browse("alice").post("/judgments/release-questions/measures/", {"preset": "helix"})
-    assert '<option value="helix" selected>' in page(again)
-    part = limited_admin.post("/judgments/release-questions/measures/", headers=htmx)
-    assert "<html" not in page(part)
-    recall = {cell["name"]: cell["value"] for cell in part.context["result"]["measures"]}["recall@20"]
-    assert recall == "1.000"
-
-
-def test_a_preset_that_is_not_there_is_told(browse, questions):
-    response = browse("alice").post("/judgments/release-questions/measures/", {"preset": "no-such"})
-    assert response.status_code == 404
-    assert "Unknown preset" in page(response)
 
 
 def test_judgments_are_imported_from_a_file_or_pasted(browse, questions):

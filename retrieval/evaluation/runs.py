@@ -1,0 +1,322 @@
+"""Runs of question sets: queued by an admin, measured by a worker case by case, and read within the reader's scope.
+
+The rows are the queue. A run that lost its worker goes on where it was: its results are stored one by one.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from corecube import audit
+from corecube.access import Principal, scope_for
+from corecube.database import first_or
+from corecube.errors import ConflictError, CoreCubeError, InvalidRequestError, NotFoundError, NotPermittedError
+from corecube.sanitise import storable
+from corecube.version import VERSION
+from retrieval.engine.types import Verdict
+from retrieval.evaluation.question_sets import CaseResult, SetResult, measured_case
+from retrieval.models import EvaluationRun, QuestionSet, RunCase
+from retrieval.presets.catalog import preset_named
+from retrieval.ranking.measures import Measures
+from retrieval.ranking.significance import Difference, difference
+from retrieval.records.judgments import PassageId
+from retrieval.search import runtime
+from retrieval.search.configuration import configuration_of
+from retrieval.search.request import SearchRequest
+
+logger = logging.getLogger(__name__)
+
+MEASURES: Final = tuple(field.name for field in fields(Measures))
+_MAX_OPEN: Final = 20  #: Runs that wait or run, of everybody.
+_MAX_NAME_LENGTH: Final = 120
+_LOST: Final = timedelta(minutes=2)  #: A worker that is silent for so long is lost.
+_Status = EvaluationRun.Status
+_OPEN: Final = (_Status.QUEUED, _Status.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a run is to measure."""
+
+    preset: str
+    is_draft: bool = False
+    overrides: Mapping[str, object] | None = None
+    name: str = ""
+
+
+def queue_run(question_set: QuestionSet, asked: Asked, *, principal: Principal) -> EvaluationRun:
+    """Store a run of a set's cases and return it; the caller wakes a worker.
+
+    Raises InvalidRequestError for a set without cases, ConflictError while too many runs wait, and what the preset's
+    configuration raises: UnknownPresetError, UnknownVersionError without a draft, OverridesError.
+    """
+    configuration_of(preset_named(asked.preset), overrides=asked.overrides, draft=asked.is_draft)
+    if not question_set.cases.exists():
+        raise InvalidRequestError("This question set has no cases.")
+    if EvaluationRun.objects.filter(status__in=_OPEN).count() >= _MAX_OPEN:
+        raise ConflictError(f"{_MAX_OPEN} runs already wait.")
+    with transaction.atomic():
+        run = EvaluationRun.objects.create(
+            question_set=question_set,
+            name=" ".join(storable(asked.name).split())[:_MAX_NAME_LENGTH],
+            preset=asked.preset,
+            is_draft=asked.is_draft,
+            overrides=dict(asked.overrides or {}),
+            user=principal.user,
+            connection_ids=scope_for(principal).connection_ids,
+        )
+        audit.record("evaluation_run.queued", actor=principal.user, subject=question_set.slug, run=str(run.pk))
+    return run
+
+
+def runs_for(principal: Principal) -> QuerySet[EvaluationRun]:
+    """Return the runs that a principal may read: those whose every connection is in its scope."""
+    return EvaluationRun.objects.filter(connection_ids__contained_by=scope_for(principal).connection_ids)
+
+
+def run_for(run_id: UUID, principal: Principal) -> EvaluationRun:
+    """Return a run that a principal may read; raise NotFoundError for any other."""
+    found = runs_for(principal).select_related("question_set", "user").filter(pk=run_id)
+    return first_or(NotFoundError("There is no evaluation run with that id."), found)
+
+
+def cancel(run: EvaluationRun, *, actor: Principal) -> None:
+    """End a run that waits or runs, before its next case; its results stay. Nothing happens to one that has ended."""
+    open_run = EvaluationRun.objects.filter(pk=run.pk, status__in=_OPEN)
+    if open_run.update(status=_Status.CANCELLED, finished_at=timezone.now()):
+        audit.record("evaluation_run.cancelled", actor=actor.user, subject=run.question_set.slug, run=str(run.pk))
+
+
+def delete(run: EvaluationRun, *, actor: Principal) -> None:
+    """Delete a run with its results."""
+    with transaction.atomic():
+        audit.record("evaluation_run.deleted", actor=actor.user, subject=run.question_set.slug, run=str(run.pk))
+        run.delete()
+
+
+def are_waiting() -> bool:
+    """Return whether runs wait for a worker."""
+    return EvaluationRun.objects.filter(status=_Status.QUEUED).exists()
+
+
+def take_up_lost() -> None:
+    """Let runs wait again whose worker was lost."""
+    lost = EvaluationRun.objects.filter(status=_Status.RUNNING, active_at__lt=timezone.now() - _LOST)
+    lost.update(status=_Status.QUEUED)
+
+
+def run_waiting() -> int:
+    """Measure the runs that wait, the oldest first, and return how many there were."""
+    ran = 0
+    while True:
+        with transaction.atomic():
+            waiting = EvaluationRun.objects.filter(status=_Status.QUEUED).order_by("created_at")
+            run = waiting.select_for_update(skip_locked=True, of=("self",)).first()
+            if run is None:
+                return ran
+            _take(run)
+        measure_run(run)
+        ran += 1
+
+
+def run_now(question_set: QuestionSet, asked: Asked, *, principal: Principal) -> EvaluationRun:
+    """Measure a set's cases here instead of in a worker, and return the ended run; raises as `queue_run` does."""
+    with transaction.atomic():
+        run = queue_run(question_set, asked, principal=principal)
+        _take(run)
+    measure_run(run)
+    run.refresh_from_db()
+    return run
+
+
+def _take(run: EvaluationRun) -> None:
+    now = timezone.now()
+    run.status, run.started_at, run.active_at = _Status.RUNNING, run.started_at or now, now
+    run.save(update_fields=["status", "started_at", "active_at"])
+
+
+def measure_run(run: EvaluationRun) -> None:
+    """Measure the cases of a run that have no result yet, until it is done, cancelled or fails."""
+    try:
+        _measure(run)
+    except CoreCubeError as error:
+        _end(run, _Status.FAILED, str(error))
+    except Exception:
+        _end(run, _Status.FAILED, str(CoreCubeError()))
+        logger.exception("evaluation_run.broken id=%s", run.pk)
+    else:
+        _end(run, _Status.DONE)
+
+
+def _measure(run: EvaluationRun) -> None:
+    if not (run.user.is_active and run.user.is_admin):
+        raise NotPermittedError("The user of this run no longer has access.")
+    principal, resources = Principal(run.user), runtime.resources()
+    run.release, run.index = VERSION, resources.encoder.name
+    run.connection_ids = scope_for(principal).connection_ids
+    run.save(update_fields=["release", "index", "connection_ids"])
+    asked = SearchRequest(text="", preset=run.preset, draft=run.is_draft, overrides=run.overrides)
+    done = set(run.results.values_list("query", flat=True))
+    for case in run.question_set.cases.all():
+        if case.query in done:
+            continue
+        still_runs = EvaluationRun.objects.filter(pk=run.pk, status=_Status.RUNNING)
+        if not still_runs.update(active_at=timezone.now()):
+            return
+        result = measured_case(case, asked, principal=principal, resources=resources)
+        if not run.fingerprint and result.fingerprint:
+            run.version, run.fingerprint = result.version, result.fingerprint
+            run.save(update_fields=["version", "fingerprint"])
+        elif result.fingerprint not in {"", run.fingerprint}:
+            raise ConflictError("The preset was changed while the run measured it.")
+        _store(run, result)
+
+
+def _store(run: EvaluationRun, result: CaseResult) -> None:
+    RunCase.objects.get_or_create(
+        run=run,
+        query=result.query,
+        defaults={
+            "case_id": result.case,
+            "is_answerable": result.is_answerable,
+            "measures": asdict(result.measures) if result.measures else {},
+            "ranking": [[str(document), digest] for document, digest in result.ranking],
+            "grades": [[str(it.document_id), it.content_hash, grade] for it, grade in result.grades.items()],
+            "verdict": result.verdict.value if result.verdict else "",
+            "confidence": result.confidence,
+            "milliseconds": result.milliseconds,
+            "tokens": result.tokens,
+            "degraded": list(result.degraded),
+        },
+    )
+
+
+def _end(run: EvaluationRun, status: EvaluationRun.Status, message: str = "") -> None:
+    running = EvaluationRun.objects.filter(pk=run.pk, status=_Status.RUNNING)
+    running.update(status=status, message=message, finished_at=timezone.now())
+    logger.info("evaluation_run.ended id=%s status=%s", run.pk, status)
+
+
+def result_of(run: EvaluationRun) -> SetResult:
+    """Return the results of a run so far, by query."""
+    return SetResult(run.preset, tuple(map(_case_result, run.results.all())))
+
+
+def _case_result(row: RunCase) -> CaseResult:
+    return CaseResult(
+        case=row.case_id,
+        query=row.query,
+        is_answerable=row.is_answerable,
+        measures=Measures(**row.measures) if row.measures else None,
+        verdict=Verdict(row.verdict) if row.verdict else None,
+        confidence=row.confidence,
+        ranking=tuple(PassageId(UUID(document), digest) for document, digest in row.ranking),
+        grades={PassageId(UUID(document), digest): grade for document, digest, grade in row.grades},
+        milliseconds=row.milliseconds,
+        tokens=row.tokens,
+        degraded=tuple(row.degraded),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A query in two runs."""
+
+    first: CaseResult
+    second: CaseResult
+
+    def values(self, measure: str) -> tuple[float, float] | None:
+        """Return a measure of both; None where one of them lacks it."""
+        first, second = (getattr(it.measures, measure, None) for it in (self.first, self.second))
+        return None if first is None or second is None else (first, second)
+
+
+def compared(first: SetResult, second: SetResult) -> tuple[Compared, ...]:
+    """Return the queries of both runs, by text."""
+    others = {it.query: it for it in second.cases}
+    return tuple(Compared(it, others[it.query]) for it in first.cases if it.query in others)
+
+
+def differences(pairs: Sequence[Compared]) -> dict[str, Difference]:
+    """Return how much greater each measure is in the second run, over the queries that have it in both."""
+    found = {}
+    for name in MEASURES:
+        values = [both for pair in pairs if (both := pair.values(name)) is not None]
+        if result := difference([first for first, _ in values], [second for _, second in values]):
+            found[name] = result
+    return found
+
+
+def trec_run(result: SetResult) -> str:
+    """Return the rankings as a TREC run file: query number, Q0, passage, rank, score, tag.
+
+    Queries count from 1 in the order of the results; the score falls with the rank.
+    """
+    return "".join(
+        f"{number} Q0 {it.document_id}:{it.content_hash} {rank} {1 / rank:.6f} {result.preset}\n"
+        for number, case in enumerate(result.cases, start=1)
+        for rank, it in enumerate(case.ranking, start=1)
+    )
+
+
+def trec_qrels(result: SetResult) -> str:
+    """Return the grades that a run was measured against as TREC qrels, for the queries of `trec_run`."""
+    return "".join(
+        f"{number} 0 {it.document_id}:{it.content_hash} {grade}\n"
+        for number, case in enumerate(result.cases, start=1)
+        for it, grade in case.grades.items()
+    )
+
+
+def as_json(run: EvaluationRun, result: SetResult) -> dict[str, Any]:
+    """Return a run with its figures and the result of each case, for JSON."""
+    return {
+        "id": str(run.pk),
+        "name": run.name,
+        "question_set": run.question_set.slug,
+        "preset": run.preset,
+        "draft": run.is_draft,
+        "overrides": run.overrides,
+        "version": run.version,
+        "fingerprint": run.fingerprint,
+        "release": run.release,
+        "embedding_model": run.index,
+        "status": run.status,
+        "message": run.message,
+        "created_at": run.created_at.isoformat(),
+        "finished_at": run.finished_at.isoformat() if run.finished_at else None,
+        "cases": len(result.cases),
+        "measured": result.measured,
+        "measures": asdict(result.means),
+        "rightly_refused": result.refusals,
+        "wrongly_refused": result.wrongly_refused,
+        "latency_ms": result.milliseconds,
+        "mean_tokens": result.tokens,
+        "degraded": result.degraded,
+        "results": [_case_json(it) for it in result.cases],
+    }
+
+
+def _case_json(case: CaseResult) -> dict[str, Any]:
+    return {
+        "query": case.query,
+        "answerable": case.is_answerable,
+        "measures": asdict(case.measures) if case.measures else None,
+        "verdict": case.verdict,
+        "confidence": case.confidence,
+        "milliseconds": round(case.milliseconds, 1),
+        "tokens": case.tokens,
+        "degraded": case.degraded,
+        "ranking": [{"document": str(it.document_id), "passage": it.content_hash} for it in case.ranking],
+        "grades": [
+            {"document": str(it.document_id), "passage": it.content_hash, "grade": grade}
+            for it, grade in case.grades.items()
+        ],
+    }

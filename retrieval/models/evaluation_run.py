@@ -1,0 +1,84 @@
+"""Runs of question sets: a configuration measured on every case, stored."""
+
+import uuid
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+
+from retrieval.models.judgment import Case, QuestionSet
+
+
+class EvaluationRun(models.Model):
+    """One configuration, measured on the cases of a question set with one person's access."""
+
+    class Status(models.TextChoices):
+        """The first two are open."""
+
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    question_set = models.ForeignKey(QuestionSet, on_delete=models.CASCADE, related_name="runs")
+    name = models.CharField(max_length=120, blank=True)
+    preset = models.CharField(max_length=40)
+    is_draft = models.BooleanField(default=False)  #: Whether it runs with the preset's draft.
+    overrides = models.JSONField(default=dict)  #: Numbers for this run alone, by dotted name.
+    #: Whose access it searches with, and who started it.
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="evaluation_runs")
+    status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED)
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True)
+    #: When its worker last said that it works; a run whose worker is silent is taken up by another one.
+    active_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    message = models.TextField(blank=True, default="")  #: Why it failed.
+    #: What it measured, known once it has begun: the preset's version, the fingerprint of its stages and numbers, the
+    #: release, the embedding model, and the ids of the connections in its scope.
+    version = models.PositiveIntegerField(null=True)
+    fingerprint = models.CharField(max_length=64, blank=True, default="")
+    release = models.CharField(max_length=40, blank=True, default="")
+    index = models.CharField(max_length=120, blank=True, default="")
+    connection_ids = models.JSONField(default=list)
+
+    class Meta:
+        ordering: ClassVar = ["-created_at"]
+        indexes: ClassVar = [models.Index(fields=["status", "created_at"], name="evaluation_run_by_status")]
+
+    def __str__(self) -> str:
+        return self.name or str(self.id)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it waits or runs."""
+        return self.status in {self.Status.QUEUED, self.Status.RUNNING}
+
+
+class RunCase(models.Model):
+    """The result of one case in a run."""
+
+    run = models.ForeignKey(EvaluationRun, on_delete=models.CASCADE, related_name="results")
+    case = models.ForeignKey(Case, null=True, on_delete=models.SET_NULL, related_name="+")
+    query = models.TextField()
+    is_answerable = models.BooleanField()
+    #: `retrieval.ranking.measures.Measures`; empty for a case that the documents do not answer.
+    measures = models.JSONField(default=dict)
+    #: What was measured: the ranking, best first, [document id, content hash], and all grades of the query,
+    #: [document id, content hash, grade].
+    ranking = models.JSONField(default=list)
+    grades = models.JSONField(default=list)
+    verdict = models.CharField(max_length=20, blank=True, default="")
+    confidence = models.FloatField(null=True)
+    milliseconds = models.FloatField()
+    tokens = models.PositiveIntegerField(default=0)  #: Of the packed context.
+    degraded = models.JSONField(default=list)  #: Codes of what it went without.
+
+    class Meta:
+        ordering: ClassVar = ["query"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["run", "query"], name="one_result_per_run_and_query")]
+
+    def __str__(self) -> str:
+        return self.query
