@@ -74,7 +74,7 @@ def statement(text: str, language: str) -> Statement:
     denied = 0
     for found in _tokens().finditer(text):
         token = found[0].lower()
-        kind, value = _value(found)
+        kind, value = _value(found) if found.lastgroup else (None, ())
         if kind is None and token in numerals:
             kind, value = unit_beside(text, *found.span()), (numerals[token],)
         if kind == _CALENDAR:
@@ -90,23 +90,25 @@ def statement(text: str, language: str) -> Statement:
             tokens.append(stemmed)
             if token not in light and not unit_of(token):
                 words.add(stemmed)
-                names |= (
-                    {stemmed} if _is_name(found[0], text[max(0, found.start() - _LOOK_BACK) : found.start()]) else set()
-                )
+                if _is_name(found):
+                    names.add(stemmed)
     return Statement(
         tuple(tokens), tuple(values), frozenset(words), frozenset(names), frozenset(years), denies=denied % 2 == 1
     )
 
 
-def _is_name(word: str, before: str) -> bool:
+def _is_name(found: re.Match[str]) -> bool:
+    word = found[0]
+    if word.islower() and word.isalpha():
+        return False
     if any(map(str.isdigit, word)) or any(map(str.isupper, word[1:])):
         return True
-    before = before.rstrip(_OPENS)
+    before = found.string[max(0, found.start() - _LOOK_BACK) : found.start()].rstrip(_OPENS)
     return word[0].isupper() and bool(before) and before[-1] not in _ENDS
 
 
 def _value(found: re.Match[str]) -> tuple[str | None, Value]:
-    """Return what a token measures and its value; None and nothing for a word."""
+    """Return what a token that is no plain word measures and its value; None and nothing for a word."""
     part = found.groupdict()
     if part["iso"]:
         year, month, day = map(int, part["iso"].split("-"))
