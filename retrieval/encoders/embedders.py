@@ -94,8 +94,7 @@ class Choices:
             return replace(self.local(source.removeprefix(_TORCH)), is_torch=True)
         if not source or source.startswith(_LOCAL):
             choice = self.local(source.removeprefix(_LOCAL) or model)
-            full_dim = read_manifest(choice.directory, Manifest).dim
-            return choice if dim == full_dim else self.local(choice.directory.name, dim)
+            return choice if dim == _full_dim(choice.directory) else self.local(choice.directory.name, dim)
         for fields in (self.service, self.next_service):
             if fields and (fields["kind"], fields["model"], fields["dim"]) == (source, model, dim):
                 return self._at_service(fields)
@@ -106,6 +105,12 @@ class Choices:
 
     def _at_service(self, fields: Mapping[str, Any]) -> Choice:
         return Choice(self.models_dir / self.model, service=EmbedService(**fields, calls=self.calls))
+
+
+@cache
+def _full_dim(directory: Path) -> int:
+    """Return the dimensions of a model folder; read once, as the model is loaded once."""
+    return read_manifest(directory, Manifest).dim
 
 
 @cache

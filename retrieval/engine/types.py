@@ -85,6 +85,7 @@ class QueryTerms:
     at_most: int = 0  #: Upper bound of the chunks in scope that match `all_terms`.
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class TermMatch:
     """A query lexeme in a chunk, and its part of the full-text score by terms."""

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from threading import local
 from typing import Final
 
@@ -37,23 +37,37 @@ def _stemmer(language: str) -> Callable[[str], str]:
     return lru_cache(maxsize=_CACHED_STEMS)(stem)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TermFinder:
     """Finds the query's terms in a text."""
 
     terms: tuple[Term, ...]
     stem: Callable[[str], str]
 
+    @cached_property
+    def _candidates(self) -> re.Pattern[str]:
+        """What matches the words that begin as a term does, since a stem begins as its word does."""
+        initials = "".join(sorted({re.escape(bare[0]) for _, bare, _ in self._bare}))
+        return re.compile(rf"(?<![^\W_])[{initials}][^\W_]*")
+
+    @cached_property
+    def _bare(self) -> tuple[tuple[str, str, bool], ...]:
+        """Each lexeme as it stands in texts, and whether it is one word.
+
+        Lexemes of compounds, versions and addresses ("on-cal", "3.6") hold signs that words do not. PostgreSQL reads a
+        minus before the number of "RIME-4107".
+        """
+        pairs = ((term.lexeme, term.lexeme.lstrip("-") or term.lexeme) for term in self.terms)
+        return tuple((lexeme, bare, _WORD.fullmatch(bare) is not None) for lexeme, bare in pairs)
+
     def found(self, text: str) -> frozenset[str]:
         """Return the lexemes in the text."""
+        if not self.terms:
+            return frozenset()
         lowered = text.lower()
-        # A stem begins as its word does.
-        initials = tuple({_bare(term.lexeme)[:1] for term in self.terms})
-        stems = frozenset(self.stem(word) for word in set(_WORD.findall(lowered)) if word.startswith(initials))
-        bare = ((term.lexeme, _bare(term.lexeme)) for term in self.terms)
-        # Lexemes of compounds, versions and addresses ("on-cal", "3.6") hold signs that words do not.
+        stems = {self.stem(word) for word in set(self._candidates.findall(lowered))}
         return frozenset(
-            lexeme for lexeme, word in bare if (word in stems if _WORD.fullmatch(word) else word in lowered)
+            [lexeme for lexeme, bare, is_word in self._bare if (bare in stems if is_word else bare in lowered)]
         )
 
     def codes(self) -> frozenset[str]:
@@ -63,8 +77,3 @@ class TermFinder:
     def weight(self, lexemes: frozenset[str]) -> float:
         """Return the summed idf of lexemes."""
         return sum(term.idf for term in self.terms if term.lexeme in lexemes)
-
-
-def _bare(lexeme: str) -> str:
-    """Return a lexeme without the minus that PostgreSQL reads before the number of "RIME-4107"."""
-    return lexeme.lstrip("-") or lexeme

@@ -99,8 +99,10 @@ def _complete(*, cosine: str = "NULL::float8", vector: str = "NULL::bytea", vect
 
 _VECTORS: Final = statement("parts/complete_vectors")
 COMPLETE: Final = _complete(cosine=_COSINE, vectors=_VECTORS)
-#: The same with the vectors themselves, in PostgreSQL's binary form: four bytes, then half floats.
-COMPLETE_WITH_VECTORS: Final = _complete(cosine=_COSINE, vector="halfvec_send(embedding.vector)", vectors=_VECTORS)
+#: The same with the vectors themselves, as big-endian half floats: their binary form without its header.
+COMPLETE_WITH_VECTORS: Final = _complete(
+    cosine=_COSINE, vector="substr(halfvec_send(embedding.vector), 5)", vectors=_VECTORS
+)
 #: The same for when the vectors cannot be had in time: it does not name their table, which may be locked.
 COMPLETE_WITHOUT_COSINES: Final = _complete()
 

@@ -3,6 +3,8 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any, Final
 from uuid import UUID
 
@@ -15,7 +17,7 @@ from retrieval.engine.types import ChunkFacts, ChunkId, Hit, QueryTerms, Ranking
 from retrieval.index import statements
 from retrieval.index.filters import filtered
 from retrieval.index.lexemes import query_terms, quoted
-from retrieval.index.reading import chunk_keys, read, vector_text
+from retrieval.index.reading import chunk_keys, fetch, read, vector_text
 from retrieval.index.scans import dense_statement
 from retrieval.index.statements import Reach, cheapest_reach
 
@@ -23,7 +25,6 @@ from retrieval.index.statements import Reach, cheapest_reach
 ONLY_THE_HNSW_INDEX: Final = {"enable_seqscan": "off", "enable_sort": "off"}
 
 MAX_EF_SEARCH: Final = 1000  #: The maximum search list of pgvector.
-_PLAIN_FACTS: Final = tuple(ChunkFacts.__dataclass_fields__.keys() - {"heading_path", "quality_parts", "vector"})
 _VECTOR_HEADER: Final = 4  #: Bytes before the components of a vector in PostgreSQL's binary form.
 _EVERYTHING: Final = RequestFilter()
 #: Chunks in scope, and matches there, from which on it takes time worth a thought to mark them all: some 10 ms.
@@ -205,32 +206,59 @@ def complete(  # noqa: PLR0913 -- keyword-only, each a plain fact
     else:
         statement = statements.COMPLETE_WITH_VECTORS if with_vectors else statements.COMPLETE
     sql, parameters = filtered(statement, parameters, request_filter, document="wanted.document_id")
-    rows = read(sql, parameters, timeout_seconds=timeout_seconds)
-    found = {ChunkId(row["document_id"], row["ordinal"]): row for row in rows}
-    return tuple(_completed(hit, found[hit.chunk_id], terms) for hit in hits if hit.chunk_id in found)
+    _, rows = fetch(sql, parameters, timeout_seconds=timeout_seconds)
+    order = _match_order(terms)
+    return tuple(_completed(hits[row[0] - 1], row[1:], terms, order) for row in sorted(rows, key=itemgetter(0)))
 
 
-def _completed(hit: Hit, row: Mapping[str, Any], terms: Sequence[Term]) -> Hit:
-    """Return a hit with a row's facts; a match in the row has its place in `terms`, from 1, its share and its field."""
-    given = ((terms[place - 1], share, field) for place, share, field in row["matches"] or ())
-    found = (TermMatch(term.lexeme, term.idf, float(share), field) for term, share, field in given)
-    matches = tuple(sorted(found, key=lambda match: (-match.idf, match.lexeme)))
-    fulltext = sum(match.share for match in matches) if row["cover"] is None else row["cover"]
-    signals = {**hit.signals, "fulltext": fulltext}
-    if row["cosine"] is not None:
-        signals["cosine"] = row["cosine"]
-    return hit.known(_facts(row), signals, matches)
+def _match_order(terms: Sequence[Term]) -> dict[int, int]:
+    """Return the rank of each term among matches, rarest first, by its place among the query's, from 1."""
+    ranked = sorted(range(len(terms)), key=lambda place: (-terms[place].idf, terms[place].lexeme))
+    return {place + 1: rank for rank, place in enumerate(ranked)}
 
 
-def _facts(row: Mapping[str, Any]) -> ChunkFacts:
-    # Django's cursor hands binary JSON over as text; most chunks have nothing in it.
-    parts = row["quality_parts"]
-    return ChunkFacts(
-        **{name: row[name] for name in _PLAIN_FACTS},
-        heading_path=tuple(row["heading_path"]),
-        quality_parts={} if parts == "{}" else json.loads(parts),
-        vector=(row["vector"] or b"")[_VECTOR_HEADER:],
+def _completed(hit: Hit, row: Sequence[Any], terms: Sequence[Term], order: Mapping[int, int]) -> Hit:
+    """Return a hit with a row's facts, signals and matches."""
+    *facts, cosine, cover, places, shares, fields = row
+    given = sorted(zip(places, shares, fields, strict=True), key=lambda it: order[it[0]])
+    matches = tuple(
+        [TermMatch((term := terms[place - 1]).lexeme, term.idf, share, field) for place, share, field in given]
     )
+    signals = {**hit.signals, "fulltext": sum([it[1] for it in given]) if cover is None else cover}
+    if cosine is not None:
+        signals["cosine"] = cosine
+    return hit.known(_facts(facts), signals, matches)
+
+
+def _facts(values: list[Any]) -> ChunkFacts:
+    """Return a chunk's facts from their columns, in the order of the fields."""
+    for place, value_of in _FACT_READERS:
+        values[place] = value_of(values[place])
+    return ChunkFacts(*values)
+
+
+def _moment(seconds: float | None) -> datetime | None:
+    # A double holds today's microseconds.
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+
+
+def _quality_parts(text: str) -> dict[str, float]:
+    # Django's cursor hands binary JSON over as text; most chunks have nothing in it.
+    return {} if text == "{}" else dict(json.loads(text))
+
+
+#: How the values of columns become those of fields, by place.
+_FACT_READERS: Final = tuple(
+    (place, value_of)
+    for value_of, names in (
+        (tuple, {"heading_path"}),
+        (_quality_parts, {"quality_parts"}),
+        (_moment, {"synced_at", "modified_at", "accessed_at", "accessed_before"}),
+        (lambda it: it or b"", {"vector"}),
+    )
+    for place, name in enumerate(ChunkFacts.__dataclass_fields__)
+    if name in names
+)
 
 
 def vectors_of(binary: Sequence[bytes], dim: int) -> NDArray[np.float32]:

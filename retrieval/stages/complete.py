@@ -1,6 +1,6 @@
 """Completing the pool: the chunks, and both signals of each."""
 
-from collections.abc import Container
+from collections.abc import Collection
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -50,26 +50,32 @@ class Complete(BaseStage, name="complete", needs={"hits", "vector", "terms", "sc
         # The prefetching thread may have had no free connection.
         with suppress(DatabaseUnavailableError):
             found = state.prefetched(self.name, tuple)
-        read = {hit.chunk_id: hit for hit in found}
-        read |= {hit.chunk_id: hit for hit in self.read(state, without=read)}
-        pairs = ((hit, read[hit.chunk_id]) for hit in state.hits if hit.chunk_id in read)
-        hits = tuple(
-            hit.known(
-                it.chunk,
-                {**hit.signals, **{k: it.signals[k] for k in ("fulltext", "cosine") if k in it.signals}},
-                it.matches,
+        ahead = {hit.chunk_id: hit for hit in found}
+        hits = self.read(state, without=ahead)
+        if ahead:
+            # What was read ahead lacks what was learnt meanwhile.
+            known = ahead | {hit.chunk_id: hit for hit in hits}
+            pairs = ((hit, known[hit.chunk_id]) for hit in state.hits if hit.chunk_id in known)
+            hits = tuple(
+                hit.known(
+                    it.chunk,
+                    {**hit.signals, **{k: it.signals[k] for k in ("fulltext", "cosine") if k in it.signals}},
+                    it.matches,
+                )
+                for hit, it in pairs
             )
-            for hit, it in pairs
-        )
         # Deleted, out of scope, or found by a leg that ignores the filter; which of these is not disclosed.
         text = "filtered out, or no longer in the store" if state.filter else "no longer in the store"
-        drops = tuple(Drop(hit.chunk_id, DropReason.STALE, text) for hit in state.hits if hit.chunk_id not in read)
+        drops: tuple[Drop, ...] = ()
+        if len(hits) < len(state.hits):
+            kept = {hit.chunk_id for hit in hits}
+            drops = tuple(Drop(hit.chunk_id, DropReason.STALE, text) for hit in state.hits if hit.chunk_id not in kept)
         notes = (Note("stale_hits", f"{len(drops)} hits were {text}."),) if drops else ()
         return replace(state, hits=hits, drops=(*state.drops, *drops)).noted(*notes)
 
-    def read(self, state: SearchState, *, without: Container[ChunkId] = ()) -> Ranking:
+    def read(self, state: SearchState, *, without: Collection[ChunkId] = ()) -> Ranking:
         """Return the completed hits of the pool, except deleted ones and those of `without`."""
-        unread = tuple(hit for hit in state.hits if hit.chunk_id not in without)
+        unread = tuple(hit for hit in state.hits if hit.chunk_id not in without) if without else tuple(state.hits)
         if not unread:
             return ()
         return store.complete(

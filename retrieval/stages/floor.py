@@ -48,8 +48,9 @@ class Floor(BaseStage, name="floor", needs={"hits", "order"}):
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state without hits under their floor."""
         hits, drops = [], []
+        floors = {it: self.config.minimum(it) for it in {hit.score_type for hit in state.hits}}
         for hit in state.hits:
-            floor = self.config.minimum(hit.score_type)
+            floor = floors[hit.score_type]
             if hit.score >= floor:
                 hits.append(hit)
             else:

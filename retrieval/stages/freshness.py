@@ -31,7 +31,7 @@ class Freshness(BaseStage, name="freshness", needs={"hits", "facts"}, gives={"fr
             since = FreshnessBasis.SYNCED if self.since_sync else connection.freshness_basis
             age = age_days(hit.chunk, since, state.now)
             fresh = freshness(age, connection.half_life_days)
-            hits.append(replace(hit, signals={**hit.signals, "age_days": age, "freshness": fresh}))
+            hits.append(hit.with_signals({**hit.signals, "age_days": age, "freshness": fresh}))
         return replace(state, hits=tuple(hits))
 
 

@@ -97,18 +97,21 @@ class Fulltext(BaseStage, name="fulltext", needs={"terms", "scope"}, gives={"ran
         query = state.terms
         if not query.all_terms:
             return (), (Note("fulltext_nothing", "The query has no searchable term."),)
-        ranking, capped = self._attempt(query.all_terms, query.at_most, state)
-        if query.has_operators:
-            return ranking, (Note("fulltext_operators", "Quotes, minus and OR are applied as written."), *capped)
-        if self.config.cover_density:
-            return ranking, (Note("fulltext_all_terms", "Searched for every term of the query."), *capped)
-        if len(ranking) >= self.config.relax_below:
-            return ranking, (Note("fulltext_all_terms", "Enough chunks match every term."), *capped)
+        may_relax = not (query.has_operators or self.config.cover_density)
+        # What matches every term matches one of the rare ones too.
+        if not may_relax or query.at_most >= self.config.relax_below:
+            ranking, capped = self._attempt(query.all_terms, query.at_most, state)
+            if query.has_operators:
+                return ranking, (Note("fulltext_operators", "Quotes, minus and OR are applied as written."), *capped)
+            if not may_relax:
+                return ranking, (Note("fulltext_all_terms", "Searched for every term of the query."), *capped)
+            if len(ranking) >= self.config.relax_below:
+                return ranking, (Note("fulltext_all_terms", "Enough chunks match every term."), *capped)
         rare = rarest(query.terms, cap=self.config.relax_cap)
         if not rare:
-            return ranking, (Note("fulltext_unknown_terms", "No chunk in scope contains a term of the query."),)
+            return (), (Note("fulltext_unknown_terms", "No chunk in scope contains a term of the query."),)
         words = ", ".join(term.lexeme for term in rare)
-        text = f"{len(ranking)} chunks match every term; searched for any of: {words}."
+        text = f"Fewer than {self.config.relax_below} chunks match every term; searched for any of: {words}."
         ranking, capped = self._attempt(any_of(rare), sum(term.document_frequency for term in rare), state)
         return ranking, (Note("fulltext_relaxed", text), *capped)
 

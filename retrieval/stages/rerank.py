@@ -81,16 +81,16 @@ def reranked(hits: Ranking, scores: Sequence[float], score_type: ScoreType, blen
     `MIN_SPAN`, multiplied by the weight and added to the blend's. The raw score and the blend's become signals.
     """
     if blend_weight is None:
-        found = [_scored(hit, raw, raw, {"rerank": raw}) for hit, raw in zip(hits, scores, strict=True)]
+        found = [_scored(hit, raw, raw, score_type, {"rerank": raw}) for hit, raw in zip(hits, scores, strict=True)]
     else:
         added = [blend_weight * share for share in min_max(scores, min_span=MIN_SPAN)]
         found = [
-            _scored(hit, raw, hit.score + part, {**hit.contributions, "rerank": part})
+            _scored(hit, raw, hit.score + part, score_type, {**hit.contributions, "rerank": part})
             for hit, raw, part in zip(hits, scores, added, strict=True)
         ]
-    return tuple(sorted((replace(hit, score_type=score_type) for hit in found), key=seated_first))
+    return tuple(sorted(found, key=seated_first))
 
 
-def _scored(hit: Hit, raw: float, score: float, contributions: Mapping[str, float]) -> Hit:
+def _scored(hit: Hit, raw: float, score: float, score_type: ScoreType, contributions: Mapping[str, float]) -> Hit:
     signals = {**hit.signals, "blend": hit.score, "rerank": raw}
-    return replace(hit, score=score, signals=signals, contributions=contributions)
+    return hit.with_signals(signals).scored(score, score_type, contributions)

@@ -1,4 +1,4 @@
-"""Memory for stack frames, and garbage collection of a process that has loaded its code."""
+"""Memory for stack frames, garbage collection of a process that has loaded its code, and threads of NumPy."""
 
 import resource
 import subprocess
@@ -67,3 +67,20 @@ assert gc.collect() >= 1, "what comes later is not collected at all"
 def test_what_is_loaded_is_never_looked_through_again_and_the_rest_seldom():
     done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+MULTIPLIED = """
+import os
+import corecube
+import numpy as np
+
+matrix = np.ones((512, 512), dtype=np.float32)
+matrix @ matrix
+print(len(os.listdir("/proc/self/task")))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts the threads that Linux lists")
+def test_a_product_of_matrices_runs_in_its_own_thread():
+    done = subprocess.run([sys.executable, "-c", MULTIPLIED], capture_output=True, text=True, check=True)
+    assert int(done.stdout) == 1, "another thread waits for products, and spins"

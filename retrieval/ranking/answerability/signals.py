@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from statistics import fmean, pstdev
 from typing import Final
 
@@ -125,7 +125,7 @@ class Sentence:
     with_title: float  #: Together with its document's title and headings.
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Evidence:
     """What the signals are read from."""
 
@@ -140,7 +140,7 @@ class Evidence:
         """The first passage's text search configuration, in which the question is taken to be; expects a passage."""
         return self.language_of(self.passages[0])
 
-    @property
+    @cached_property
     def total(self) -> float:
         """The idf of all terms together."""
         return math.fsum(term.idf for term in self.terms.terms)

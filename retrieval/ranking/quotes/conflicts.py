@@ -49,6 +49,8 @@ class Claim:
     title: Statement
     headings: tuple[Statement, ...]
     lexemes: frozenset[str]  #: The terms of the question in it.
+    document: int  #: The number of its document's id: every two claims are compared by it.
+    is_row: bool  #: Whether it is a row of a table.
 
     @property
     def passage(self) -> Passage:
@@ -59,11 +61,6 @@ class Claim:
     def unit(self) -> Unit:
         """Its unit."""
         return self.quoted.quoted[0]
-
-    @property
-    def is_row(self) -> bool:
-        """Whether it is a row of a table."""
-        return self.unit.kind is UnitKind.ROW
 
     @property
     def is_old(self) -> bool:
@@ -163,7 +160,8 @@ def _claims(passages: Sequence[Passage], asking: Asking) -> list[Claim]:
 
 def _claim(quoted: Candidate, lexemes: frozenset[str], language: str) -> Claim:
     chunk, unit = quoted.passage.hit.chunk, quoted.quoted[0]
-    first = unit.text.split(_CELL)[0] if unit.kind is UnitKind.ROW else unit.text
+    is_row = unit.kind is UnitKind.ROW
+    first = unit.text.split(_CELL)[0] if is_row else unit.text
     headings = dict.fromkeys(filter(None, (*chunk.heading_path, unit.heading)))
     return Claim(
         quoted,
@@ -173,12 +171,14 @@ def _claim(quoted: Candidate, lexemes: frozenset[str], language: str) -> Claim:
         statement(chunk.title, language),
         tuple(statement(it, language) for it in headings),
         lexemes,
+        quoted.passage.hit.chunk_id.document_id.int,
+        is_row,
     )
 
 
 def _are_alike(one: Claim, other: Claim, claims: Sequence[Claim], asking: Asking) -> bool:
     """Return whether two claims of different documents are about the same thing."""
-    if one.passage.hit.chunk_id.document_id == other.passage.hit.chunk_id.document_id or one.is_row != other.is_row:
+    if one.document == other.document or one.is_row != other.is_row:
         return False
     are_same = _are_same_row(one, other) if one.is_row else _is_same_frame(one, other)
     if not (are_same or (not one.is_row and _is_next_issue(one, other, asking))):
@@ -217,7 +217,8 @@ def _are_replaced(one: frozenset[str], other: frozenset[str], min_likeness: floa
 
 def _likeness(one: frozenset[str], other: frozenset[str]) -> float:
     """Return the Jaccard similarity of words; 0 without any."""
-    return len(one & other) / len(one | other) if one or other else 0.0
+    shared = len(one & other)
+    return shared / (len(one) + len(other) - shared) if one or other else 0.0
 
 
 def _are_same_row(one: Claim, other: Claim) -> bool:
@@ -253,7 +254,7 @@ def _is_anchored(one: Claim, other: Claim, claims: Sequence[Claim]) -> bool:
     def is_alone(claim: Claim) -> bool:
         return not any(
             it is not claim
-            and it.passage.hit.chunk_id.document_id == claim.passage.hit.chunk_id.document_id
+            and it.document == claim.document
             and it.label.words == claim.label.words
             and it.unit.text != claim.unit.text
             for it in claims

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from enum import Enum, auto
 from functools import cache, lru_cache
 from typing import Final
 
@@ -13,11 +14,14 @@ from retrieval.ranking.quotes.quantities import is_year, unit_beside, unit_of
 from retrieval.text.language import common_words
 
 _CACHED_TEXTS: Final = 4_000
+_CACHED_WORDS: Final = 20_000
 _VALUE: Final = "#"  #: Begins the token that stands for a value.
 DATE: Final = "date"
 TIME: Final = "time"
 _CALENDAR: Final = "calendar year"  #: A year such as 2026, which is no value.
 _THOUSANDS: Final = re.compile(r"[,\u00a0\u202f'\u2019](?=\d{3}(?!\d))")
+_DIGIT: Final = re.compile(r"\d")
+_WORD: Final = re.compile(r"[^\W_][\w]*(?:['\u2019-]\w+)*")
 _ENDS: Final = ".!?:|\n"  #: Behind these a capital tells nothing.
 _OPENS: Final = " \t\"'\u201c(*"
 _LOOK_BACK: Final = 8
@@ -65,48 +69,69 @@ def _differ(one: Value, other: Value) -> bool:
 @lru_cache(maxsize=_CACHED_TEXTS)
 def statement(text: str, language: str) -> Statement:
     """Return what a text in a text search configuration's language states."""
-    stem, numerals, deny = stemmer(language), _numerals(), denials(language)
-    no, yes, light = _statements()
-    light |= common_words(language)
     tokens: list[str] = []
     values: list[Value] = []
     words, names, years = set[str](), set[str](), set[int]()
     denied = 0
-    for found in _tokens().finditer(text):
-        token = found[0].lower()
-        kind, value = _value(found)
-        if kind is None and token in numerals:
-            kind, value = unit_beside(text, *found.span()), (numerals[token],)
-        if kind == _CALENDAR:
-            years.add(int(value[0] or 0))
-        elif kind is not None:
+    # Everything but words has a digit.
+    for found in (_tokens() if _DIGIT.search(text) else _WORD).finditer(text):
+        word = found[0]
+        role, stemmed, numeral = (_Role.VALUE, "", 0.0) if found.lastgroup else _read(word.lower(), language)
+        if role is _Role.VALUE:
+            kind, value = _value(found) if found.lastgroup else (unit_beside(text, *found.span()), (numeral,))
+            if kind == _CALENDAR:
+                years.add(int(value[0] or 0))
+                continue
             tokens.append(_VALUE + kind)
             values.append(value)
             years |= {int(value[0])} if kind == DATE and value[0] else set()
-        elif token in no or token in deny or token.endswith("n't"):
+        elif role is _Role.DENIAL:
             denied += 1
-        elif token not in yes:
-            stemmed = stem(token)
+        elif role is not _Role.NOTHING:
             tokens.append(stemmed)
-            if token not in light and not unit_of(token):
+            if role is _Role.SUBJECT:
                 words.add(stemmed)
-                names |= (
-                    {stemmed} if _is_name(found[0], text[max(0, found.start() - _LOOK_BACK) : found.start()]) else set()
-                )
+                if not (word.islower() and word.isalpha()) and _is_name(found):
+                    names.add(stemmed)
     return Statement(
         tuple(tokens), tuple(values), frozenset(words), frozenset(names), frozenset(years), denies=denied % 2 == 1
     )
 
 
-def _is_name(word: str, before: str) -> bool:
+class _Role(Enum):
+    """What a word is for a statement."""
+
+    VALUE = auto()  #: A numeral.
+    DENIAL = auto()
+    NOTHING = auto()  #: A word that affirms.
+    LIGHT = auto()  #: A word of the frame that says nothing about the subject.
+    SUBJECT = auto()
+
+
+@lru_cache(maxsize=_CACHED_WORDS)
+def _read(token: str, language: str) -> tuple[_Role, str, float]:
+    """Return what a lower-case word is, its stem, and the number of a numeral."""
+    no, yes, light = _statements()
+    if token in _numerals():
+        return _Role.VALUE, "", _numerals()[token]
+    if token in no or token in denials(language) or token.endswith("n't"):
+        return _Role.DENIAL, "", 0.0
+    if token in yes:
+        return _Role.NOTHING, "", 0.0
+    is_light = token in light or token in common_words(language) or bool(unit_of(token))
+    return (_Role.LIGHT if is_light else _Role.SUBJECT), stemmer(language)(token), 0.0
+
+
+def _is_name(found: re.Match[str]) -> bool:
+    word = found[0]
     if any(map(str.isdigit, word)) or any(map(str.isupper, word[1:])):
         return True
-    before = before.rstrip(_OPENS)
+    before = found.string[max(0, found.start() - _LOOK_BACK) : found.start()].rstrip(_OPENS)
     return word[0].isupper() and bool(before) and before[-1] not in _ENDS
 
 
-def _value(found: re.Match[str]) -> tuple[str | None, Value]:
-    """Return what a token measures and its value; None and nothing for a word."""
+def _value(found: re.Match[str]) -> tuple[str, Value]:
+    """Return what a token that is no word measures, and its value."""
     part = found.groupdict()
     if part["iso"]:
         year, month, day = map(int, part["iso"].split("-"))
@@ -120,12 +145,10 @@ def _value(found: re.Match[str]) -> tuple[str | None, Value]:
     if part["clock"]:
         hour, minute = map(int, part["clock"].split(":"))
         return TIME, (hour, minute)
-    if part["number"]:
-        value = float(_THOUSANDS.sub("", part["number"]).replace(",", ".").replace("\u2212", "-"))
-        unit = unit_beside(found.string, *found.span())
-        is_plain_year = not unit and len(part["number"]) == len("2026") and is_year(value)
-        return (_CALENDAR if is_plain_year else unit), (value,)
-    return None, ()
+    value = float(_THOUSANDS.sub("", part["number"]).replace(",", ".").replace("\u2212", "-"))
+    unit = unit_beside(found.string, *found.span())
+    is_plain_year = not unit and len(part["number"]) == len("2026") and is_year(value)
+    return (_CALENDAR if is_plain_year else unit), (value,)
 
 
 @cache
@@ -139,7 +162,7 @@ def _tokens() -> re.Pattern[str]:
         rf"|\b(?P<dotted>\d{{1,2}}\.\d{{1,2}}\.{year})"
         r"|\b(?P<clock>\d{1,2}:\d\d)\b"
         r"|(?<![\w.,])(?P<number>(?:(?<!\d)[-\u2212+])?(?:\d{1,3}(?:[,\u00a0\u202f'\u2019]\d{3})+(?!\d)|\d{1,12})(?:\.\d+|,\d{1,2}(?!\d))?)(?![\w])"
-        r"|[^\W_][\w]*(?:['\u2019-]\w+)*",
+        rf"|{_WORD.pattern}",
         re.IGNORECASE,
     )
 
