@@ -126,7 +126,7 @@ def _chunks_left(cells: Sequence[dict[str, Any]]) -> int | None:
         return None
     parent = counted[-1]["span"].parent
     legs = [cell for cell in counted if cell["span"].parent == parent] if parent else counted[-1:]
-    return sum(cell["chunks"] for cell in legs)
+    return sum(int(cell["chunks"]) for cell in legs)
 
 
 def removed(span: Span) -> int:

@@ -49,7 +49,7 @@ class Browser:
         self.page.get_by_label("Username").fill(name)
         self.page.get_by_label("Password").fill(name[0])
         self.page.get_by_role("button", name="Sign in").click()
-        self.page.locator("main").wait_for()
+        self.page.locator("[data-rail]").wait_for(state="attached")
 
     def sign_out(self):
         self.page.locator(".account-open").click()

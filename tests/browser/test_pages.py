@@ -97,10 +97,16 @@ _UNREACHED = """() => {
 }"""
 
 
+#: The buttons of a page that stand out.
+_PRIMARY = "() => [...document.querySelectorAll('main .is-primary')].filter((it) => it.checkVisibility()).length"
+
+
 def inspect(browser, looks):
     """Yield what is wrong with the open page, at every width and with these looks."""
     page = browser.page
     expect(page.locator(_UNSETTLED)).to_have_count(0)
+    if page.evaluate(_PRIMARY) > 1:
+        yield "more than one primary action"
     for width in (1440, 820, 390):
         browser.resize(width)
         if browser.scrolls_sideways():

@@ -85,7 +85,9 @@ def test_a_logged_section_is_asked_again_and_shown_with_its_events(browse):
     alice.get("/", ASKED)
     record = SearchRecord.objects.get()
     response = alice.get(f"/log/{record.pk}/")
-    assert response.context["replay"].address == "/?q=rollback&preset=consolidated&section=report%2Fhow_it_works"
+    assert (
+        response.context["replay"].address == "/explorer/?q=rollback&preset=consolidated&section=report%2Fhow_it_works"
+    )
     assert "Report: How it works" in page(response)
     assert "Scored by SemanticBM25" in page(response)
     again = alice.get(response.context["replay"].address)

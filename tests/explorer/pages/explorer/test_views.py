@@ -93,7 +93,9 @@ def test_pages_are_not_kept_by_the_browser(browse):
     assert "no-store" in browse("bob").get("/", {"q": "rollback"}).headers["Cache-Control"]
 
 
-@pytest.mark.parametrize("address", ["/", "/?q=rollback+march+codeword", "/?q=rollback&tab=scope&stage=assemble"])
+@pytest.mark.parametrize(
+    "address", ["/explorer/", "/explorer/?q=rollback+march+codeword", "/?q=rollback&tab=scope&stage=assemble"]
+)
 def test_nothing_of_a_hidden_connection_reaches_a_user(browse, address):
     response = browse("bob").get(address)
     assert [word for word in HIDDEN if word in page(response)] == []

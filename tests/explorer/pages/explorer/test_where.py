@@ -135,7 +135,7 @@ def test_dropped_rows_and_documents_lead_here(browse):
     results = browse("bob").get("/", {"q": "queue", "stage": "quality"}).content.decode()
     assert f'<a class="drop-where" href="?q=queue&amp;tab=where&amp;pin={pin}"' in results
     document = browse("bob").get(f"/documents/{pin}/").content.decode()
-    assert f'href="/?pin={pin}&amp;tab=where"' in document
+    assert f'href="/explorer/?pin={pin}&amp;tab=where"' in document
 
 
 def test_an_admin_is_told_the_rule_that_keeps_a_document_from_a_person(where):

@@ -282,10 +282,10 @@ def test_a_record_is_asked_again_with_its_preset_scope_and_person(browse, logged
     key.compartments.add(world.ledger.compartment)
     narrowed = logged("alice", key=key, mode="dense")
     address = browse("alice").get(f"/log/{narrowed.pk}/").context["replay"].address
-    assert address == "/?q=how+to+roll+back&preset=corecube&mode=dense&without=runbooks&without=vault"
+    assert address == "/explorer/?q=how+to+roll+back&preset=corecube&mode=dense&without=runbooks&without=vault"
     asked = logged("bob", narrowing=ScopeRequest(include=("runbooks",)), top_k=3, overrides={"blend.dense": 0.5})
     response = browse("alice").get(f"/log/{asked.pk}/")
-    assert response.context["replay"].address == "/?q=how+to+roll+back&preset=corecube&as=bob"
+    assert response.context["replay"].address == "/explorer/?q=how+to+roll+back&preset=corecube&as=bob"
     assert len(response.context["replay"].leaves_out) == 2
     again = browse("alice").get(response.context["replay"].address)
     assert again.status_code == 200
@@ -341,7 +341,7 @@ def test_a_filter_that_is_none_is_refused_in_plain_words(browse, world, text):
 def test_a_user_who_is_no_admin_asks_again_as_themself(browse, logged):
     record = logged("bob", narrowing=ScopeRequest(exclude=("runbooks",)))
     address = browse("bob").get(f"/log/{record.pk}/").context["replay"].address
-    assert address == "/?q=how+to+roll+back&preset=corecube&without=runbooks"
+    assert address == "/explorer/?q=how+to+roll+back&preset=corecube&without=runbooks"
     assert "Save as case" not in page(browse("bob").get(f"/log/{record.pk}/"))
 
 

@@ -119,7 +119,7 @@ def test_a_draft_is_saved_and_compared_with_what_is_live(browse, people):
         ("blend.dense", "0.6", "0.85"),
     ]
     assert "Searches use it after you promote it." in page(response)
-    assert 'href="/?preset=corecube&amp;draft=1"' in page(response)
+    assert 'href="/explorer/?preset=corecube&amp;draft=1"' in page(response)
 
 
 def test_the_form_holds_the_draft_and_marks_what_is_not_live(browse, versions):
