@@ -1,5 +1,6 @@
 """A document's page."""
 
+import re
 import uuid
 
 import pytest
@@ -37,7 +38,9 @@ def test_a_document_outside_the_scope_does_not_exist(browse, address, name):
     hidden = browse(name).get(address("Breach of March"))
     unknown = browse(name).get(f"/documents/{uuid.uuid4()}/")
     assert hidden.status_code == unknown.status_code == 404
-    assert hidden.content == unknown.content
+    # Each response masks the same token in another way.
+    told = [re.sub(r"[A-Za-z0-9]{64}", "token", page.content.decode()) for page in (hidden, unknown)]
+    assert told[0] == told[1]
 
 
 def test_an_admin_reads_as_someone_else(browse, address, world):
