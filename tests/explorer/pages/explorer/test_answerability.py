@@ -16,7 +16,7 @@ def test_the_verdict_stands_above_the_hits_with_its_reason(browse, name):
     html = page(browse(name), "ferries to nowhere")
     assert "not answerable" in html
     assert "Unknown terms." in html
-    assert "not calibrated for this corpus" in html
+    assert "Not calibrated for this corpus" in html
     assert "Query term coverage, best sentence" in html
 
 
@@ -31,7 +31,7 @@ def test_a_calibrated_confidence_is_not_called_uncalibrated(browse):
     calibrations.store(
         shipped("hash"), preset="corecube", encoder=HashEncoder(), figures=figures, source="ours.jsonl", actor=None
     )
-    assert "not calibrated for this corpus" not in page(browse("bob"), "rollback")
+    assert "Not calibrated for this corpus" not in page(browse("bob"), "rollback")
 
 
 def test_the_words_of_a_query_are_escaped(browse):

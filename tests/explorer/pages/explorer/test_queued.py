@@ -70,7 +70,7 @@ class TestWaiting:
         job.refresh_from_db()
         done = bob.get(sent.url)
         assert f'href="/log/{job.record_id}/"' in page(done)
-        assert "hx-trigger" not in page(done)
+        assert 'hx-trigger="every' not in page(done)
         swapped = bob.get(sent.url, headers={"HX-Request": "true"})
         assert swapped["HX-Redirect"] == f"/log/{job.record_id}/"
         assert "Rolling back" in page(bob.get(f"/log/{job.record_id}/"))
