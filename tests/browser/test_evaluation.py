@@ -4,6 +4,8 @@ import re
 
 from playwright.sync_api import expect
 
+from retrieval.evaluation.question_sets import save_case, set_named
+from retrieval.evaluation.runs import run_waiting
 from retrieval.models import Judgment
 
 
@@ -44,6 +46,22 @@ def test_a_query_is_saved_as_a_case(alice):
     alice.open("/judgments/")
     page.get_by_role("link", name="Saved questions").click()
     expect(page.locator("main")).to_contain_text("rollback")
+
+
+def test_two_presets_are_measured_and_compared(alice, world):
+    page = alice.page
+    save_case(set_named("Release questions", actor=world.alice), "rollback", actor=world.alice)
+    for preset in ("corecube", "helix"):
+        alice.open("/judgments/release-questions/")
+        page.locator("[name=configuration]").select_option(preset)
+        page.get_by_role("button", name="Measure").click()
+        expect(page.get_by_role("progressbar")).to_be_visible()
+        run_waiting()
+        expect(page.get_by_role("progressbar")).to_have_count(0)
+        expect(page.get_by_role("region", name="Result of each case")).to_contain_text("rollback")
+    page.get_by_role("button", name="Compare", exact=True).click()
+    expect(page.locator("h1")).to_contain_text("corecube and helix")
+    expect(page.get_by_role("region", name="Measures of both runs")).to_contain_text("nDCG@10")
 
 
 def test_hits_are_judged_without_javascript(start):

@@ -15,7 +15,7 @@ from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from explorer.components.sides import Side
 from explorer.pages.evaluation.judge import measure_cells
-from explorer.viewer import admin_action, admin_page, render_page, viewer_of
+from explorer.viewer import admin_action, admin_page, render_page, viewer_of, wants_fragment
 from explorer.wording import WORDS
 from retrieval.evaluation import runs as services
 from retrieval.evaluation.question_sets import SetResult
@@ -49,7 +49,7 @@ def _row(run: EvaluationRun) -> dict[str, Any]:
 
 def label(run: EvaluationRun) -> str:
     """Return what a run measured, in a few words."""
-    version = "" if run.version is None or run.is_draft else f", version {run.version}"
+    version = f", version {run.version}" if run.version and not run.is_draft else ""
     changed = f", {len(run.overrides)} changed" if run.overrides else ""
     return f"{run.preset}{_DRAFT if run.is_draft else ''}{version}{changed}"
 
@@ -79,6 +79,7 @@ def evaluation_run(request: HtmxHttpRequest, run_id: UUID) -> HttpResponse:
     result = services.result_of(run)
     others = services.runs_for(viewer).filter(question_set=run.question_set).exclude(pk=run.pk)
     context = {
+        "section": "judgments",
         "run": run,
         "label": label(run),
         "total": max(run.question_set.cases.count(), len(result.cases)),
@@ -89,7 +90,10 @@ def evaluation_run(request: HtmxHttpRequest, run_id: UUID) -> HttpResponse:
         "cases": [(it, measure_cells(it.measures) if it.measures else ()) for it in result.cases],
         "others": [(it.pk, label(it), it.created_at) for it in others],
     }
-    return render_page(request, "explorer/evaluation/run.html", "explorer/evaluation/_run.html", context)
+    response = render_page(request, "explorer/evaluation/run.html", "explorer/evaluation/_run.html", context)
+    if wants_fragment(request) and not run.is_open:
+        response.headers["HX-Refresh"] = "true"  # The head of the page tells of the ended run too.
+    return response
 
 
 def _share(counts: tuple[int, int]) -> str:
@@ -145,6 +149,7 @@ def compare_runs(request: HtmxHttpRequest) -> HttpResponse:
     pairs = services.compared(services.result_of(first), services.result_of(second))
     found = services.differences(pairs)
     context = {
+        "section": "judgments",
         "first": {"run": first, "label": label(first), "side": Side(first.preset, first.is_draft).value},
         "second": {"run": second, "label": label(second), "side": Side(second.preset, second.is_draft).value},
         "queries": len(pairs),

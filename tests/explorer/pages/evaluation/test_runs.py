@@ -50,12 +50,15 @@ def test_a_run_is_started_followed_and_read(browse, questions, htmx):
     assert "queued: 0 of 2 cases" in waiting.lower()
     assert f'hx-get="{address}"' in waiting
     run_waiting()
-    part = page(client.get(address, headers=htmx))
+    ended = client.get(address, headers=htmx)
+    part = page(ended)
+    assert ended.headers["HX-Refresh"] == "true"
     assert "<html" not in part
     assert "hx-get" not in part
     assert "1 of 1" in part
     listed = page(client.get("/judgments/release-questions/"))
     assert address in listed
+    assert '<a href="/judgments/">Judgments</a>' in page(client.get(address))
 
 
 def test_two_runs_are_compared(browse, start):
