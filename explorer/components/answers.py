@@ -28,6 +28,12 @@ _LINE_OPENING: Final = re.compile(r"\s*(?:(?:[-*+>]|#{1,6}|\d{1,9}[.)])\s+)*")
 
 # Quoted documents cannot add HTML, links or images to the page.
 _MARKDOWN: Final = MarkdownIt("commonmark", {"html": False}).enable("table").disable(["link", "image", "autolink"])
+#: The renderer escapes these in text, so that they are always elements.
+_SCROLLING: Final = {
+    "<table>": '<div class="table-scroll" role="group" aria-label="Table" tabindex="0"><table>',
+    "</table>": "</table></div>",
+    "<pre>": '<pre tabindex="0">',
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +87,19 @@ def marked_html(text: str, markers: Mapping[int, SafeString], doubts: Sequence[D
 
 
 def _rendered(markdown: str) -> str:
-    """Return Markdown as HTML without style attributes, which the content security policy refuses, or languages."""
+    """Return Markdown as HTML without style attributes, which the content security policy refuses, or languages.
+
+    Tables and code are focusable, so that the keyboard can scroll them sideways.
+    """
     tokens = _MARKDOWN.parse(markdown)
     for token in tokens:
-        token.attrs.pop("style", None)
+        if token.attrs.pop("style", "") == "text-align:right":
+            token.attrs["class"] = "is-number"
         # The language of a fence would put placeholders into an attribute.
         token.info = ""
     html: str = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
+    for plain, scrolling in _SCROLLING.items():
+        html = html.replace(plain, scrolling)
     return html
 
 
