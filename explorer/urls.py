@@ -3,7 +3,7 @@
 from django.urls import path, re_path
 
 from explorer.pages.access import audit, clearances, compartments, keys, people
-from explorer.pages.chat import answers
+from explorer.pages.chat import answers, sharing
 from explorer.pages.chat import views as chat
 from explorer.pages.compare import views as compare
 from explorer.pages.connections import edit, jobs
@@ -45,6 +45,9 @@ urlpatterns = [
     path(_ANSWER.format("retry"), answers.retry_answer, name="chat_retry"),
     path(_ANSWER.format("rate"), answers.rate, name="chat_rate"),
     path(_ANSWER.format("passage") + "<int:number>/", answers.passage, name="chat_passage"),
+    path("chat/shared/<uuid:link>/", sharing.shared, name="shared"),
+    path("chat/<uuid:conversation_id>/share/", sharing.share_one, name="chat_share"),
+    path("chat/<uuid:conversation_id>/stop-sharing/", sharing.stop_sharing_one, name="chat_stop_sharing"),
     path("chat/<uuid:conversation_id>/rename/", chat.rename_one, name="chat_rename"),
     path("chat/<uuid:conversation_id>/delete/", chat.delete_one, name="chat_delete"),
     path("chat/<uuid:conversation_id>/export.<str:kind>", chat.export, name="chat_export"),

@@ -10,7 +10,7 @@ from corecube.models import Connection
 
 
 class Conversation(models.Model):
-    """Questions and answers of one user, private to that user."""
+    """Questions and answers of one user, private to that user unless shared by a link."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="conversations")
@@ -18,6 +18,9 @@ class Conversation(models.Model):
     preset = models.CharField(max_length=40)
     #: Slugs of the connections to include and to exclude: {"include": [], "exclude": []}.
     narrowing = models.JSONField(default=dict)
+    #: The secret part of the link for readers; empty if it is not shared. Messages up to this ordinal are shared.
+    shared_as = models.UUIDField(null=True, unique=True)
+    shared_through = models.PositiveIntegerField(default=0, db_default=0)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True, db_index=True)
 

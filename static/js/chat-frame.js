@@ -1,4 +1,4 @@
-// The parts around the thread: the choice of sources, menus, the drawer of conversations.
+// The parts around the thread: the choice of sources, the link of a shared conversation, the drawer of conversations.
 
 // Sources: the button shows the selection; the last one cannot be deselected.
 const picker = document.querySelector("[data-picker]");
@@ -57,4 +57,24 @@ document.addEventListener("click", (event) => {
     event.preventDefault();
     closeDrawer();
   }
+});
+
+// The link of a shared conversation. htmx replaces the panel.
+const offerCopy = () => {
+  for (const button of document.querySelectorAll("[data-copy-link]")) {
+    button.hidden = !navigator.clipboard;
+  }
+};
+
+document.addEventListener("htmx:afterSettle", offerCopy);
+offerCopy();
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy-link]");
+  if (!button) {
+    return;
+  }
+  await navigator.clipboard.writeText(document.querySelector("#share-link").value);
+  button.textContent = "Copied";
+  document.querySelector("[data-announcement]").textContent = "Copied.";
 });

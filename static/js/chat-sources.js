@@ -95,7 +95,7 @@ const close = () => {
   sheet.close();
 };
 
-sheet.addEventListener("close", () => {
+sheet?.addEventListener("close", () => {
   sheet.replaceChildren();
   opener?.removeAttribute("aria-expanded");
   if (opener?.isConnected) {
@@ -194,7 +194,7 @@ document.addEventListener(
     if (!card.hidden) {
       event.preventDefault();
       hideCard();
-    } else if (sheet.open) {
+    } else if (sheet?.open) {
       event.preventDefault();
       close();
     }

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 PAGES = {
     "chat": "/chat/",
     "chat-conversation": "/chat/{conversation}/",
+    "chat-shared": "/chat/shared/{link}/",
     "overview": "/overview/",
     "overview-guide": "/overview/?guide=1",
     "explorer": "/explorer/",
@@ -138,6 +139,7 @@ class Places:
     key: str
     index: str
     conversation: str
+    link: str
     language_model: str
     #: One of the installation's own.
     section_set: str

@@ -128,6 +128,7 @@ def test_a_chip_shows_its_card_and_opens_its_passage(bob):
     expect(card).to_contain_text("Rolling back")
     expect(card).to_contain_text("Runbooks")
     expect(card).to_contain_text("score")
+    expect(card.locator("mark")).to_contain_text("deployctl rollback")
     bob.page.mouse.move(0, 0)
     expect(card).to_be_hidden()
     chip.focus()
@@ -140,6 +141,53 @@ def test_a_chip_shows_its_card_and_opens_its_passage(bob):
     bob.press("Escape")
     expect(sheet).to_have_count(0)
     expect(chip).to_be_focused()
+
+
+def test_a_card_marks_the_sentence_that_a_paraphrase_is_cited_for(bob, model):
+    model.says(
+        "## Steps\n\nIt is drained in about four minutes, as one knows [1].\n\n| Step | Minutes |\n| --- | --: |\n| Drain | 4 |"
+    )
+    bob.open("/chat/")
+    exchange = ask(bob)
+    expect(exchange.get_by_role("table")).to_contain_text("Drain")
+    exchange.locator("a.cite").first.hover()
+    expect(bob.page.locator("#cite-card mark")).to_contain_text("four minutes")
+    bob.page.mouse.move(0, 0)
+    exchange.locator("a.cite").first.click()
+    expect(bob.page.locator(".passage-words mark")).to_contain_text("four minutes")
+
+
+def test_a_finger_shows_the_card_first_and_opens_the_passage_from_it(bob, start):
+    bob.open("/chat/")
+    ask(bob)
+    phone = start(user="bob", has_touch=True, viewport={"width": 390, "height": 844})
+    phone.open(f"/chat/{Conversation.objects.get().pk}/")
+    phone.page.locator("a.cite").first.tap()
+    card = phone.page.locator("#cite-card")
+    expect(card.locator("mark")).to_contain_text("deployctl rollback")
+    assert findings(phone.page) == []
+    card.get_by_role("button", name="Open the passage").tap()
+    expect(phone.page.get_by_role("dialog", name=re.compile("Rolling back"))).to_be_visible()
+    expect(card).to_be_hidden()
+
+
+def test_a_conversation_is_shared_and_the_link_revoked(bob, start):
+    bob.open("/chat/")
+    ask(bob)
+    bar = bob.page.locator("#chat-menu")
+    expect(bar.get_by_role("link", name="Export as Markdown")).to_be_visible()
+    bar.locator(".share-open").click()
+    bar.get_by_role("button", name="Create link").click()
+    link = bar.get_by_label("Link for people in your organization").input_value()
+    assert findings(bob.page) == []
+    alice = start(user="alice")
+    alice.open(link)
+    expect(alice.page.locator("[data-text]")).to_contain_text("deployctl rollback")
+    alice.page.locator("a.cite").first.hover()
+    expect(alice.page.locator("#cite-card mark")).to_contain_text("deployctl rollback")
+    bar.get_by_role("button", name="Stop sharing").click()
+    expect(bar.get_by_role("button", name="Create link")).to_be_visible()
+    assert alice.page.request.get(link).status == 404
 
 
 def test_a_language_models_answer_is_streamed_checked_and_marked(bob, model):

@@ -60,12 +60,14 @@ def _spoken(exchange: Exchange, problem: str) -> str:
     return f"Answer ready, with {wording.counted(len(exchange.cited), 'source')}."
 
 
-def readers_text(*, keeps_text: bool, days: int) -> str:
+def readers_text(*, keeps_text: bool, days: int, is_shared: bool) -> str:
     """Return who can read the questions; `days` is how long the query log stores them, 0 for no limit."""
+    shared = " People with the link can read those that you shared." if is_shared else ""
     if not keeps_text:
-        return "Your questions are not stored in the query log. Only you can open this conversation."
+        alone = "" if is_shared else " Only you can open this conversation."
+        return f"Your questions are not stored in the query log.{alone}{shared}"
     period = f" for {days} days" if days else ""
-    return f"Admins can read your questions in the query log{period}."
+    return f"Admins can read your questions in the query log{period}.{shared}"
 
 
 def problem_text(code: str) -> str:

@@ -89,6 +89,14 @@ def test_a_language_of_a_fence_becomes_no_attribute():
     assert marked_html("```py[1]\nx\n```", {1: mark_safe("<a>1</a>")}) == '<pre tabindex="0"><code>x\n</code></pre>\n'
 
 
+def test_a_doubtful_row_leaves_the_table_whole():
+    row = "| Draining | 9 minutes |"
+    html = doubtful(f"| Step | Time |\n| --- | --- |\n{row}", row)
+    assert "<td>Draining</td>\n<td>9 minutes<i>?</i></td>" in html
+    head = "| Step | Time |"
+    assert "<th>Time<i>?</i></th>" in doubtful(f"{head}\n| --- | --- |\n{row}", head)
+
+
 def test_a_doubt_over_several_blocks_only_gets_its_sign():
     assert "span" not in doubtful("One\n\ntwo.", "One\n\ntwo.")
 
