@@ -20,6 +20,7 @@ from explorer.pages.log import views as log
 from explorer.pages.models import language_models, routes, usage
 from explorer.pages.models import views as models
 from explorer.pages.presets import views as presets
+from explorer.pages.prompts import views as prompts
 from explorer.pages.side_by_side import views as side_by_side
 
 app_name = "explorer"
@@ -51,6 +52,10 @@ urlpatterns = [
     path("chat/<uuid:conversation_id>/rename/", chat.rename_one, name="chat_rename"),
     path("chat/<uuid:conversation_id>/delete/", chat.delete_one, name="chat_delete"),
     path("chat/<uuid:conversation_id>/export.<str:kind>", chat.export, name="chat_export"),
+    # explorer/pages/prompts
+    path("prompts/", prompts.prompts, name="prompts"),
+    path("prompts/<int:prompt_id>/", prompts.prompt, name="prompt"),
+    path("prompts/<int:prompt_id>/delete/", prompts.remove_prompt, name="remove_prompt"),
     # explorer/pages/compare
     path("compare/", compare.compare, name="compare"),
     # explorer/pages/side_by_side

@@ -86,6 +86,22 @@ class Message(models.Model):
         return str(self.id)
 
 
+class StartingPrompt(models.Model):
+    """A question that admins offer on the empty chat page."""
+
+    title = models.CharField(max_length=80)
+    text = models.TextField()
+    #: Slugs of the connections that answer it: only users who can see all of them are offered it; empty for everybody.
+    #: Slugs, because a deleted connection must not make it visible to more people.
+    sources = models.JSONField(default=list, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["pk"]
+
+    def __str__(self) -> str:
+        return self.title
+
+
 class Memory(models.Model):
     """A user's memory. Access is controlled by its connection and the grants, as for documents."""
 

@@ -34,6 +34,49 @@ if (boxes.length) {
   sayPicked();
 }
 
+// The search among many sources.
+const find = picker.querySelector("[data-find-source]");
+const only = picker.querySelector("[data-only]");
+const rowOf = (box) => box.closest("label");
+
+const findSources = () => {
+  const wanted = find.value.trim().toLowerCase();
+  for (const box of boxes) {
+    rowOf(box).hidden = !rowOf(box).textContent.toLowerCase().includes(wanted);
+  }
+  const found = boxes.filter((box) => !rowOf(box).hidden).length;
+  picker.querySelector("[data-no-source]").hidden = found > 0;
+  only.hidden = !wanted || found === 0;
+};
+
+if (find) {
+  find.hidden = false;
+  find.addEventListener("input", findSources);
+  find.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") {
+      // It would send the question.
+      event.preventDefault();
+    }
+  });
+  only.addEventListener("click", () => {
+    for (const box of boxes) {
+      box.checked = !rowOf(box).hidden;
+    }
+    find.value = "";
+    findSources();
+    sayPicked();
+    find.focus();
+  });
+  picker.addEventListener("toggle", () => {
+    if (picker.open) {
+      find.focus();
+    } else {
+      find.value = "";
+      findSources();
+    }
+  });
+}
+
 const drawer = document.querySelector("#chat-history");
 
 // No element has this name, so the page does not scroll.

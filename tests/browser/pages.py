@@ -72,6 +72,8 @@ PAGES = {
     "key-revoke": "/keys/{key}/revoke/",
     "key-forwarding": "/access/keys/{key}/forwarding/",
     "audit": "/access/audit/",
+    "prompts": "/prompts/",
+    "prompt": "/prompts/{prompt}/",
     "presets": "/presets/",
     "preset": "/presets/corecube/",
     "preset-promote": "/presets/corecube/promote/1/",
@@ -140,6 +142,7 @@ class Places:
     index: str
     conversation: str
     link: str
+    prompt: str
     language_model: str
     #: One of the installation's own.
     section_set: str

@@ -18,6 +18,7 @@ from retrieval.models import (
     Message,
     QueuedSearch,
     SearchRecord,
+    StartingPrompt,
 )
 from retrieval.presets.catalog import preset_named
 from retrieval.search.section_sets import copy_section_set, fingerprint, save_section_set, section_set_named
@@ -51,6 +52,9 @@ def places(world):
         key=str(ApiKey.issue(user=world.bob, name="nightly report")[0].pk),
         conversation=_chatted(world),
         link=_shared(world),
+        prompt=str(
+            StartingPrompt.objects.create(title="Roll back", text="How do I roll back?", sources=["runbooks"]).pk
+        ),
         language_model=_language_model().slug,
         section_set=_section_sets(world),
         queued=str(_queued(world).pk),

@@ -8,6 +8,7 @@ import pytest
 import uvicorn
 from playwright.sync_api import expect
 
+from corecube.models import Connection
 from retrieval.models import Conversation, Judgment, Message, SearchRecord
 from tests.browser.axe import findings
 from tests.fake_llm import FakeLLM, Fault
@@ -144,9 +145,8 @@ def test_a_chip_shows_its_card_and_opens_its_passage(bob):
 
 
 def test_a_card_marks_the_sentence_that_a_paraphrase_is_cited_for(bob, model):
-    model.says(
-        "## Steps\n\nIt is drained in about four minutes, as one knows [1].\n\n| Step | Minutes |\n| --- | --: |\n| Drain | 4 |"
-    )
+    table = "| Step | Minutes |\n| --- | --: |\n| Drain | 4 |"
+    model.says(f"## Steps\n\nIt is drained in about four minutes, as one knows [2].\n\n{table}")
     bob.open("/chat/")
     exchange = ask(bob)
     expect(exchange.get_by_role("table")).to_contain_text("Drain")
@@ -160,7 +160,7 @@ def test_a_card_marks_the_sentence_that_a_paraphrase_is_cited_for(bob, model):
 def test_a_finger_shows_the_card_first_and_opens_the_passage_from_it(bob, start):
     bob.open("/chat/")
     ask(bob)
-    phone = start(user="bob", has_touch=True, viewport={"width": 390, "height": 844})
+    phone = start(user="bob", width=390, has_touch=True)
     phone.open(f"/chat/{Conversation.objects.get().pk}/")
     phone.page.locator("a.cite").first.tap()
     card = phone.page.locator("#cite-card")
@@ -299,6 +299,32 @@ def test_sources_are_chosen_in_the_composer(start):
     expect(page.locator("[data-picked]")).to_have_text("Runbooks")
 
 
+def test_one_source_of_many_is_found_by_name(start, world):
+    for number in range(6):
+        Connection.objects.create(
+            slug=f"extra-{number}",
+            name=f"Extra {number}",
+            kind="push",
+            compartment=world.runbooks.compartment,
+            sensitivity=0,
+        )
+    bob = start(user="bob")
+    bob.open("/chat/")
+    page = bob.page
+    page.locator("[data-picker] summary").click()
+    find = page.get_by_role("searchbox", name="Find a source")
+    expect(find).to_be_focused()
+    find.fill("extra 2")
+    bob.press("Enter")
+    expect(page.get_by_role("checkbox")).to_have_count(1)
+    expect(page.locator("[data-exchange]")).to_have_count(0)
+    page.get_by_role("button", name="Select only these").click()
+    expect(page.locator("[data-picked]")).to_have_text("Extra 2")
+    find.fill("nothing")
+    expect(page.get_by_text("No source matches.")).to_be_visible()
+    assert findings(page) == []
+
+
 def test_conversations_are_found_renamed_and_deleted(bob):
     bob.open("/chat/")
     ask(bob)
@@ -344,6 +370,7 @@ def test_on_a_phone_history_is_a_drawer_and_nothing_scrolls_sideways(start, mode
     assert not browser.scrolls_sideways()
     assert page.get_by_label("Question", exact=True).bounding_box()["y"] > 600
     exchange.locator("a.cite").first.tap()
+    page.get_by_role("button", name="Open the passage").tap()
     sheet = page.get_by_role("dialog", name=re.compile("Rolling back"))
     assert sheet.bounding_box()["width"] == 390
     sheet.get_by_role("button", name="Close").tap()

@@ -15,6 +15,7 @@ from tests.profiles import PROFILE
 NO_PAGES = {
     "answer",
     "remove_rule",
+    "remove_prompt",
     "set_rule",
     "remove_claim",
     "add_claim",

@@ -19,7 +19,7 @@ from corecube.models import User
 from corecube.scope import AccessScope
 from explorer import wording
 from explorer.pages.chat.panels import exchange_panel, readers_text, scope_words, shelf_of, source_choices
-from explorer.pages.explorer.examples import examples_for
+from explorer.pages.chat.suggestions import suggestions_for
 from explorer.viewer import errors_shown, user_page, viewer_of, wants_fragment
 from retrieval.answers.conversations.asking import ask, change, start
 from retrieval.answers.conversations.export import as_json, as_markdown
@@ -126,7 +126,7 @@ def _page_context(viewer: User, found: Conversation | None, sent: QueryDict) -> 
             days=settings.CORECUBE_KEEP_SEARCHES_DAYS,
             is_shared=bool(found and found.shared_as),
         ),
-        "examples": () if exchanges else examples_for(scope, viewer.username),
+        "examples": () if exchanges else suggestions_for(viewer, scope),
         "current": found.pk if found else None,
         "not_shared": questions_not_shared(found) if found else 0,
         "sources": choices,
