@@ -14,6 +14,7 @@ from explorer.pages.evaluation import views as evaluation
 from explorer.pages.evidence import section_sets
 from explorer.pages.evidence import views as evidence
 from explorer.pages.explorer import views as search
+from explorer.pages.feedback import views as feedback
 from explorer.pages.find import views as find
 from explorer.pages.health import views as health
 from explorer.pages.log import views as log
@@ -56,6 +57,8 @@ urlpatterns = [
     path("prompts/", prompts.prompts, name="prompts"),
     path("prompts/<int:prompt_id>/", prompts.prompt, name="prompt"),
     path("prompts/<int:prompt_id>/delete/", prompts.remove_prompt, name="remove_prompt"),
+    # explorer/pages/feedback
+    path("feedback/", feedback.feedback, name="feedback"),
     # explorer/pages/compare
     path("compare/", compare.compare, name="compare"),
     # explorer/pages/side_by_side

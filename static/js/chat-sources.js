@@ -78,14 +78,19 @@ document.addEventListener("pointerover", (event) => {
     showCard(chip);
   }
 });
-document.addEventListener("pointerout", (event) => chipOf(event.target) && hideCard());
+document.addEventListener("pointerout", (event) => event.pointerType === "mouse" && chipOf(event.target) && hideCard());
 document.addEventListener("focusin", (event) => {
   const chip = chipOf(event.target);
   if (chip?.matches(":focus-visible")) {
     showCard(chip);
   }
 });
-document.addEventListener("focusout", (event) => chipOf(event.target) && hideCard());
+// A touched card takes the focus to its button, and is hidden by the next touch elsewhere.
+document.addEventListener("focusout", (event) => {
+  if (chipOf(event.target) && !card.classList.contains("is-touched")) {
+    hideCard();
+  }
+});
 
 // The passage.
 

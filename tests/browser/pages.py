@@ -36,6 +36,7 @@ PAGES = {
     "side-by-side": "/side-by-side/?q={query}",
     "side-by-side-empty": "/side-by-side/",
     "side-by-side-nothing": "/side-by-side/?q={query}&as={person}&{without}",
+    "feedback": "/feedback/",
     "log": "/log/",
     "log-none": "/log/?q={nonsense}none",
     "record": "/log/{record}/",

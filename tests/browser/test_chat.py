@@ -343,7 +343,7 @@ def test_conversations_are_found_renamed_and_deleted(bob):
     item.get_by_label("Title").fill("How to go back")
     item.get_by_role("button", name="Rename").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("How to go back")
-    page.locator("#chat-menu summary").first.click()
+    page.locator("#chat-menu .menu-open").click()
     page.locator("#chat-menu").get_by_text("Delete …").click()
     page.locator("#chat-menu").get_by_role("button", name="Delete", exact=True).click()
     expect(page.get_by_text("Conversation deleted.")).to_be_visible()
