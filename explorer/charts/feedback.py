@@ -22,7 +22,7 @@ def feedback_chart(found: Mapping[date, Thumbs], *, first: date, last: date) -> 
     return Chart(
         id="feedback",
         title="Ratings by week",
-        summary=f"{up:,} thumbs up and {down:,} thumbs down.",
+        summary=f"{up:,} up, {down:,} down.",
         data=[
             _bars("Thumbs up", "good", weeks, [it.up for it in thumbs]),
             _bars("Thumbs down", "bad", weeks, [-it.down for it in thumbs]),
@@ -32,7 +32,7 @@ def feedback_chart(found: Mapping[date, Thumbs], *, first: date, last: date) -> 
             "bargap": 0.35,
             "margin": {"t": 30},
             "xaxis": {"type": "date", "showgrid": False, "nticks": 8},
-            "yaxis": {"nticks": 5, "fixedrange": True, "title": {"text": "ratings"}},
+            "yaxis": {"nticks": 5, "tickformat": ",d", "fixedrange": True, "title": {"text": "ratings"}},
             "showlegend": True,
         },
         headers=("Week of", "Thumbs up", "Thumbs down", "Share of thumbs up"),

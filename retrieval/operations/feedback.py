@@ -43,7 +43,8 @@ class SourceThumbs:
 def rated_between(first: date, last: date) -> QuerySet[SearchRecord]:
     """Return the searches with a rated answer from the first to the last day, both included, in UTC."""
     start, end = _bounds(first, last)
-    return SearchRecord.objects.filter(feedback__isnull=False, at__gte=start, at__lt=end)
+    found: QuerySet[SearchRecord] = SearchRecord.objects.filter(feedback__isnull=False, at__gte=start, at__lt=end)
+    return found
 
 
 def total(found: QuerySet[SearchRecord]) -> Thumbs:

@@ -46,7 +46,7 @@ const findSources = () => {
   }
   const found = boxes.filter((box) => !rowOf(box).hidden).length;
   picker.querySelector("[data-no-source]").hidden = found > 0;
-  only.hidden = !wanted || found === 0;
+  only.hidden = found === 0 || found === boxes.length;
 };
 
 if (find) {

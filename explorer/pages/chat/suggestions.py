@@ -23,9 +23,11 @@ class Suggestion:
 
 def suggestions_for(viewer: User, scope: AccessScope) -> tuple[Suggestion, ...]:
     """Return a few questions that the viewer's sources should answer, without those that they lately did not."""
-    found = {it.text: it for it in reversed(list(_suggestions(viewer, scope)))}
+    found: dict[str, Suggestion] = {}
+    for suggestion in _suggestions(viewer, scope):
+        found.setdefault(suggestion.text, suggestion)
     refused = refused_lately(viewer, found) if found else frozenset()
-    return tuple(islice((it for text, it in reversed(found.items()) if text not in refused), _LIMIT))
+    return tuple(islice((it for text, it in found.items() if text not in refused), _LIMIT))
 
 
 def _suggestions(viewer: User, scope: AccessScope) -> Iterator[Suggestion]:

@@ -18,7 +18,7 @@ class PromptForm(EditForm, ConsoleForm):
     text = forms.CharField(label="Question", widget=forms.Textarea(attrs={"rows": 2}))
     sources = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple)
 
-    def __init__(self, data: Mapping[str, Any] | None = None, *, initial: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, data: Mapping[str, Any] | None = None, *, initial: dict[str, Any] | None = None) -> None:
         super().__init__(data, initial=initial)
         sources = self.fields["sources"]
         assert isinstance(sources, forms.MultipleChoiceField)  # noqa: S101 -- declared above

@@ -17,4 +17,4 @@ def test_thumbs_down_are_drawn_below_zero_and_every_week_has_a_bar():
     assert chart.data[0]["x"] == ["2026-03-02", "2026-03-09", "2026-03-16"]
     assert chart.rows[0] == ("02 Mar 2026", "3", "1", "75%")
     assert chart.rows[1][3] == "\N{EN DASH}"
-    assert chart.summary == "3 thumbs up and 3 thumbs down."
+    assert chart.summary == "3 up, 3 down."

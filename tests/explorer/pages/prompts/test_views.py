@@ -2,7 +2,9 @@
 
 import pytest
 
-from corecube.models import AuditEvent
+from corecube.access import Principal, scope_for
+from corecube.models import AuditEvent, Connection
+from explorer.pages.chat.suggestions import suggestions_for
 from retrieval.models import Message, StartingPrompt
 
 TEXT = "How do I roll back the staging database?"
@@ -79,3 +81,14 @@ def test_saving_a_prompt_keeps_a_deleted_source_so_that_it_is_not_shown_to_more_
     assert alice.post(f"/prompts/{prompt.pk}/", {"title": "Old", "text": TEXT, "sources": ["gone"]}).status_code == 302
     prompt.refresh_from_db()
     assert prompt.sources == ["gone"]
+
+
+def test_prompts_come_before_the_samples_questions_and_no_question_twice(world, settings):
+    path = str(settings.CORECUBE_SAMPLES_DIR / "handbook")
+    Connection.objects.filter(pk=world.runbooks.pk).update(slug="handbook", config={"path": path})
+    scope = scope_for(Principal(world.bob))
+    first, *others = suggestions_for(world.bob, scope)
+    StartingPrompt.objects.create(title="Last", text=others[-1].text)
+    found = suggestions_for(world.bob, scope)
+    assert (found[0].title, found[1]) == ("Last", first)
+    assert len({it.text for it in found}) == len(found)
