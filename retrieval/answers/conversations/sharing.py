@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 from corecube import audit
 from corecube.database import first_or
 from corecube.models import User
-from retrieval.answers.conversations.reading import Exchange, Reference, exchanges_of
+from retrieval.answers.conversations.reading import Exchange, Reference, ReferenceState, exchanges_of
 from retrieval.errors import UnknownConversationError
 from retrieval.models import Conversation
 
@@ -68,11 +68,14 @@ def shared_exchanges(conversation: Conversation, reader: User) -> tuple[SharedEx
 def _for_reader(exchange: Exchange) -> SharedExchange:
     """Return an exchange with no more than its reader could find alone.
 
-    The reader must be able to open the document of every passage behind the answer, cited or not: otherwise the answer
-    is withheld. A refusal says what the sources of another user do not contain, so its text is never shown, nor is
-    anything that was rated, searched for or noticed.
+    The reader must be able to open the document of every passage behind the answer, cited or not, and to read every
+    text that the answer may repeat: otherwise it is withheld. Quotes repeat what they cite, a language model anything
+    that it was given; a text that was changed may have been redacted. A refusal says what the sources of another user
+    do not contain, so its text is never shown, nor is anything that was rated, searched for or noticed.
     """
-    withheld = exchange.withheld or not all(map(_can_open, exchange.references))
+    repeated = exchange.cited if exchange.answer.is_extractive else exchange.references
+    can_read = all(it.state is ReferenceState.CURRENT for it in repeated)
+    withheld = exchange.withheld or not can_read or not all(map(_can_open, exchange.references))
     hides_text = withheld or exchange.is_refused
     shown = replace(
         exchange,

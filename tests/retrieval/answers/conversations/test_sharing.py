@@ -15,6 +15,7 @@ from retrieval.answers.conversations.sharing import (
     stop_sharing,
 )
 from retrieval.errors import UnknownConversationError
+from retrieval.ingest.sync import sync_connection
 from retrieval.models import Conversation, Document, Message
 
 #: Words of the ledger and the vault, and the names of their connections: Bob may see neither.
@@ -86,6 +87,31 @@ def test_access_is_checked_whenever_the_link_is_opened(world, shared_by_alice, w
     (shared,) = shared_exchanges(conversation, world.bob)
     assert shared.exchange.withheld
     assert not [word for word in ("deployctl", "rolling back") if word in told(shared)]
+
+
+def _changed(world):
+    (world.root / "runbooks" / "rollback.md").write_text("# Rolling back\n\nThis was redacted.\n")
+    sync_connection(world.runbooks)
+
+
+def test_a_text_that_was_redacted_is_not_shared_by_the_answer_that_quotes_it(world, shared_by_alice):
+    conversation = shared_by_alice(narrowing=ScopeRequest(include=("runbooks",)))
+    _changed(world)
+    (shared,) = shared_exchanges(conversation, world.bob)
+    assert shared.exchange.withheld
+    assert "deployctl" not in told(shared)
+
+
+def test_a_model_may_repeat_any_text_that_it_was_given(world, talk):
+    answer = talk("alice", "What does error Q-4711 mean?", narrowing=ScopeRequest(include=("runbooks",)))
+    cited = {it["document"] for it in answer.passages if it["cited"]}
+    assert str(Document.objects.get(external_id="rollback.md").pk) not in cited
+    assert len(answer.passages) > len(cited)
+    share(answer.conversation)
+    _changed(world)
+    assert not shared_exchanges(answer.conversation, world.bob)[0].exchange.withheld
+    Message.objects.filter(pk=answer.pk).update(is_extractive=False)
+    assert shared_exchanges(answer.conversation, world.bob)[0].exchange.withheld
 
 
 def test_a_refusal_does_not_say_what_the_owners_sources_lack(world, shared_by_alice):
