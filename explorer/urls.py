@@ -3,7 +3,7 @@
 from django.urls import path, re_path
 
 from explorer.pages.access import audit, clearances, compartments, keys, people
-from explorer.pages.chat import answers
+from explorer.pages.chat import answers, sharing
 from explorer.pages.chat import views as chat
 from explorer.pages.compare import views as compare
 from explorer.pages.connections import edit, jobs
@@ -14,12 +14,14 @@ from explorer.pages.evaluation import views as evaluation
 from explorer.pages.evidence import section_sets
 from explorer.pages.evidence import views as evidence
 from explorer.pages.explorer import views as search
+from explorer.pages.feedback import views as feedback
 from explorer.pages.find import views as find
 from explorer.pages.health import views as health
 from explorer.pages.log import views as log
 from explorer.pages.models import language_models, routes, usage
 from explorer.pages.models import views as models
 from explorer.pages.presets import views as presets
+from explorer.pages.prompts import views as prompts
 from explorer.pages.side_by_side import views as side_by_side
 
 app_name = "explorer"
@@ -45,9 +47,18 @@ urlpatterns = [
     path(_ANSWER.format("retry"), answers.retry_answer, name="chat_retry"),
     path(_ANSWER.format("rate"), answers.rate, name="chat_rate"),
     path(_ANSWER.format("passage") + "<int:number>/", answers.passage, name="chat_passage"),
+    path("chat/shared/<uuid:link>/", sharing.shared, name="shared"),
+    path("chat/<uuid:conversation_id>/share/", sharing.share_one, name="chat_share"),
+    path("chat/<uuid:conversation_id>/stop-sharing/", sharing.stop_sharing_one, name="chat_stop_sharing"),
     path("chat/<uuid:conversation_id>/rename/", chat.rename_one, name="chat_rename"),
     path("chat/<uuid:conversation_id>/delete/", chat.delete_one, name="chat_delete"),
     path("chat/<uuid:conversation_id>/export.<str:kind>", chat.export, name="chat_export"),
+    # explorer/pages/prompts
+    path("prompts/", prompts.prompts, name="prompts"),
+    path("prompts/<int:prompt_id>/", prompts.prompt, name="prompt"),
+    path("prompts/<int:prompt_id>/delete/", prompts.remove_prompt, name="remove_prompt"),
+    # explorer/pages/feedback
+    path("feedback/", feedback.feedback, name="feedback"),
     # explorer/pages/compare
     path("compare/", compare.compare, name="compare"),
     # explorer/pages/side_by_side

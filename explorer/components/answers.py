@@ -23,11 +23,18 @@ _HOLDERS: Final = re.compile(f"[{_OPEN}{_CLOSE}{_DOUBT_BEGINS}{_DOUBT_ENDS}]")
 _PLACE: Final = re.compile(rf"{_OPEN}(\d+){_CLOSE}")
 _TAG: Final = re.compile(r"<(/?)(\w++)[^<>]*+>")
 _INLINE: Final = frozenset({"a", "code", "em", "span", "strong"})
-#: The start of a heading, quotation or list item; a placeholder before it would break it.
-_LINE_OPENING: Final = re.compile(r"\s*(?:(?:[-*+>]|#{1,6}|\d{1,9}[.)])\s+)*")
+#: The start of a heading, quotation, list item or row, and the end of a row; a placeholder outside would break it.
+_LINE_OPENING: Final = re.compile(r"\s*(?:(?:[-*+>]|#{1,6}|\d{1,9}[.)])\s+)*(?P<row>\|\s*)?")
+_ROW_END: Final = " |"
 
 # Quoted documents cannot add HTML, links or images to the page.
 _MARKDOWN: Final = MarkdownIt("commonmark", {"html": False}).enable("table").disable(["link", "image", "autolink"])
+#: The renderer escapes these in text, so that they are always elements.
+_SCROLLING: Final = {
+    "<table>": '<div class="table-scroll" role="group" aria-label="Table" tabindex="0"><table>',
+    "</table>": "</table></div>",
+    "<pre>": '<pre tabindex="0">',
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +88,19 @@ def marked_html(text: str, markers: Mapping[int, SafeString], doubts: Sequence[D
 
 
 def _rendered(markdown: str) -> str:
-    """Return Markdown as HTML without style attributes, which the content security policy refuses, or languages."""
+    """Return Markdown as HTML without style attributes, which the content security policy refuses, or languages.
+
+    Tables and code are focusable, so that the keyboard can scroll them sideways.
+    """
     tokens = _MARKDOWN.parse(markdown)
     for token in tokens:
-        token.attrs.pop("style", None)
+        if token.attrs.pop("style", "") == "text-align:right":
+            token.attrs["class"] = "is-number"
         # The language of a fence would put placeholders into an attribute.
         token.info = ""
     html: str = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
+    for plain, scrolling in _SCROLLING.items():
+        html = html.replace(plain, scrolling)
     return html
 
 
@@ -106,7 +119,10 @@ def _doubt_places(text: str, doubts: Iterable[Doubt]) -> Iterator[tuple[int, int
     for number, doubt in enumerate(doubts):
         opening = _LINE_OPENING.match(text, doubt.start, doubt.end)
         start = opening.end() if opening else doubt.start
-        end = doubt.start + len(text[doubt.start : doubt.end].rstrip())
+        said = text[doubt.start : doubt.end].rstrip()
+        if opening and opening["row"]:
+            said = said.rstrip(_ROW_END)
+        end = max(start, doubt.start + len(said))
         yield start, start, f"{_DOUBT_BEGINS}{number}{_CLOSE}"
         yield end, end, f"{_DOUBT_ENDS}{number}{_CLOSE}"
 

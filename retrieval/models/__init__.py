@@ -1,7 +1,7 @@
 """Documents, chunks, embeddings, syncs, searches and their configuration."""
 
 from retrieval.models.answering import LanguageModel, RoutingRule, Usage
-from retrieval.models.conversation import Conversation, Memory, Message
+from retrieval.models.conversation import Conversation, Memory, Message, StartingPrompt
 from retrieval.models.document import Chunk, Document, OutboxEntry, TermFrequency
 from retrieval.models.embedding import Embedding, EmbeddingIndex, SentenceEmbedding, SparseEmbedding, TokenEmbedding
 from retrieval.models.evaluation_run import EvaluationRun, RunCase

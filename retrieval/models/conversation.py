@@ -10,7 +10,7 @@ from corecube.models import Connection
 
 
 class Conversation(models.Model):
-    """Questions and answers of one user, private to that user."""
+    """Questions and answers of one user, private to that user unless shared by a link."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="conversations")
@@ -18,6 +18,9 @@ class Conversation(models.Model):
     preset = models.CharField(max_length=40)
     #: Slugs of the connections to include and to exclude: {"include": [], "exclude": []}.
     narrowing = models.JSONField(default=dict)
+    #: The secret part of the link for readers; empty if it is not shared. Messages up to this ordinal are shared.
+    shared_as = models.UUIDField(null=True, unique=True)
+    shared_through = models.PositiveIntegerField(default=0, db_default=0)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True, db_index=True)
 
@@ -81,6 +84,22 @@ class Message(models.Model):
 
     def __str__(self) -> str:
         return str(self.id)
+
+
+class StartingPrompt(models.Model):
+    """A question that admins offer on the empty chat page."""
+
+    title = models.CharField(max_length=80)
+    text = models.TextField()
+    #: Slugs of the connections that answer it: only users who can see all of them are offered it; empty for everybody.
+    #: Slugs, because a deleted connection must not make it visible to more people.
+    sources = models.JSONField(default=list, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["pk"]
+
+    def __str__(self) -> str:
+        return self.title
 
 
 class Memory(models.Model):

@@ -131,7 +131,7 @@ class SearchRecord(models.Model):
             models.Index(fields=["milliseconds"], name="search_by_duration"),
             *(
                 models.Index(F("at").desc(), F("id").desc(), condition=condition, name=f"search_{name}")
-                for name, condition in FLAGS.items()
+                for name, condition in {**FLAGS, "rated": Q(feedback__isnull=False)}.items()
             ),
         ]
 

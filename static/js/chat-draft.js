@@ -6,6 +6,9 @@ const HEADING = /^#{1,6}\s+/;
 const QUOTE = /^\s*>\s?/;
 const BULLET = /^\s*[-*+]\s+/;
 const STEP = /^\s*\d{1,9}[.)]\s+/;
+const ROW = /^\s*\|/;
+const RULE = /^\s*\|?[\s:|-]*-[\s:|-]*$/;
+const CELL_END = /(?<!\\)\|/;
 const INLINE = /\[(\d+)\]|\*\*([^*]+)\*\*|`([^`]+)`/g;
 const ESCAPED = /\\([\\`*_{}[\]()#+.!|<>-])/g;
 
@@ -50,6 +53,17 @@ const list = (tag, lines, opening) => {
   return element(tag, ...items.map((item) => element("li", ...inline(item))));
 };
 
+const row = (line, tag) => {
+  const cells = line.trim().replace(/^\||\|$/g, "").split(CELL_END);
+  return element("tr", ...cells.map((cell) => element(tag, ...inline(cell.trim()))));
+};
+
+const table = ([head, , ...body]) => {
+  const scroll = element("div", element("table", element("thead", row(head, "th")), element("tbody", ...body.map((it) => row(it, "td")))));
+  scroll.className = "table-scroll";
+  return scroll;
+};
+
 const rendered = (block) => {
   const lines = block.split("\n");
   if (FENCE.test(lines[0])) {
@@ -61,6 +75,9 @@ const rendered = (block) => {
   if (QUOTE.test(lines[0])) {
     const inner = lines.map((line) => line.replace(QUOTE, "")).join("\n");
     return element("blockquote", ...blocks(inner).map(rendered));
+  }
+  if (ROW.test(lines[0]) && RULE.test(lines[1] ?? "")) {
+    return table(lines);
   }
   if (BULLET.test(lines[0])) {
     return list("ul", lines, BULLET);

@@ -1,4 +1,4 @@
-// The parts around the thread: the choice of sources, menus, the drawer of conversations.
+// The parts around the thread: the choice of sources, the link of a shared conversation, the drawer of conversations.
 
 // Sources: the button shows the selection; the last one cannot be deselected.
 const picker = document.querySelector("[data-picker]");
@@ -34,6 +34,49 @@ if (boxes.length) {
   sayPicked();
 }
 
+// The search among many sources.
+const find = picker.querySelector("[data-find-source]");
+const only = picker.querySelector("[data-only]");
+const rowOf = (box) => box.closest("label");
+
+const findSources = () => {
+  const wanted = find.value.trim().toLowerCase();
+  for (const box of boxes) {
+    rowOf(box).hidden = !rowOf(box).textContent.toLowerCase().includes(wanted);
+  }
+  const found = boxes.filter((box) => !rowOf(box).hidden).length;
+  picker.querySelector("[data-no-source]").hidden = found > 0;
+  only.hidden = found === 0 || found === boxes.length;
+};
+
+if (find) {
+  find.hidden = false;
+  find.addEventListener("input", findSources);
+  find.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") {
+      // It would send the question.
+      event.preventDefault();
+    }
+  });
+  only.addEventListener("click", () => {
+    for (const box of boxes) {
+      box.checked = !rowOf(box).hidden;
+    }
+    find.value = "";
+    findSources();
+    sayPicked();
+    find.focus();
+  });
+  picker.addEventListener("toggle", () => {
+    if (picker.open) {
+      find.focus();
+    } else {
+      find.value = "";
+      findSources();
+    }
+  });
+}
+
 const drawer = document.querySelector("#chat-history");
 
 // No element has this name, so the page does not scroll.
@@ -57,4 +100,24 @@ document.addEventListener("click", (event) => {
     event.preventDefault();
     closeDrawer();
   }
+});
+
+// The link of a shared conversation. htmx replaces the panel.
+const offerCopy = () => {
+  for (const button of document.querySelectorAll("[data-copy-link]")) {
+    button.hidden = !navigator.clipboard;
+  }
+};
+
+document.addEventListener("htmx:afterSettle", offerCopy);
+offerCopy();
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy-link]");
+  if (!button) {
+    return;
+  }
+  await navigator.clipboard.writeText(document.querySelector("#share-link").value);
+  button.textContent = "Copied";
+  document.querySelector("[data-announcement]").textContent = "Copied.";
 });

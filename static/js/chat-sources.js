@@ -1,5 +1,7 @@
 // Sources of an answer: a citation shows a card of its passage and opens the passage in the side panel; copying answers.
 
+import { excerptOf, placeOf, saidAt } from "./chat-quotes.js";
+
 const EDGE = 8;
 
 const card = document.querySelector("[data-cite-card]");
@@ -10,6 +12,7 @@ const announcement = document.querySelector("[data-announcement]");
 
 const chipOf = (target) => (target instanceof Element ? target.closest("[data-cite]") : null);
 const sourceOf = (chip) => document.getElementById(chip.hash.slice(1));
+const passageLink = (chip) => sourceOf(chip)?.querySelector("[data-passage-address]");
 
 // The card: while it is shown, it follows its citation in the document.
 
@@ -20,10 +23,21 @@ const place = (chip) => {
   chip.after(card);
   const box = card.getBoundingClientRect();
   card.classList.toggle("is-before", box.right > window.innerWidth - EDGE);
-  card.classList.toggle("is-above", box.bottom > dock.getBoundingClientRect().top - EDGE);
+  const floor = dock?.getBoundingClientRect().top ?? window.innerHeight;
+  card.classList.toggle("is-above", box.bottom > floor - EDGE);
 };
 
-const showCard = (chip) => {
+// Under a finger the card stays and has a button, because there is no hovering.
+const openButton = (chip, link) => {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "button is-small";
+  button.textContent = "Open the passage";
+  button.addEventListener("click", () => open(link, chip));
+  return button;
+};
+
+const showCard = (chip, { isTouched = false } = {}) => {
   const facts = sourceOf(chip)?.querySelector("[data-source-facts]");
   if (!facts) {
     return;
@@ -36,8 +50,17 @@ const showCard = (chip) => {
     title.append(...link.childNodes);
     link.replaceWith(title);
   }
-  copy.querySelector("[data-excerpt]")?.removeAttribute("hidden");
+  const excerpt = copy.querySelector("[data-excerpt]");
+  if (excerpt) {
+    excerpt.hidden = false;
+    excerpt.replaceChildren(...excerptOf(excerpt.textContent, placeOf(excerpt.textContent, saidAt(chip))));
+  }
   card.replaceChildren(...copy.childNodes);
+  card.classList.toggle("is-touched", isTouched);
+  const link = passageLink(chip);
+  if (isTouched && link) {
+    card.append(openButton(chip, link));
+  }
   card.hidden = false;
   chip.setAttribute("aria-describedby", card.id);
   place(chip);
@@ -55,14 +78,19 @@ document.addEventListener("pointerover", (event) => {
     showCard(chip);
   }
 });
-document.addEventListener("pointerout", (event) => chipOf(event.target) && hideCard());
+document.addEventListener("pointerout", (event) => event.pointerType === "mouse" && chipOf(event.target) && hideCard());
 document.addEventListener("focusin", (event) => {
   const chip = chipOf(event.target);
   if (chip?.matches(":focus-visible")) {
     showCard(chip);
   }
 });
-document.addEventListener("focusout", (event) => chipOf(event.target) && hideCard());
+// A touched card takes the focus to its button, and is hidden by the next touch elsewhere.
+document.addEventListener("focusout", (event) => {
+  if (chipOf(event.target) && !card.classList.contains("is-touched")) {
+    hideCard();
+  }
+});
 
 // The passage.
 
@@ -72,7 +100,7 @@ const close = () => {
   sheet.close();
 };
 
-sheet.addEventListener("close", () => {
+sheet?.addEventListener("close", () => {
   sheet.replaceChildren();
   opener?.removeAttribute("aria-expanded");
   if (opener?.isConnected) {
@@ -81,44 +109,19 @@ sheet.addEventListener("close", () => {
   opener = null;
 });
 
-// The sentences of the answer just before a citation.
-const FEWEST = 12;
-const SENTENCE = /[^.!?]+[.!?]*/g;
-
-const saidBefore = (chip) => {
-  const block = chip.closest("p, li, td, [data-text]");
-  if (!block?.closest("[data-text]")) {
-    return [];
+// Marks what the passage says about the statement that cites it.
+const markIn = (passage, chip) => {
+  const node = passage?.querySelector("[data-words]")?.firstChild;
+  const place = node && placeOf(node.data, saidAt(chip));
+  if (!place) {
+    return null;
   }
   const range = document.createRange();
-  const chips = [...block.querySelectorAll("[data-cite]")];
-  const ahead = chips[chips.indexOf(chip) - 1];
-  range.setStart(block, 0);
-  if (ahead && ahead.nextSibling !== chip) {
-    range.setStartAfter(ahead);
-  }
-  range.setEndBefore(chip);
-  const text = range.toString().trim();
-  return [text, ...(text.match(SENTENCE) ?? [])].map((it) => it.trim()).filter((it) => it.length >= FEWEST);
-};
-
-// Marks the first of some texts that is found in the passage, ignoring differences in white space.
-const markIn = (passage, texts) => {
-  const words = passage?.querySelector("[data-words]");
-  const node = words?.firstChild;
-  for (const text of node ? texts : []) {
-    const pattern = text.split(/\s+/).map(RegExp.escape ?? ((it) => it.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&")));
-    const found = new RegExp(pattern.join("\\s+")).exec(node.data);
-    if (found) {
-      const range = document.createRange();
-      range.setStart(node, found.index);
-      range.setEnd(node, found.index + found[0].length);
-      const mark = document.createElement("mark");
-      range.surroundContents(mark);
-      return mark;
-    }
-  }
-  return null;
+  range.setStart(node, place.start);
+  range.setEnd(node, place.end);
+  const mark = document.createElement("mark");
+  range.surroundContents(mark);
+  return mark;
 };
 
 const show = (html, from) => {
@@ -132,7 +135,7 @@ const show = (html, from) => {
     }
   }
   const passage = sheet.querySelector("[data-cited]");
-  const mark = "cite" in from.dataset ? markIn(passage, saidBefore(from)) : null;
+  const mark = "cite" in from.dataset ? markIn(passage, from) : null;
   if (mark) {
     mark.scrollIntoView({ block: "center" });
   } else {
@@ -154,6 +157,14 @@ const open = async (link, from) => {
   show(await response.text(), from);
 };
 
+let isTouch = false;
+document.addEventListener("pointerdown", (event) => {
+  isTouch = event.pointerType === "touch";
+  if (isTouch && !card.hidden && !card.contains(event.target) && !chipOf(event.target)) {
+    hideCard();
+  }
+});
+
 const isPlainClick = (event) => event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
 
 document.addEventListener("click", (event) => {
@@ -161,8 +172,12 @@ document.addEventListener("click", (event) => {
     return;
   }
   const chip = chipOf(event.target);
-  const link = chip ? sourceOf(chip)?.querySelector("[data-passage-address]") : event.target.closest("[data-passage-address]");
-  if (link) {
+  const link = chip ? passageLink(chip) : event.target.closest("[data-passage-address]");
+  if (chip && isTouch && chip.getAttribute("aria-describedby") !== card.id) {
+    event.preventDefault();
+    hideCard();
+    showCard(chip, { isTouched: true });
+  } else if (link) {
     event.preventDefault();
     open(link, chip ?? link);
   } else if (chip) {
@@ -184,7 +199,7 @@ document.addEventListener(
     if (!card.hidden) {
       event.preventDefault();
       hideCard();
-    } else if (sheet.open) {
+    } else if (sheet?.open) {
       event.preventDefault();
       close();
     }

@@ -155,9 +155,9 @@ const refreshHistory = async () => {
   find.setAttribute("hx-vals", JSON.stringify({ current }));
   await window.htmx?.ajax("GET", find.getAttribute("hx-get"), {
     target: "#conversations",
-    values: { current, find: find.value },
+    values: { current, find: find.value, bar: 1 },
   });
-  const title = document.querySelector(".chat-link[aria-current]")?.textContent;
+  const title = document.querySelector(".chat-link[aria-current]")?.title;
   if (title) {
     document.querySelector("#chat-title").textContent = title;
     document.title = `${title} · CoreCube`;

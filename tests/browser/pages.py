@@ -6,6 +6,7 @@ from dataclasses import dataclass
 PAGES = {
     "chat": "/chat/",
     "chat-conversation": "/chat/{conversation}/",
+    "chat-shared": "/chat/shared/{link}/",
     "overview": "/overview/",
     "overview-guide": "/overview/?guide=1",
     "explorer": "/explorer/",
@@ -35,6 +36,7 @@ PAGES = {
     "side-by-side": "/side-by-side/?q={query}",
     "side-by-side-empty": "/side-by-side/",
     "side-by-side-nothing": "/side-by-side/?q={query}&as={person}&{without}",
+    "feedback": "/feedback/",
     "log": "/log/",
     "log-none": "/log/?q={nonsense}none",
     "record": "/log/{record}/",
@@ -71,6 +73,8 @@ PAGES = {
     "key-revoke": "/keys/{key}/revoke/",
     "key-forwarding": "/access/keys/{key}/forwarding/",
     "audit": "/access/audit/",
+    "prompts": "/prompts/",
+    "prompt": "/prompts/{prompt}/",
     "presets": "/presets/",
     "preset": "/presets/corecube/",
     "preset-promote": "/presets/corecube/promote/1/",
@@ -138,6 +142,8 @@ class Places:
     key: str
     index: str
     conversation: str
+    link: str
+    prompt: str
     language_model: str
     #: One of the installation's own.
     section_set: str

@@ -7,6 +7,7 @@ from lxml import html
 
 from corecube.models import ApiKey
 from retrieval.admin.preset_versions import save_draft
+from retrieval.answers.conversations.sharing import share
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import (
     Chunk,
@@ -17,6 +18,7 @@ from retrieval.models import (
     Message,
     QueuedSearch,
     SearchRecord,
+    StartingPrompt,
 )
 from retrieval.presets.catalog import preset_named
 from retrieval.search.section_sets import copy_section_set, fingerprint, save_section_set, section_set_named
@@ -49,6 +51,10 @@ def places(world):
         index=str(_other_index().pk),
         key=str(ApiKey.issue(user=world.bob, name="nightly report")[0].pk),
         conversation=_chatted(world),
+        link=_shared(world),
+        prompt=str(
+            StartingPrompt.objects.create(title="Roll back", text="How do I roll back?", sources=["runbooks"]).pk
+        ),
         language_model=_language_model().slug,
         section_set=_section_sets(world),
         queued=str(_queued(world).pk),
@@ -100,6 +106,13 @@ def _asked_and_judged(world):
     client.post("/judge/", {"trace": record.pk, "q": record.query, "grade": grade})
     client.post("/judge/case/", {"trace": record.pk, "q": record.query, "name": "Saved questions"})
     return record
+
+
+def _shared(world):
+    """Share Alice's conversation, and return its link."""
+    conversation = Conversation.objects.get(user=world.alice)
+    share(conversation)
+    return str(conversation.shared_as)
 
 
 def _chatted(world):

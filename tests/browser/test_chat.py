@@ -8,6 +8,7 @@ import pytest
 import uvicorn
 from playwright.sync_api import expect
 
+from corecube.models import Connection
 from retrieval.models import Conversation, Judgment, Message, SearchRecord
 from tests.browser.axe import findings
 from tests.fake_llm import FakeLLM, Fault
@@ -128,6 +129,7 @@ def test_a_chip_shows_its_card_and_opens_its_passage(bob):
     expect(card).to_contain_text("Rolling back")
     expect(card).to_contain_text("Runbooks")
     expect(card).to_contain_text("score")
+    expect(card.locator("mark")).to_contain_text("deployctl rollback")
     bob.page.mouse.move(0, 0)
     expect(card).to_be_hidden()
     chip.focus()
@@ -140,6 +142,52 @@ def test_a_chip_shows_its_card_and_opens_its_passage(bob):
     bob.press("Escape")
     expect(sheet).to_have_count(0)
     expect(chip).to_be_focused()
+
+
+def test_a_card_marks_the_sentence_that_a_paraphrase_is_cited_for(bob, model):
+    table = "| Step | Minutes |\n| --- | --: |\n| Drain | 4 |"
+    model.says(f"## Steps\n\nIt is drained in about four minutes, as one knows [2].\n\n{table}")
+    bob.open("/chat/")
+    exchange = ask(bob)
+    expect(exchange.get_by_role("table")).to_contain_text("Drain")
+    exchange.locator("a.cite").first.hover()
+    expect(bob.page.locator("#cite-card mark")).to_contain_text("four minutes")
+    bob.page.mouse.move(0, 0)
+    exchange.locator("a.cite").first.click()
+    expect(bob.page.locator(".passage-words mark")).to_contain_text("four minutes")
+
+
+def test_a_finger_shows_the_card_first_and_opens_the_passage_from_it(bob, start):
+    bob.open("/chat/")
+    ask(bob)
+    phone = start(user="bob", width=390, has_touch=True)
+    phone.open(f"/chat/{Conversation.objects.get().pk}/")
+    phone.page.locator("a.cite").first.tap()
+    card = phone.page.locator("#cite-card")
+    expect(card.locator("mark")).to_contain_text("deployctl rollback")
+    assert findings(phone.page) == []
+    card.get_by_role("button", name="Open the passage").tap()
+    expect(phone.page.get_by_role("dialog", name=re.compile("Rolling back"))).to_be_visible()
+    expect(card).to_be_hidden()
+
+
+def test_a_conversation_is_shared_and_the_link_revoked(bob, start):
+    bob.open("/chat/")
+    ask(bob)
+    bar = bob.page.locator("#chat-menu")
+    expect(bar.get_by_role("link", name="Export as Markdown")).to_be_visible()
+    bar.locator(".share-open").click()
+    bar.get_by_role("button", name="Create link").click()
+    link = bar.get_by_label("Link for people in your organization").input_value()
+    assert findings(bob.page) == []
+    alice = start(user="alice")
+    alice.open(link)
+    expect(alice.page.locator("[data-text]")).to_contain_text("deployctl rollback")
+    alice.page.locator("a.cite").first.hover()
+    expect(alice.page.locator("#cite-card mark")).to_contain_text("deployctl rollback")
+    bar.get_by_role("button", name="Stop sharing").click()
+    expect(bar.get_by_role("button", name="Create link")).to_be_visible()
+    assert alice.page.request.get(link).status == 404
 
 
 def test_a_language_models_answer_is_streamed_checked_and_marked(bob, model):
@@ -251,6 +299,32 @@ def test_sources_are_chosen_in_the_composer(start):
     expect(page.locator("[data-picked]")).to_have_text("Runbooks")
 
 
+def test_one_source_of_many_is_found_by_name(start, world):
+    for number in range(6):
+        Connection.objects.create(
+            slug=f"extra-{number}",
+            name=f"Extra {number}",
+            kind="push",
+            compartment=world.runbooks.compartment,
+            sensitivity=0,
+        )
+    bob = start(user="bob")
+    bob.open("/chat/")
+    page = bob.page
+    page.locator("[data-picker] summary").click()
+    find = page.get_by_role("searchbox", name="Find a source")
+    expect(find).to_be_focused()
+    find.fill("extra 2")
+    bob.press("Enter")
+    expect(page.get_by_role("checkbox")).to_have_count(1)
+    expect(page.locator("[data-exchange]")).to_have_count(0)
+    page.get_by_role("button", name="Select only these").click()
+    expect(page.locator("[data-picked]")).to_have_text("Extra 2")
+    find.fill("nothing")
+    expect(page.get_by_text("No source matches.")).to_be_visible()
+    assert findings(page) == []
+
+
 def test_conversations_are_found_renamed_and_deleted(bob):
     bob.open("/chat/")
     ask(bob)
@@ -269,7 +343,7 @@ def test_conversations_are_found_renamed_and_deleted(bob):
     item.get_by_label("Title").fill("How to go back")
     item.get_by_role("button", name="Rename").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("How to go back")
-    page.locator("#chat-menu summary").first.click()
+    page.locator("#chat-menu .menu-open").click()
     page.locator("#chat-menu").get_by_text("Delete …").click()
     page.locator("#chat-menu").get_by_role("button", name="Delete", exact=True).click()
     expect(page.get_by_text("Conversation deleted.")).to_be_visible()
@@ -296,6 +370,7 @@ def test_on_a_phone_history_is_a_drawer_and_nothing_scrolls_sideways(start, mode
     assert not browser.scrolls_sideways()
     assert page.get_by_label("Question", exact=True).bounding_box()["y"] > 600
     exchange.locator("a.cite").first.tap()
+    page.get_by_role("button", name="Open the passage").tap()
     sheet = page.get_by_role("dialog", name=re.compile("Rolling back"))
     assert sheet.bounding_box()["width"] == 390
     sheet.get_by_role("button", name="Close").tap()

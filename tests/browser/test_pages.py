@@ -15,6 +15,7 @@ from tests.profiles import PROFILE
 NO_PAGES = {
     "answer",
     "remove_rule",
+    "remove_prompt",
     "set_rule",
     "remove_claim",
     "add_claim",
@@ -41,7 +42,9 @@ NO_PAGES = {
     "chat_rate",
     "chat_rename",
     "chat_retry",
+    "chat_share",
     "chat_stop",
+    "chat_stop_sharing",
     "connection_progress",
     "connection_access",
     "delete_question_set",

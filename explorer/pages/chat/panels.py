@@ -22,8 +22,6 @@ from retrieval.answers.conversations.shelf import conversations_of
 from retrieval.engine.types import ChunkId
 from retrieval.models import Chunk, Message
 
-_EXCERPT_CHARACTERS: Final = 280
-
 _PROBLEM: Final = "Something went wrong while the answer was written."
 
 PER_PAGE: Final = 60
@@ -62,12 +60,14 @@ def _spoken(exchange: Exchange, problem: str) -> str:
     return f"Answer ready, with {wording.counted(len(exchange.cited), 'source')}."
 
 
-def readers_text(*, keeps_text: bool, days: int) -> str:
+def readers_text(*, keeps_text: bool, days: int, is_shared: bool) -> str:
     """Return who can read the questions; `days` is how long the query log stores them, 0 for no limit."""
+    shared = " People with the link can read those that you shared." if is_shared else ""
     if not keeps_text:
-        return "Your questions are not stored in the query log. Only you can open this conversation."
+        alone = "" if is_shared else " Only you can open this conversation."
+        return f"Your questions are not stored in the query log.{alone}{shared}"
     period = f" for {days} days" if days else ""
-    return f"Admins can read your questions in the query log{period}."
+    return f"Admins can read your questions in the query log{period}.{shared}"
 
 
 def problem_text(code: str) -> str:
@@ -76,8 +76,6 @@ def problem_text(code: str) -> str:
 
 
 def _source(reference: Reference, answer: UUID) -> dict[str, Any]:
-    line = " ".join(reference.text.split())
-    excerpt = line if len(line) <= _EXCERPT_CHARACTERS else f"{line[:_EXCERPT_CHARACTERS].rsplit(' ', 1)[0]} \u2026"
     return {
         "reference": reference,
         "name": reference.title or reference.connection or "a source",
@@ -86,7 +84,8 @@ def _source(reference: Reference, answer: UUID) -> dict[str, Any]:
         "path": " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} ".join(reference.heading_path),
         "pages": wording.pages(*(reference.pages or (None, None))),
         "score": "" if reference.score is None else f"{reference.score:.2f}",
-        "excerpt": excerpt,
+        # A citation's card shows the part of it that supports the cited sentence.
+        "text": reference.text if reference.cited else "",
         "warning": WORDS["reference_warnings"].get(reference.state, ""),
     }
 

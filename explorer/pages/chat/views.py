@@ -19,11 +19,12 @@ from corecube.models import User
 from corecube.scope import AccessScope
 from explorer import wording
 from explorer.pages.chat.panels import exchange_panel, readers_text, scope_words, shelf_of, source_choices
-from explorer.pages.explorer.examples import examples_for
+from explorer.pages.chat.suggestions import suggestions_for
 from explorer.viewer import errors_shown, user_page, viewer_of, wants_fragment
 from retrieval.answers.conversations.asking import ask, change, start
 from retrieval.answers.conversations.export import as_json, as_markdown
 from retrieval.answers.conversations.reading import exchange_of, exchanges_of
+from retrieval.answers.conversations.sharing import questions_not_shared
 from retrieval.answers.conversations.shelf import conversation_of, delete_all, rename
 from retrieval.answers.conversations.writing import begin, claimed, finished
 from retrieval.models import Conversation, Message
@@ -121,10 +122,13 @@ def _page_context(viewer: User, found: Conversation | None, sent: QueryDict) -> 
         "chosen_preset": sent.get("preset") or (found.preset if found else DEFAULT_PRESET),
         "max_query_length": settings.CORECUBE_MAX_QUERY_CHARACTERS,
         "readers": readers_text(
-            keeps_text=settings.CORECUBE_KEEP_QUERY_TEXT, days=settings.CORECUBE_KEEP_SEARCHES_DAYS
+            keeps_text=settings.CORECUBE_KEEP_QUERY_TEXT,
+            days=settings.CORECUBE_KEEP_SEARCHES_DAYS,
+            is_shared=bool(found and found.shared_as),
         ),
-        "examples": () if exchanges else examples_for(scope, viewer.username),
+        "examples": () if exchanges else suggestions_for(viewer, scope),
         "current": found.pk if found else None,
+        "not_shared": questions_not_shared(found) if found else 0,
         "sources": choices,
         "scope_words": scope_words(choices),
         **shelf_of(viewer, sent.get("find", "")),
@@ -156,12 +160,19 @@ def _narrowing(sent: QueryDict, viewer: User) -> ScopeRequest | None:
 
 @user_page("GET")
 def history(request: HtmxHttpRequest) -> HttpResponse:
-    """List the viewer's conversations, the latest first; `find` searches their titles and questions."""
-    find = request.GET.get("find", "")
+    """List the viewer's conversations, the latest first; `find` searches their titles and questions.
+
+    `bar` adds what can be done with the current one, for the title bar.
+    """
+    viewer, find = viewer_of(request), request.GET.get("find", "")
     if not wants_fragment(request):
         return redirect(f"{reverse('explorer:chat')}?{urlencode({'find': find})}")
-    context = shelf_of(viewer_of(request), find, page=request.GET.get("page", ""))
-    return render(request, "explorer/chat/_history.html", context | {"current": id_in(request.GET.get("current", ""))})
+    current = id_in(request.GET.get("current", ""))
+    context = shelf_of(viewer, find, page=request.GET.get("page", "")) | {"current": current}
+    if current and request.GET.get("bar") == "1":
+        found = conversation_of(viewer, current)
+        context |= {"conversation": found, "not_shared": questions_not_shared(found), "with_bar": True}
+    return render(request, "explorer/chat/_history.html", context)
 
 
 @user_page("POST")

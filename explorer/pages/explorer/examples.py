@@ -27,10 +27,25 @@ class Example:
 
 def examples_for(scope: AccessScope, username: str) -> tuple[Example, ...]:
     """Return example questions for a scope, those for the user first; none without the samples."""
+    slugs = _sample_sources(scope)
+    return choose(_demonstrations(settings.CORECUBE_SAMPLES_DIR), slugs=slugs, username=username) if slugs else ()
+
+
+def answerable_examples(scope: AccessScope, username: str) -> tuple[Example, ...]:
+    """Return the example questions that a scope's sources answer, those for the user first; none without the samples.
+
+    Those that demonstrate a refusal are left out.
+    """
+    slugs = _sample_sources(scope)
+    examples = _demonstrations(settings.CORECUBE_SAMPLES_DIR) if slugs else ()
+    answerable = [it for it in examples if it.connections and it.connections <= slugs]
+    return choose(answerable, slugs=slugs, username=username)
+
+
+def _sample_sources(scope: AccessScope) -> frozenset[str]:
     folder = str(settings.CORECUBE_SAMPLES_DIR)
     found = Connection.objects.filter(pk__in=scope.connection_ids, config__path__startswith=folder)
-    slugs = frozenset(found.values_list("slug", flat=True))
-    return choose(_demonstrations(settings.CORECUBE_SAMPLES_DIR), slugs=slugs, username=username) if slugs else ()
+    return frozenset(found.values_list("slug", flat=True))
 
 
 def choose(examples: Sequence[Example], *, slugs: Collection[str], username: str) -> tuple[Example, ...]:

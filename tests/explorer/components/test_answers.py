@@ -86,7 +86,15 @@ def test_a_doubt_that_would_cut_an_element_only_gets_its_sign():
 
 
 def test_a_language_of_a_fence_becomes_no_attribute():
-    assert marked_html("```py[1]\nx\n```", {1: mark_safe("<a>1</a>")}) == "<pre><code>x\n</code></pre>\n"
+    assert marked_html("```py[1]\nx\n```", {1: mark_safe("<a>1</a>")}) == '<pre tabindex="0"><code>x\n</code></pre>\n'
+
+
+def test_a_doubtful_row_leaves_the_table_whole():
+    row = "| Draining | 9 minutes |"
+    html = doubtful(f"| Step | Time |\n| --- | --- |\n{row}", row)
+    assert "<td>Draining</td>\n<td>9 minutes<i>?</i></td>" in html
+    head = "| Step | Time |"
+    assert "<th>Time<i>?</i></th>" in doubtful(f"{head}\n| --- | --- |\n{row}", head)
 
 
 def test_a_doubt_over_several_blocks_only_gets_its_sign():
@@ -114,16 +122,22 @@ def balanced(html):
 @pytest.mark.parametrize("text", [pytest.param(it["text"], id=it["kind"]) for it in INJECTIONS])
 def test_what_a_document_makes_a_model_write_leads_nowhere(text):
     html = lxml.html.fromstring(f"<div>{answer_html(f'{text} [1] {text}', PASSAGES)}</div>")
-    allowed = {(element.tag, name) for element in html.iter() for name in element.attrib}
-    assert allowed <= {("a", "class"), ("a", "href"), ("a", "title"), ("code", "class"), ("ol", "start")}
+    found = {(element.tag, name) for element in html.iter() for name in element.attrib}
+    allowed = {("a", "class"), ("a", "href"), ("a", "title"), ("code", "class"), ("ol", "start"), ("pre", "tabindex")}
+    assert found <= allowed
     assert {link.get("href") for link in html.iter("a")} <= {address for address, _ in PASSAGES.values()}
     assert not {element.tag for element in html.iter()} & {"img", "script", "iframe", "form", "input", "link", "svg"}
 
 
-def test_a_table_has_no_style_attribute():
+def test_a_table_scrolls_by_keyboard_and_aligns_numbers_without_a_style_attribute():
     html = answer_html("| a | b |\n| --- | ---: |\n| 1 | 2 |", PASSAGES)
-    assert "<table>" in html
+    assert html.startswith('<div class="table-scroll" role="group" aria-label="Table" tabindex="0"><table>')
+    assert '<td class="is-number">2</td>' in html
     assert "style" not in html
+
+
+def test_a_table_that_an_answer_writes_as_html_is_text():
+    assert answer_html("a <table> and <pre>", PASSAGES) == "<p>a &lt;table&gt; and &lt;pre&gt;</p>\n"
 
 
 def test_the_answer_is_written_from_the_searchs_own_passages(finished):

@@ -52,21 +52,16 @@ def test_a_source_says_where_it_stands():
         "pp. 3\N{EN DASH}4",
         "0.83",
     )
-    assert source["excerpt"] == "Run deployctl rollback first."
+    assert source["text"] == "Run deployctl\n\nrollback first."
     assert source["address"] == f"/documents/{CHUNK.document_id}/#chunk-3"
     assert source["warning"] == ""
-
-
-def test_a_long_passage_is_cut_between_words():
-    (source,) = exchange("Yes [1].", reference(text="word " * 100))["cited"]
-    assert source["excerpt"].endswith("word \N{HORIZONTAL ELLIPSIS}")
-    assert len(source["excerpt"]) <= 282
 
 
 def test_what_is_cited_and_what_was_considered_stand_apart():
     panel = exchange("Yes [2].", reference(1, cited=False), reference(2), reference(3, cited=False))
     assert [it["reference"].number for it in panel["cited"]] == [2]
     assert [it["reference"].number for it in panel["considered"]] == [1, 3]
+    assert [it["text"] for it in panel["considered"]] == ["", ""]
 
 
 def test_a_source_that_is_gone_is_flagged_and_leads_nowhere():
@@ -84,7 +79,7 @@ def test_a_hidden_source_tells_nothing():
     (source,) = panel["considered"]
     assert source["warning"] == "No longer visible to you."
     assert (source["reference"].title, source["reference"].connection) == ("", "")
-    assert (source["path"], source["excerpt"], source["score"]) == ("", "", "")
+    assert (source["path"], source["text"], source["score"]) == ("", "", "")
 
 
 def test_an_unsupported_sentence_is_marked_with_its_explanation():

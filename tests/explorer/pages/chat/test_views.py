@@ -240,6 +240,8 @@ WAYS = {
     "delete": ("post", "delete/"),
     "markdown": ("get", "export.md"),
     "json": ("get", "export.json"),
+    "share": ("post", "share/"),
+    "stop sharing": ("post", "stop-sharing/"),
 }
 
 
@@ -307,6 +309,57 @@ def test_bob_is_told_nothing_of_what_he_may_not_see(bob, htmx):
     shown = page(bob.get(f"/chat/{answer.conversation_id}/")).replace(asks, "") + told.replace(asks, "")
     unknown = re.sub(r"no document contains [^.<]*\.", "", shown.lower())
     assert not [word for word in HIDDEN if word in unknown]
+
+
+@pytest.fixture
+def link(bob, answer, htmx):
+    """Return the address of Bob's conversation for its readers."""
+    panel = page(bob.post(f"/chat/{answer.conversation_id}/share/", headers=htmx))
+    return re.search(r"/chat/shared/[0-9a-f-]+/", panel)[0]
+
+
+def test_a_reader_sees_a_shared_answer_and_cannot_change_anything(browse, answer, link):
+    shown = page(browse("alice").get(link))
+    assert "Shared by <strong>bob</strong>" in shown
+    assert "deployctl" in shown
+    assert QUESTION in shown
+    for way in ("rate", "retry", "events", "export", "rename", "delete", "share"):
+        assert f"/chat/{answer.conversation_id}/{way}" not in shown
+    assert str(answer.record_id) not in shown
+
+
+def test_a_reader_is_told_nothing_of_what_they_may_not_see(browse, link):
+    shown = page(browse("charlie").get(link)).lower()
+    assert "you cannot open all of its sources" in shown
+    assert re.search(r"\d sources? left out", shown)
+    assert not [word for word in (*QUOTED, "runbooks") if word in shown]
+
+
+def test_a_link_needs_a_signed_in_user_and_is_gone_once_it_is_revoked(browse, bob, answer, link):
+    assert Client().get(link).url == f"/login/?next={link}"
+    bob.post(f"/chat/{answer.conversation_id}/stop-sharing/")
+    for reader in (browse("alice"), bob):
+        response = reader.get(link)
+        assert response.status_code == 404
+        assert not [word for word in (*QUOTED, QUESTION.lower()) if word in page(response).lower()]
+    assert browse("alice").get(f"/chat/shared/{uuid.UUID(int=5)}/").status_code == 404
+
+
+def test_the_conversations_own_page_stays_private_when_it_is_shared(browse, answer, link):
+    assert browse("alice").get(f"/chat/{answer.conversation_id}/").status_code == 404
+    assert browse("alice").get(address(answer, "passage") + "1/").status_code == 404
+
+
+def test_the_title_bar_of_a_new_conversation_comes_with_the_list(bob, answer, htmx):
+    sent = {"current": str(answer.conversation_id), "bar": "1"}
+    bar = page(bob.get("/chat/history/", sent, headers=htmx))
+    assert 'id="chat-menu" hx-swap-oob="true"' in bar
+    assert f"/chat/{answer.conversation_id}/export.md" in bar
+
+
+def test_nobody_gets_the_title_bar_of_another_persons_conversation(browse, answer, htmx):
+    sent = {"current": str(answer.conversation_id), "bar": "1"}
+    assert browse("alice").get("/chat/history/", sent, headers=htmx).status_code == 404
 
 
 def test_the_pages_take_few_queries(bob, answer, django_assert_max_num_queries):

@@ -4,7 +4,7 @@ import pytest
 
 from corecube.access import Principal, scope_for
 from corecube.models import Connection
-from explorer.pages.explorer.examples import Example, choose, examples_for
+from explorer.pages.explorer.examples import Example, answerable_examples, choose, examples_for
 
 OWN = Example("Mine?", "paraphrase", "bob", frozenset({"handbook"}))
 OTHER = Example("Theirs?", "table", "alice", frozenset({"handbook", "runbooks"}))
@@ -39,3 +39,14 @@ def test_the_samples_own_questions_are_shown(world, settings):
     shown = examples_for(scope_for(Principal(world.bob)), "bob")
     assert shown
     assert all(example.connections <= {"handbook"} for example in shown)
+
+
+def test_the_answerable_ones_need_all_their_sources_whomever_they_were_written_for(world, settings):
+    path = str(settings.CORECUBE_SAMPLES_DIR / "handbook")
+    Connection.objects.filter(pk=world.runbooks.pk).update(slug="handbook", config={"path": path})
+    scope = scope_for(Principal(world.bob))
+    for username in ("bob", "jun", "yusuf", "wilhelmina"):
+        shown = answerable_examples(scope, username)
+        assert shown
+        assert all(example.connections and example.connections <= {"handbook"} for example in shown)
+    assert any(not example.connections <= {"handbook"} for example in examples_for(scope, "yusuf"))

@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('retrieval', '0031_sentence_vectors'),
+        ('retrieval', '0034_rated_searches'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -1,0 +1,97 @@
+// Where a passage says what an answer cites it for. No HTML is made here.
+
+const MIN_CHARACTERS = 12;
+const MIN_SHARED = 2;
+const BEFORE = 90;
+const AFTER = 140;
+const MAX_QUOTED = 320;
+
+// A full stop inside a word, as in 0.5 or db.internal, ends no sentence.
+const SENTENCE = /(?:[^.!?\n]|[.!?](?=\S))+[.!?]*/g;
+const WORD = /[\p{L}\p{N}]+/gu;
+const STEM_LENGTH = 6;
+
+const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&");
+
+// Words cut to the same beginning count as one, so that "draining" is found as "drained".
+const termsOf = (text) => {
+  const words = text.toLowerCase().match(WORD) ?? [];
+  return new Set(words.filter((word) => word.length > 2 || /\p{N}/u.test(word)).map((word) => word.slice(0, STEM_LENGTH)));
+};
+
+const wordsOf = (block) => [...block.querySelectorAll("li, tr, code")].map((part) => {
+  const cells = part.querySelectorAll("th, td");
+  return cells.length ? [...cells].map((cell) => cell.textContent).join(" ") : part.textContent;
+});
+
+// What an answer says at a citation, the most exact text last: the text since the citation before it, its last sentence; of a
+// citation on a line of its own, the rows, items or code above.
+export const saidAt = (chip) => {
+  const block = chip.closest("p, li, td, th, h1, h2, h3, h4, h5, h6");
+  if (!block?.closest("[data-text]")) {
+    return [];
+  }
+  const range = document.createRange();
+  const chips = [...block.querySelectorAll("[data-cite]")];
+  let first = chips.indexOf(chip);
+  while (first > 0 && chips[first - 1].nextSibling === chips[first]) {
+    first -= 1;
+  }
+  range.setStart(block, 0);
+  if (first > 0) {
+    range.setStartAfter(chips[first - 1]);
+  }
+  range.setEndBefore(chips[first] ?? chip);
+  const text = range.toString().trim();
+  const said = [text, ...(text.match(SENTENCE) ?? [])].map((it) => it.trim()).filter((it) => it.length >= MIN_CHARACTERS);
+  const above = block.previousElementSibling;
+  return said.length || text || !above ? said : wordsOf(above).map((it) => it.trim()).filter(Boolean);
+};
+
+const exact = (passage, text) => {
+  const found = new RegExp(text.split(/\s+/).map(escaped).join("\\s+")).exec(passage);
+  return found && { start: found.index, end: found.index + found[0].length };
+};
+
+// The sentence of the passage with the most of the statement's words; a word counts less, the more sentences have it.
+const nearest = (passage, said) => {
+  const sentences = [...passage.matchAll(SENTENCE)].map((found) => ({ found, terms: termsOf(found[0]) }));
+  const wanted = termsOf(said);
+  const shares = new Map([...wanted].map((term) => [term, 1 / sentences.filter((it) => it.terms.has(term)).length]));
+  let best = null;
+  for (const { found, terms } of sentences) {
+    const shared = [...wanted].filter((term) => terms.has(term));
+    const score = shared.reduce((sum, term) => sum + shares.get(term), 0);
+    if (shared.length >= Math.min(MIN_SHARED, wanted.size) && shared.length && score > (best?.score ?? 0)) {
+      const start = found.index + found[0].length - found[0].trimStart().length;
+      best = { score, start, end: found.index + found[0].trimEnd().length };
+    }
+  }
+  return best;
+};
+
+// The place of the passage's words that support one of the texts, {start, end}; null if none does.
+export const placeOf = (passage, texts) => {
+  for (const text of texts) {
+    const found = exact(passage, text);
+    if (found) {
+      return found;
+    }
+  }
+  return texts.length ? nearest(passage, texts.at(-1)) : null;
+};
+
+// The nodes of a short part of the passage: the words at the place marked, a little around them.
+export const excerptOf = (passage, place) => {
+  const line = (text) => text.replace(/\s+/g, " ");
+  const { start, end } = place ?? { start: 0, end: 0 };
+  const before = line(passage.slice(0, start));
+  const quoted = line(passage.slice(start, end));
+  const after = line(passage.slice(end));
+  const room = place ? AFTER : AFTER + BEFORE;
+  const head = before.length > BEFORE ? `… ${before.slice(-BEFORE).replace(/^\S*\s/, "")}` : before;
+  const tail = after.length > room ? `${after.slice(0, room).replace(/\s\S*$/, "")} …` : after;
+  const mark = document.createElement("mark");
+  mark.textContent = quoted.length > MAX_QUOTED ? `${quoted.slice(0, MAX_QUOTED).replace(/\s\S*$/, "")} …` : quoted;
+  return place ? [head, mark, tail] : [tail.trim()];
+};
