@@ -195,6 +195,9 @@ tip.id = "tip";
 tip.setAttribute("role", "tooltip");
 tip.hidden = true;
 document.body.append(tip);
+// A style sheet of the script: the policy allows no style attribute.
+const tipPlace = new CSSStyleSheet();
+document.adoptedStyleSheets.push(tipPlace);
 let tipped = null;
 
 const hideTip = () => {
@@ -212,7 +215,8 @@ const showTip = (element) => {
   const own = tip.getBoundingClientRect();
   const left = Math.min(Math.max(box.left + box.width / 2 - own.width / 2, 8), document.documentElement.clientWidth - own.width - 8);
   const below = box.bottom + own.height + 8 < window.innerHeight;
-  tip.style.translate = `${Math.round(left)}px ${Math.round(below ? box.bottom + 6 : box.top - own.height - 6)}px`;
+  const top = below ? box.bottom + 6 : box.top - own.height - 6;
+  tipPlace.replaceSync(`.tip { translate: ${Math.round(left)}px ${Math.round(top)}px; }`);
   element.removeAttribute("title");
   element.setAttribute("aria-describedby", "tip");
   tipped = element;
