@@ -153,9 +153,28 @@ def places(page):
         index=first("/models/", "main a[href$='/drop/']", -3),
         key=first("/access/keys/", "main a[href*=revoke]", -3),
         conversation=chatted(page),
+        link=shared(page),
+        prompt=offered_prompt(page),
         language_model=described_model(page),
         section_set=edited_sections(page),
     )
+
+
+def shared(page):
+    """Share the conversation of the open page, and return its link's id."""
+    page.locator(".share-open").click()
+    page.get_by_role("button", name="Create link").click()
+    return page.locator("#share-link").input_value().rstrip("/").split("/")[-1]
+
+
+def offered_prompt(page):
+    """Offer a starting prompt, and return its id."""
+    page.goto("/prompts/")
+    page.locator("main [name=title]").fill("Leave")
+    page.locator("main [name=text]").fill("How many days of paid annual leave do I have?")
+    page.get_by_role("button", name="Add prompt").click()
+    page.goto("/prompts/")
+    return page.locator("main a[href^='/prompts/']").first.get_attribute("href").split("/")[-2]
 
 
 def edited_sections(page):
@@ -174,7 +193,7 @@ def described_model(page):
     """Describe a language model that nobody asks, and return its slug."""
     page.goto("/language-models/new/")
     for field, text in (("name", "Local model"), ("base_url", "http://localhost:11434/v1"), ("model", "llama")):
-        page.locator(f"[name={field}]").fill(text)
+        page.locator(f"main [name={field}]").fill(text)
     page.locator("[name=is_enabled]").uncheck()
     page.locator("#save").click()
     page.wait_for_url("**/language-models/**")
@@ -186,7 +205,7 @@ def rephrased_search(page, language_model):
     page.goto("/language-models/local-model/")
     page.locator("[name=base_url]").fill(f"http://127.0.0.1:{language_model.port}/v1")
     for box in ("is_enabled", "is_default"):
-        page.locator(f"[name={box}]").check()
+        page.locator(f"main [name={box}]").check()
     page.locator("#save").click()
     page.wait_for_load_state()
     page.goto(f"/explorer/?q={QUERY.replace(' ', '+')}&preset=helix")
