@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from explorer.pages.access import audit, clearances, compartments, keys, people
+from explorer.pages.access import audit, clearances, compartments, give, keys, people
 from explorer.pages.chat import answers
 from explorer.pages.chat import views as chat
 from explorer.pages.compare import views as compare
@@ -134,9 +134,12 @@ urlpatterns = [
     # access/clearances/
     path("access/clearances/", clearances.clearances, name="clearances"),
     path("access/clearances/change/", clearances.change, name="change_clearance"),
+    path("access/give/", give.give_access, name="give_access"),
+    path("access/give/preview/", give.preview, name="preview_access"),
     # access/users/
     path("access/users/", people.users, name="users"),
     path("access/users/new/", people.new_user, name="new_user"),
+    path("access/users/new/access/", give.preview_user, name="preview_user"),
     path("access/users/<int:user_id>/", people.user, name="user"),
     path("access/users/<int:user_id>/groups/", people.change_groups, name="change_groups"),
     path("access/users/<int:user_id>/active/", people.change_active, name="change_active"),
