@@ -95,6 +95,7 @@ urlpatterns = [
     path("connections/new/access/", edit.connection_access, name="new_connection_access"),
     path("connections/new/<slug:kind>/", edit.new_connection_of, name="new_connection_of"),
     path("connections/<slug:slug>/", connections.connection, name="connection"),
+    path("connections/<slug:slug>/first-sync/", connections.first_sync, name="first_sync"),
     path("connections/<slug:slug>/progress/", connections.connection_progress, name="connection_progress"),
     path("connections/<slug:slug>/quality/", connections.connection_quality, name="connection_quality"),
     path("connections/<slug:slug>/sync/", connections.sync_connection, name="sync_connection"),

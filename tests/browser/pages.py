@@ -46,6 +46,9 @@ PAGES = {
     "connection-new": "/connections/new/folder/",
     "connection-new-git": "/connections/new/git/",
     "connection": "/connections/{connection}/",
+    "connection-first-sync": "/connections/{connection}/first-sync/",
+    "connection-documents": "/connections/{connection}/?problem=any",
+    "connection-upload": "/connections/{upload}/",
     "connection-edit": "/connections/{connection}/edit/",
     "connection-delete": "/connections/{connection}/delete/",
     "connection-quality": "/connections/{connection}/quality/",
@@ -132,6 +135,8 @@ class Places:
     record: str
     question_set: str
     connection: str
+    #: One with uploaded files.
+    upload: str
     job: str
     compartment: str
     user: str
