@@ -70,7 +70,12 @@ const openStep = (form) => {
     goTo(steps[1]);
     focusStep(steps[1]);
   } else {
-    showStep(form, form.querySelector("#anyway") ? steps[0] : stepInAddress(steps));
+    const step = form.querySelector("#anyway") ? steps[0] : stepInAddress(steps);
+    showStep(form, step);
+    // On a touch screen the focus would open a keyboard.
+    if (window.matchMedia("(pointer: fine)").matches) {
+      focusStep(step);
+    }
   }
 };
 

@@ -33,6 +33,7 @@ def test_an_own_folder_is_searchable_after_six_clicks(alice, worker, wiki):
     alice.open("/overview/")
     page.get_by_role("link", name="Add a source").first.click()
     page.get_by_role("link", name=re.compile("^Folder")).click()
+    expect(page.get_by_label("Name", exact=True)).to_be_focused()
     fill_in(page, wiki)
     press(page, "Test and continue")
     expect_step(page, "Access")

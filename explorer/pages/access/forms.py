@@ -71,7 +71,7 @@ class NewUserForm(AccessForm, NamesForm):
     username = forms.CharField(
         max_length=150,
         validators=[UnicodeUsernameValidator()],
-        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none"}),
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "autofocus": True}),
     )
     password = forms.CharField(
         required=False, strip=False, max_length=4096, widget=forms.PasswordInput(attrs={"autocomplete": "new-password"})
