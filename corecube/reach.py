@@ -3,12 +3,13 @@
 `reach_of` and `access_to` apply the rule of `corecube.access.scope_for` to many people in a few queries.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from django.contrib.auth.models import Group
 from django.db.models import Q, QuerySet
 
-from corecube.models import Connection, Grant, User
+from corecube.models import Compartment, Connection, Grant, User
 
 #: The ids of the connections that each person can see, by username; inactive people are left out.
 Reach = Mapping[str, frozenset[int]]
@@ -79,6 +80,16 @@ def reach_of(people: QuerySet[User]) -> Reach:
         )
         for person, name in names.items()
     }
+
+
+def visible_with(groups: Iterable[Group], compartments: Iterable[Compartment], clearance: int) -> tuple[str, ...]:
+    """Return the names of the enabled connections that a member of the groups with this clearance can see."""
+    levels = {it.pk: clearance for it in compartments}
+    for compartment, level in Grant.objects.filter(group__in=list(groups)).values_list("compartment", "clearance"):
+        levels[compartment] = max(levels.get(compartment, -1), level)
+    found = Connection.objects.filter(enabled=True).order_by("name")
+    rows = found.values_list("name", "compartment_id", "sensitivity")
+    return tuple(name for name, compartment, sensitivity in rows if levels.get(compartment, -1) >= sensitivity)
 
 
 def reach_change(before: Reach, after: Reach) -> ReachChange:

@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from explorer.pages.access import audit, clearances, compartments, keys, people
+from explorer.pages.access import audit, clearances, compartments, give, keys, people
 from explorer.pages.chat import answers, sharing
 from explorer.pages.chat import views as chat
 from explorer.pages.compare import views as compare
@@ -110,6 +110,7 @@ urlpatterns = [
     path("connections/new/access/", edit.connection_access, name="new_connection_access"),
     path("connections/new/<slug:kind>/", edit.new_connection_of, name="new_connection_of"),
     path("connections/<slug:slug>/", connections.connection, name="connection"),
+    path("connections/<slug:slug>/first-sync/", connections.first_sync, name="first_sync"),
     path("connections/<slug:slug>/progress/", connections.connection_progress, name="connection_progress"),
     path("connections/<slug:slug>/quality/", connections.connection_quality, name="connection_quality"),
     path("connections/<slug:slug>/sync/", connections.sync_connection, name="sync_connection"),
@@ -149,9 +150,12 @@ urlpatterns = [
     # access/clearances/
     path("access/clearances/", clearances.clearances, name="clearances"),
     path("access/clearances/change/", clearances.change, name="change_clearance"),
+    path("access/give/", give.give_access, name="give_access"),
+    path("access/give/preview/", give.preview, name="preview_access"),
     # access/users/
     path("access/users/", people.users, name="users"),
     path("access/users/new/", people.new_user, name="new_user"),
+    path("access/users/new/access/", give.preview_user, name="preview_user"),
     path("access/users/<int:user_id>/", people.user, name="user"),
     path("access/users/<int:user_id>/groups/", people.change_groups, name="change_groups"),
     path("access/users/<int:user_id>/active/", people.change_active, name="change_active"),

@@ -1,6 +1,6 @@
 """Labels of the engine's codes and levels, of connectors and jobs. Pure: no Django, no request."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -23,6 +23,7 @@ MODE_LABELS: Final = WORDS["modes"]
 SIGNAL_WORDS: Final = WORDS["signals_in_text"]
 FIELD_NAMES: Final[Mapping[str, str]] = {"A": "title", "B": "heading", "C": "text"}
 
+_MAX_NAMES: Final = 6  #: Names in a list before the rest is counted.
 _FINE_MS: Final = 10  #: Milliseconds below which a decimal is shown, and below which only a bound is shown.
 _SHORT_MS: Final = 0.05
 _STEPS: Final = (
@@ -194,6 +195,12 @@ def _sentence(counts: Mapping[str, int], verb: str) -> str:
         return f"{next(iter(counts))} {verb}s access to {counted(limit, 'connection')}."
     bound = "" if set(counts.values()) == {limit} else "up to "
     return f"{len(counts):,} people {verb} access to {bound}{counted(limit, 'connection')}."
+
+
+def short_list(names: Sequence[str]) -> str:
+    """Return names as text, with the rest of a long list counted: "Ledger, Vault and 4 more"."""
+    shown = ", ".join(names[:_MAX_NAMES])
+    return f"{shown} and {len(names) - _MAX_NAMES:,} more" if len(names) > _MAX_NAMES else shown
 
 
 def config_label(name: str) -> str:

@@ -17,6 +17,7 @@ from corecube.models import Connection
 
 _BLOCK: Final = 1 << 20
 _NAME_BYTES: Final = 200
+_MAX_FOLDERS: Final = 20
 
 
 class UploadConfig(SourceConfig):
@@ -64,12 +65,19 @@ def check_upload(name: str, size: int) -> None:
         raise _too_large()
 
 
-def save_upload(connection: Connection, *, name: str, content: IO[bytes]) -> Path:
-    """Store an upload under its name, replacing any, and return its path; raise ItemError for a bad name or size."""
-    folder = upload_folder(connection)
-    target = folder / _plain_name(name)
-    folder.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=folder, prefix=".")
+def save_upload(connection: Connection, *, name: str, content: IO[bytes], folder: str = "") -> Path:
+    """Store an upload under its name, replacing any, and return its path; raise ItemError for a bad name or size.
+
+    `folder` is a path below the connection's uploads, such as "handbook/2026"; empty for none.
+    """
+    target = upload_folder(connection).joinpath(*_folders(folder)) / _plain_name(name)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise ItemError("bad_name", "A file with the name of this folder exists.") from error
+    if target.is_dir():
+        raise ItemError("bad_name", "A folder with the name of this file exists.")
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".")
     try:
         with os.fdopen(handle, "wb") as file:
             while block := content.read(_BLOCK):
@@ -80,6 +88,13 @@ def save_upload(connection: Connection, *, name: str, content: IO[bytes]) -> Pat
     finally:
         Path(temporary).unlink(missing_ok=True)
     return target
+
+
+def _folders(path: str) -> list[str]:
+    parts = [part for part in path.replace("\\", "/").split("/") if part]
+    if len(parts) > _MAX_FOLDERS:
+        raise ItemError("bad_name", f"The file must be at most {_MAX_FOLDERS} folders deep.")
+    return [_plain_name(part) for part in parts]
 
 
 def _plain_name(name: str) -> str:

@@ -83,12 +83,17 @@ def cancel_sync(sync: Sync, *, actor: User | None) -> Sync:
     return sync
 
 
-def store_upload(connection: Connection, *, name: str, content: IO[bytes], actor: User | None) -> None:
-    """Store an upload for the next sync. Raises InvalidRequestError, ConnectionDisabledError, ItemError."""
+def store_upload(
+    connection: Connection, *, name: str, content: IO[bytes], actor: User | None, folder: str = ""
+) -> None:
+    """Store an upload, in a folder of the connection's uploads, for the next sync.
+
+    Raises InvalidRequestError, ConnectionDisabledError, ItemError.
+    """
     require_enabled(connection)
     if connection.kind != "upload":
         raise InvalidRequestError("Files can be uploaded only to a connection of kind upload.")
-    target = save_upload(connection, name=name, content=content)
+    target = save_upload(connection, name=name, content=content, folder=folder)
     audit.record(FILE_UPLOADED, actor=actor, subject=connection.slug, file=target.name, connection_id=connection.pk)
 
 

@@ -48,6 +48,9 @@ PAGES = {
     "connection-new": "/connections/new/folder/",
     "connection-new-git": "/connections/new/git/",
     "connection": "/connections/{connection}/",
+    "connection-first-sync": "/connections/{connection}/first-sync/",
+    "connection-documents": "/connections/{connection}/?problem=any",
+    "connection-upload": "/connections/{upload}/",
     "connection-edit": "/connections/{connection}/edit/",
     "connection-delete": "/connections/{connection}/delete/",
     "connection-quality": "/connections/{connection}/quality/",
@@ -60,6 +63,7 @@ PAGES = {
     "compartment": "/access/compartments/{compartment}/",
     "compartment-delete": "/access/compartments/{compartment}/delete/",
     "clearances": "/access/clearances/",
+    "give-access": "/access/give/?group={group}&compartment=1",
     "users": "/access/users/",
     "user-new": "/access/users/new/",
     "user": "/access/users/{user}/",
@@ -135,6 +139,8 @@ class Places:
     record: str
     question_set: str
     connection: str
+    #: One with uploaded files.
+    upload: str
     job: str
     compartment: str
     user: str
@@ -176,6 +182,16 @@ def follow_link(page, user):
     page.goto(page.locator("[data-secret]").input_value())
 
 
+def leave_group(page, user):
+    """Take a user out of the group that gives access; the change is to be confirmed."""
+    page.goto(f"/access/users/{user}/")
+    page.get_by_label("engineers", exact=True).uncheck()
+    page.get_by_role("button", name="Save groups").click()
+    page.get_by_role("button", name="Confirm the change of access").wait_for()
+
+
 #: Ways to the pages that have no address of their own: they answer a form, or a link that works once. The second
 #: argument is whose password is to be set.
 STEPS = {"key-issued": lambda page, _user: issue_key(page), "user-link": make_link, "password-link": follow_link}
+#: Ways to what asks to confirm a change of access.
+CONFIRMATIONS = {"groups-confirm": leave_group}

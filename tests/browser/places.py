@@ -5,7 +5,7 @@ from django.contrib.auth.models import Group
 from django.test import Client
 from lxml import html
 
-from corecube.models import ApiKey
+from corecube.models import ApiKey, Connection
 from retrieval.admin.preset_versions import save_draft
 from retrieval.answers.conversations.sharing import share
 from retrieval.ingest.sync import sync_connection
@@ -44,6 +44,7 @@ def places(world):
         record=str(record.pk),
         question_set="saved-questions",
         connection="runbooks",
+        upload=_uploads(world).slug,
         job=str(job.pk),
         compartment="engineering",
         user=str(world.bob.pk),
@@ -58,6 +59,13 @@ def places(world):
         language_model=_language_model().slug,
         section_set=_section_sets(world),
         queued=str(_queued(world).pk),
+    )
+
+
+def _uploads(world):
+    """Add a connection that waits for files."""
+    return Connection.objects.create(
+        slug="files", name="Files", kind="upload", compartment=world.runbooks.compartment, sensitivity=1
     )
 
 

@@ -4,6 +4,7 @@ from playwright.sync_api import expect
 
 from corecube.models import Grant
 from corecube.scope import Sensitivity
+from tests.browser.axe import findings
 
 
 def search(browser, text):
@@ -21,11 +22,49 @@ def test_a_clearance_is_raised_and_the_scope_follows(start, world):
     clearance = alice.page.get_by_role("row", name="engineers").get_by_label("Engineering")
     expect(clearance).to_have_value("internal")
     clearance.select_option("restricted")
+    dialog = alice.page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Vault")
+    assert findings(alice.page) == []
+    alice.press("Escape")
+    expect(clearance).to_be_focused()
+    expect(clearance).to_have_value("internal")
+    clearance.select_option("restricted")
+    dialog.get_by_role("button", name="Confirm the change of access").click()
+    expect(clearance).to_be_focused()
     expect(alice.page.locator("#announcement")).to_contain_text("restricted")
     assert Grant.objects.get(group__name="engineers").clearance == Sensitivity.RESTRICTED
     search(bob, "zanzibar")
     expect(bob.page.locator("nav.scope")).to_contain_text("Vault")
     expect(bob.page.locator("[data-hits]")).to_contain_text("Breach of March")
+
+
+def test_a_new_user_with_one_compartment_is_verified_after_six_clicks(alice, world):
+    page = alice.page
+    alice.open("/overview/")
+    # Two clicks: one opens the group of links.
+    alice.go("Access", "Users")
+    page.get_by_role("link", name="New user").click()
+    expect(page.get_by_label("Username")).to_be_focused()
+    page.get_by_label("Username").fill("dora")
+    page.get_by_label("Engineering", exact=True).check()
+    expect(page.locator("#visible")).to_contain_text("Runbooks")
+    page.get_by_role("button", name="Add user").click()
+    page.get_by_role("link", name="View as dora").click()
+    scope = page.locator("#results, main").first
+    expect(scope).to_contain_text("Runbooks")
+    assert "as=dora" in page.url
+
+
+def test_a_team_gets_access_with_a_preview_of_who_gains_what(alice, world):
+    page = alice.page
+    alice.open("/access/clearances/")
+    page.get_by_role("link", name="Give access").click()
+    page.get_by_label("engineers", exact=True).check()
+    page.get_by_label("Finance", exact=True).check()
+    expect(page.locator("#effect")).to_contain_text("bob Ledger")
+    page.get_by_role("button", name="Give access").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("engineers")
+    assert Grant.objects.get(group__name="engineers", compartment__slug="finance").clearance == Sensitivity.INTERNAL
 
 
 def test_a_key_is_shown_once_works_and_is_revoked(start, world, live_server):

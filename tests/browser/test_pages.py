@@ -8,11 +8,13 @@ from django.urls import get_resolver, resolve
 from playwright.sync_api import expect
 
 from tests.browser.axe import findings
-from tests.browser.pages import ERRORS, MODEL_PAGES, OUTSIDE, PAGES, PLAIN_PAGES, STEPS
+from tests.browser.pages import CONFIRMATIONS, ERRORS, MODEL_PAGES, OUTSIDE, PAGES, PLAIN_PAGES, STEPS
 from tests.profiles import PROFILE
 
 #: Addresses of the console that are no pages: parts of one, and forms' targets.
 NO_PAGES = {
+    "preview_access",
+    "preview_user",
     "answer",
     "remove_rule",
     "remove_prompt",
@@ -164,7 +166,9 @@ def test_the_pages_outside_can_be_used_by_everybody(browser):
 
 
 def test_the_pages_without_an_address_can_be_used_by_everybody(alice, world):
-    wrong = walk(alice, {name: partial(step, alice.page, world.bob.pk) for name, step in STEPS.items()})
+    wrong = walk(
+        alice, {name: partial(step, alice.page, world.bob.pk) for name, step in {**STEPS, **CONFIRMATIONS}.items()}
+    )
     assert not wrong, "\n".join(wrong)
 
 

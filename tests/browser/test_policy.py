@@ -67,7 +67,8 @@ def test_a_field_that_was_made_larger_is_swapped_without_its_style(alice):
     page = alice.page
     alice.watch.expect(422)
     alice.open("/connections/runbooks/edit/")
-    field = page.locator("textarea:visible").first
+    page.get_by_text("Advanced", exact=True).first.click()
+    field = page.locator("#connection-form textarea").first
     box = field.bounding_box()
     corner = box["x"] + box["width"] - 4, box["y"] + box["height"] - 4
     page.mouse.move(*corner)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from django.contrib import messages
@@ -17,6 +18,7 @@ from corecube.http import HtmxHttpRequest
 from corecube.models import AuditEvent, Compartment, Grant, User
 from corecube.scope import Sensitivity
 from explorer import wording
+from explorer.pages.access.confirm import AccessEffect, confirmation, effect_of, is_confirmed
 from explorer.viewer import admin_action, admin_page, viewer_of, wants_fragment, whole_number
 from explorer.wording import reach_summary
 
@@ -33,6 +35,8 @@ class _ChangeNote:
     #: The current cell, and the level before the change; empty if there is nothing to undo.
     cell: dict[str, Any] | None = None
     before: str = ""
+    #: What confirms the effect of an undo.
+    undo_seen: str = ""
 
 
 def clearances_of(grants: Iterable[Grant]) -> Clearances:
@@ -72,9 +76,11 @@ def cell(holder: Holder, compartment: Compartment, level: str) -> dict[str, Any]
     }
 
 
-def _change_note(holder: Holder, compartment: Compartment, before: str, after: str, reach: str = "") -> _ChangeNote:
+def _change_note(
+    holder: Holder, compartment: Compartment, before: str, after: str, reach: str = "", undo_seen: str = ""
+) -> _ChangeNote:
     text = f"{holder.label} on {compartment.name}: {before} \N{RIGHTWARDS ARROW} {after}. {reach}".rstrip()
-    return _ChangeNote(text, "good" if reach else "", cell(holder, compartment, after), before)
+    return _ChangeNote(text, "good" if reach else "", cell(holder, compartment, after), before, undo_seen)
 
 
 def level_of(value: int) -> str:
@@ -109,17 +115,46 @@ def change(request: HtmxHttpRequest) -> HttpResponse:
     compartment = get_object_or_404(Compartment, slug=request.POST.get("compartment", ""))
     holder = _holder(request.POST.get("kind", ""), request.POST.get("holder", ""))
     clearance, expected = (_level(request.POST.get(name, "")) for name in ("clearance", "was"))
+    save = partial(
+        set_clearance,
+        holder=holder,
+        compartment=compartment,
+        clearance=clearance,
+        expected=expected,
+        actor=viewer_of(request),
+    )
     try:
-        done = set_clearance(
-            holder=holder, compartment=compartment, clearance=clearance, expected=expected, actor=viewer_of(request)
-        )
+        effect = effect_of(holder.people, save)
+        if not is_confirmed(request, effect):
+            return _confirmation(request, holder, compartment, effect)
+        done = save()
     except ConflictError as error:
         return _answer(request, holder, compartment, _ChangeNote(f"{error} Nothing was changed.", "bad"), 409)
     before, after = level_name(done.before), level_name(done.after)
     note = _ChangeNote(f"{holder.label} on {compartment.name} is already {after}.")
     if done.event:
-        note = _change_note(holder, compartment, before, after, reach_summary(done.reach))
+        note = _change_note(holder, compartment, before, after, reach_summary(done.reach), effect.inverse.token)
     return _answer(request, holder, compartment, note, 200, done)
+
+
+def _confirmation(
+    request: HtmxHttpRequest, holder: Holder, compartment: Compartment, effect: AccessEffect
+) -> HttpResponse:
+    """Return the unchanged cell to htmx, with a dialog that confirms the change; a page to any other request."""
+    before, after = request.POST["was"], request.POST["clearance"]
+    title = f"{holder.label} on {compartment.name}: {before} \N{RIGHTWARDS ARROW} {after}"
+    origin = request.POST.get("origin", "")
+    if not wants_fragment(request):
+        return confirmation(request, effect, title=title, back=_page(origin, holder, compartment))
+    context = {
+        "cell": cell(holder, compartment, before),
+        "origin": origin,
+        "effect": effect,
+        "title": title,
+        "clearance": after,
+        "swapped": True,
+    }
+    return render(request, "explorer/access/_cell_unconfirmed.html", context)
 
 
 def _answer(

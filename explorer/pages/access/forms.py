@@ -10,9 +10,12 @@ from django.contrib.auth.password_validation import validate_password
 from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.utils import timezone
 
+from corecube.grants import Holder
 from corecube.keys import KeyTerms, visible_compartments
 from corecube.models import Compartment, Connection, User
 from corecube.models.access import MAX_REQUESTS_PER_MINUTE, SENSITIVITY_CHOICES
+from corecube.reach import visible_with
+from corecube.scope import Sensitivity
 from explorer.components.forms import ConsoleForm, EditForm
 from retrieval.presets.catalog import PRESETS
 
@@ -37,18 +40,43 @@ class NamesForm(EditForm, ConsoleForm):
     last_name = _text(length=150, required=False)
 
 
-class NewUserForm(NamesForm):
+class AccessForm(ConsoleForm):
+    """Groups to join, and a clearance on compartments."""
+
+    groups = forms.ModelMultipleChoiceField(
+        Group.objects.order_by("name"), required=False, widget=forms.CheckboxSelectMultiple
+    )
+    compartments = forms.ModelMultipleChoiceField(
+        Compartment.objects.all(), required=False, widget=forms.CheckboxSelectMultiple
+    )
+    clearance = forms.TypedChoiceField(
+        choices=SENSITIVITY_CHOICES, coerce=int, initial=Sensitivity.INTERNAL, required=False, empty_value=None
+    )
+
+    def visible(self) -> tuple[str, ...]:
+        """Return the names of the connections that a new user with this access sees."""
+        values = self.cleaned_data
+        return visible_with(values["groups"], values["compartments"], self.level)
+
+    @property
+    def level(self) -> Sensitivity:
+        """The clearance; internal if none was sent."""
+        value = self.cleaned_data.get("clearance")
+        return Sensitivity.INTERNAL if value is None else Sensitivity(value)
+
+
+class NewUserForm(AccessForm, NamesForm):
     """A new user."""
 
     username = forms.CharField(
         max_length=150,
         validators=[UnicodeUsernameValidator()],
-        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none"}),
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "autofocus": True}),
     )
     password = forms.CharField(
         required=False, strip=False, max_length=4096, widget=forms.PasswordInput(attrs={"autocomplete": "new-password"})
     )
-    field_order = ("username", "first_name", "last_name", "password")
+    field_order = ("username", "first_name", "last_name", "password", "groups", "compartments", "clearance")
 
     def clean_username(self) -> str:
         """Reject a name that is already taken, ignoring case."""
@@ -67,6 +95,31 @@ class NewUserForm(NamesForm):
             except forms.ValidationError as error:
                 self.add_error("password", error)
         return values
+
+
+class GiveAccessForm(AccessForm):
+    """Groups and users to whom a clearance on compartments is given."""
+
+    users = forms.ModelMultipleChoiceField(
+        User.objects.filter(is_active=True).order_by("username"), required=False, widget=forms.CheckboxSelectMultiple
+    )
+    field_order = ("groups", "users", "compartments", "clearance")
+
+    def clean(self) -> dict[str, Any]:
+        """Require somebody and something."""
+        values = super().clean() or self.cleaned_data
+        if not values.get("groups") and not values.get("users"):
+            self.add_error("groups", "Select at least one group or user.")
+        if not values.get("compartments"):
+            self.add_error("compartments", "Select at least one compartment.")
+        return values
+
+    @property
+    def gift(self) -> dict[str, Any]:
+        """What is given to whom: the arguments of `give_clearances`."""
+        values = self.cleaned_data
+        holders = [Holder.of(it) for it in (*values["groups"], *values["users"])]
+        return {"holders": holders, "compartments": list(values["compartments"]), "clearance": self.level}
 
 
 class GroupsForm(EditForm, ConsoleForm):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final
 
 from django.conf import settings
@@ -10,13 +11,15 @@ from django.contrib.auth.models import Group
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 
 from corecube import audit, people
 from corecube.access import Principal, scope_for, user_named
+from corecube.database import atomic_change
 from corecube.errors import CoreCubeError
-from corecube.grants import Holder
+from corecube.grants import Holder, give_clearances
 from corecube.http import HtmxHttpRequest
 from corecube.models import Compartment, OidcGroup, User
 from corecube.oidc.accounts import map_value, unmap_value
@@ -24,6 +27,7 @@ from corecube.oidc.provider import is_configured
 from corecube.reach import reach_of
 from explorer.components.scope import scope_chips, scope_rows
 from explorer.pages.access.clearances import clearances_of, columns, last_change, row
+from explorer.pages.access.confirm import confirmation, effect_of, is_confirmed
 from explorer.pages.access.forms import ClaimForm, GroupForm, GroupsForm, NamesForm, NewUserForm
 from explorer.pages.access.keys import key_rows
 from explorer.viewer import admin_action, admin_page, errors_shown, viewer_of
@@ -67,15 +71,27 @@ def new_user(request: HtmxHttpRequest) -> HttpResponse:
     """Add a user. Without a password, the response shows once a link with which the user sets one."""
     form = NewUserForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        values = {**form.cleaned_data, "password": form.cleaned_data["password"] or None}
         with form.errors_at("username"):
-            made = people.create_user(**values, actor=viewer_of(request))
+            made = _create_user(form, viewer_of(request))
             if not made.has_usable_password():
                 return _link_page(request, made, is_new=True)
-            messages.success(request, f"{made.username} was added. Add groups or clearances to give access.")
+            messages.success(request, f"{made.username} was added.")
             return redirect("explorer:user", user_id=made.pk)
     context = {"form": form}
     return render(request, "explorer/access/user_new.html", context, status=422 if form.errors else 200)
+
+
+def _create_user(form: NewUserForm, actor: User) -> User:
+    """Add a user with the chosen groups and clearances."""
+    values = form.cleaned_data
+    names = {name: values[name] for name in ("username", "first_name", "last_name")}
+    with atomic_change():
+        made = people.create_user(**names, password=values["password"] or None, actor=actor)
+        people.set_groups(made, groups=list(values["groups"]), actor=actor)
+        give_clearances(
+            holders=[Holder.of(made)], compartments=list(values["compartments"]), clearance=form.level, actor=actor
+        )
+    return made
 
 
 @admin_page("GET", "POST")
@@ -102,7 +118,12 @@ def change_groups(request: HtmxHttpRequest, user_id: int) -> HttpResponse:
         context = {**_user_context(found), "form": NamesForm(initial=_names(found)), "groups": form}
         return render(request, "explorer/access/user.html", context, status=form.status)
     if form.is_valid():
-        change = people.set_groups(found, groups=list(form.cleaned_data["groups"]), actor=viewer_of(request))
+        save = partial(people.set_groups, found, groups=list(form.cleaned_data["groups"]), actor=viewer_of(request))
+        effect = effect_of(User.objects.filter(pk=found.pk), save)
+        if not is_confirmed(request, effect):
+            title, back = f"Change the groups of {found.username}?", reverse("explorer:user", args=[user_id])
+            return confirmation(request, effect, title=title, back=back)
+        change = save()
         messages.success(request, f"The groups were saved. {reach_summary(change)}")
     else:
         messages.error(request, "One of the groups no longer exists. Nothing was changed.")
@@ -214,7 +235,14 @@ def change_member(request: HtmxHttpRequest, group_id: int) -> HttpResponse:
     name = request.POST.get("username", "").replace("\0", "").strip()
     with errors_shown(request):
         person = user_named(name) if is_member else get_object_or_404(User, username=name)
-        change = people.set_membership(found, person, is_member=is_member, actor=viewer_of(request))
+        save = partial(people.set_membership, found, person, is_member=is_member, actor=viewer_of(request))
+        effect = effect_of(User.objects.filter(pk=person.pk), save)
+        if not is_confirmed(request, effect):
+            title = (
+                f"{'Add' if is_member else 'Remove'} {person.username} {'to' if is_member else 'from'} {found.name}?"
+            )
+            return confirmation(request, effect, title=title, back=reverse("explorer:group", args=[group_id]))
+        change = save()
         verb = "added" if is_member else "removed"
         messages.success(request, f"{person.username} was {verb}. {reach_summary(change)}")
     return redirect("explorer:group", group_id=group_id)
@@ -252,7 +280,12 @@ def add_claim(request: HtmxHttpRequest, group_id: int) -> HttpResponse:
 def remove_claim(request: HtmxHttpRequest, group_id: int, claim_id: int) -> HttpResponse:
     """Remove the mapping of a claim value to a group."""
     mapping = get_object_or_404(OidcGroup.objects.select_related("group"), pk=claim_id, group=group_id)
-    change = unmap_value(mapping, actor=viewer_of(request))
+    remove = partial(unmap_value, mapping, actor=viewer_of(request))
+    effect = effect_of(User.objects.filter(groups=group_id), remove)
+    if not is_confirmed(request, effect):
+        title, back = f"Remove {mapping.value}?", reverse("explorer:group", args=[group_id])
+        return confirmation(request, effect, title=title, back=back)
+    change = remove()
     messages.success(request, f"{mapping.value} was removed. {reach_summary(change)}")
     return redirect("explorer:group", group_id=group_id)
 

@@ -9,18 +9,22 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.debug import sensitive_post_parameters
+from django_htmx.http import HttpResponseClientRedirect
 
+from corecube.compartments import create_compartment
 from corecube.connections import InvalidConnectionError, change_connection, checked, create_connection
 from corecube.connectors.kinds import KINDS
 from corecube.connectors.types import Capability
-from corecube.errors import ConflictError
+from corecube.database import atomic_change
+from corecube.errors import ConflictError, InvalidRequestError
+from corecube.grants import Holder, set_clearance
 from corecube.http import HtmxHttpRequest
-from corecube.models import Compartment, Connection
+from corecube.models import Connection, User
 from corecube.reach import AccessChange, ConnectionAccess, access_change, access_to
 from corecube.scope import Sensitivity
 from explorer.pages.connections.forms import ConnectionForm, DeleteConnectionForm
-from explorer.pages.connections.views import access_summary, check_rows
-from explorer.viewer import admin_page, render_page, viewer_of, whole_number
+from explorer.pages.connections.views import access_summary, check_rows, wizard_steps
+from explorer.viewer import admin_page, render_page, viewer_of, wants_fragment, whole_number
 from explorer.wording import counted
 from retrieval.ingest.enrich.wants import default_enrichment
 from retrieval.ingest.services import delete_connection, queue_sync, stored_counts
@@ -39,7 +43,7 @@ class _Attempt:
 @admin_page("GET", may_cache=True)
 def new_connection(request: HtmxHttpRequest) -> HttpResponse:
     """List the kinds of connections to choose from."""
-    context = {"kinds": KINDS.values(), "has_compartments": Compartment.objects.exists()}
+    context = {"kinds": KINDS.values(), "wizard": wizard_steps("kind")}
     return render(request, "explorer/connections/connection_kinds.html", context)
 
 
@@ -69,8 +73,9 @@ def connection_access(request: HtmxHttpRequest, slug: str = "") -> HttpResponse:
     """Show who could see a connection with these settings and, for a stored one, who would gain or lose access."""
     before = get_object_or_404(Connection, slug=slug) if slug else None
     compartment, sensitivity = (whole_number(request.GET.get(it, ""), -1) for it in ("compartment", "sensitivity"))
-    context: dict[str, object] = {"is_new": before is None, "is_swapped": True}
-    if compartment and sensitivity in set(Sensitivity):
+    is_added = before is None and bool(request.GET.get("new_compartment", "").strip())
+    context: dict[str, object] = {"is_new": before is None, "is_swapped": True, "compartment_is_added": is_added}
+    if not is_added and compartment and sensitivity in set(Sensitivity):
         context |= _access_context(_access_change(before, compartment, sensitivity), compartment, sensitivity)
     return render(request, "explorer/connections/_connection_access.html", context)
 
@@ -104,7 +109,7 @@ def _edited(request: HtmxHttpRequest, connection: Connection) -> HttpResponse:
     form = ConnectionForm(request.POST or None, instance=connection)
     attempt = _Attempt()
     try:
-        if request.method == "POST" and form.is_valid():
+        if request.method == "POST" and _may_attempt(request, form):
             attempt = _attempt(request, form, stored)
     except ConflictError as error:
         if stored:
@@ -112,7 +117,8 @@ def _edited(request: HtmxHttpRequest, connection: Connection) -> HttpResponse:
             return _edited(request, get_object_or_404(Connection.objects.select_related("compartment"), pk=stored.pk))
         form.add_error(None, str(error))
     if attempt.is_saved:
-        return redirect("explorer:connection", slug=form.instance.slug)
+        page = reverse("explorer:connection" if stored else "explorer:first_sync", args=[form.instance.slug])
+        return HttpResponseClientRedirect(page) if wants_fragment(request) else redirect(page)
     is_check = request.POST.get("do") == "check"
     is_refused = bool(form.errors) or (request.method == "POST" and not is_check)
     page, fragment = "explorer/connections/connection_edit.html", "explorer/connections/_connection_form.html"
@@ -123,6 +129,13 @@ def _edited(request: HtmxHttpRequest, connection: Connection) -> HttpResponse:
         "is_refused": is_refused,
     }
     return render_page(request, page, fragment, context, status=form.status if form.errors or not is_refused else 422)
+
+
+def _may_attempt(request: HtmxHttpRequest, form: ConnectionForm) -> bool:
+    """Return whether the form is valid; for a test of the source, only what describes it has to be."""
+    if request.POST.get("do") == "check":
+        form.check_source_only()
+    return not form.errors
 
 
 def _attempt(request: HtmxHttpRequest, form: ConnectionForm, stored: Connection | None) -> _Attempt:
@@ -141,6 +154,9 @@ def _attempt(request: HtmxHttpRequest, form: ConnectionForm, stored: Connection 
     except InvalidConnectionError as error:
         form.add_error(None, str(error))
         return _Attempt(access_change=change)
+    except InvalidRequestError as error:
+        form.add_error("new_compartment", str(error))
+        return _Attempt(access_change=change)
     return _Attempt(is_saved=True)
 
 
@@ -151,10 +167,20 @@ def _save(request: HtmxHttpRequest, form: ConnectionForm, stored: Connection | N
         changed = change_connection(connection, form.secrets, actor=viewer, expected=stored)
         messages.success(request, f"{connection.name} was saved." if changed else "Nothing was changed.")
         return
-    create_connection(connection, form.secrets, actor=viewer)
+    with atomic_change():
+        if form.new_compartment:
+            _add_compartment(connection, form.new_compartment, viewer)
+        create_connection(connection, form.secrets, actor=viewer)
     if may_sync and not form.kind.receives_documents:
         queue_sync(connection, actor=viewer)
-    messages.success(request, f"{connection.name} was added.")
+
+
+def _add_compartment(connection: Connection, name: str, viewer: User) -> None:
+    """Add the compartment of a new connection, with a clearance for its admin."""
+    made = create_compartment(name=name, description="", actor=viewer)
+    clearance = Sensitivity(connection.sensitivity)
+    set_clearance(holder=Holder.of(viewer), compartment=made, clearance=clearance, expected=None, actor=viewer)
+    connection.compartment = made
 
 
 def _form_context(form: ConnectionForm, stored: Connection | None, attempt: _Attempt) -> dict[str, object]:
@@ -165,6 +191,7 @@ def _form_context(form: ConnectionForm, stored: Connection | None, attempt: _Att
         "kind": form.kind,
         "connection": stored,
         "is_new": stored is None,
+        "wizard": None if stored else wizard_steps("source"),
         "action": path or reverse("explorer:new_connection_of", args=[form.kind.name]),
         "check": check_rows(attempt.capabilities),
         "check_failed": bool(attempt.capabilities) and not all(it.ok for it in attempt.capabilities),

@@ -1,7 +1,7 @@
 """The form of a connection: its settings, and a field for each setting of its connector."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 from django import forms
 from django.forms import BoundField
@@ -9,7 +9,7 @@ from django.forms import BoundField
 from corecube.connections import problems_of, secrets_with
 from corecube.connectors.kinds import Kind, kind_named
 from corecube.errors import ConfigError
-from corecube.models import Connection
+from corecube.models import Compartment, Connection
 from explorer.components.forms import FORM_TEXTS, ConsoleForm, SluggedForm
 from explorer.wording import config_label
 
@@ -20,6 +20,16 @@ Schema = Mapping[str, Any]
 _CONFIG: Final = "config_"
 _SECRET: Final = "secret_"  # noqa: S105 -- a prefix of field names
 _DROP: Final = "drop_"
+_NEW_COMPARTMENT: Final = "new_compartment"
+#: Intervals of scheduled syncs, in minutes.
+_INTERVALS: Final = (
+    ("", "Only when started manually"),
+    ("15", "Every 15 minutes"),
+    ("60", "Every hour"),
+    ("360", "Every 6 hours"),
+    ("1440", "Every day"),
+    ("10080", "Every week"),
+)
 #: Config fields shared by several kinds, shown in their own section.
 _COMMON: Final = ("include", "exclude", "max_bytes")
 #: Required config fields that the schema does not mark as required.
@@ -70,6 +80,18 @@ class _MegabytesField(forms.FloatField):
             return True
 
 
+class _ScheduleField(forms.TypedChoiceField):
+    """Minutes between syncs, None for manual syncs; a stored interval that is not offered is added."""
+
+    def __init__(self, **kwargs: Any) -> None:  # noqa: ANN401 -- Django's
+        super().__init__(coerce=int, empty_value=None, required=False, choices=_INTERVALS, **kwargs)
+
+    def offer(self, minutes: int | None) -> None:
+        """Add a stored interval."""
+        if minutes and str(minutes) not in dict(_INTERVALS):
+            self.choices = [*_INTERVALS, (str(minutes), f"Every {minutes:,} minutes")]
+
+
 def _field_of(name: str, schema: Schema, *, required: bool) -> forms.Field:
     # Without the alternative null.
     others = [it for it in schema.get("anyOf", ()) if it.get("type") != "null"]
@@ -104,6 +126,7 @@ class ConnectionForm(SluggedForm):
         required=False, max_length=50, error_messages={"unique": "Another connection has this slug."}
     )
     half_life_days = _FigureField(min_value=0.01)
+    sync_every_minutes = _ScheduleField()
 
     class Meta:  # noqa: D106 -- Django's
         model = Connection
@@ -137,6 +160,33 @@ class ConnectionForm(SluggedForm):
         compartment = self.fields["compartment"]
         assert isinstance(compartment, forms.ModelChoiceField)  # noqa: S101 -- it is a foreign key's
         compartment.empty_label = "Select a compartment"
+        cast("_ScheduleField", self.fields["sync_every_minutes"]).offer(instance.sync_every_minutes)
+        if not instance.pk:
+            self._offer_compartment(compartment)
+
+    def _offer_compartment(self, field: "forms.ModelChoiceField[Compartment]") -> None:
+        """Offer a new compartment for a new connection, and preselect the only one that there is."""
+        only = list(Compartment.objects.values_list("pk", flat=True)[:2])
+        field.initial = only[0] if len(only) == 1 else None
+        if self.data.get(_NEW_COMPARTMENT, "").strip():
+            field.required = False
+        self.fields[_NEW_COMPARTMENT] = forms.CharField(
+            required=False, max_length=120, widget=forms.TextInput(attrs={"autocomplete": "off"})
+        )
+
+    def new_compartment_field(self) -> BoundField | None:
+        """Return the field of a new compartment; None for a stored connection."""
+        return self[_NEW_COMPARTMENT] if _NEW_COMPARTMENT in self.fields else None
+
+    @property
+    def new_compartment(self) -> str:
+        """The name of a compartment to add with the connection; empty for none."""
+        return str(self.cleaned_data.get(_NEW_COMPARTMENT, ""))
+
+    def check_source_only(self) -> None:
+        """Keep only the errors that stand against a test of the source."""
+        for name in [name for name in self.errors if name in self.fields and not _is_source(name)]:
+            del self.errors[name]
 
     @property
     def secrets(self) -> dict[str, str]:
@@ -161,11 +211,28 @@ class ConnectionForm(SluggedForm):
         for name, message in problems_of(self.instance, self.secrets).items():
             field = next((prefix + name for prefix in (_CONFIG, _SECRET, "") if prefix + name in self.fields), None)
             is_known = field in self.errors or (field == "slug" and "name" in self.errors)
-            if field is None or not is_known:
+            is_added = field == "compartment" and bool(self.new_compartment)
+            if field is None or not (is_known or is_added):
                 self.add_error(field, message)
 
     def source(self) -> list[BoundField]:
-        """Return the config fields of this kind."""
+        """Return the required config fields of this kind."""
+        return [it for it in self._config_fields() if it.field.required]
+
+    def source_options(self) -> list[BoundField]:
+        """Return the other fields of the source, with the slug first."""
+        return [self["slug"], *(it for it in self._config_fields() if not it.field.required)]
+
+    def has_option_errors(self) -> bool:
+        """Whether a field under Advanced of the source has an error."""
+        return any(it.errors for it in (*self.source_options(), *self.filters()))
+
+    def has_ranking_errors(self) -> bool:
+        """Whether a field under Advanced of the schedule has an error."""
+        names = (name for group in _TEXTS["groups"] for name in group["fields"])
+        return any(name in self.errors for name in names)
+
+    def _config_fields(self) -> list[BoundField]:
         return [self[_CONFIG + name] for name in self._properties if name not in _COMMON]
 
     def filters(self) -> list[BoundField]:
@@ -202,6 +269,10 @@ def config_properties(kind: Kind) -> dict[str, Mapping[str, Any]]:
     properties: dict[str, Mapping[str, Any]] = kind.model().model_json_schema()["properties"]
     order = sorted(properties, key=lambda name: (name in _COMMON, not _is_required_field(kind, name)))
     return {name: properties[name] for name in order}
+
+
+def _is_source(name: str) -> bool:
+    return name in {"name", "slug"} or name.startswith((_CONFIG, _SECRET, _DROP))
 
 
 def _is_required_field(kind: Kind, name: str) -> bool:

@@ -1,17 +1,23 @@
 """Connections, for admins: the list, one connection and its actions."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, Final
+from uuid import UUID
 
+from django.conf import settings
 from django.contrib import messages
+from django.core.files.uploadedfile import UploadedFile
 from django.core.paginator import Paginator
-from django.db.models import Count, Sum
+from django.db.models import Count, Exists, OuterRef, QuerySet, Sum
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET
+from django_htmx.http import trigger_client_event
 
 from corecube.access import Principal, scope_for
 from corecube.connections import switch_connection
@@ -20,14 +26,15 @@ from corecube.connectors.kinds import KINDS
 from corecube.connectors.types import Capability
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
-from corecube.models import Connection
+from corecube.models import Connection, User
 from corecube.reach import ConnectionAccess
+from corecube.sanitise import storable
 from corecube.scope import Sensitivity, TrustLevel
 from explorer import wording
 from explorer.components.forms import QualityForm, UploadForm
 from explorer.pages.connections.jobs import dry_run_names, sync_row
 from explorer.viewer import admin_action, admin_page, render_page, viewer_of, wants_fragment
-from explorer.wording import capability_label, config_label, time_left
+from explorer.wording import STAGE_LABELS, capability_label, config_label, time_left
 from retrieval.ingest.jobs import JobState, job_states
 from retrieval.ingest.problems import retryable
 from retrieval.ingest.services import queue_sync, store_upload
@@ -35,11 +42,24 @@ from retrieval.ingest.versions import older_documents_of
 from retrieval.models import Document, Sync, SyncItem, SyncProblem, TermFrequency
 from retrieval.operations.quality_preview import live_minimum, preview
 
-_MAX_NAMES: Final = 6  #: Names in a list of groups or users before the rest is counted.
+#: The steps of adding a source.
+_STEPS: Final = {"kind": "Kind", "source": "Source", "access": "Access", "schedule": "Schedule", "sync": "First sync"}
 _LAST_SYNCS: Final = 10
 _PROBLEMS: Final = 50
 _MAX_REFUSED: Final = 20  #: Items that a dry run could not read, listed on the connection's page.
 _MAX_LOW_CHUNKS: Final = 50
+_DOCUMENTS: Final = 25
+_MAX_IN_PROGRESS: Final = 12  #: Items of a running sync that are listed.
+_ANY: Final = "any"  #: The filter for documents with any problem.
+
+
+def wizard_steps(current: str) -> list[dict[str, object]]:
+    """Return the steps of adding a source, with what is done and what is current."""
+    at = list(_STEPS).index(current)
+    return [
+        {"name": name, "label": label, "is_done": number < at, "is_current": number == at}
+        for number, (name, label) in enumerate(_STEPS.items())
+    ]
 
 
 def connection_rows(connections: list[Connection]) -> list[dict[str, Any]]:
@@ -97,15 +117,10 @@ def access_summary(access: ConnectionAccess) -> dict[str, str]:
     """Return groups and users as text, with long lists truncated: "groups engineers, staff", "14 users"."""
     noun = "group" if len(access.groups) == 1 else "groups"
     return {
-        "groups": f"{noun} {_truncated(access.groups)}" if access.groups else "",
+        "groups": f"{noun} {wording.short_list(access.groups)}" if access.groups else "",
         "users": wording.counted(len(access.users), "user"),
-        "names": _truncated(access.users),
+        "names": wording.short_list(access.users),
     }
-
-
-def _truncated(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_MAX_NAMES])
-    return f"{shown} and {len(names) - _MAX_NAMES:,} more" if len(names) > _MAX_NAMES else shown
 
 
 def _shown(name: str, value: object) -> str:
@@ -150,9 +165,13 @@ def moved(request: HtmxHttpRequest, rest: str) -> HttpResponse:
     return redirect(f"{path}?{query}" if query else path, permanent=True)
 
 
-@admin_page("GET", may_cache=True)
+@admin_page("GET", varies=True, may_cache=True)
 def connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
-    """Show one connection with its last syncs and problems."""
+    """Show one connection with its last syncs, problems and documents; htmx gets only the documents."""
+    if wants_fragment(request):
+        found = get_object_or_404(Connection, slug=slug)
+        context = {"connection": found, "is_filtered": True, **_documents(request, found)}
+        return render(request, "explorer/connections/_connection_documents_list.html", context)
     return render(request, "explorer/connections/connection.html", _connection_context(request, slug))
 
 
@@ -160,7 +179,18 @@ def connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
 def connection_progress(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Show the progress of a connection's syncs; the page polls while one is open."""
     context = {**_connection_context(request, slug), "is_swapped": True}
-    return render(request, "explorer/connections/_connection_progress.html", context)
+    response = render(request, "explorer/connections/_connection_progress.html", context)
+    # The list of documents is loaded again when the sync has ended.
+    return response if context["is_open"] else trigger_client_event(response, "synced")
+
+
+@admin_page("GET", varies=True)
+def first_sync(request: HtmxHttpRequest, slug: str) -> HttpResponse:
+    """Show the last step of adding a source: its first sync, and then what to do with it."""
+    context = {**_connection_context(request, slug), "wizard": wizard_steps("sync")}
+    context["is_swapped"] = wants_fragment(request)
+    page, fragment = "explorer/connections/first_sync.html", "explorer/connections/_first_sync.html"
+    return render_page(request, page, fragment, context)
 
 
 @admin_page("GET", varies=True)
@@ -172,7 +202,7 @@ def connection_quality(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     form = QualityForm({"minimum": minimum})
     context = {"connection": connection, "form": form, "live": live_minimum()}
     if form.is_valid():
-        is_readable = scope_for(Principal(viewer_of(request))).allows(connection.pk)
+        is_readable = _is_readable(request, connection)
         limit = _MAX_LOW_CHUNKS if is_readable else 0
         found = preview(connection, minimum=form.cleaned_data["minimum"], limit=limit)
         context |= {"preview": found, "is_readable": is_readable}
@@ -214,6 +244,8 @@ def upload(request: HtmxHttpRequest, slug: str) -> HttpResponse:
         messages.error(request, " ".join(str(error) for error in form.errors["uploads"]))
         return redirect("explorer:connection", slug=slug)
     viewer = viewer_of(request)
+    if request.POST.get("alone") == "yes":
+        return _store_one(connection, form.cleaned_data["uploads"][0], request.POST.get("folder", ""), viewer)
     stored = 0
     for file in form.cleaned_data["uploads"]:
         try:
@@ -226,13 +258,100 @@ def upload(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     return redirect("explorer:connection", slug=slug)
 
 
+def _store_one(connection: Connection, file: UploadedFile, folder: str, viewer: User) -> HttpResponse:
+    """Store one of many files that a script sends; it queues the sync after the last one."""
+    try:
+        store_upload(connection, name=file.name or "", content=file, actor=viewer, folder=folder)
+    except CoreCubeError as error:
+        return HttpResponse(str(error), status=error.status, content_type="text/plain; charset=utf-8")
+    return HttpResponse(status=204)
+
+
+def _is_readable(request: HtmxHttpRequest, connection: Connection) -> bool:
+    return scope_for(Principal(viewer_of(request))).allows(connection.pk)
+
+
+def _documents(request: HtmxHttpRequest, connection: Connection) -> dict[str, Any]:
+    """Return a page of a connection's documents that match the filters, with the problem of each."""
+    find, problem = (storable(request.GET.get(name, "")).strip() for name in ("q", "problem"))
+    problems = connection.problems.order_by("external_id")
+    is_readable = _is_readable(request, connection)
+    shown: QuerySet[Any]
+    if problem:
+        shown = problems if problem == _ANY else problems.filter(reason=problem)
+        shown = shown.filter(external_id__icontains=find) if find else shown
+    else:
+        own = Document.objects.filter(connection=connection) if is_readable else Document.objects.none()
+        shown = (own.named(find) if find else own).order_by("title", "pk")
+    page = Paginator(shown.values_list("external_id", flat=True), _DOCUMENTS).get_page(request.GET.get("documents"))
+    names = list(page)
+    stored = Document.objects.filter(connection=connection, external_id__in=names) if is_readable else ()
+    documents = {it.external_id: it for it in stored}
+    failed = {it.external_id: it for it in problems.filter(external_id__in=names)}
+    return {
+        "documents": [{"name": it, "document": documents.get(it), "problem": failed.get(it)} for it in names],
+        "documents_page": page,
+        "documents_find": find,
+        "documents_problem": problem,
+        "reasons": list(problems.order_by("reason").values_list("reason", flat=True).distinct()),
+        "is_readable": is_readable,
+    }
+
+
+def _problem_groups(connection: Connection, shown: Iterable[SyncProblem], retries: Mapping[str, UUID]) -> list[Any]:
+    """Return a page of problems by reason, with how many there are and the jobs from which they can be retried."""
+    counts = dict(connection.problems.order_by().values_list("reason").annotate(Count("pk")))
+    groups = ((reason, list(found)) for reason, found in groupby(shown, attrgetter("reason")))
+    return [
+        {
+            "reason": reason,
+            "count": counts.get(reason, len(found)),
+            "rows": [(it, retries.get(it.external_id)) for it in found],
+            "jobs": _by_job(found, retries),
+        }
+        for reason, found in groups
+    ]
+
+
+def _by_job(found: Iterable[SyncProblem], retries: Mapping[str, UUID]) -> dict[UUID, list[str]]:
+    jobs: dict[UUID, list[str]] = {}
+    for problem in found:
+        if problem.external_id in retries:
+            jobs.setdefault(retries[problem.external_id], []).append(problem.external_id)
+    return jobs
+
+
+def _coverage(connection: Connection, documents: int) -> int | None:
+    """Return the percentage of the source's items that are searchable, rounded down; None before there are any."""
+    stored = Document.objects.filter(connection=connection, external_id=OuterRef("external_id"))
+    missing = connection.problems.filter(~Exists(stored)).count()
+    return documents * 100 // (documents + missing) if documents + missing else None
+
+
+def _in_progress(syncs: Iterable[Sync]) -> list[dict[str, Any]]:
+    """Return items that a sync works on, with the share of their chunks that have vectors, in percent."""
+    running = [sync.pk for sync in syncs if sync.status == Sync.Status.RUNNING]
+    items = SyncItem.objects.filter(sync__in=running, state=SyncItem.State.RUNNING)[:_MAX_IN_PROGRESS]
+    return [
+        {
+            "name": it.external_id,
+            "stage": STAGE_LABELS.get(it.stage, it.stage),
+            "percent": it.embedded * 100 // it.chunks if it.chunks else 0,
+            "chunks": it.chunks,
+            "embedded": it.embedded,
+        }
+        for it in items
+    ]
+
+
 def _connection_context(request: HtmxHttpRequest, slug: str) -> dict[str, object]:
     connection = get_object_or_404(Connection.objects.select_related("compartment"), slug=slug)
     row = connection_rows([connection])[0]
     now = timezone.now()
     last = list(connection.syncs.select_related("connection")[:_LAST_SYNCS])
     syncs: list[dict[str, Any]] = [sync_row(job, now, known=row["documents"]) for job in job_states(last, now)]
-    problems = Paginator(connection.problems.all(), _PROBLEMS).get_page(request.GET.get("page"))
+    ordered = connection.problems.order_by("reason", "external_id")
+    problems = Paginator(ordered, _PROBLEMS).get_page(request.GET.get("page"))
     # By item, the finished sync in which it failed and from which it can be retried.
     failed = retryable(
         SyncItem.objects.filter(
@@ -240,7 +359,10 @@ def _connection_context(request: HtmxHttpRequest, slug: str) -> dict[str, object
         )
     )
     ended = failed.exclude(sync__status__in=Sync.OPEN)
+    retries: dict[str, UUID] = dict(ended.values_list("external_id", "sync_id"))
+    listed = _documents(request, connection)
     return {
+        **listed,
         "connection": connection,
         "row": row,
         "config": config_rows(connection),
@@ -249,7 +371,10 @@ def _connection_context(request: HtmxHttpRequest, slug: str) -> dict[str, object
         "is_open": any(sync["is_open"] for sync in syncs),
         "older": older_documents_of(connection),
         "problems": problems,
-        "retries": dict(ended.values_list("external_id", "sync_id")),
+        "problem_groups": _problem_groups(connection, problems, retries),
+        "coverage": _coverage(connection, row["documents"]),
+        "in_progress": _in_progress(last) if listed["is_readable"] else [],
+        "max_upload_bytes": settings.CORECUBE_MAX_FILE_BYTES,
     }
 
 

@@ -28,7 +28,8 @@ def test_a_value_is_added_and_removed(browse, group, world):
     made = OidcGroup.objects.get()
     OidcMembership.objects.create(user=world.bob, group=group)
     assert "by sign-in" in alice.get(path(group)).content.decode()
-    page = alice.post(path(group, f"claims/{made.pk}/delete/"), follow=True).content.decode()
+    seen = alice.post(path(group, f"claims/{made.pk}/delete/")).context["effect"].token
+    page = alice.post(path(group, f"claims/{made.pk}/delete/"), {"seen": seen}, follow=True).content.decode()
     assert "bob loses access to 1 connection." in page
     assert not group.user_set.exists()
     assert [it.action for it in AuditEvent.objects.filter(action__startswith="group.claim").order_by("pk")] == [

@@ -104,7 +104,8 @@ def test_a_password_stands_in_no_report_of_an_error(admin, client):
 def test_names_and_groups_change(admin, world, bob_page):
     sales = Group.objects.create(name="sales")
     admin.post(bob_page, {"first_name": "Bob", "last_name": "Okafor"})
-    page = admin.post(f"{bob_page}groups/", {"groups": [sales.pk]}, follow=True).content.decode()
+    seen = admin.post(f"{bob_page}groups/", {"groups": [sales.pk]}).context["effect"].token
+    page = admin.post(f"{bob_page}groups/", {"groups": [sales.pk], "seen": seen}, follow=True).content.decode()
     assert "bob loses access to 1 connection." in page
     assert world.bob.groups.get() == sales
     assert User.objects.get(username="bob").get_full_name() == "Bob Okafor"

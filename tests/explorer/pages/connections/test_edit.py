@@ -80,16 +80,37 @@ def test_there_is_a_form_for_every_kind_and_for_no_other(alice):
     assert alice.get("/connections/new/carrier-pigeon/").status_code == 404
 
 
-def test_the_first_admin_is_led_to_make_a_compartment_in_the_console(client, people):
-    client.force_login(people["alice"])
-    page = client.get("/connections/new/").content.decode()
-    assert '<a href="/access/compartments/new/">Add a compartment</a>' in page
+def test_a_compartment_is_added_with_the_source_and_only_its_admin_can_see_it(alice, world):
+    sent = new(world, config_path=str(world.root), compartment="", new_compartment="Wikis", sensitivity=2)
+    assert alice.post("/connections/new/folder/", sent).headers["Location"] == "/connections/wiki/first-sync/"
+    made = Compartment.objects.get(slug="wikis")
+    assert Connection.objects.get(slug="wiki").compartment == made
+    assert [(it.user, it.group, it.clearance) for it in made.grants.all()] == [(world.alice, None, 2)]
+    assert AuditEvent.objects.filter(action="grant.changed", subject="user alice on wikis").exists()
+
+
+def test_a_source_that_cannot_be_added_leaves_no_compartment(alice, world):
+    sent = new(world, config_path=str(world.root), compartment="", new_compartment="engineering")
+    page = alice.post("/connections/new/folder/", sent)
+    assert (page.status_code, list(page.context["form"].errors)) == (422, ["new_compartment"])
+    taken = {**sent, "new_compartment": "Wikis", "slug": "runbooks"}
+    assert alice.post("/connections/new/folder/", taken).status_code == 422
+    assert not Compartment.objects.filter(slug="wikis").exists()
+
+
+def test_a_source_is_tested_before_its_access_is_chosen(alice, world):
+    sent = new(world, config_path=str(world.root), do="check", compartment="", sensitivity="")
+    page = alice.post("/connections/new/folder/", sent)
+    assert (page.status_code, page.context["form"].errors) == (200, {})
+    assert "data-tested" in page.content.decode()
+    page = alice.post("/connections/new/folder/", {**sent, "config_path": ""})
+    assert (page.status_code, list(page.context["form"].errors)) == (422, ["config_path"])
 
 
 def test_a_folder_is_added_and_synced(alice, world, queued, django_capture_on_commit_callbacks):
     with django_capture_on_commit_callbacks(execute=True):
         answer = alice.post("/connections/new/folder/", new(world, config_path=str(world.root)))
-    assert answer.headers["Location"] == "/connections/wiki/"
+    assert answer.headers["Location"] == "/connections/wiki/first-sync/"
     assert (Connection.objects.get(slug="wiki").config, len(queued)) == ({"path": str(world.root)}, 1)
     event = AuditEvent.objects.get(action="connection.created")
     assert (event.actor, event.subject, event.details["compartment"]) == (world.alice, "wiki", "engineering")
@@ -97,7 +118,7 @@ def test_a_folder_is_added_and_synced(alice, world, queued, django_capture_on_co
 
 @pytest.mark.parametrize("kind", ["upload", "push"])
 def test_what_is_fed_waits_for_its_documents(alice, world, kind):
-    assert alice.post(f"/connections/new/{kind}/", new(world)).headers["Location"] == "/connections/wiki/"
+    assert alice.post(f"/connections/new/{kind}/", new(world)).headers["Location"] == "/connections/wiki/first-sync/"
     assert not Sync.objects.filter(connection__slug="wiki").exists()
 
 

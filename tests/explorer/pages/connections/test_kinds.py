@@ -121,7 +121,7 @@ def send(browse, world, sources, monkeypatch):
 def test_a_source_that_is_there_passes_and_is_stored(send, sources, kind):
     check = send(kind, do="check")
     assert {state for _, state, _ in check.context["check"]} == {"passed"}
-    assert send(kind).headers["Location"] == f"/connections/my-{kind}/"
+    assert send(kind).headers["Location"] == f"/connections/my-{kind}/first-sync/"
     stored = Connection.objects.get(slug=f"my-{kind}")
     assert stored.kind == kind
     assert set(unseal(stored.sealed_secrets)) == {
