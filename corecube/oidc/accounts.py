@@ -122,7 +122,7 @@ def unmap_value(mapping: OidcGroup, *, actor: User) -> ReachChange:
     Members by sign-in leave the group at once or, if other values are mapped to it, at their next sign-in.
     """
     group, value = mapping.group, mapping.value
-    mapping.delete()
+    OidcGroup.objects.filter(pk=mapping.pk).delete()
     if group.oidc_values.exists():
         removed, change = 0, ReachChange()
     else:

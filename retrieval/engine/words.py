@@ -45,12 +45,6 @@ class TermFinder:
     stem: Callable[[str], str]
 
     @cached_property
-    def _candidates(self) -> re.Pattern[str]:
-        """What matches the words that begin as a term does, since a stem begins as its word does."""
-        initials = "".join(sorted({re.escape(bare[0]) for _, bare, _ in self._bare}))
-        return re.compile(rf"(?<![^\W_])[{initials}][^\W_]*")
-
-    @cached_property
     def _bare(self) -> tuple[tuple[str, str, bool], ...]:
         """Each lexeme as it stands in texts, and whether it is one word.
 
@@ -60,12 +54,17 @@ class TermFinder:
         pairs = ((term.lexeme, term.lexeme.lstrip("-") or term.lexeme) for term in self.terms)
         return tuple((lexeme, bare, _WORD.fullmatch(bare) is not None) for lexeme, bare in pairs)
 
+    @cached_property
+    def _initials(self) -> tuple[str, ...]:
+        return tuple({bare[0] for _, bare, _ in self._bare})
+
     def found(self, text: str) -> frozenset[str]:
         """Return the lexemes in the text."""
         if not self.terms:
             return frozenset()
         lowered = text.lower()
-        stems = {self.stem(word) for word in set(self._candidates.findall(lowered))}
+        # A stem begins as its word does.
+        stems = {self.stem(word) for word in set(_WORD.findall(lowered)) if word.startswith(self._initials)}
         return frozenset(
             [lexeme for lexeme, bare, is_word in self._bare if (bare in stems if is_word else bare in lowered)]
         )

@@ -132,6 +132,9 @@ findInput.addEventListener("input", () => {
 });
 
 findDialog.addEventListener("htmx:afterSwap", () => {
+  if (findDialog.querySelector("[data-found]").dataset.found !== findInput.value.trim()) {
+    return; // More was typed meanwhile.
+  }
   const [first] = foundRows();
   isStale = false;
   choose(first);

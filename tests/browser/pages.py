@@ -77,6 +77,8 @@ PAGES = {
     "key-revoke": "/keys/{key}/revoke/",
     "key-forwarding": "/access/keys/{key}/forwarding/",
     "audit": "/access/audit/",
+    "evaluation_run": "/runs/{run}/",
+    "compare_runs": "/runs/compare/?a={run}&b={run}",
     "prompts": "/prompts/",
     "prompt": "/prompts/{prompt}/",
     "presets": "/presets/",
@@ -149,6 +151,7 @@ class Places:
     index: str
     conversation: str
     link: str
+    run: str
     prompt: str
     language_model: str
     #: One of the installation's own.

@@ -154,6 +154,7 @@ def places(page):
         key=first("/access/keys/", "main a[href*=revoke]", -3),
         conversation=chatted(page),
         link=shared(page),
+        run=measured(page),
         prompt=offered_prompt(page),
         language_model=described_model(page),
         section_set=edited_sections(page),
@@ -165,6 +166,15 @@ def shared(page):
     page.locator(".share-open").click()
     page.get_by_role("button", name="Create link").click()
     return page.locator("#share-link").input_value().rstrip("/").split("/")[-1]
+
+
+def measured(page):
+    """Measure the first question set, and return the run."""
+    page.goto("/judgments/")
+    page.locator("main a[href^='/judgments/']").first.click()
+    page.get_by_role("button", name="Measure").click()
+    page.locator("#run:not([hx-get])").wait_for()
+    return page.url.split("/")[-2]
 
 
 def offered_prompt(page):

@@ -64,6 +64,7 @@ def test_a_chart_follows_the_theme(alice):
     ticks = page.locator("[data-chart]:visible .xtick text").first
     ticks.wait_for()
     light = ticks.evaluate("text => getComputedStyle(text).fill")
+    page.locator(".account-open").click()
     page.get_by_role("button", name="Dark theme").click()
     expect(ticks).not_to_have_css("fill", light)
 
@@ -103,6 +104,7 @@ def test_the_zoom_and_the_hidden_traces_survive_another_theme(alice):
     expect(bars).to_have_count(all_bars - 1)
     drag(page, chart.locator(".nsewdrag"), 0.1, 0.5)
     zoomed = ticks(chart)
+    page.locator(".account-open").click()
     page.get_by_role("button", name="Dark theme").click()
     expect(bars).to_have_count(all_bars - 1)
     until(lambda: ticks(chart) == zoomed)

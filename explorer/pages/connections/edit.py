@@ -106,7 +106,7 @@ def _edited(request: HtmxHttpRequest, connection: Connection) -> HttpResponse:
     """Return the form, with the result of a test if any, or redirect to the saved connection."""
     # The form writes into the connection, so its stored values are copied first.
     stored = copy(connection) if connection.pk else None
-    form = ConnectionForm(request.POST or None, instance=connection)
+    form = ConnectionForm(request.POST if request.method == "POST" else None, instance=connection)
     attempt = _Attempt()
     try:
         if request.method == "POST" and _may_attempt(request, form):
