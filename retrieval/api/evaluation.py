@@ -69,7 +69,7 @@ class RunOut(BaseModel):
     @classmethod
     def of(cls, run: EvaluationRun) -> Self:
         """Return the response for a run."""
-        facts = runs.as_json(run, runs.result_of(run))
+        facts = runs.figures_json(run, runs.figures_of(run))
         return cls(**{name: facts[name] for name in cls.model_fields})
 
 
@@ -130,7 +130,7 @@ def start_run(request: HttpRequest, body: RunIn) -> Status[RunOut]:
     principal = _admin(request)
     unknown = NotFoundError("There is no question set with that slug.")
     question_set = first_or(unknown, QuestionSet.objects.filter(slug=storable(body.question_set)))
-    asked = runs.Asked(body.preset, is_draft=body.draft, overrides=body.overrides, name=body.name)
+    asked = runs.RunRequest(body.preset, is_draft=body.draft, overrides=body.overrides, name=body.name)
     run = runs.queue_run(question_set, asked, principal=principal)
     wake_worker_on_commit()
     return Status(202, RunOut.of(run))

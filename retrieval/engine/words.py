@@ -46,7 +46,7 @@ class TermFinder:
 
     @cached_property
     def _bare(self) -> tuple[tuple[str, str, bool], ...]:
-        """Each lexeme as it stands in texts, and whether it is one word.
+        """Each lexeme as texts hold it, and whether it is one word.
 
         Lexemes of compounds, versions and addresses ("on-cal", "3.6") hold signs that words do not. PostgreSQL reads a
         minus before the number of "RIME-4107".

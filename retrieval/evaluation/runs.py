@@ -33,7 +33,7 @@ from retrieval.search.request import SearchRequest
 
 logger = logging.getLogger(__name__)
 
-MEASURES: Final = tuple(field.name for field in fields(Measures))
+_MEASURES: Final = tuple(field.name for field in fields(Measures))
 _MAX_OPEN: Final = 20  #: Runs that wait or run, of everybody.
 _MAX_NAME_LENGTH: Final = 120
 _LOST: Final = timedelta(minutes=2)  #: A worker that is silent for so long is lost.
@@ -42,7 +42,7 @@ _OPEN: Final = (_Status.QUEUED, _Status.RUNNING)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RunRequest:
     """What a run is to measure."""
 
     preset: str
@@ -51,7 +51,7 @@ class Asked:
     name: str = ""
 
 
-def queue_run(question_set: QuestionSet, asked: Asked, *, principal: Principal) -> EvaluationRun:
+def queue_run(question_set: QuestionSet, asked: RunRequest, *, principal: Principal) -> EvaluationRun:
     """Store a run of a set's cases and return it; the caller wakes a worker.
 
     Raises InvalidRequestError for a set without cases, ConflictError while too many runs wait, and what the preset's
@@ -126,7 +126,7 @@ def run_waiting() -> int:
         ran += 1
 
 
-def run_now(question_set: QuestionSet, asked: Asked, *, principal: Principal) -> EvaluationRun:
+def run_now(question_set: QuestionSet, asked: RunRequest, *, principal: Principal) -> EvaluationRun:
     """Measure a set's cases here instead of in a worker, and return the ended run; raises as `queue_run` does."""
     with transaction.atomic():
         run = queue_run(question_set, asked, principal=principal)
@@ -209,6 +209,23 @@ def result_of(run: EvaluationRun) -> SetResult:
     return SetResult(run.preset, tuple(map(_case_result, run.results.all())))
 
 
+def figures_of(run: EvaluationRun) -> SetResult:
+    """Return the results of a run without rankings and grades, which take most of the memory: for lists of runs."""
+    names = (
+        "case_id",
+        "query",
+        "is_answerable",
+        "measures",
+        "verdict",
+        "confidence",
+        "milliseconds",
+        "tokens",
+        "degraded",
+    )
+    rows = run.results.values(*names)
+    return SetResult(run.preset, tuple(_case_result(RunCase(**row)) for row in rows))
+
+
 def _case_result(row: RunCase) -> CaseResult:
     return CaseResult(
         case=row.case_id,
@@ -247,7 +264,7 @@ def compared(first: SetResult, second: SetResult) -> tuple[Compared, ...]:
 def differences(pairs: Sequence[Compared]) -> dict[str, Difference]:
     """Return how much greater each measure is in the second run, over the queries that have it in both."""
     found = {}
-    for name in MEASURES:
+    for name in _MEASURES:
         values = [both for pair in pairs if (both := pair.values(name)) is not None]
         if result := difference([first for first, _ in values], [second for _, second in values]):
             found[name] = result
@@ -277,6 +294,11 @@ def trec_qrels(result: SetResult) -> str:
 
 def as_json(run: EvaluationRun, result: SetResult) -> dict[str, Any]:
     """Return a run with its figures and the result of each case, for JSON."""
+    return {**figures_json(run, result), "results": [_case_json(it) for it in result.cases]}
+
+
+def figures_json(run: EvaluationRun, result: SetResult) -> dict[str, Any]:
+    """Return a run with its figures, for JSON."""
     return {
         "id": str(run.pk),
         "name": run.name,
@@ -300,7 +322,6 @@ def as_json(run: EvaluationRun, result: SetResult) -> dict[str, Any]:
         "latency_ms": result.milliseconds,
         "mean_tokens": result.tokens,
         "degraded": result.degraded,
-        "results": [_case_json(it) for it in result.cases],
     }
 
 

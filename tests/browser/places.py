@@ -8,7 +8,7 @@ from lxml import html
 from corecube.models import ApiKey, Connection
 from retrieval.admin.preset_versions import save_draft
 from retrieval.answers.conversations.sharing import share
-from retrieval.evaluation.runs import Asked, run_now
+from retrieval.evaluation.runs import RunRequest, run_now
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import (
     Chunk,
@@ -55,7 +55,7 @@ def places(world):
         key=str(ApiKey.issue(user=world.bob, name="nightly report")[0].pk),
         conversation=_chatted(world),
         link=_shared(world),
-        run=str(run_now(QuestionSet.objects.get(), Asked("corecube"), principal=world.principal("alice")).pk),
+        run=str(run_now(QuestionSet.objects.get(), RunRequest("corecube"), principal=world.principal("alice")).pk),
         prompt=str(
             StartingPrompt.objects.create(title="Roll back", text="How do I roll back?", sources=["runbooks"]).pk
         ),

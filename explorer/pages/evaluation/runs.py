@@ -26,6 +26,7 @@ from retrieval.ranking.significance import Difference
 from retrieval.tasks.evaluation_runs import wake_worker_on_commit
 
 _DRAFT: Final = " draft"  #: Behind a preset's name in the form: its draft.
+_MAX_LISTED: Final = 50
 _MOVED: Final = 0.001  #: Differences of a query from here on are listed.
 _SHOWN_MEASURE: Final = "ndcg"
 
@@ -37,13 +38,13 @@ def configurations() -> tuple[str, ...]:
 
 
 def run_rows(question_set: QuestionSet, principal: Principal) -> list[dict[str, Any]]:
-    """Return the runs of a set that a principal may read, newest first, with their figures."""
+    """Return the runs of a set that a principal may read, the newest 50, with their figures."""
     runs = services.runs_for(principal).filter(question_set=question_set).select_related("user")
-    return [_row(run) for run in runs.prefetch_related("results")]
+    return [_row(run) for run in runs[:_MAX_LISTED]]
 
 
 def _row(run: EvaluationRun) -> dict[str, Any]:
-    result = services.result_of(run)
+    result = services.figures_of(run)
     return {"run": run, "label": label(run), "result": result, "measures": measure_cells(result.means)}
 
 
@@ -59,7 +60,7 @@ def start_run(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Queue a run of a set, and show it."""
     question_set = get_object_or_404(QuestionSet, slug=slug)
     wanted = request.POST.get("configuration", DEFAULT_PRESET)
-    asked = services.Asked(
+    asked = services.RunRequest(
         wanted.removesuffix(_DRAFT), is_draft=wanted.endswith(_DRAFT), name=request.POST.get("name", "")
     )
     try:

@@ -17,7 +17,7 @@ from retrieval.evaluation.corpus import encode_asked, ingested_folder
 from retrieval.evaluation.datasets import load_dataset
 from retrieval.evaluation.question_sets import SetResult, measure_cases
 from retrieval.evaluation.runner import Evaluation, evaluate, without_judge
-from retrieval.evaluation.runs import Asked, result_of, run_now
+from retrieval.evaluation.runs import RunRequest, result_of, run_now
 from retrieval.evaluation.side_by_side import collections, side_by_side, table_head, table_row
 from retrieval.evaluation.stress import Stress
 from retrieval.ingest.run import Progress
@@ -159,7 +159,7 @@ def _measured_set(options: dict[str, Any]) -> SetResult:
     user = user_named(options["as"]) if options["as"] else first_or(nobody, admins)
     resources = None if options["judge"] else without_judge(runtime.resources())
     if options["save"]:
-        run = run_now(question_set, Asked(options["preset"], name=options["save"]), principal=Principal(user))
+        run = run_now(question_set, RunRequest(options["preset"], name=options["save"]), principal=Principal(user))
         if run.status != EvaluationRun.Status.DONE:
             raise CommandError(run.message)
         return result_of(run)

@@ -45,7 +45,7 @@ import json, os, pathlib
 from corecube.access import Principal
 from corecube.models import ApiKey, Compartment, Connection, Grant, User
 from retrieval.evaluation.question_sets import save_case, set_named
-from retrieval.evaluation.runs import Asked, queue_run
+from retrieval.evaluation.runs import RunRequest, queue_run
 from retrieval.ingest.services import queue_sync
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, LanguageModel
@@ -62,7 +62,7 @@ for kind in ("push", "upload"):
 sync_connection(notes)
 questions = set_named("Questions", actor=root)
 save_case(questions, "rolling back", actor=root)
-run = queue_run(questions, Asked("corecube"), principal=Principal(root))
+run = queue_run(questions, RunRequest("corecube"), principal=Principal(root))
 LanguageModel.objects.create(slug="local", name="Local", base_url="http://127.0.0.1:9/v1", model="none")
 print(json.dumps({
     "secret": ApiKey.issue(user=root, name="fuzz")[1],

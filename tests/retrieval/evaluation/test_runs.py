@@ -18,7 +18,7 @@ from corecube.version import VERSION
 from retrieval.admin.preset_versions import promote, save_draft
 from retrieval.evaluation import runs
 from retrieval.evaluation.question_sets import SetResult, save_case, set_named
-from retrieval.evaluation.runs import Asked
+from retrieval.evaluation.runs import RunRequest
 from retrieval.models import Chunk, EvaluationRun, SearchRecord
 from retrieval.presets.catalog import preset_named
 from retrieval.records.judgments import PassageId, judge
@@ -52,7 +52,7 @@ def limited(world):
 
 
 def measured(questions, principal, **asked):
-    run = runs.queue_run(questions, Asked(**{"preset": "corecube"} | asked), principal=principal)
+    run = runs.queue_run(questions, RunRequest(**{"preset": "corecube"} | asked), principal=principal)
     assert runs.run_waiting() == 1
     run.refresh_from_db()
     return run
@@ -108,7 +108,7 @@ def test_a_run_whose_worker_was_lost_goes_on_where_it_was(questions, world):
 
 
 def test_a_run_that_still_works_is_left_alone(questions, world):
-    runs.queue_run(questions, Asked("corecube"), principal=world.principal("alice"))
+    runs.queue_run(questions, RunRequest("corecube"), principal=world.principal("alice"))
     EvaluationRun.objects.update(status="running", active_at=timezone.now())
     runs.take_up_lost()
     assert not runs.are_waiting()
@@ -116,7 +116,7 @@ def test_a_run_that_still_works_is_left_alone(questions, world):
 
 def test_a_cancelled_run_measures_nothing_more(questions, world):
     alice = world.principal("alice")
-    run = runs.queue_run(questions, Asked("corecube"), principal=alice)
+    run = runs.queue_run(questions, RunRequest("corecube"), principal=alice)
     EvaluationRun.objects.update(status="running", active_at=timezone.now())
     runs.cancel(run, actor=alice)
     runs.measure_run(run)
@@ -147,18 +147,22 @@ def test_a_promotion_amid_a_run_ends_it(questions, world):
 def test_what_cannot_be_measured_is_refused(questions, world, monkeypatch):
     alice = world.principal("alice")
     with pytest.raises(InvalidRequestError, match="no cases"):
-        runs.queue_run(set_named("Empty", actor=world.alice), Asked("corecube"), principal=alice)
-    for asked in (Asked("no-such"), Asked("corecube", is_draft=True), Asked("corecube", overrides={"no.such": 1})):
+        runs.queue_run(set_named("Empty", actor=world.alice), RunRequest("corecube"), principal=alice)
+    for asked in (
+        RunRequest("no-such"),
+        RunRequest("corecube", is_draft=True),
+        RunRequest("corecube", overrides={"no.such": 1}),
+    ):
         with pytest.raises(CoreCubeError):
             runs.queue_run(questions, asked, principal=alice)
     monkeypatch.setattr(runs, "_MAX_OPEN", 1)
-    runs.queue_run(questions, Asked("corecube"), principal=alice)
+    runs.queue_run(questions, RunRequest("corecube"), principal=alice)
     with pytest.raises(ConflictError):
-        runs.queue_run(questions, Asked("corecube"), principal=alice)
+        runs.queue_run(questions, RunRequest("corecube"), principal=alice)
 
 
 def test_a_run_of_an_admin_who_lost_their_rights_fails(questions, world):
-    run = runs.queue_run(questions, Asked("corecube"), principal=world.principal("alice"))
+    run = runs.queue_run(questions, RunRequest("corecube"), principal=world.principal("alice"))
     world.alice.is_staff = world.alice.is_superuser = False
     world.alice.save()
     runs.run_waiting()
