@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any, Final
 
 import httpx2
@@ -44,6 +44,7 @@ WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type 
 """
 _MAX_FACTOR: Final = 100
 _WARM_UP_SEARCHES: Final = 40
+_SETTLED_SECONDS: Final = 10.0  #: Time in which a server has written what it writes after its answers.
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +175,18 @@ def company_questions() -> Sequence[str]:
 
 
 def open_connections() -> tuple[int, int]:
-    """Return the other connections to the database, and those of them that are busy or in a transaction."""
+    """Return the other connections to the database, and those of them that are busy or in a transaction.
+
+    A server writes its records after its answers: it has `_SETTLED_SECONDS` to finish.
+    """
+    deadline = perf_counter() + _SETTLED_SECONDS
     with connection.cursor() as cursor:
-        cursor.execute(_OPEN)
-        opened, at_work = cursor.fetchone()
-        return int(opened), int(at_work)
+        while True:
+            cursor.execute(_OPEN)
+            opened, at_work = cursor.fetchone()
+            if not at_work or perf_counter() > deadline:
+                return int(opened), int(at_work)
+            sleep(0.05)
 
 
 class _Crowd:
