@@ -32,7 +32,7 @@ def corecube_api() -> NinjaAPI:
 def openai_api() -> NinjaAPI:
     """Return the API that OpenAI's clients speak, for programs with a key."""
     api = make_api(name="openai", auth=[KeyAuth()], **_APIS["openai"])
-    api.add_router("", "retrieval.api.chat.router")
+    api.add_router("", "retrieval.api.openai.chat.router")
     return api
 
 

@@ -10,8 +10,8 @@ from asgiref.sync import async_to_sync
 from corecube.access import Principal
 from corecube.errors import UnavailableError
 from retrieval.answers.answering import Answering
-from retrieval.api.chat import event_stream
-from retrieval.api.completion import Chat
+from retrieval.api.openai.chat import event_stream
+from retrieval.api.openai.completion import Chat
 from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.llm.types import Route, TokenUsage
 from retrieval.search.request import SearchRequest

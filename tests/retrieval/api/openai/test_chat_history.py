@@ -2,7 +2,7 @@
 
 import pytest
 
-from retrieval.api.chat_request import MessageIn, history_of
+from retrieval.api.openai.chat_request import MessageIn, history_of
 from retrieval.llm.types import Turn
 from retrieval.models import LanguageModel, SearchRecord
 from tests.fake_llm import FakeLLM

@@ -15,8 +15,8 @@ from corecube.database import release_connection
 from corecube.errors import CoreCubeError, error_body
 from retrieval.answers.answering import answer_events, answered, note, note_later, prepare
 from retrieval.answers.events import AnswerEvent, Cited, Done, Failed, Text
-from retrieval.api import chat_request, completion
-from retrieval.api.completion import (
+from retrieval.api.openai import chat_request, completion
+from retrieval.api.openai.completion import (
     STREAMED,
     Chat,
     CompletionOut,
