@@ -17,6 +17,7 @@ _ROUTERS: Final = (
     *("access", "search", "evidence", "context_pack", "lifeline", "documents", "connections", "quality"),
     *("presets", "jobs", "indexes", "judgments", "evaluation", "language_models", "memory", "keys"),
 )
+_OPENAI_ROUTERS: Final = ("chat.router", "responses.router", "embeddings.router", "rerank.first_router")
 #: Title and description of each API, and the parameter of its requests that causes an error, by the error's code.
 _APIS: Final = read_toml("retrieval", "apis.toml")
 
@@ -32,7 +33,15 @@ def corecube_api() -> NinjaAPI:
 def openai_api() -> NinjaAPI:
     """Return the API that OpenAI's clients speak, for programs with a key."""
     api = make_api(name="openai", auth=[KeyAuth()], **_APIS["openai"])
-    api.add_router("", "retrieval.api.openai.chat.router")
+    for name in _OPENAI_ROUTERS:
+        api.add_router("", f"retrieval.api.openai.{name}")
+    return api
+
+
+def rerank_api() -> NinjaAPI:
+    """Return the API that Cohere's clients speak at /v2, for programs with a key."""
+    api = make_api(name="rerank", auth=[KeyAuth()], **_APIS["rerank"])
+    api.add_router("", "retrieval.api.openai.rerank.second_router")
     return api
 
 
@@ -40,6 +49,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/dify/", dify_api().urls),
     path("api/", corecube_api().urls),
     path("v1/", openai_api().urls),
+    path("v2/", rerank_api().urls),
     path("mcp", mcp),
     path("healthz", healthz),
     path("readyz", readyz),

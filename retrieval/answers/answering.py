@@ -15,6 +15,7 @@ from corecube.access import Principal
 from corecube.database import release_connection
 from corecube.errors import CoreCubeError
 from retrieval.answers.events import AnswerEvent, Done, Failed, Outcome
+from retrieval.answers.json_quotes import JsonShape, shape_for
 from retrieval.answers.providers import route_for
 from retrieval.answers.writing import NoAnswerError, Writing
 from retrieval.encoders import Encoder
@@ -55,6 +56,12 @@ class Answering:
     history: tuple[Turn, ...] = ()
     options: Options = NO_OPTIONS
     cosines: RunCosines = field(default_factory=dict)
+
+    @property
+    def json_shape(self) -> JsonShape | None:
+        """The JSON that quotes become; None for text, for JSON of a language model, and without passages."""
+        is_quoted = self.options.is_json and self.outcome.passages and self.route.providers[0].is_extractive
+        return shape_for(self.options.response_format or {}) if is_quoted else None
 
     @property
     def task(self) -> Task:
@@ -126,15 +133,15 @@ def run_cosines(outcome: SearchOutcome, resources: Resources) -> RunCosines:
 
 
 def _able(route: Route, options: Options) -> Route:
-    """Return the providers that can answer in the required format: quotes never can."""
+    """Return the providers that can answer in the required format: quotes, without a model, if its schema allows."""
     models = [it for it in route.providers if not it.is_extractive]
     able = tuple(it for it in models if not isinstance(it, ModelProvider) or it.can_answer_in(options))
     if able:
         return replace(route, providers=able)
     if models:
         raise AnswerFormatError
-    reasons = " ".join(notice.text for notice in route.notices)
-    raise AnswerFormatError(f"response_format needs a language model, and none is available here. {reasons}".strip())
+    shape_for(options.response_format or {})
+    return route
 
 
 def origin(answering: Answering, done: Done | None) -> frozenset[int] | None:

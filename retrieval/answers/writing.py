@@ -6,6 +6,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import ClassVar, Final, TypeVar
@@ -140,7 +141,10 @@ class Writing:
         return any(map(self._provider.refuses, texts))
 
     def _ignored(self) -> tuple[Notice, ...]:
-        names = names_of(self._task.options) if self._provider.is_extractive else ()
+        options = self._task.options
+        if options.is_json:  # Quotes become JSON where they are sent.
+            options = replace(options, response_format=None)
+        names = names_of(options) if self._provider.is_extractive else ()
         notices = (ignored(names, "They apply to language models, not to quotes."),) if names else ()
         self._notices += notices
         return notices

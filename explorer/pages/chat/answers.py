@@ -83,7 +83,7 @@ def passage(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID, n
     A passage that was deleted or is outside the viewer's scope is a 404.
     """
     viewer = viewer_of(request)
-    exchange = exchange_of(answer_of(viewer, conversation_id, message_id), viewer)
+    exchange = exchange_of(answer_of(viewer, conversation_id, message_id), Principal(viewer))
     chunk = next((it.chunk for it in exchange.references if it.number == number), None)
     panel = passage_panel(scope_for(Principal(viewer)), chunk, number) if chunk else None
     if chunk is None or panel is None:

@@ -93,7 +93,7 @@ def answering(request: HtmxHttpRequest, answer: Message) -> HttpResponse:
 
 def render_exchange(request: HtmxHttpRequest, answer: Message) -> HttpResponse:
     """Return the fragment of one question and its answer."""
-    panel = exchange_panel(exchange_of(answer, viewer_of(request)))
+    panel = exchange_panel(exchange_of(answer, Principal(viewer_of(request))))
     context = {"exchange": panel, "conversation": answer.conversation}
     return render(request, "explorer/chat/_exchange.html", context)
 
@@ -110,7 +110,7 @@ def _refused(request: HtmxHttpRequest, found: Conversation | None, error: CoreCu
 
 def _page_context(viewer: User, found: Conversation | None, sent: QueryDict) -> dict[str, Any]:
     scope = scope_for(Principal(viewer))
-    exchanges = tuple(exchange_panel(it) for it in exchanges_of(found, viewer)) if found else ()
+    exchanges = tuple(exchange_panel(it) for it in exchanges_of(found, Principal(viewer))) if found else ()
     narrowing = _sent_narrowing(scope, sent) or (found.narrowing if found else {})
     choices = source_choices(scope, narrowing.get("include", ()), narrowing.get("exclude", ()))
     return {
@@ -210,6 +210,6 @@ def export(request: HtmxHttpRequest, conversation_id: UUID, kind: str) -> HttpRe
         raise Http404
     found = conversation_of(viewer, conversation_id)
     write, content_type = _KINDS[kind]
-    response = HttpResponse(write(found, exchanges_of(found, viewer)), content_type=content_type)
+    response = HttpResponse(write(found, exchanges_of(found, Principal(viewer))), content_type=content_type)
     response.headers["Content-Disposition"] = f'attachment; filename="conversation-{found.pk}.{kind}"'
     return response

@@ -1,7 +1,7 @@
 """Start conversations, add questions, and rate answers and their cited passages."""
 
 from typing import Final
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import transaction
@@ -43,6 +43,21 @@ def ask(conversation: Conversation, text: str) -> Message:
         return Message.objects.create(
             conversation=locked, ordinal=last + 2, role=Message.Role.ASSISTANT, state=Message.State.WAITING
         )
+
+
+def branch(answer: Message) -> Conversation:
+    """Return the conversation of an answer, or a copy up to that answer if the conversation goes on after it."""
+    conversation = answer.conversation
+    if not conversation.messages.filter(ordinal__gt=answer.ordinal).exists():
+        return conversation
+    copy = Conversation.objects.create(
+        user=conversation.user, title=conversation.title, preset=conversation.preset, narrowing=conversation.narrowing
+    )
+    messages = list(conversation.messages.filter(ordinal__lte=answer.ordinal))
+    for message in messages:
+        message.pk, message.conversation = uuid4(), copy
+    Message.objects.bulk_create(messages)
+    return copy
 
 
 def retry(answer: Message) -> Message:

@@ -1,4 +1,4 @@
-"""Read a stored conversation with the access that its user has now."""
+"""Read a stored conversation with the access that its reader has now."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +10,6 @@ from uuid import UUID
 from django.utils import timezone
 
 from corecube.access import Principal, scope_for
-from corecube.models import User
 from corecube.scope import AccessScope
 from retrieval.answers.rewrite import Said
 from retrieval.engine.types import ChunkId
@@ -53,7 +52,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """A question and its answer, as far as the user may read them now."""
+    """A question and its answer, as far as the reader may read them now."""
 
     question: str
     standalone: str  #: The search text; empty if it equals the question or may contain words of hidden passages.
@@ -94,15 +93,15 @@ class _Visible:
     chunks: Mapping[tuple[UUID, str], Chunk] = field(default_factory=dict)
 
 
-def exchanges_of(conversation: Conversation, user: User) -> tuple[Exchange, ...]:
+def exchanges_of(conversation: Conversation, reader: Principal) -> tuple[Exchange, ...]:
     """Return a conversation's questions and answers in order, with three queries and the two of a scope."""
     messages = list(conversation.messages.order_by("ordinal"))
-    return tuple(_exchanges(messages, user))
+    return tuple(_exchanges(messages, reader))
 
 
-def exchange_of(answer: Message, user: User) -> Exchange:
+def exchange_of(answer: Message, reader: Principal) -> Exchange:
     """Return an answer with its question."""
-    return next(it for it in exchanges_of(answer.conversation, user) if it.answer.pk == answer.pk)
+    return next(it for it in exchanges_of(answer.conversation, reader) if it.answer.pk == answer.pk)
 
 
 def earlier_questions(exchanges: Iterable[Exchange]) -> tuple[Said, ...]:
@@ -127,9 +126,9 @@ def _origin(answer: Message) -> frozenset[int] | None:
     return None if answer.connections is None else own.union(answer.connections)
 
 
-def _exchanges(messages: Sequence[Message], user: User) -> Iterator[Exchange]:
+def _exchanges(messages: Sequence[Message], reader: Principal) -> Iterator[Exchange]:
     wanted = {UUID(passage["document"]) for it in messages for passage in it.passages}
-    scope = scope_for(Principal(user))
+    scope = scope_for(reader)
     titles = dict(Document.objects.in_scope(scope).filter(pk__in=wanted).values_list("pk", "title"))
     chunks = Chunk.objects.filter(document_id__in=titles, connection_id__in=scope.connection_ids)
     # Of equal texts in one document the first is used.

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID, uuid4
 
 from corecube import audit
+from corecube.access import Principal
 from corecube.database import first_or
 from corecube.models import User
 from retrieval.answers.conversations.reading import Exchange, Reference, ReferenceState, exchanges_of
@@ -61,7 +62,8 @@ def shared_conversation(link: UUID, reader: User) -> Conversation:
 
 def shared_exchanges(conversation: Conversation, reader: User) -> tuple[SharedExchange, ...]:
     """Return the shared questions of a conversation with the answers that a reader may read now."""
-    shared = (it for it in exchanges_of(conversation, reader) if it.answer.ordinal <= conversation.shared_through)
+    exchanges = exchanges_of(conversation, Principal(reader))
+    shared = (it for it in exchanges if it.answer.ordinal <= conversation.shared_through)
     return tuple(map(_for_reader, shared))
 
 

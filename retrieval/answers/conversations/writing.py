@@ -126,7 +126,7 @@ def fail(answer: Message, problem: str) -> None:
 def _begun(answer: Message) -> Writing:
     conversation, question = answer.conversation, question_of(answer)
     principal = Principal(conversation.user)
-    before = [it for it in exchanges_of(conversation, conversation.user) if it.answer.ordinal < answer.ordinal]
+    before = [it for it in exchanges_of(conversation, principal) if it.answer.ordinal < answer.ordinal]
     turns = turns_of(before)
     rewriting = follow_up(principal, question.text, earlier_questions(before), turns)
     visible = frozenset(it.connection.slug for it in scope_for(principal).included)
@@ -138,10 +138,15 @@ def _begun(answer: Message) -> Writing:
         surface=SearchRecord.Surface.CHAT,
     )
     outcome = search(request, principal=principal)
+    return opened(answer, prepare(outcome, principal, turns, question=question.text), rewriting)
+
+
+def opened(answer: Message, answering: Answering, rewriting: Rewriting) -> Writing:
+    """Store the search of a claimed answer, and return what is to be written."""
     standalone = rewriting.searched if rewriting.is_rewritten else ""
-    Message.objects.filter(pk=question.pk).update(standalone=standalone)
-    _claimed(answer).update(record=outcome.record_id)
-    return Writing(answer, prepare(outcome, principal, turns, question=question.text), rewriting)
+    Message.objects.filter(pk=question_of(answer).pk).update(standalone=standalone)
+    _claimed(answer).update(record=answering.outcome.record_id)
+    return Writing(answer, answering, rewriting)
 
 
 async def written(writing: Writing, *, poll_seconds: float = POLL_SECONDS) -> AsyncGenerator[AnswerEvent | None, None]:

@@ -1,1 +1,1 @@
-"""The OpenAI-compatible API: models, chat completions."""
+"""The OpenAI-compatible API: models, chat completions, responses, completions, embeddings, reranking."""

@@ -1,20 +1,20 @@
 """The chat request of the OpenAI-compatible API: question, history, preset, unsupported parameters.
 
-Parameters of the answer are sent to the language model; unknown parameters are ignored.
+Parameters of the answer are sent to the language model; all others are ignored and named in a notice.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Final
 
-from pydantic import Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from corecube.access import Principal
 from corecube.errors import InvalidRequestError, NotFoundError
 from corecube.sanitise import storable
-from retrieval.answers.model_rewrite import follow_up
-from retrieval.answers.rewrite import Said
+from retrieval.answers.rewrite import Rewriting
 from retrieval.api.dify import FiltersIn, conditions_of
+from retrieval.api.openai import client_tasks
 from retrieval.api.schemas import Overrides, RequestBody, ScopeIn, StrictBody, TopK
 from retrieval.api.search import scope_request
 from retrieval.engine.metadata_conditions import Conditions
@@ -26,8 +26,13 @@ from retrieval.search.request import SearchRequest, checked_query
 _MAX_STOPS: Final = 4
 _SYSTEM_ROLES: Final = frozenset({"system", "developer"})
 _LIMITED: Final = "Sent to the language model, within its limits."
-_IGNORED: Final = ("top_p", "presence_penalty", "frequency_penalty", "logit_bias", "logprobs")
+#: Parameters whose absence changes no answer.
+_NEUTRAL: Final = frozenset(
+    {"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "parallel_tool_calls"}
+)
+_TEXT_PARTS: Final = frozenset({"text", "input_text", "output_text"})
 Stop = Annotated[str, Field(min_length=1, max_length=200)]
+_MAX_IGNORED: Final = 20  #: Names of ignored parameters in a notice.
 _MAX_TURNS: Final = 20  #: Only the last turns of a conversation are read.
 
 
@@ -52,7 +57,7 @@ class ModelNotFoundError(NotFoundError, code="model_not_found"):
 
 
 class ContentPart(RequestBody):
-    """A part of a message's content; only text is supported."""
+    """A part of a message's content; only text is used."""
 
     type: str
     text: str | None = None
@@ -103,7 +108,9 @@ class ResponseFormatIn(RequestBody):
 
 
 class ChatIn(RequestBody):
-    """A question with the conversation before it."""
+    """A question with the conversation before it; parameters that are not listed are ignored and named in a notice."""
+
+    model_config = ConfigDict(extra="allow")
 
     model: str = Field(description="A preset's name, as GET /v1/models lists it.")
     messages: list[MessageIn]
@@ -113,16 +120,11 @@ class ChatIn(RequestBody):
     stop: Stop | list[Stop] | None = Field(default=None, description="At most four texts that end the answer.")
     seed: int | None = Field(default=None, ge=-(2**63), lt=2**63)
     response_format: ResponseFormatIn | None = None
-    top_p: Any = None
-    presence_penalty: Any = None
-    frequency_penalty: Any = None
-    logit_bias: Any = None
-    logprobs: Any = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     n: int | None = None
-    tools: Any = None
-    functions: Any = None
+    tool_choice: Any = Field(default=None, description="none or auto: no tool is called.")
+    function_call: Any = Field(default=None, description="The same as tool_choice, by its earlier name.")
     corecube: ExtensionIn = Field(default_factory=ExtensionIn)
 
     @property
@@ -148,8 +150,11 @@ def options_of(body: ChatIn) -> Options:
 
 
 def ignored_parameters(body: ChatIn) -> tuple[str, ...]:
-    """Return the parameters of a request that no language model gets."""
-    return tuple(name for name in _IGNORED if getattr(body, name))
+    """Return the parameters of a request, and the kinds of content, that no language model gets."""
+    given = (name for name, value in (body.model_extra or {}).items() if value and name not in _NEUTRAL)
+    parts = (part for it in body.messages if isinstance(it.content, list) for part in it.content)
+    kinds = (f"{part.type[:40]} in messages" for part in parts if part.type not in _TEXT_PARTS)
+    return tuple(dict.fromkeys([*(storable(name[:40]) for name in given), *map(storable, kinds)]))[:_MAX_IGNORED]
 
 
 def _response_format(given: ResponseFormatIn | None) -> dict[str, Any] | None:
@@ -164,7 +169,7 @@ def _response_format(given: ResponseFormatIn | None) -> dict[str, Any] | None:
 
 def _text_of(message: MessageIn) -> str:
     content = message.content or ""
-    parts = [content] if isinstance(content, str) else [part.text or "" for part in content if part.type == "text"]
+    parts = [content] if isinstance(content, str) else [it.text or "" for it in content if it.type in _TEXT_PARTS]
     return storable("\n".join(parts)).strip()
 
 
@@ -183,13 +188,11 @@ def history_of(messages: Sequence[MessageIn]) -> tuple[Turn, ...]:
     return tuple(Turn(question, "\n\n".join(answers)) for question, answers in turns[:-1] if question)[-_MAX_TURNS:]
 
 
-def standalone(request: SearchRequest, history: Sequence[Turn], principal: Principal) -> SearchRequest:
+def rewritten(request: SearchRequest, rewriting: Rewriting) -> SearchRequest:
     """Return the search, with a follow-up question rewritten to a standalone question."""
-    said = tuple(Said(turn.question) for turn in history)
-    rewriting = follow_up(principal, request.text, said, history)
-    return (
-        replace(request, text=rewriting.searched, original_text=rewriting.asked) if rewriting.is_rewritten else request
-    )
+    if not rewriting.is_rewritten:
+        return request
+    return replace(request, text=rewriting.searched, original_text=rewriting.asked)
 
 
 def search_request(body: ChatIn, principal: Principal) -> SearchRequest:
@@ -199,14 +202,11 @@ def search_request(body: ChatIn, principal: Principal) -> SearchRequest:
     """
     if body.n is not None and body.n != 1:
         raise UnsupportedParameterError("n", "Each question gets one answer: n must be 1.")
-    for name, value in (("tools", body.tools), ("functions", body.functions)):
-        if value:
-            raise UnsupportedParameterError(name, f"This server does not call tools: leave out {name}.")
-    preset = body.model if body.corecube.preset is None else body.corecube.preset
-    if preset not in usable_presets(principal):
-        raise ModelNotFoundError("model" if body.corecube.preset is None else "corecube.preset")
+    for name in ("tool_choice", "function_call"):
+        if _requires_call(getattr(body, name)):
+            raise UnsupportedParameterError(name, f"This server calls no tools: {name} must be none or auto.")
     return SearchRequest(
-        preset=preset,
+        preset=preset_of(body, principal),
         text=checked_query(question_of(body.messages)),
         top_k=body.corecube.top_k,
         narrowing=scope_request(body.corecube.scope),
@@ -217,17 +217,33 @@ def search_request(body: ChatIn, principal: Principal) -> SearchRequest:
     )
 
 
+def preset_of(body: ChatIn, principal: Principal) -> str:
+    """Return the preset that a request names; raise ModelNotFoundError if the principal may not use it."""
+    preset = body.model if body.corecube.preset is None else body.corecube.preset
+    if preset not in usable_presets(principal):
+        raise ModelNotFoundError("model" if body.corecube.preset is None else "corecube.preset")
+    return preset
+
+
+def task_reply(body: ChatIn) -> str | None:
+    """Return the reply to a request of a chat client for itself, None for a question; raise MissingMessageError."""
+    return client_tasks.reply(question_of(body.messages), options_of(body).system, history_of(body.messages))
+
+
+def _requires_call(choice: object) -> bool:
+    """Return whether a choice requires a tool: "required", or a named tool; a list of allowed ones has a mode."""
+    if isinstance(choice, dict) and choice.get("type") == "allowed_tools":
+        allowed = choice.get("allowed_tools", choice)
+        choice = allowed.get("mode") if isinstance(allowed, dict) else None
+    return choice not in {None, "none", "auto"} if isinstance(choice, str | None) else True
+
+
 def question_of(messages: list[MessageIn]) -> str:
     """Return the text of the last user message; its text parts are joined by line breaks."""
-    contents = [message.content or "" for message in messages if message.role == "user"]
-    if not contents:
+    questions = [message for message in messages if message.role == "user"]
+    if not questions:
         raise MissingMessageError
-    content = contents[-1]
-    if isinstance(content, str):
-        return content
-    if any(part.type != "text" for part in content):
-        raise UnsupportedParameterError("messages", "Only content parts of type text are supported.")
-    return "\n".join(part.text or "" for part in content)
+    return _text_of(questions[-1])
 
 
 def usable_presets(principal: Principal) -> list[str]:

@@ -1,22 +1,18 @@
 """Chat completions in OpenAI's format, with citations, search results and CoreCube's extension."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+import time
+from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import Any, Final, Literal
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from retrieval.answers.answering import DOUBTFUL, UNKNOWN_LANGUAGE, Answering
 from retrieval.answers.events import Done, Outcome
-from retrieval.api.schemas import AnswerabilityOut, Explanation, SearchOut, Source
-from retrieval.api.shape import Absolute, answerability, document_path, search_out, source
-from retrieval.engine.types import Passage
-from retrieval.llm.options import ABOUT_REQUEST, ignored
+from retrieval.api.openai.answer import Chat, Json, annotation, ending, finish_reason, head, usage
+from retrieval.api.openai.streaming import DONE, event
+from retrieval.api.schemas import AnswerabilityOut, SearchOut, Source
 from retrieval.llm.types import Citation, TokenUsage
-from retrieval.ranking.packing import by_number
-from retrieval.search.outcome import SearchOutcome
 
 _EVENTS: Final = (
     "With `stream`: events with chat.completion.chunk objects, then `[DONE]`; a failure is an event with `error`."
@@ -25,9 +21,6 @@ _EVENTS: Final = (
 STREAMED: Final[dict[str, Any]] = {
     "responses": {200: {"content": {"text/event-stream": {"schema": {"type": "string", "description": _EVENTS}}}}}
 }
-#: Codes of notices about the question or the request.
-_NOT_DEGRADED: Final = frozenset({DOUBTFUL, UNKNOWN_LANGUAGE}) | ABOUT_REQUEST
-Json = dict[str, Any]
 
 
 class ModelOut(BaseModel):
@@ -130,85 +123,89 @@ class CompletionOut(BaseModel):
     usage: UsageOut
     citations: list[str] = Field(description="URLs of the passages; [N] has the index N-1.")
     search_results: list[SearchResultOut]
-    corecube: ExtensionOut
+    corecube: ExtensionOut | None = Field(
+        default=None, description="Absent for titles and tags, which chat clients request: nothing was searched."
+    )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chat:
-    """A question after its search, with everything that its answer needs."""
+class ChatFormat:
+    """Chat completions, whole and as chunks: role, content with annotations, the finish chunk, usage, `[DONE]`."""
 
-    answering: Answering
-    absolute: Absolute
-    created: int  #: Seconds since 1970.
-    explanation: Explanation | None = None  #: What each stage did, if requested.
-    ignored: tuple[str, ...] = ()  #: Parameters of the request that no language model gets.
+    def __init__(self, chat: Chat, *, wants_usage: bool = False) -> None:
+        self._chat, self._wants_usage = chat, wants_usage
 
-    @property
-    def outcome(self) -> SearchOutcome:
-        """The search behind the answer."""
-        return self.answering.outcome
+    def whole(self, done: Done) -> Json:
+        """Return the complete answer."""
+        is_refusal = self._chat.is_refusal_only(done)
+        message: Json = {
+            "role": "assistant",
+            "content": None if is_refusal else done.text,
+            "refusal": done.text if is_refusal else None,
+            "annotations": self._annotations(done.citations),
+        }
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason(done)}
+        head = self._head("chat.completion")
+        return {**head, "choices": [choice], "usage": usage(done.usage), **ending(self._chat, done)}
 
-    @property
-    def is_refusal_only(self) -> bool:
-        """Whether the answer was to be JSON, and there are no passages to answer from."""
-        return self.answering.options.is_json and not self.outcome.passages
+    def opening(self) -> Iterator[bytes]:
+        """Yield the chunk with the role."""
+        yield self._event({"role": "assistant", "content": ""})
 
+    def text(self, text: str, *, is_refusal: bool) -> Iterator[bytes]:
+        """Yield a chunk with text."""
+        yield self._event({"refusal" if is_refusal else "content": text})
 
-def completion(chat: Chat, done: Done) -> Json:
-    """Return a complete answer."""
-    message = {
-        "role": "assistant",
-        "content": None if chat.is_refusal_only else done.text,
-        "refusal": done.text if chat.is_refusal_only else None,
-        "annotations": [annotation(chat, citation) for citation in done.citations],
-    }
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason(done)}
-    head = _head(chat, "chat.completion")
-    return {**head, "choices": [choice], "usage": usage(done.usage), **ending(chat, done)}
+    def cited(self, citations: Sequence[Citation]) -> Iterator[bytes]:
+        """Yield a chunk with annotations."""
+        yield self._event({"annotations": self._annotations(citations)})
 
+    def ending(self, done: Done) -> Iterator[bytes]:
+        """Yield the finish chunk with CoreCube's extension, the usage if requested, and `[DONE]`."""
+        yield self._event({}, finish_reason=finish_reason(done), **ending(self._chat, done))
+        if self._wants_usage:
+            yield event({**self._head("chat.completion.chunk"), "choices": [], "usage": usage(done.usage)})
+        yield DONE
 
-def chunk(chat: Chat, delta: Json, *, finish_reason: str | None = None) -> Json:
-    """Return one chunk of a streamed answer."""
-    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
-    return {**_head(chat, "chat.completion.chunk"), "choices": [choice]}
+    def failure(self, error: Json) -> Iterator[bytes]:
+        """Yield the error."""
+        yield event(error)
 
+    def _event(self, delta: Json, finish_reason: str | None = None, **more: Any) -> bytes:  # noqa: ANN401 -- JSON
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+        # With usage requested, all chunks but the last contain an empty one.
+        empty = {"usage": None} if self._wants_usage else {}
+        return event({**self._head("chat.completion.chunk"), "choices": [choice], **more, **empty})
 
-def finish_reason(done: Done) -> str:
-    """Return how an answer ended: "stop", or why it is incomplete."""
-    return done.cut.value if done.cut else "stop"
+    def _annotations(self, citations: Sequence[Citation]) -> list[Json]:
+        return [{"type": "url_citation", "url_citation": annotation(self._chat, it)} for it in citations]
 
-
-def usage_chunk(chat: Chat, done: Done) -> Json:
-    """Return the chunk that ends a stream with its token counts."""
-    return {**_head(chat, "chat.completion.chunk"), "choices": [], "usage": usage(done.usage)}
-
-
-def annotation(chat: Chat, citation: Citation) -> Json:
-    """Return a citation: its position in the text, in code points, end exclusive, and its target."""
-    passage = by_number(chat.outcome.passages)[citation.number - 1]
-    target = {
-        "start_index": citation.start,
-        "end_index": citation.end,
-        "title": passage.hit.chunk.title,
-        "url": _url(chat, passage),
-    }
-    return {"type": "url_citation", "url_citation": target}
+    def _head(self, kind: str) -> Json:
+        return head(self._chat, f"chatcmpl-{self._chat.outcome.id.hex}", kind)
 
 
-def ending(chat: Chat, done: Done) -> Json:
-    """Return what follows a finished answer: the URLs of the passages, all passages, and CoreCube's extension."""
-    cited, passages = set(done.cited), by_number(chat.outcome.passages)
+def plain(model: str, text: str) -> Json:
+    """Return a text without a search as a complete answer."""
+    message: Json = {"role": "assistant", "content": text, "refusal": None, "annotations": []}
     return {
-        "citations": [_url(chat, passage) for passage in passages],
-        "search_results": [_result(chat, passage, cited=passage.number in cited) for passage in passages],
-        "corecube": _extension(chat, done),
+        **_plain_head(model, "chat.completion"),
+        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}],
+        "usage": usage(TokenUsage(0, 0)),
+        "citations": [],
+        "search_results": [],
     }
 
 
-def usage(used: TokenUsage) -> Json:
-    """Return token counts in OpenAI's format."""
-    total = used.prompt + used.completion
-    return {"prompt_tokens": used.prompt, "completion_tokens": used.completion, "total_tokens": total}
+def plain_events(model: str, text: str) -> Iterator[bytes]:
+    """Yield a text without a search as a stream."""
+    start = _plain_head(model, "chat.completion.chunk")
+    for delta, finish in (({"role": "assistant", "content": text}, None), ({}, "stop")):
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        yield event({**start, "choices": [choice]})
+    yield DONE
+
+
+def _plain_head(model: str, kind: str) -> Json:
+    return {"id": f"chatcmpl-{uuid4().hex}", "object": kind, "created": int(time.time()), "model": model}
 
 
 def models(names: Sequence[str]) -> Json:
@@ -219,53 +216,3 @@ def models(names: Sequence[str]) -> Json:
 def model(name: str) -> Json:
     """Return a preset as a model."""
     return {"id": name, "object": "model", "created": 0, "owned_by": "corecube"}
-
-
-def _head(chat: Chat, kind: str) -> Json:
-    return {
-        "id": f"chatcmpl-{chat.outcome.id.hex}",
-        "object": kind,
-        "created": chat.created,
-        "model": chat.outcome.preset.name,
-    }
-
-
-def _url(chat: Chat, passage: Passage) -> str:
-    return chat.absolute(document_path(*passage.hit.chunk_id))
-
-
-def _result(chat: Chat, passage: Passage, *, cited: bool) -> Json:
-    facts = passage.hit.chunk
-    connection = chat.outcome.state.scope.inclusion(facts.connection_id).connection
-    return {
-        "number": passage.number,
-        "title": facts.title,
-        "heading_path": list(facts.heading_path),
-        "url": _url(chat, passage),
-        "snippet": facts.text,
-        "score": passage.score,
-        "source": source(connection).model_dump(),
-        "date": (facts.modified_at or facts.synced_at).date().isoformat(),
-        "cited": cited,
-    }
-
-
-def _extension(chat: Chat, done: Done) -> Json:
-    judged = answerability(chat.outcome, with_signals=False)
-    notices = [*done.notices, *([ignored(chat.ignored, "They have no effect here.")] if chat.ignored else [])]
-    out: Json = {
-        "trace_id": str(chat.outcome.id),
-        "preset": chat.outcome.preset.name,
-        "provider": done.provider,
-        "outcome": done.outcome,
-        "answerability": None if judged is None else judged.model_dump(mode="json", exclude_unset=True),
-        "degraded": [*chat.outcome.state.degraded, *(it.code for it in notices if it.code not in _NOT_DEGRADED)],
-        "unsupported": [asdict(sentence) for sentence in done.unsupported],
-        "removed_citations": done.removed,
-        "notices": [asdict(notice) for notice in notices],
-        "usage_is_estimated": done.usage.is_estimated,
-    }
-    if chat.explanation is not None:
-        found = search_out(chat.outcome, chat.absolute, chat.explanation)
-        out["explain"] = found.model_dump(mode="json", exclude_unset=True)
-    return out

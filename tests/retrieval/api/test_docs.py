@@ -5,7 +5,7 @@ import re
 import pytest
 from django.contrib.staticfiles import finders
 
-PAGES = ["/api/docs", "/v1/docs", "/api/dify/docs"]
+PAGES = ["/api/docs", "/v1/docs", "/v2/docs", "/api/dify/docs"]
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -86,7 +86,17 @@ def test_corecubes_own_api_is_described(db, client):
 
 def test_the_openai_compatible_api_is_described(db, client):
     described = client.get("/v1/openapi.json").json()
-    assert described["paths"].keys() == {"/v1/models", "/v1/models/{name}", "/v1/chat/completions"}
+    assert described["paths"].keys() == {
+        "/v1/models",
+        "/v1/models/{name}",
+        "/v1/chat/completions",
+        "/v1/completions",
+        "/v1/responses",
+        "/v1/responses/{response_id}",
+        "/v1/embeddings",
+        "/v1/rerank",
+    }
+    assert client.get("/v2/openapi.json").json()["paths"].keys() == {"/v2/rerank"}
 
 
 def test_the_api_for_dify_is_described(db, client):

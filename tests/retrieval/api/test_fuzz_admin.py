@@ -33,7 +33,7 @@ from tests.profiles import PROFILE
 from tests.race import until
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
-DESCRIPTIONS = ("/api/openapi.json", "/v1/openapi.json", "/api/dify/openapi.json")
+DESCRIPTIONS = ("/api/openapi.json", "/v1/openapi.json", "/v2/openapi.json", "/api/dify/openapi.json")
 #: Seconds that one operation has.
 BUDGET = float(os.environ.get("CORECUBE_FUZZ_SECONDS") or {"default": 0.2, "nightly": 0.4}[PROFILE])
 EXAMPLES = max(4, int(20 * BUDGET))
@@ -44,6 +44,7 @@ SEED = """
 import json, os, pathlib
 from corecube.access import Principal
 from corecube.models import ApiKey, Compartment, Connection, Grant, User
+from retrieval.answers.conversations.asking import ask, start
 from retrieval.evaluation.question_sets import save_case, set_named
 from retrieval.evaluation.runs import RunRequest, queue_run
 from retrieval.ingest.services import queue_sync
@@ -63,12 +64,14 @@ sync_connection(notes)
 questions = set_named("Questions", actor=root)
 save_case(questions, "rolling back", actor=root)
 run = queue_run(questions, RunRequest("corecube"), principal=Principal(root))
+answer = ask(start(root), "rolling back")
 LanguageModel.objects.create(slug="local", name="Local", base_url="http://127.0.0.1:9/v1", model="none")
 print(json.dumps({
     "secret": ApiKey.issue(user=root, name="fuzz")[1],
     "key_id": str(ApiKey.issue(user=root, name="spare")[0].pk),
     "job_id": str(queue_sync(notes, actor=root).pk),
     "run_id": str(run.pk),
+    "response_id": f"resp_{answer.pk.hex}",
     "document_id": str(Document.objects.get().pk),
 }))
 """

@@ -71,6 +71,8 @@ def nested(name, body):
         "POST /api/v1/search": {"scope": {}},
         "POST /api/v1/connections": {"name": "Newcomers"},
         "POST /v1/chat/completions": {"corecube": {"scope": {}}, "stream_options": {}},
+        "POST /v1/completions": {"corecube": {"scope": {}}, "stream_options": {}},
+        "POST /v1/responses": {"corecube": {"scope": {}}, "text": {}},
         "POST /api/dify/retrieval": {"retrieval_setting": {}, "metadata_condition": {}},
         "POST /api/v1/context-pack": {"filters": {}},
     }

@@ -23,7 +23,7 @@ from retrieval.agents.tools import TOOLS
 from retrieval.models import Document, QueuedSearch, RoutingRule, SearchRecord
 from tests.profiles import turn
 
-DESCRIPTIONS = ("/api/openapi.json", "/v1/openapi.json", "/api/dify/openapi.json")
+DESCRIPTIONS = ("/api/openapi.json", "/v1/openapi.json", "/v2/openapi.json", "/api/dify/openapi.json")
 QUERY = "rollback passphrase codeword march"
 #: What stands in the vault and the ledger, of which Bob may see nothing, and what they are called.
 HIDDEN = ("zanzibar", "tangerine", "48,200", "breach", "costs", "vault", "ledger", "finance")
@@ -59,6 +59,13 @@ READS = {
     "GET /v1/models": "",
     "GET /v1/models/{name}": "",
     "POST /v1/chat/completions": {"model": "corecube", "messages": ASKED, "corecube": {"explain": True, "top_k": 100}},
+    "POST /v1/completions": {"model": "corecube", "prompt": QUERY, "corecube": {"explain": True, "top_k": 100}},
+    "POST /v1/responses": {"model": "corecube", "input": QUERY, "previous_response_id": None, "store": False},
+    "GET /v1/responses/{response_id}": "",
+    "DELETE /v1/responses/{response_id}": None,
+    "POST /v1/embeddings": {"model": "hash", "input": "rollback"},
+    "POST /v1/rerank": {"query": QUERY, "documents": ["rollback"]},
+    "POST /v2/rerank": {"query": QUERY, "documents": ["rollback"], "return_documents": True},
     "POST /api/dify/retrieval": {"knowledge_id": "all", "query": QUERY, "retrieval_setting": {"top_k": 100}},
 }
 #: What is for admins; anyone else is refused whatever they send. A body that is one where one is needed.
@@ -189,11 +196,13 @@ def secrets_of(world, post):
     """The ids that Bob may not know of: a document, Alice's trace, a job, a key. A rule speaks of finance too."""
     RoutingRule.objects.create(compartment=Compartment.objects.get(slug="finance"))
     trace = post("/api/v1/search", {"query": QUERY}, world.key("alice")).json()["trace_id"]
+    answer = post("/v1/responses", {"model": "corecube", "input": QUERY}, world.key("alice")).json()
     queued = QueuedSearch.objects.create(user=world.alice, status=QueuedSearch.Status.DONE, record_id=trace)
     return {
         "HIDDEN": str(Document.objects.get(connection=world.vault).pk),
         "TRACE": trace,
         "SEARCH": str(queued.pk),
+        "ANSWER": answer["id"],
         "JOB": str(world.vault.syncs.first().pk),
         "KEY": str(ApiKey.objects.filter(user=world.alice).first().pk),
     }
@@ -211,7 +220,9 @@ def send(client, secrets_of):
     def send_one(operation, asker, *, parameter="", body=None, **headers):
         method, path = operation.split(" ")
         known = {"slug": "vault", "name": "corecube", "number": "1", "document_id": "HIDDEN"}
-        path = filled(path.format(**known, job_id="JOB", run_id="JOB", key_id="KEY", search_id="SEARCH"))
+        path = filled(
+            path.format(**known, job_id="JOB", run_id="JOB", key_id="KEY", search_id="SEARCH", response_id="ANSWER")
+        )
         wanted = READS.get(operation, ADMINS.get(operation)) if body is None else body
         if isinstance(wanted, str):
             path, wanted = path + filled(wanted), None
@@ -268,10 +279,11 @@ def test_every_api_is_walked():
     assert {str(it.pattern) for it in engine if str(it.pattern) not in {"healthz", "readyz", "metrics"}} == {
         "api/",
         "v1/",
+        "v2/",
         "api/dify/",
         "mcp",
     }
-    assert not [it for it in urlpatterns if str(it.pattern).startswith(("api", "v1", "mcp"))]
+    assert not [it for it in urlpatterns if str(it.pattern).startswith(("api", "v1", "v2", "mcp"))]
 
 
 @pytest.mark.parametrize(
@@ -280,6 +292,9 @@ def test_every_api_is_walked():
         "POST /api/v1/search",
         "POST /api/v1/context-pack",
         "POST /v1/chat/completions",
+        "POST /v1/completions",
+        "POST /v1/responses",
+        "GET /v1/responses/{response_id}",
         "POST /api/v1/recall",
         "POST /api/dify/retrieval",
         "GET /api/v1/documents/{document_id}",

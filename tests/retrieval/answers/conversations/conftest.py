@@ -2,6 +2,7 @@
 
 import pytest
 
+from corecube.access import Principal
 from retrieval.answers.conversations.asking import ask, start
 from retrieval.answers.conversations.reading import exchange_of
 from retrieval.answers.conversations.writing import begin, claimed, finished
@@ -34,4 +35,4 @@ def talk(world, answered):
 @pytest.fixture
 def reread():
     """Return a function that reads an answer again as its user may now."""
-    return lambda answer: exchange_of(answer, answer.conversation.user)
+    return lambda answer: exchange_of(answer, Principal(answer.conversation.user))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from corecube.access import ScopeRequest
+from corecube.access import Principal, ScopeRequest
 from corecube.models import Connection
 from retrieval.answers.answering import origin
 from retrieval.answers.conversations.asking import ask, change, start
@@ -65,7 +65,7 @@ def passed_on(talk, cloud):
 
 
 def seen(conversation):
-    exchanges = exchanges_of(conversation, conversation.user)
+    exchanges = exchanges_of(conversation, Principal(conversation.user))
     return exchanges, as_markdown(conversation, exchanges) + as_json(conversation, exchanges)
 
 

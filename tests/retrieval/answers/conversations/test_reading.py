@@ -75,9 +75,9 @@ def test_what_was_searched_for_is_hidden_with_the_titles_that_it_may_name(world,
     conversation = start(world.bob)
     answered(conversation, "What does error Q-4711 mean?")
     answered(conversation, "How long does it take?")
-    assert exchanges_of(conversation, world.bob)[1].standalone
+    assert exchanges_of(conversation, world.principal("bob"))[1].standalone
     Connection.objects.filter(pk=world.runbooks.pk).update(enabled=False)
-    assert [it.standalone for it in exchanges_of(conversation, world.bob)] == ["", ""]
+    assert [it.standalone for it in exchanges_of(conversation, world.principal("bob"))] == ["", ""]
 
 
 def test_nothing_hidden_is_carried_into_a_new_question(world, answered):
@@ -88,7 +88,7 @@ def test_nothing_hidden_is_carried_into_a_new_question(world, answered):
     answered(conversation, "Why?")
     question = conversation.messages.get(ordinal=3)
     assert "costs" not in question.standalone.lower().split()
-    assert exchanges_of(conversation, world.bob)[0].withheld
+    assert exchanges_of(conversation, world.principal("bob"))[0].withheld
 
 
 @pytest.mark.parametrize("change", ["edited", "removed"])
@@ -131,4 +131,4 @@ def test_reading_takes_as_many_queries_for_many_answers_as_for_one(world, answer
     for question in ("rollback", "draining the queue", "error Q-4711"):
         answered(conversation, question)
     with django_assert_num_queries(4):
-        assert len(exchanges_of(conversation, world.bob)) == 3
+        assert len(exchanges_of(conversation, world.principal("bob"))) == 3

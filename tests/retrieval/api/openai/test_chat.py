@@ -110,14 +110,15 @@ def test_unknown_parameters_are_ignored(world, ask):
     [
         ({"n": 2}, "n"),
         ({"n": 0}, "n"),
-        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"),
-        ({"functions": [{"name": "f"}]}, "functions"),
+        ({"tool_choice": "required"}, "tool_choice"),
+        ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, "tool_choice"),
+        ({"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "required"}}}, "tool_choice"),
+        ({"function_call": {"name": "f"}}, "function_call"),
         ({"corecube": {"filters": {"type": "pdf"}}}, "corecube.filters"),
         ({"corecube": {"filters": "pdf"}}, "corecube.filters"),
         ({"corecube": {"filters": {"conditions": [{**IS, "comparison_operator": "like"}]}}}, "corecube.filters"),
         ({"corecube": {"filters": {"conditions": [{**IS, "year": 2025}]}}}, "corecube.filters"),
         ({"corecube": {"filters": {"conditions": [{**IS, "value": float("inf")}]}}}, "corecube.filters"),
-        ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]}, "messages"),
     ],
 )
 def test_what_is_not_supported_is_refused(world, ask, more, param):
@@ -125,6 +126,23 @@ def test_what_is_not_supported_is_refused(world, ask, more, param):
     error = response.json()["error"]
     assert (response.status_code, error["code"], error["param"]) == (400, "unsupported_parameter", param)
     assert response.headers["x-should-retry"] == "false"
+
+
+@pytest.mark.parametrize("choice", [None, "none", "auto", {"type": "allowed_tools", "allowed_tools": {"mode": "auto"}}])
+def test_tools_that_may_be_called_are_not(world, ask, choice):
+    tools = [{"type": "function", "function": {"name": "f"}}]
+    answer = ask("rollback staging database", world.key("bob"), tools=tools, tool_choice=choice).json()
+    assert "deployctl rollback" in answer["choices"][0]["message"]["content"]
+    assert "Ignored: tools." in answer["corecube"]["notices"][-1]["text"]
+
+
+def test_of_a_message_with_an_image_the_text_is_searched_and_the_rest_named(world, ask):
+    parts = [{"type": "text", "text": "rollback staging"}, {"type": "image_url", "image_url": {"url": "data:x"}}]
+    answer = ask("", world.key("bob"), messages=[{"role": "user", "content": parts}]).json()
+    assert SearchRecord.objects.get(pk=answer["corecube"]["trace_id"]).query == "rollback staging"
+    assert "image_url in messages" in answer["corecube"]["notices"][-1]["text"]
+    only_image = [{"role": "user", "content": parts[1:]}]
+    assert ask("", world.key("bob"), messages=only_image).json()["error"]["code"] == "empty_query"
 
 
 def test_the_extension_narrows_the_scope_and_the_number(world, ask):

@@ -12,6 +12,7 @@ from tests.fake_llm import FakeLLM, Fault
 
 SCHEMA = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}, "strict": True}}
 JSON = {"type": "json_object"}
+NUMBER = {"type": "object", "properties": {"days": {"type": "integer"}}, "required": ["days"]}
 SAID = json.dumps({"steps": ["Run deployctl rollback before touching the staging database. [1]"], "source": "[1]"})
 
 
@@ -150,7 +151,11 @@ def test_parameters_that_no_model_gets_are_named(model, ask):
         ({"stop": ["a", "b", "c", "d", "e"]}, 400, "stop"),
         ({"response_format": {"type": "xml"}}, 400, "response_format"),
         ({"response_format": {"type": "json_schema"}}, 400, "response_format"),
-        ({"response_format": JSON}, 400, "response_format"),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": NUMBER}}},
+            400,
+            "response_format",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_refused(world, ask, more, status, param):
@@ -214,6 +219,24 @@ def test_without_passages_the_refusal_is_no_content(model, llm, ask):
     assert "".join(it.get("refusal", "") for it in deltas) == message["refusal"]
     assert not any(it.get("content") for it in deltas)
     assert llm.requests == []
+
+
+def test_without_a_model_quotes_become_json_with_their_citations(world, ask):
+    answer = ask(response_format=JSON).json()
+    message = answer["choices"][0]["message"]
+    content = json.loads(message["content"])
+    assert "Run deployctl rollback before touching the staging database. [1]" in content["answer"]
+    assert content["citations"][0] == {"number": 1, "title": "Rolling back", "url": answer["citations"][0]}
+    first = message["annotations"][0]["url_citation"]
+    assert message["content"][first["start_index"] : first["end_index"]] == "[1]"
+    assert "response_format" not in str(answer["corecube"]["notices"])
+    streamed = events(ask(response_format=JSON, stream=True))
+    assert "".join(it["choices"][0]["delta"].get("content", "") for it in streamed) == message["content"]
+
+
+def test_without_a_model_a_refusal_in_json_is_no_content(world, ask):
+    message = ask("What does the moon weigh on Tuesdays?", response_format=JSON).json()["choices"][0]["message"]
+    assert (message["content"], bool(message["refusal"])) == (None, True)
 
 
 def test_a_refusal_in_json_is_one(model, llm, ask):

@@ -10,8 +10,9 @@ from asgiref.sync import async_to_sync
 from corecube.access import Principal
 from corecube.errors import UnavailableError
 from retrieval.answers.answering import Answering
-from retrieval.api.openai.chat import event_stream
-from retrieval.api.openai.completion import Chat
+from retrieval.api.openai.answer import Chat
+from retrieval.api.openai.completion import ChatFormat
+from retrieval.api.openai.streaming import event_stream
 from retrieval.encoders.vector_cache import SentenceEncoder
 from retrieval.llm.types import Route, TokenUsage
 from retrieval.search.request import SearchRequest
@@ -41,7 +42,9 @@ def stream(world):
         chat = chat_of(world, ScriptedProvider(*steps))
 
         async def read():
-            events = event_stream(chat, wants_usage=wants_usage, keep_alive_seconds=keep_alive_seconds)
+            events = event_stream(
+                chat, ChatFormat(chat, wants_usage=wants_usage), keep_alive_seconds=keep_alive_seconds
+            )
             return [event.decode() async for event in events]
 
         return async_to_sync(read)()
@@ -154,7 +157,7 @@ def test_a_reader_who_leaves_stops_the_provider(world):
     chat = chat_of(world, provider)
 
     async def leave():
-        async with aclosing(event_stream(chat, wants_usage=False)) as events:
+        async with aclosing(event_stream(chat, ChatFormat(chat))) as events:
             await anext(events)
             await anext(events)
         return len(asyncio.all_tasks())
