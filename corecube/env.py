@@ -27,6 +27,7 @@ from corecube.metadata_addresses import REFUSAL, names_refused
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
 _FOLDER_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII | re.IGNORECASE)
+_ORIGIN = re.compile(r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?", re.ASCII)
 _IDENTIFIER = re.compile(r"([a-z_][a-z0-9_]*\.)?[a-z_][a-z0-9_]*", re.ASCII | re.IGNORECASE)
 _T = TypeVar("_T")
 _N = TypeVar("_N", int, float)
@@ -208,6 +209,14 @@ def token(name: str) -> str:
 def texts(name: str, default: str = "") -> list[str]:
     """Return the comma-separated values of a variable."""
     return _recorded(name, [part.strip() for part in _read(name, default).split(",") if part.strip()])
+
+
+def origins(name: str) -> list[str]:
+    """Return the comma-separated origins of a variable, each a scheme with a host and its port."""
+    found = [part.strip().rstrip("/").lower() for part in _read(name).split(",") if part.strip()]
+    if all(map(_ORIGIN.fullmatch, found)):
+        return _recorded(name, found)
+    raise ImproperlyConfigured(f"{name} must be origins such as https://host:port, separated by commas.")
 
 
 def networks(name: str) -> list[str]:

@@ -64,6 +64,19 @@ DEBUG = env.flag("CORECUBE_DEBUG", default=False)
 SECRET_KEY = env.secret("SECRET_KEY") or env.secret_key(CORECUBE_VAR_DIR / "secret_key")
 ALLOWED_HOSTS = env.texts("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 CSRF_TRUSTED_ORIGINS = env.texts("CSRF_TRUSTED_ORIGINS")
+#: Pages of these origins may call the APIs from a browser, with a key; never with the session of the console.
+CORS_ALLOWED_ORIGINS = env.origins("CORECUBE_CORS_ORIGINS")
+CORS_ALLOW_CREDENTIALS = False
+CORS_URLS_REGEX = r"^/(api/|v1/|v2/|mcp$)"
+CORS_ALLOW_HEADERS = (
+    *("accept", "authorization", "content-type", "idempotency-key", "x-corecube-user"),
+    *("mcp-protocol-version", "mcp-session-id", "last-event-id"),
+    # OpenAI's client for JavaScript sends these.
+    *("user-agent", "openai-organization", "openai-project", "openai-beta"),
+    *(f"x-stainless-{name}" for name in ("lang", "package-version", "os", "arch", "runtime", "runtime-version")),
+    *(f"x-stainless-{name}" for name in ("retry-count", "timeout", "helper-method", "poll-helper")),
+)
+CORS_EXPOSE_HEADERS = ("x-request-id", "retry-after", "x-should-retry", "mcp-session-id")
 #: Addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted; "*" for any.
 CORECUBE_TRUSTED_PROXIES = env.networks("CORECUBE_TRUSTED_PROXIES")
 #: Address and port of `manage.py start`; port 0 uses the first free port from 8000.
@@ -72,10 +85,11 @@ CORECUBE_PORT = env.integer("CORECUBE_PORT", 0, low=0, high=65_535)
 
 INSTALLED_APPS = [
     *(f"django.contrib.{it}" for it in ("admin", "auth", "contenttypes", "sessions", "messages", "staticfiles")),
-    *("django_htmx", "ninja", "corecube", "retrieval", "explorer"),
+    *("corsheaders", "django_htmx", "ninja", "corecube", "retrieval", "explorer"),
 ]
 MIDDLEWARE = [
     "corecube.http.RequestIdMiddleware",
+    "corsheaders.middleware.CorsMiddleware",
     "corecube.api.ErrorShapeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "corecube.http.ContentSecurityPolicyMiddleware",

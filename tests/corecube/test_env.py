@@ -256,3 +256,19 @@ def test_what_is_no_network_is_refused(monkeypatch, value):
     monkeypatch.setenv("CUBE", value)
     with pytest.raises(ImproperlyConfigured, match="CUBE must contain addresses"):
         env.networks("CUBE")
+
+
+def test_origins_are_read_without_a_last_slash(monkeypatch):
+    monkeypatch.setenv("CUBE", "https://Chat.example.org/, http://localhost:3000,http://[::1]:80")
+    assert env.origins("CUBE") == ["https://chat.example.org", "http://localhost:3000", "http://[::1]:80"]
+    monkeypatch.delenv("CUBE")
+    assert env.origins("CUBE") == []
+
+
+@pytest.mark.parametrize(
+    "value", ["*", "chat.example.org", "https://x/path", "https://u:p@x", "null", "https://x https://y"]
+)
+def test_what_is_no_origin_is_refused(monkeypatch, value):
+    monkeypatch.setenv("CUBE", value)
+    with pytest.raises(ImproperlyConfigured, match="CUBE must be origins"):
+        env.origins("CUBE")
