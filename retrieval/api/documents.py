@@ -137,6 +137,7 @@ class DocumentOut(BaseModel):
     """A document with some of its chunks."""
 
     id: UUID
+    external_id: str = Field(description="Its id in the source.")
     title: str
     uri: str = Field(description="Its URI in the source; empty for none.")
     url: str = Field(description="The document's page.")
@@ -172,7 +173,7 @@ def read_document(
         document,
         url=absolute(shape.document_path(document.pk)),
         source=shape.source(scope.inclusion(document.connection_id).connection),
-        metadata={name: str(value) for name, value in document.metadata.items()},
+        metadata=shape.metadata_of(document),
         chunk_count=chunks.count(),
         chunks=[
             _chunk(chunk, document.source_type, absolute)

@@ -16,7 +16,6 @@ from retrieval.api.managed import managed_preset, may_manage_presets
 from retrieval.api.presets import TunableOut
 from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, StrictBody, filled
 from retrieval.api.search import scope_request
-from retrieval.engine.types import Hit
 from retrieval.models import SearchRecord
 from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter, is_recovered
 from retrieval.presets.consolidated.evidence.scoring import Provider
@@ -169,9 +168,7 @@ def _section(
         title=found.section.title,
         trace_id=outcome.id if outcome else None,
         query=found.section.query(subject),
-        hits=[_hit(*it, outcome, absolute, with_ledger=with_explanation) for it in enumerate(outcome.hits, start=1)]
-        if outcome
-        else [],
+        hits=_hits(outcome, absolute, with_ledger=with_explanation) if outcome else [],
         cells={name: filled(CellOut, cell) for name, cell in found.cells.items()},
         degraded=list(outcome.state.degraded) if outcome else [],
         timings=shape.timings(outcome) if outcome else None,
@@ -182,14 +179,21 @@ def _section(
     return out
 
 
-def _hit(rank: int, hit: Hit, outcome: SearchOutcome, absolute: shape.Absolute, *, with_ledger: bool) -> EvidenceHitOut:
-    plain = shape.hit_out(rank, hit, outcome, absolute, with_ledger=with_ledger)
-    return EvidenceHitOut(
-        **plain.model_dump(exclude_unset=True),
-        provider="" if hit.provider == Provider.NONE else hit.provider,
-        recovered=is_recovered(hit),
-        beyond_filter=is_beyond_filter(hit),
-    )
+def _hits(outcome: SearchOutcome, absolute: shape.Absolute, *, with_ledger: bool) -> list[EvidenceHitOut]:
+    documents = shape.documents_of(outcome)
+    plain = [
+        shape.hit_out(*it, outcome, absolute, documents, with_ledger=with_ledger)
+        for it in enumerate(outcome.hits, start=1)
+    ]
+    return [
+        EvidenceHitOut(
+            **out.model_dump(exclude_unset=True),
+            provider="" if hit.provider == Provider.NONE else hit.provider,
+            recovered=is_recovered(hit),
+            beyond_filter=is_beyond_filter(hit),
+        )
+        for hit, out in zip(outcome.hits, plain, strict=True)
+    ]
 
 
 def section_set_out(section_set: SectionSet, *, in_full: bool) -> SectionSetOut:

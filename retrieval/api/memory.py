@@ -106,7 +106,7 @@ class RecallOut(BaseModel):
     budget_tokens: int
     trace_ids: list[UUID]
     degraded: list[str]
-    skipped: str = Field(default="", description="Why the search was skipped; empty if it ran.")
+    skipped: str = Field(description="Why the search was skipped; empty if it ran.")
 
 
 @router.post("/recall", response={200: RecallOut, **REFUSALS}, summary="Recall memory and documents")

@@ -1,12 +1,15 @@
 """Request and response bodies of CoreCube's API that several operations share."""
 
+import json
 from collections.abc import Mapping
 from datetime import datetime
 from types import NoneType
 from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from retrieval.engine.pipeline import HYBRID
 from retrieval.presets.catalog import DEFAULT_PRESET
@@ -40,22 +43,23 @@ Mode = Annotated[
 ]
 
 
-Tier = Annotated[
-    Literal["now", "async"],
-    Field(
-        default="now",
-        description='"now" responds at once, without a language model. "async", for the preset helix, queues the '
-        "search: a worker also searches for query variants from a language model, and the result is fetched later.",
-    ),
-]
-
-
 class RequestBody(BaseModel):
     """A JSON object of a request; null for an optional field is the same as leaving the field out.
 
     Clients that serialise every field they know send null for those without a value. A field whose type has None
     keeps its null, which may differ from leaving it out: in a change it removes a value.
     """
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Describe defaults in words: generators of TypeScript take a field with a default for a required one."""
+        described = handler(core_schema)
+        for field in handler.resolve_ref_schema(described).get("properties", {}).values():
+            default = field.pop("default", None)
+            if isinstance(default, str | int | float) and default != "":
+                shown = json.dumps(default)
+                field["description"] = f"{field.get('description', '')} Default: {shown}.".strip()
+        return described
 
     @model_validator(mode="before")
     @classmethod
@@ -94,7 +98,7 @@ class SearchIn(StrictBody):
     explain: bool = Field(default=False, description="Adds the score breakdown of each hit, and what each stage did.")
     overrides: Overrides = Field(default_factory=dict)
     draft: bool = Field(default=False, description="For admins: runs with the preset's draft.")
-    tier: Tier
+    group_by: Literal["document"] | None = Field(default=None, description="Adds `groups`: the hits by document.")
 
 
 class Source(BaseModel):
@@ -166,12 +170,16 @@ class HitOut(BaseModel):
     rank: int
     chunk_id: str
     document_id: UUID
+    external_id: str = Field(description="The document's id in its source.")
+    position: int = Field(description="The chunk's place in its document, from 0.")
     title: str
     heading_path: list[str]
     text: str
     url: str = Field(description="The chunk on its document's page.")
+    uri: str = Field(description="The document's URI in its source; empty for none.")
     source: Source
     source_type: str
+    metadata: dict[str, str] = Field(description="The document's metadata.")
     pages: Pages | None
     rows: Rows | None
     modified_at: datetime | None
@@ -179,6 +187,20 @@ class HitOut(BaseModel):
     score: float
     score_type: str
     explain: HitLedger | None = None
+
+
+class GroupOut(BaseModel):
+    """The hits of a document."""
+
+    document_id: UUID
+    external_id: str
+    title: str
+    url: str = Field(description="The document's page.")
+    uri: str
+    source: Source
+    metadata: dict[str, str]
+    score: float = Field(description="The score of its best hit.")
+    ranks: list[int] = Field(description="The ranks of its hits, best first.")
 
 
 class PassageOut(BaseModel):
@@ -262,10 +284,11 @@ class SearchOut(BaseModel):
     version: int = Field(description="The preset's version; 0 for the shipped defaults.")
     mode: str = Field(description="hybrid, or the only search leg.")
     hits: list[HitOut]
+    groups: list[GroupOut] | None = Field(default=None, description="With `group_by`: documents by their best hit.")
     passages: list[PassageOut]
     answerability: AnswerabilityOut | None = Field(description="None if the deadline passed first.")
     degraded: list[str] = Field(description="Codes of fallbacks and early stops.")
-    skipped: str = Field(default="", description="Why the search was skipped; empty if it ran.")
+    skipped: str = Field(description="Why the search was skipped; empty if it ran.")
     timings: Timings
     explain: Explanation | None = None
 

@@ -1,4 +1,4 @@
-"""Searches: at once, or queued in the tier "async"."""
+"""Searches: at once, or queued for a worker."""
 
 from datetime import datetime
 from uuid import UUID
@@ -59,7 +59,7 @@ def read_search(request: HttpRequest, search_id: UUID) -> QueuedOut:
     return out
 
 
-def queued(request: HttpRequest, principal: Principal, wanted: SearchRequest) -> QueuedOut:
+def _queued(request: HttpRequest, principal: Principal, wanted: SearchRequest) -> QueuedOut:
     """Queue a search and return where to fetch its result; raise as `queue_search` does."""
     job = queue_search(wanted, principal=principal)
     wake_worker_on_commit()
@@ -71,13 +71,31 @@ def _out(request: HttpRequest, job: QueuedSearch) -> QueuedOut:
     return filled(QueuedOut, job, url=url, created_at=job.at)
 
 
-@router.post(
-    "/search", response={200: SearchOut, 202: QueuedOut, **CHANGE_REFUSALS}, exclude_unset=True, summary="Search"
-)
-def search_documents(request: HttpRequest, body: SearchIn) -> SearchOut | Status[QueuedOut]:
+@router.post("/search", response={200: SearchOut, **CHANGE_REFUSALS}, exclude_unset=True, summary="Search")
+def search_documents(request: HttpRequest, body: SearchIn) -> SearchOut:
     """Find the chunks that answer a query, among those that the key's user may see."""
     principal = principal_of(request)
-    wanted = SearchRequest(
+    outcome = search(_wanted(body, principal), principal=principal)
+    explain = explanation_for(principal, outcome) if body.explain else None
+    found = shape.search_out(outcome, request.build_absolute_uri, explain)
+    if body.group_by:
+        found.groups = shape.groups_of(found.hits, request.build_absolute_uri)
+    return found
+
+
+@router.post("/searches", response={202: QueuedOut, **CHANGE_REFUSALS}, summary="Queue a search")
+def queue_slow_search(request: HttpRequest, body: SearchIn) -> Status[QueuedOut]:
+    """Queue a search of the preset helix for a worker, which may take longer.
+
+    It also searches for query variants of a language model, and may order the hits by a reranking service. The result
+    is fetched at the `url` of the response; it has no `explain` and no `groups`.
+    """
+    principal = principal_of(request)
+    return Status(202, _queued(request, principal, _wanted(body, principal)))
+
+
+def _wanted(body: SearchIn, principal: Principal) -> SearchRequest:
+    return SearchRequest(
         text=body.query,
         preset=body.preset,
         mode=body.mode,
@@ -88,11 +106,6 @@ def search_documents(request: HttpRequest, body: SearchIn) -> SearchOut | Status
         draft=body.draft,
         surface=SearchRecord.Surface.API,
     )
-    if body.tier == "async":
-        return Status(202, queued(request, principal, wanted))
-    outcome = search(wanted, principal=principal)
-    explain = explanation_for(principal, outcome) if body.explain else None
-    return shape.search_out(outcome, request.build_absolute_uri, explain)
 
 
 def scope_request(scope: ScopeIn) -> ScopeRequest:

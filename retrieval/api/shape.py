@@ -1,17 +1,19 @@
 """Conversion of search results to API responses. Chunks reach a response only through this module."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
 from corecube.scope import ConnectionFacts
 from retrieval.api import schemas
 from retrieval.engine.state import Span
 from retrieval.engine.types import ChunkFacts, Hit
+from retrieval.models import Document
 from retrieval.presets.contextpack.judge import RubricScores
 from retrieval.search.outcome import SearchOutcome
 from retrieval.text.document import row_unit
 
 Absolute = Callable[[str], str]  #: Converts a path to a URL of this server.
+Documents = Mapping[UUID, Document]
 
 
 def document_path(document_id: UUID, ordinal: int | None = None) -> str:
@@ -44,14 +46,17 @@ def rows(start: int | None, end: int | None, source_type: str) -> schemas.Rows |
 
 def search_out(outcome: SearchOutcome, absolute: Absolute, explain: schemas.Explanation | None) -> schemas.SearchOut:
     """Return a search's response; with an explanation it contains the score breakdown of each hit."""
-    has_explanation = explain is not None
+    has_explanation, documents = explain is not None, documents_of(outcome)
     answer = schemas.SearchOut(
         trace_id=outcome.id,
         preset=outcome.preset.name,
         preset_version=outcome.preset_version,
         version=outcome.version_number,
         mode=outcome.configuration.mode,
-        hits=[hit_out(*it, outcome, absolute, with_ledger=has_explanation) for it in enumerate(outcome.hits, start=1)],
+        hits=[
+            hit_out(*it, outcome, absolute, documents, with_ledger=has_explanation)
+            for it in enumerate(outcome.hits, start=1)
+        ],
         passages=[
             schemas.filled(schemas.PassageOut, passage, chunk_id=str(passage.hit.chunk_id))
             for passage in outcome.passages
@@ -66,15 +71,44 @@ def search_out(outcome: SearchOutcome, absolute: Absolute, explain: schemas.Expl
     return answer
 
 
-def hit_out(rank: int, hit: Hit, outcome: SearchOutcome, absolute: Absolute, *, with_ledger: bool) -> schemas.HitOut:
+def documents_of(outcome: SearchOutcome) -> Documents:
+    """Return the documents of a search's hits; those that were deleted meanwhile are missing."""
+    wanted = {hit.chunk_id.document_id for hit in outcome.hits}
+    found = Document.objects.in_scope(outcome.state.scope).filter(pk__in=wanted).only("external_id", "metadata")
+    return {it.pk: it for it in found}
+
+
+def metadata_of(document: Document | None) -> dict[str, str]:
+    """Return a document's metadata as texts."""
+    return {name: str(value) for name, value in document.metadata.items()} if document else {}
+
+
+def groups_of(hits: Sequence[schemas.HitOut], absolute: Absolute) -> list[schemas.GroupOut]:
+    """Return the documents of hits, in the order of their best hits."""
+    ranks: dict[UUID, list[schemas.HitOut]] = {}
+    for hit in hits:
+        ranks.setdefault(hit.document_id, []).append(hit)
+    return [
+        schemas.filled(schemas.GroupOut, own[0], url=absolute(document_path(key)), ranks=[it.rank for it in own])
+        for key, own in ranks.items()
+    ]
+
+
+def hit_out(
+    rank: int, hit: Hit, outcome: SearchOutcome, absolute: Absolute, documents: Documents, *, with_ledger: bool
+) -> schemas.HitOut:
     """Return a hit; raise KeyError for one outside the scope."""
     chunk: ChunkFacts = hit.chunk
+    document = documents.get(hit.chunk_id.document_id)
     out = schemas.filled(
         schemas.HitOut,
         chunk,
         rank=rank,
         chunk_id=str(hit.chunk_id),
         document_id=hit.chunk_id.document_id,
+        external_id=document.external_id if document else "",
+        position=hit.chunk_id.ordinal,
+        metadata=metadata_of(document),
         url=absolute(document_path(*hit.chunk_id)),
         # Raises for a connection outside the scope, so that such a chunk fails the request and is not shown.
         source=source(outcome.state.scope.inclusion(chunk.connection_id).connection),

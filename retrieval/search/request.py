@@ -41,7 +41,7 @@ class SearchRequest:
     mode: str = HYBRID
     #: Reformulations of the query that are searched for too; each adds to the search's time.
     variants: tuple[str, ...] = ()
-    #: Whether a worker runs it, in the tier "async": then a reranker may take long, and may be a service.
+    #: Whether a worker runs it: then a reranker may take long, and may be a service.
     is_queued: bool = False
     #: The section to gather evidence for, with the preset that has sections; `text` is its query.
     section: SectionAsk | None = None

@@ -8,8 +8,7 @@ from retrieval.answers.conversations.writing import Writing
 from retrieval.answers.events import Done
 from retrieval.answers.json_answers import JsonDraft
 from retrieval.answers.json_quotes import Cited
-from retrieval.api.schemas import Explanation
-from retrieval.api.shape import Absolute, answerability, document_path, search_out, source
+from retrieval.api.shape import Absolute, answerability, document_path, source
 from retrieval.engine.types import Passage
 from retrieval.llm.options import ABOUT_REQUEST, ignored
 from retrieval.llm.types import Citation, TokenUsage
@@ -28,7 +27,7 @@ class Chat:
     answering: Answering
     absolute: Absolute
     created: int  #: Seconds since 1970.
-    explanation: Explanation | None = None  #: What each stage did, if requested.
+    explained: Json | None = None  #: The response of /api/v1/search, if requested.
     ignored: tuple[str, ...] = ()  #: Parameters of the request that no language model gets.
     writing: Writing | None = None  #: Its message in a stored conversation; None to store none.
 
@@ -98,9 +97,8 @@ def _extension(chat: Chat, done: Done) -> Json:
         "notices": [asdict(notice) for notice in notices],
         "usage_is_estimated": done.usage.is_estimated,
     }
-    if chat.explanation is not None:
-        found = search_out(chat.outcome, chat.absolute, chat.explanation)
-        out["explain"] = found.model_dump(mode="json", exclude_unset=True)
+    if chat.explained is not None:
+        out["explain"] = chat.explained
     return out
 
 

@@ -11,8 +11,10 @@ from retrieval.answers.conversations.reading import Exchange, earlier_questions,
 from retrieval.answers.model_rewrite import follow_up
 from retrieval.answers.rewrite import Rewriting, Said
 from retrieval.api.openai import chat_request
-from retrieval.api.openai.answer import Chat
+from retrieval.api.openai.answer import Chat, Json
 from retrieval.api.search import explanation_for
+from retrieval.api.shape import search_out
+from retrieval.search.outcome import SearchOutcome
 from retrieval.search.service import search
 
 
@@ -34,6 +36,12 @@ def asked(request: HttpRequest, body: chat_request.ChatIn, before: Sequence[Exch
         ignored=chat_request.ignored_parameters(body),
         absolute=request.build_absolute_uri,
         created=int(time.time()),
-        explanation=explanation_for(principal, outcome) if body.corecube.explain else None,
+        explained=_explained(request, outcome) if body.corecube.explain else None,
     )
     return chat, rewriting
+
+
+def _explained(request: HttpRequest, outcome: SearchOutcome) -> Json:
+    explanation = explanation_for(principal_of(request), outcome)
+    found = search_out(outcome, request.build_absolute_uri, explanation)
+    return found.model_dump(mode="json", exclude_unset=True)

@@ -104,8 +104,8 @@ class ResponseOut(BaseModel):
     output: list[dict[str, Any]] = Field(description="One message; its text has the citations as annotations.")
     previous_response_id: str | None
     usage: dict[str, Any] | None
-    citations: list[str] = Field(default=[], description="URLs of the passages; [N] has the index N-1.")
-    search_results: list[SearchResultOut] = []
+    citations: list[str] | None = Field(default=None, description="URLs of the passages; [N] has the index N-1.")
+    search_results: list[SearchResultOut] | None = None
     corecube: ExtensionOut | None = Field(default=None, description="Only when the response is created.")
 
 

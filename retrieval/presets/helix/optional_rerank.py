@@ -1,4 +1,4 @@
-"""The optional reranker of a CPU-only preset: on this machine while somebody waits, any in the tier "async"."""
+"""The optional reranker of a CPU-only preset: on this machine while somebody waits, any in a queued search."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -28,17 +28,17 @@ class OptionalRerankConfig(Tunables, label="Reranker"):
         low=0,
         high=100,
         unit="hits",
-        help='Number of top hits that the reranker scores in the tier "async", where it may be a service; one on this'
+        help="Number of top hits that the reranker scores in a queued search, where it may be a service; one on this"
         " machine scores at most 30. 0 turns it off there.",
     )
     queued_ms: int = costly(
-        20_000, low=0, high=120_000, unit="ms", help='Time that reranking adds to the time limit in the tier "async".'
+        20_000, low=0, high=120_000, unit="ms", help="Time that reranking adds to the time limit in a queued search."
     )
 
 
 @dataclass(frozen=True, slots=True)
 class QueuedTier:
-    """Marks the resources of a search that a worker runs in the tier "async", where nobody waits."""
+    """Marks the resources of a search that a worker runs, where nobody waits."""
 
 
 def optional_rerank(

@@ -44,7 +44,7 @@ class HelixReferenceConfig(HelixConfig):
 def build_helix_reference(config: HelixReferenceConfig, resources: Resources) -> Pipeline:
     """Return the document's eight stages, with the access check, and answerability behind them.
 
-    No stage uses a language model or a remote service; only the tier "async" may use a reranking service.
+    No stage uses a language model or a remote service; only a queued search may use a reranking service.
     """
     complete = Complete(config.fulltext, resources.index, with_vectors=True)
     bm25 = Bm25(config.bm25, resources.bm25, resources.text_search_config, Fulltext(config.fulltext))

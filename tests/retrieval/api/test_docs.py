@@ -69,6 +69,7 @@ def test_corecubes_own_api_is_described(db, client):
         "/api/v1/remember",
         "/api/v1/routing",
         "/api/v1/search",
+        "/api/v1/searches",
         "/api/v1/searches/{search_id}",
         "/api/v1/usage",
         "/api/v1/evidence",
@@ -106,3 +107,14 @@ def test_the_api_for_dify_is_described(db, client):
 def test_the_descriptions_name_how_to_sign_in(db, client):
     schemes = client.get("/v1/openapi.json").json()["components"]["securitySchemes"]
     assert [(scheme["type"], scheme["scheme"]) for scheme in schemes.values()] == [("http", "bearer")]
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/openapi.json", "/v1/openapi.json", "/v2/openapi.json", "/api/dify/openapi.json"]
+)
+def test_no_optional_field_has_a_default_that_a_generated_type_would_require(db, client, path):
+    schemas = client.get(path).json()["components"]["schemas"]
+    for of_parameters in ("LifelineIn", "QualityIn"):
+        schemas.pop(of_parameters, None)
+    fields = {f"{name}.{field}": it for name, of in schemas.items() for field, it in of.get("properties", {}).items()}
+    assert [name for name, it in fields.items() if "default" in it] == []

@@ -53,7 +53,7 @@ MANAGED = {
 }
 #: Everybody may do it, an admin's key within its scope like any other; of keys it knows itself.
 SCOPED = {
-    *("POST /v1/search", "GET /v1/searches/{search_id}", "GET /v1/lifeline", "POST /v1/evidence"),
+    *("POST /v1/search", "POST /v1/searches", "GET /v1/searches/{search_id}", "GET /v1/lifeline", "POST /v1/evidence"),
     *("POST /v1/context-pack", "GET /v1/documents/{document_id}", "GET /v1/connections", "GET /v1/presets"),
     *("GET /v1/section-sets", "POST /v1/feedback", "POST /v1/judgments", "POST /v1/recall", "POST /v1/remember"),
     *("GET /v1/keys", "DELETE /v1/keys/{key_id}"),

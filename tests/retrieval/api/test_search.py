@@ -8,7 +8,7 @@ import pytest
 from retrieval.api.shape import explanation
 from retrieval.engine.state import Drop, DropReason, Span
 from retrieval.engine.types import ChunkId
-from retrieval.models import Chunk, SearchRecord
+from retrieval.models import Chunk, Document, SearchRecord
 
 PATH = "/api/v1/search"
 
@@ -34,6 +34,31 @@ def test_it_works(world, post):
     assert hit["score_type"] == "blend"
     assert "explain" not in hit
     assert "explain" not in answer
+
+
+def test_a_hit_names_its_document_as_its_source_does(world, post):
+    Document.objects.update(metadata={"author": "Ada", "year": 2025})
+    for hit in post(PATH, {"query": "rollback staging database"}, world.key("bob")).json()["hits"]:
+        document = Document.objects.get(pk=hit["document_id"])
+        assert hit["external_id"] == document.external_id
+        assert hit["uri"] == document.uri
+        assert hit["position"] == int(hit["chunk_id"].rpartition(":")[2])
+        assert hit["metadata"] == {"author": "Ada", "year": "2025"}
+
+
+def test_hits_are_grouped_by_document_on_request(world, post):
+    answer = post(PATH, {"query": "rollback", "group_by": "document"}, world.key("alice")).json()
+    by_rank = {hit["rank"]: hit for hit in answer["hits"]}
+    assert sorted(rank for group in answer["groups"] for rank in group["ranks"]) == sorted(by_rank)
+    assert [group["ranks"][0] for group in answer["groups"]] == sorted(group["ranks"][0] for group in answer["groups"])
+    for group in answer["groups"]:
+        best = by_rank[group["ranks"][0]]
+        assert {by_rank[rank]["document_id"] for rank in group["ranks"]} == {group["document_id"]}
+        assert (group["score"], group["title"], group["source"]) == (best["score"], best["title"], best["source"])
+        assert group["url"].endswith(f"/documents/{group['document_id']}/")
+    assert len({group["document_id"] for group in answer["groups"]}) == len(answer["groups"])
+    assert "groups" not in post(PATH, {"query": "rollback"}, world.key("alice")).json()
+    assert post(PATH, {"query": "rollback", "group_by": "page"}, world.key("alice")).status_code == 422
 
 
 def test_ranks_count_from_one_and_scores_fall(world, post):

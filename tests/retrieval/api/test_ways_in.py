@@ -34,6 +34,7 @@ ASKED = [{"role": "user", "content": QUERY}]
 READS = {
     "GET /api/v1/access/check": "?document=HIDDEN",
     "POST /api/v1/search": {"query": QUERY, "top_k": 100, "explain": True},
+    "POST /api/v1/searches": {"query": QUERY, "preset": "helix", "top_k": 100},
     "POST /api/v1/evidence": {
         "section": "history",
         "subject": QUERY,

@@ -305,8 +305,8 @@ class TestFetching:
     def test_the_api_queues_and_gives_what_was_found(self, world, client):
         secret = world.key("bob")
         headers = {"Authorization": f"Bearer {secret}"}
-        body = {"query": ASKED, "preset": "helix", "tier": "async"}
-        taken = client.post("/api/v1/search", body, content_type="application/json", headers=headers)
+        body = {"query": ASKED, "preset": "helix"}
+        taken = client.post("/api/v1/searches", body, content_type="application/json", headers=headers)
         assert (taken.status_code, taken.json()["status"]) == (202, "queued")
         run_queued()
         got = client.get(taken.json()["url"], headers=headers).json()
@@ -320,8 +320,8 @@ class TestFetching:
 
     def test_the_api_refuses_where_no_model_may_be_asked(self, world, client):
         headers = {"Authorization": f"Bearer {world.key('bob')}"}
-        body = {"query": ASKED, "preset": "helix", "tier": "async"}
-        refused = client.post("/api/v1/search", body, content_type="application/json", headers=headers)
+        body = {"query": ASKED, "preset": "helix"}
+        refused = client.post("/api/v1/searches", body, content_type="application/json", headers=headers)
         assert (refused.status_code, refused.json()["error"]["code"]) == (409, "no_language_model")
 
     @pytest.mark.usefixtures("model")
