@@ -42,7 +42,8 @@ ORDER BY granted.clearance, granted.id DESC
 _CONNECTIONS: Final = Prepared("""
 SELECT
     source.id, source.slug, source.name, compartment.name, source.sensitivity, source.trust,
-    source.half_life_days, source.freshness_basis, source.language, source.compartment_id, source.enabled
+    source.half_life_days, source.freshness_basis, source.language, source.compartment_id, source.enabled,
+    source.is_attached
 FROM corecube_connection AS source
 JOIN corecube_compartment AS compartment ON compartment.id = source.compartment_id
 WHERE
@@ -106,7 +107,7 @@ class Principal:
 
 @dataclass(frozen=True, slots=True)
 class ScopeRequest:
-    """The connections that a request includes or excludes, by slug; an empty `include` means all."""
+    """The connections that a request includes or excludes, by slug; an empty `include` means all but attached files."""
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -231,10 +232,10 @@ def _best(grants: _Rows) -> dict[int, _Grant]:
 
 
 def _connection(row: tuple[Any, ...]) -> _Connection:
-    pk, slug, name, compartment, level, trust, half_life_days, basis, language, compartment_id, enabled = row
+    pk, slug, name, compartment, level, trust, half_life_days, basis, language, compartment_id, enabled, attached = row
     sensitivity, freshness = Sensitivity(level), FreshnessBasis(basis)
     facts = ConnectionFacts(
-        pk, slug, name, compartment, sensitivity, TrustLevel(trust), half_life_days, freshness, language
+        pk, slug, name, compartment, sensitivity, TrustLevel(trust), half_life_days, freshness, language, attached
     )
     return _Connection(facts, compartment_id, enabled)
 
@@ -257,5 +258,5 @@ def _narrow(scope: AccessScope, request: ScopeRequest, *, reveal: bool) -> Acces
     ids = {inclusion.connection.slug: inclusion.connection.id for inclusion in scope.included}
     if not ids.keys() >= {*request.include, *request.exclude}:
         raise UnknownConnectionError
-    wanted = request.include or tuple(ids)
+    wanted = request.include or tuple(it.connection.slug for it in scope.included if not it.connection.is_attached)
     return scope.only((ids[slug] for slug in wanted if slug not in request.exclude), reveal=reveal)

@@ -1,5 +1,6 @@
 """Create, change and delete compartments."""
 
+import secrets
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,9 +11,12 @@ from django.utils.text import slugify
 from corecube import audit
 from corecube.database import atomic_change
 from corecube.errors import ConflictError, InvalidRequestError
+from corecube.grants import Holder, set_clearance
 from corecube.models import ApiKey, Compartment, User
+from corecube.scope import Sensitivity
 
-_SLUG_LENGTH = 50
+_SLUG_LENGTH: Final = 50
+_NAME_LENGTH: Final = 120
 _TAKEN: Final = "There is already a compartment with this or a similar name."
 
 
@@ -35,6 +39,17 @@ def create_compartment(*, name: str, description: str, actor: User) -> Compartme
         raise InvalidRequestError(_TAKEN)
     made = Compartment.objects.create(slug=slug, name=name, description=description)
     audit.record("compartment.created", actor=actor, subject=slug, name=name)
+    return made
+
+
+def create_private_compartment(user: User, *, slug: str, name: str, description: str) -> Compartment:
+    """Add a compartment that only this user can access, at every level; audited."""
+    while Compartment.objects.filter(slug=slug).exists():
+        slug = f"{slug}-{secrets.token_hex(3)}"
+    made = Compartment.objects.create(slug=slug, name=name[:_NAME_LENGTH], description=description)
+    audit.record("compartment.created", actor=user, subject=slug, name=made.name)
+    holder = Holder.of(user)
+    set_clearance(holder=holder, compartment=made, clearance=Sensitivity.RESTRICTED, expected=None, actor=user)
     return made
 
 

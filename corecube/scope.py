@@ -52,6 +52,7 @@ class ConnectionFacts:
     half_life_days: float
     freshness_basis: FreshnessBasis
     language: str = ""  #: PostgreSQL text search configuration of its documents; empty for the default.
+    is_attached: bool = False  #: Files of a conversation: searched only where a request names them.
 
 
 @dataclass(frozen=True, slots=True)

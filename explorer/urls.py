@@ -3,7 +3,7 @@
 from django.urls import path, re_path
 
 from explorer.pages.access import audit, clearances, compartments, give, keys, people
-from explorer.pages.chat import answers, sharing
+from explorer.pages.chat import answers, files, sharing
 from explorer.pages.chat import views as chat
 from explorer.pages.compare import views as compare
 from explorer.pages.connections import edit, jobs
@@ -40,7 +40,10 @@ urlpatterns = [
     path("chat/", chat.new, name="chat"),
     path("chat/history/", chat.history, name="chat_history"),
     path("chat/history/delete/", chat.delete_everything, name="chat_delete_all"),
+    path("chat/files/", files.attach_first, name="chat_attach"),
     path("chat/<uuid:conversation_id>/", chat.conversation, name="conversation"),
+    path("chat/<uuid:conversation_id>/files/", files.conversation_files, name="chat_files"),
+    path("chat/<uuid:conversation_id>/files/remove/", files.remove_file, name="chat_file_remove"),
     path(_ANSWER.format("events"), answers.stream, name="chat_events"),
     path(_ANSWER.format("stop"), answers.stop_answer, name="chat_stop"),
     path(_ANSWER.format("answer"), answers.answer, name="chat_answer"),

@@ -1,4 +1,4 @@
-"""Documents go with their connection, and memories with their user, however deleted; models are checked."""
+"""Documents go with their connection, memories with their user, files with their conversation; models are checked."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from retrieval.encoders.manifest import CrossEncoderManifest, read_manifest
 from retrieval.errors import EncoderError
 from retrieval.index.reranking import model_directory
 from retrieval.index.writer import delete_all_documents
-from retrieval.models import Memory
+from retrieval.models import Conversation, Memory
 
 
 @receiver(serving)
@@ -46,7 +46,18 @@ def delete_documents_first(instance: Connection, **_: Any) -> None:  # noqa: ANN
 def delete_memory_with_user(instance: Memory, origin: object, **_: Any) -> None:  # noqa: ANN401 -- Django's signature
     """Delete what was remembered for a user who is deleted, unless its connection was deleted itself."""
     is_of_user = isinstance(origin, User) or (isinstance(origin, QuerySet) and origin.model is User)
-    connection = Connection.objects.filter(pk=instance.connection_id).first() if is_of_user else None
+    if is_of_user:
+        delete_private(Connection.objects.filter(pk=instance.connection_id).first())
+
+
+@receiver(post_delete, sender=Conversation)
+def delete_files_with_conversation(instance: Conversation, **_: Any) -> None:  # noqa: ANN401 -- Django's signature
+    """Delete the files that are attached to a conversation that is deleted."""
+    delete_private(Connection.objects.filter(pk=instance.files_id).first())
+
+
+def delete_private(connection: Connection | None) -> None:
+    """Delete a user's private connection, and its compartment if that was the last one in it."""
     if connection is None:
         return
     compartment = connection.compartment

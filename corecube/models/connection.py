@@ -1,6 +1,6 @@
 """Connections, and documents that applications push to them."""
 
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -21,6 +21,14 @@ ENRICHMENT_CHOICES: Final = (
     ("all", "The paragraph, the questions and the links"),
 )
 _MAX_MINUTES: Final = 40_320  #: Maximum sync interval: four weeks.
+
+
+class ConnectionQuerySet(models.QuerySet["Connection"]):
+    """Connections."""
+
+    def listed(self) -> Self:
+        """Return those that lists show: all but files attached to conversations."""
+        return self.filter(is_attached=False)
 
 
 class Connection(models.Model):
@@ -74,10 +82,14 @@ class Connection(models.Model):
         validators=[MinValueValidator(1), MaxValueValidator(_MAX_MINUTES)],
         help_text="Minutes between automatic syncs; empty for none.",
     )
+    #: Files attached to a conversation: searched only where a request names it, and listed nowhere.
+    is_attached = models.BooleanField(default=False, db_default=False, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
     last_synced_at = models.DateTimeField(null=True, blank=True, editable=False)
     #: The time of the next scheduled sync; empty before the first.
     next_sync_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    objects = ConnectionQuerySet.as_manager()
 
     class Meta:
         ordering: ClassVar = ["name"]

@@ -186,7 +186,8 @@ class UploadsOut(BaseModel):
 def list_connections(request: HttpRequest) -> ConnectionsOut:
     """Return the connections that the principal may see, by name."""
     scope = scope_for(principal_of(request))
-    return ConnectionsOut(connections=[shape.source(it.connection) for it in scope.included])
+    listed = (it.connection for it in scope.included if not it.connection.is_attached)
+    return ConnectionsOut(connections=[shape.source(it) for it in listed])
 
 
 @router.post("/connections/{slug}/uploads", response={202: UploadsOut, **REFUSALS}, summary="Upload files")

@@ -156,7 +156,7 @@ def _terms(principal: Principal, body: KeyIn) -> KeyTerms:
     is_admin = principal.is_admin
     known = list(Compartment.objects.all()) if is_admin else visible_compartments(principal.user)
     compartments = {it.slug: it for it in known}
-    connections = {it.slug: it for it in Connection.objects.filter(kind="push")} if is_admin else {}
+    connections = {it.slug: it for it in Connection.objects.listed().filter(kind="push")} if is_admin else {}
     expires_at = body.expires_at
     if expires_at is not None:
         expires_at = expires_at if expires_at.tzinfo else expires_at.replace(tzinfo=UTC)

@@ -37,7 +37,7 @@ def managed_connections(principal: Principal) -> QuerySet[Connection]:
 
     Admins manage all of them, an admin's key those within its limits, other users none.
     """
-    connections = Connection.objects.select_related("compartment")
+    connections = Connection.objects.listed().select_related("compartment")
     if not principal.is_admin:
         return connections.none()
     key = principal.key

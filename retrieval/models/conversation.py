@@ -18,6 +18,8 @@ class Conversation(models.Model):
     preset = models.CharField(max_length=40)
     #: Slugs of the connections to include and to exclude: {"include": [], "exclude": []}.
     narrowing = models.JSONField(default=dict)
+    #: The connection of the files that are attached to it; it goes with the conversation.
+    files = models.OneToOneField(Connection, null=True, on_delete=models.SET_NULL, related_name="conversation")
     #: The secret part of the link for readers; empty if it is not shared. Messages up to this ordinal are shared.
     shared_as = models.UUIDField(null=True, unique=True)
     shared_through = models.PositiveIntegerField(default=0, db_default=0)

@@ -105,6 +105,20 @@ def test_an_answer_quotes_its_sources_and_stays_where_it_was_asked(bob):
     expect(bob.page.locator("[data-exchange]")).to_have_count(1)
 
 
+def test_a_file_is_attached_answered_from_and_removed(bob, tmp_path):
+    bob.open("/chat/")
+    (tmp_path / "walrus.md").write_text("The walrus sleeps nineteen hours in deep water.")
+    bob.page.get_by_label("Attach files").set_input_files(tmp_path / "walrus.md")
+    files = bob.page.get_by_role("list", name="Attached files")
+    expect(files).to_contain_text("walrus.md")
+    expect(bob.page).to_have_url(re.compile(f"/chat/{Conversation.objects.get().pk}/$"))
+    expect(ask(bob, "How long does the walrus sleep?").locator("[data-text]")).to_contain_text("nineteen hours")
+    assert findings(bob.page) == []
+    bob.page.get_by_role("button", name="Remove walrus.md").click()
+    expect(files).to_be_hidden()
+    expect(bob.page.locator("[data-exchange]")).to_have_count(1)
+
+
 def test_a_question_is_sent_by_enter_and_only_if_there_is_one(bob):
     bob.open("/chat/")
     field, send = bob.page.get_by_label("Question", exact=True), bob.page.get_by_role("button", name="Send")

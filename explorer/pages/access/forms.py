@@ -203,5 +203,5 @@ class KeyForm(ConsoleForm):
         )
         self.fields["may_forward_users"] = forms.BooleanField(required=False)
         self.fields["push_connections"] = forms.ModelMultipleChoiceField(
-            Connection.objects.filter(kind="push"), required=False, widget=forms.CheckboxSelectMultiple
+            Connection.objects.listed().filter(kind="push"), required=False, widget=forms.CheckboxSelectMultiple
         )

@@ -17,10 +17,11 @@ from explorer.components.answers import Doubt, marked_html
 from explorer.components.links import document_url
 from explorer.viewer import whole_number
 from explorer.wording import WORDS
+from retrieval.answers.conversations.files import files_of
 from retrieval.answers.conversations.reading import Exchange, Reference, ReferenceState
 from retrieval.answers.conversations.shelf import conversations_of
 from retrieval.engine.types import ChunkId
-from retrieval.models import Chunk, Message
+from retrieval.models import Chunk, Conversation, Message
 
 _PROBLEM: Final = "Something went wrong while the answer was written."
 
@@ -131,11 +132,17 @@ def _heading(day: date, today: date) -> str:
     return "Last 30 days" if day > today - _MONTH else f"{day:%B %Y}"
 
 
+def files_shown(conversation: Conversation | None) -> dict[str, Any]:
+    """Return the files of a conversation; the list is loaded again while one is being read."""
+    files = files_of(conversation) if conversation else ()
+    return {"files": files, "is_reading": any(it.is_reading for it in files)}
+
+
 def source_choices(
     scope: AccessScope, include: Collection[str], exclude: Collection[str]
 ) -> list[tuple[ConnectionFacts, bool]]:
     """Return the connections in scope, and whether a conversation uses each; an empty `include` means all."""
-    found = (it.connection for it in scope.included)
+    found = (it.connection for it in scope.included if not it.connection.is_attached)
     return [(it, (not include or it.slug in include) and it.slug not in exclude) for it in found]
 
 

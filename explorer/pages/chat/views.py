@@ -18,7 +18,7 @@ from corecube.http import HtmxHttpRequest
 from corecube.models import User
 from corecube.scope import AccessScope
 from explorer import wording
-from explorer.pages.chat.panels import exchange_panel, readers_text, scope_words, shelf_of, source_choices
+from explorer.pages.chat.panels import exchange_panel, files_shown, readers_text, scope_words, shelf_of, source_choices
 from explorer.pages.chat.suggestions import suggestions_for
 from explorer.viewer import errors_shown, user_page, viewer_of, wants_fragment
 from retrieval.answers.conversations.asking import ask, change, start
@@ -130,6 +130,7 @@ def _page_context(viewer: User, found: Conversation | None, sent: QueryDict) -> 
         "current": found.pk if found else None,
         "not_shared": questions_not_shared(found) if found else 0,
         "sources": choices,
+        **files_shown(found),
         "scope_words": scope_words(choices),
         **shelf_of(viewer, sent.get("find", "")),
     }
@@ -140,7 +141,7 @@ def _sent_narrowing(scope: AccessScope, sent: QueryDict) -> dict[str, list[str]]
     if sent.get("narrowed") != "1":
         return {}
     selected = set(sent.getlist("source"))
-    return {"exclude": [slug for it in scope.included if (slug := it.connection.slug) not in selected]}
+    return {"exclude": [it.slug for it, _ in source_choices(scope, (), ()) if it.slug not in selected]}
 
 
 def _question(sent: QueryDict) -> str:
@@ -152,7 +153,7 @@ def _narrowing(sent: QueryDict, viewer: User) -> ScopeRequest | None:
     if sent.get("narrowed") != "1":
         return None
     selected = tuple(dict.fromkeys(sent.getlist("source")))
-    visible = {it.connection.slug for it in scope_for(Principal(viewer)).included}
+    visible = {it.slug for it, _ in source_choices(scope_for(Principal(viewer)), (), ())}
     if not selected and visible:
         raise InvalidRequestError("Select at least one source.")
     return ScopeRequest() if visible <= set(selected) else ScopeRequest(include=selected)

@@ -158,7 +158,9 @@ def jobs(request: HtmxHttpRequest) -> HttpResponse:
         "filters": filters,
         "query": urlencode(filters),
         "states": WORDS["sync_filters"],
-        "connections": with_chosen(Connection.objects.values_list("slug", "name"), filters.get("connection", "")),
+        "connections": with_chosen(
+            Connection.objects.listed().values_list("slug", "name"), filters.get("connection", "")
+        ),
         "is_open": any(row["is_open"] for row in rows),
         "is_swapped": wants_fragment(request),
     }

@@ -145,7 +145,7 @@ def _next_sync(connection: Connection, now: datetime) -> str:
 @admin_page("GET", varies=True, may_cache=True)
 def connections(request: HtmxHttpRequest) -> HttpResponse:
     """List the connections; the page polls while a sync is open."""
-    rows = connection_rows(list(Connection.objects.select_related("compartment")))
+    rows = connection_rows(list(Connection.objects.listed().select_related("compartment")))
     context = {
         "rows": rows,
         "documents": sum(row["documents"] for row in rows),

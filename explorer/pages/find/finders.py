@@ -77,7 +77,7 @@ def _connections(viewer: User, words: Sequence[str]) -> Iterator[Found]:
     if not words:
         return
     if viewer.is_admin:
-        for row in Connection.objects.select_related("compartment").order_by("name"):
+        for row in Connection.objects.listed().select_related("compartment").order_by("name"):
             if _contains(row.name, words):
                 yield Found(row.name, row.compartment.name, reverse("explorer:connection", args=[row.slug]))
         return

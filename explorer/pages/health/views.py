@@ -176,7 +176,7 @@ def overview(request: HtmxHttpRequest) -> HttpResponse:
     now = timezone.now()
     requested = request.GET.get("range", "")
     chosen = requested if requested in RANGES else next(iter(RANGES))
-    rows = connection_rows(list(Connection.objects.select_related("compartment")))
+    rows = connection_rows(list(Connection.objects.listed().select_related("compartment")))
     ending = ApiKey.objects.filter(revoked_at__isnull=True, expires_at__lt=now + KEY_ENDS_SOON)
     recently = ending.filter(expires_at__gt=now - KEY_ENDS_SOON).select_related("user").order_by("expires_at")
     parts = health_rows(installation(), now)

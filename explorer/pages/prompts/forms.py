@@ -22,7 +22,7 @@ class PromptForm(EditForm, ConsoleForm):
         super().__init__(data, initial=initial)
         sources = self.fields["sources"]
         assert isinstance(sources, forms.MultipleChoiceField)  # noqa: S101 -- declared above
-        names = dict(Connection.objects.order_by("name").values_list("slug", "name"))
+        names = dict(Connection.objects.listed().order_by("name").values_list("slug", "name"))
         # A deleted source stays selectable, so that saving does not show the prompt to more people unnoticed.
         gone = {slug: f"{slug} (deleted)" for slug in (initial or {}).get("sources", ()) if slug not in names}
         sources.choices = list({**names, **gone}.items())

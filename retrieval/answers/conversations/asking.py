@@ -9,6 +9,7 @@ from django.db import transaction
 from corecube.access import Principal, ScopeRequest, scope_for
 from corecube.errors import ConflictError, InvalidRequestError
 from corecube.models import User
+from corecube.scope import AccessScope
 from retrieval.engine.query import cut
 from retrieval.errors import UnknownPassageError
 from retrieval.models import Conversation, Message, SearchRecord
@@ -103,14 +104,17 @@ def question_of(answer: Message) -> Message:
     return Message.objects.get(conversation_id=answer.conversation_id, ordinal=answer.ordinal - 1)
 
 
-def narrowing_of(conversation: Conversation, visible: frozenset[str]) -> ScopeRequest:
-    """Return the narrowing of a conversation for the connections that are visible now.
+def narrowing_of(conversation: Conversation, scope: AccessScope) -> ScopeRequest:
+    """Return the narrowing of a conversation within a scope; its attached files are always searched too.
 
     Included connections stay even if they are no longer visible, so that the search does not use others instead.
     """
+    visible = {it.connection.slug: it.connection for it in scope.included}
     include = tuple(conversation.narrowing.get("include", ()))
     exclude = tuple(slug for slug in conversation.narrowing.get("exclude", ()) if slug in visible)
-    return ScopeRequest(include, exclude)
+    files = tuple(slug for slug, it in visible.items() if it.id == conversation.files_id)
+    others = tuple(slug for slug, it in visible.items() if not it.is_attached)
+    return ScopeRequest((*(include or others), *files) if files else include, exclude)
 
 
 def rate_answer(answer: Message, rating: int | None) -> None:

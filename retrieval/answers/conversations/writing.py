@@ -129,12 +129,11 @@ def _begun(answer: Message) -> Writing:
     before = [it for it in exchanges_of(conversation, principal) if it.answer.ordinal < answer.ordinal]
     turns = turns_of(before)
     rewriting = follow_up(principal, question.text, earlier_questions(before), turns)
-    visible = frozenset(it.connection.slug for it in scope_for(principal).included)
     request = SearchRequest(
         text=rewriting.searched,
         original_text=rewriting.asked,
         preset=conversation.preset,
-        narrowing=narrowing_of(conversation, visible),
+        narrowing=narrowing_of(conversation, scope_for(principal)),
         surface=SearchRecord.Surface.CHAT,
     )
     outcome = search(request, principal=principal)

@@ -10,13 +10,12 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from corecube import audit
 from corecube.access import Principal, scope_for
+from corecube.compartments import create_private_compartment
 from corecube.connections import create_connection
 from corecube.connectors.push import Pushed
 from corecube.errors import InvalidRequestError, NotPermittedError
-from corecube.grants import Holder, set_clearance
-from corecube.models import Compartment, Connection, User
+from corecube.models import Connection, User
 from corecube.sanitise import storable
 from corecube.scope import AccessScope, FreshnessBasis, Sensitivity, TrustLevel
 from retrieval.engine.types import MemoryType
@@ -25,7 +24,6 @@ from retrieval.models import Memory
 
 #: Items may come from any document of the user, so the memory has the highest level.
 SENSITIVITY: Final = Sensitivity.RESTRICTED
-_MAX_NAME_LENGTH: Final = 120
 _DESCRIPTION: Final = "Memory of agents for this user. Other users have no access."
 KIND: Final = "memory_kind"  #: Metadata fields of an item's document.
 PROJECT: Final = "memory_project"
@@ -66,16 +64,15 @@ def _create(user: User) -> None:
     User.objects.select_for_update().get(pk=user.pk)
     if Memory.objects.filter(user=user).exists():
         return
-    name = f"Memory of {user.username}"[:_MAX_NAME_LENGTH]
     slug = f"memory-{user.pk}"
-    while Compartment.objects.filter(slug=slug).exists() or Connection.objects.filter(slug=slug).exists():
+    while Connection.objects.filter(slug=slug).exists():
         slug = f"memory-{user.pk}-{secrets.token_hex(3)}"
-    compartment = Compartment.objects.create(slug=slug, name=name, description=_DESCRIPTION)
-    audit.record("compartment.created", actor=user, subject=slug, name=name)
-    set_clearance(holder=Holder.of(user), compartment=compartment, clearance=SENSITIVITY, expected=None, actor=user)
+    compartment = create_private_compartment(
+        user, slug=slug, name=f"Memory of {user.username}", description=_DESCRIPTION
+    )
     connection = Connection(
         slug=slug,
-        name=name,
+        name=compartment.name,
         kind="push",
         compartment=compartment,
         sensitivity=SENSITIVITY,

@@ -1,6 +1,6 @@
 import pytest
 
-from corecube.access import ScopeRequest
+from corecube.access import ScopeRequest, scope_for
 from corecube.errors import UnknownConnectionError
 from corecube.models import Grant
 from retrieval.answers.conversations.asking import ask, change, narrowing_of, retry, start, stop
@@ -92,8 +92,8 @@ def test_a_source_that_is_gone_is_not_replaced_by_others(world, talk):
 
 def test_leaving_out_what_is_gone_leaves_out_nothing(world):
     conversation = start(world.alice, narrowing=ScopeRequest(exclude=("ledger",)))
-    assert narrowing_of(conversation, frozenset({"runbooks"})) == ScopeRequest()
-    assert narrowing_of(conversation, frozenset({"ledger"})) == ScopeRequest(exclude=("ledger",))
+    assert narrowing_of(conversation, scope_for(world.principal("alice"))) == ScopeRequest(exclude=("ledger",))
+    assert narrowing_of(conversation, scope_for(world.principal("bob"))) == ScopeRequest()
 
 
 def test_the_narrowing_and_the_preset_hold_in_the_search(world, talk):
