@@ -98,6 +98,7 @@ urlpatterns = [
     # explorer/pages/presets
     path("presets/", presets.presets, name="presets"),
     path("presets/<str:name>/", presets.preset, name="preset"),
+    path("presets/<str:name>/effect/", presets.preset_effect, name="preset_effect"),
     path("presets/<str:name>/discard/", presets.discard_draft, name="discard_draft"),
     path("presets/<str:name>/promote/<int:number>/", presets.promote, name="promote"),
     # explorer/pages/connections

@@ -39,6 +39,13 @@ _NOTE_LABELS: Final[Mapping[str, str]] = {code: label for it in _ABOUTS for code
 BADGES: Final = frozenset[str]().union(*(it.badges for it in _ABOUTS))
 
 
+def preset_title(name: str) -> str:
+    """Return a preset's name for people: "General search"; a reference version's says what it is."""
+    base, _, reference = name.partition("@")
+    title = WORDS["presets"].get(base, base.replace("_", " ").capitalize())
+    return f"{title} ({reference})" if reference else title
+
+
 def about(stage: str) -> About | None:
     """Return a stage's description; None for a stage of an earlier release."""
     return CONFIGURE if stage == CONFIGURE_SPAN else ABOUT.get(stage)

@@ -60,6 +60,7 @@ NO_PAGES = {
     "new_connection_access",
     "new_link",
     "overview_jobs",
+    "preset_effect",
     "queue_search",
     "retry_job",
     "save_as_case",
