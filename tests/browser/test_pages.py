@@ -68,6 +68,7 @@ NO_PAGES = {
     "start_run",
     "switch_connection",
     "sync_connection",
+    "test_language_model",
     "upload",
 }
 #: Pages that one test looks at.

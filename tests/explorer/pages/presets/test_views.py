@@ -318,7 +318,8 @@ class TestTheEffectOfTheDraft:
         self.measure(alice, fusion__pool="60")
         assert list(release.runs.values_list("is_draft", flat=True)) == [True, True, False]
 
-    def test_figures_of_before_an_edit_or_of_another_set_do_not_count(self, browse, release):
+    @pytest.mark.usefixtures("release")
+    def test_figures_of_before_an_edit_do_not_count(self, browse):
         alice = browse("alice")
         self.measure(alice, fusion__pool="50")
         run_waiting()
