@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Final
 
 from corecube.data import read_toml
@@ -236,3 +237,10 @@ def time_left(seconds: float) -> str:
         return "under a minute left"
     hours, past = divmod(minutes, 60)
     return f"about {hours} h {past} min left" if hours else f"about {minutes} min left"
+
+
+def money(amount: Decimal) -> str:
+    """Return an amount with two decimal places from 1, four below; "0" for none."""
+    if not amount:
+        return "0"
+    return f"{amount:,.2f}" if amount >= 1 else f"{amount:.4f}"

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -60,13 +59,6 @@ def _trial_rows(trial: Trial) -> tuple[tuple[str, str], ...]:
     )
 
 
-def money(amount: Decimal) -> str:
-    """Return an amount with two decimal places from 1, four below; "0" for none."""
-    if not amount:
-        return "0"
-    return f"{amount:,.2f}" if amount >= 1 else f"{amount:.4f}"
-
-
 def _row(model: LanguageModel, now: datetime, *, is_default: bool) -> dict[str, Any]:
     status = status_of(model)
     label, age = WORDS["model_states"][status.state], wording.ago(status.since or now, now)
@@ -82,7 +74,7 @@ def _row(model: LanguageModel, now: datetime, *, is_default: bool) -> dict[str, 
         "failed": wording.ago(status.since, now) if is_failing and status.since else "",
         "checked": wording.ago(status.checked_at, now) if status.checked_at else "",
         "is_paused": status.is_paused,
-        "price": f"{money(model.prompt_price)} / {money(model.completion_price)}"
+        "price": f"{wording.money(model.prompt_price)} / {wording.money(model.completion_price)}"
         if model.prompt_price or model.completion_price
         else "\N{EN DASH}",
         "is_default": is_default,
