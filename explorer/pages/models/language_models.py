@@ -289,7 +289,7 @@ def local_models(request: HtmxHttpRequest) -> HttpResponse:
     servers = local_servers(own_ports={int(request.get_port()), settings.CORECUBE_PORT})
     if request.method == "POST":
         return _added(request, servers)
-    context = {"servers": servers, "is_page": not request.htmx}
+    context = {"servers": servers}
     page, fragment = "explorer/models/local_models.html", "explorer/models/_local_models.html"
     return render_page(request, page, fragment, context)
 
