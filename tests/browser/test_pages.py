@@ -1,4 +1,4 @@
-"""Every page: no serious finding of axe, no sideways scrolling, no layout shift, and all within reach of the keyboard."""
+"""Every page: no serious finding of axe, no sideways scrolling, no layout shift, all within reach of the keyboard."""
 
 from functools import partial
 from urllib.parse import urlsplit

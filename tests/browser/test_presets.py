@@ -101,6 +101,13 @@ def test_settings_are_found_moved_and_reset(alice):
     expect(page.get_by_label("dense.files_below", exact=True)).to_have_value("300000")
 
 
-def test_a_link_to_a_setting_opens_its_group(alice):
-    alice.open("/presets/corecube/#id_blend.dense")
-    expect(alice.page.get_by_label("blend.dense", exact=True)).to_be_visible()
+@pytest.mark.parametrize(
+    ("path", "setting"),
+    [
+        ("/presets/corecube/#id_blend.dense", "id_blend.dense"),
+        ("/health/#setting-CORECUBE_PORT", "setting-CORECUBE_PORT"),
+    ],
+)
+def test_a_link_to_a_setting_opens_what_it_is_folded_in(alice, path, setting):
+    alice.open(path)
+    expect(alice.page.locator(f"[id='{setting}']")).to_be_in_viewport()
