@@ -101,6 +101,7 @@ urlpatterns = [
     # explorer/pages/presets
     path("presets/", presets.presets, name="presets"),
     path("presets/<str:name>/", presets.preset, name="preset"),
+    path("presets/<str:name>/effect/", presets.preset_effect, name="preset_effect"),
     path("presets/<str:name>/discard/", presets.discard_draft, name="discard_draft"),
     path("presets/<str:name>/promote/<int:number>/", presets.promote, name="promote"),
     # explorer/pages/connections
@@ -136,6 +137,7 @@ urlpatterns = [
     path("language-models/routing/", language_models.set_rule, name="set_rule"),
     path("language-models/routing/<int:number>/remove/", language_models.remove_rule, name="remove_rule"),
     path("language-models/<slug:slug>/", language_models.edit_language_model, name="edit_language_model"),
+    path("language-models/<slug:slug>/test/", language_models.test_language_model, name="test_language_model"),
     path("language-models/<slug:slug>/delete/", language_models.delete_language_model, name="delete_language_model"),
     path("routes/", routes.routes, name="routes"),
     path("routes/<int:number>/delete/", routes.remove_example, name="remove_route_example"),

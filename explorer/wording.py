@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Final
 
 from corecube.data import read_toml
@@ -37,6 +38,13 @@ _ABOUTS: Final = (*(it.about for it in stage_classes()), CONFIGURE)
 _NOTE_LABELS: Final[Mapping[str, str]] = {code: label for it in _ABOUTS for code, label in it.notes.items()}
 #: Notes that get a badge even where nothing degraded.
 BADGES: Final = frozenset[str]().union(*(it.badges for it in _ABOUTS))
+
+
+def preset_title(name: str) -> str:
+    """Return a preset's name for people: "General search"; a reference version's says what it is."""
+    base, _, reference = name.partition("@")
+    title = WORDS["presets"].get(base, base.replace("_", " ").capitalize())
+    return f"{title} ({reference})" if reference else title
 
 
 def about(stage: str) -> About | None:
@@ -229,3 +237,10 @@ def time_left(seconds: float) -> str:
         return "under a minute left"
     hours, past = divmod(minutes, 60)
     return f"about {hours} h {past} min left" if hours else f"about {minutes} min left"
+
+
+def money(amount: Decimal) -> str:
+    """Return an amount with two decimal places from 1, four below; "0" for none."""
+    if not amount:
+        return "0"
+    return f"{amount:,.2f}" if amount >= 1 else f"{amount:.4f}"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from django.forms import BoundField
 
@@ -16,6 +16,8 @@ from retrieval.presets.catalog import preset_named
 from retrieval.presets.preset import Preset, PresetConfig, ReferenceLine
 from retrieval.search.configuration import SHIPPED, Configuration, fitted
 
+_LARGE_SPAN: Final = 1_000  #: Whole numbers with so wide a range have sliders that move in ratios.
+_FINE_STEPS: Final = 100
 _TONES: Mapping[str, str] = {PresetVersion.Status.LIVE: "good", PresetVersion.Status.DRAFT: "warn"}
 
 
@@ -54,6 +56,38 @@ class FieldRow:
     limits: str  #: "default 200, 10 to 1000".
     live: str  #: The live value, if the field's value differs; empty otherwise.
 
+    @property
+    def is_changed(self) -> bool:
+        """Whether the field's value differs from the shipped one."""
+        return str(self.field.value()) != str(self.facts.default)
+
+    @property
+    def slider_steps(self) -> int:
+        """Steps of the slider's length; 0 for one that moves in ratios, since its range is large."""
+        span = self.facts.high - self.facts.low
+        if self.facts.is_whole:
+            return int(span) if span < _LARGE_SPAN else 0
+        return _FINE_STEPS
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSection:
+    """A section of the form."""
+
+    title: str
+    help: str
+    rows: tuple[FieldRow, ...]
+
+    @property
+    def changed(self) -> int:
+        """How many of its settings differ from the shipped ones."""
+        return sum(row.is_changed for row in self.rows)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether somebody should look at it: a setting differs from the live one, or is wrong."""
+        return any(row.live or row.field.errors for row in self.rows)
+
 
 def preset_row(
     preset: Preset, *, live: PresetVersion | None, draft: PresetVersion | None, now: datetime
@@ -61,6 +95,8 @@ def preset_row(
     """Return a preset's row; without a live version it uses the shipped defaults."""
     return {
         "name": preset.name,
+        "title": wording.preset_title(preset.name),
+        "is_reference": bool(preset.lines),
         "description": preset.description,
         "live": version_label(live.number if live else SHIPPED),
         "since": _event(live.promoted_by, live.promoted_at, now) if live else "",
@@ -125,13 +161,13 @@ def reference_rows(preset: Preset) -> Iterator[ReferenceRow]:
         above = line.section
 
 
-def field_sections(form: TunablesForm, live: Configuration) -> Iterator[tuple[str, str, list[FieldRow]]]:
-    """Yield title, help and fields of each section of the form, with the live values."""
+def field_sections(form: TunablesForm, live: Configuration) -> Iterator[FieldSection]:
+    """Yield the sections of the form, with the live values."""
     values = live.config.values()
     for section in live.config.sections():
-        rows = [field_row(form[it.name], it, it.default, live=values[it.name]) for it in section.tunables]
+        rows = (field_row(form[it.name], it, it.default, live=values[it.name]) for it in section.tunables)
         # The help of the outermost config applies to all sections.
-        yield section.label, section.help if section.name else "", rows
+        yield FieldSection(section.label, section.help if section.name else "", tuple(rows))
 
 
 def _changed(preset: Preset, version: PresetVersion) -> int:

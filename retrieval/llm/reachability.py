@@ -55,6 +55,7 @@ class ModelStatus:
     since: datetime | None = None  #: The time of the last answer, or of the first failure; None if unknown.
     checked_at: datetime | None = None
     problem: str = ""  #: The reason of the failure, without anything that was sent or received.
+    is_paused: bool = False  #: Whether its circuit breaker sends it no requests.
 
 
 def status_of(model: LanguageModel) -> ModelStatus:
@@ -65,9 +66,9 @@ def status_of(model: LanguageModel) -> ModelStatus:
     if client is None:
         return ModelStatus(ModelState.KEY_LOST, problem="Its stored key cannot be decrypted. Enter the key again.")
     if model.failing_since is not None:
-        return ModelStatus(ModelState.FAILING, model.failing_since, model.checked_at, model.failure)
+        return ModelStatus(ModelState.FAILING, model.failing_since, model.checked_at, model.failure, client.is_paused)
     if client.is_paused:
-        return ModelStatus(ModelState.FAILING, None, model.checked_at, _PAUSED)
+        return ModelStatus(ModelState.FAILING, None, model.checked_at, _PAUSED, is_paused=True)
     if model.answered_at is None:
         return ModelStatus(ModelState.UNTRIED)
     return ModelStatus(ModelState.READY, model.answered_at, model.checked_at)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from corecube.data import read_toml
 from retrieval.llm.service import Api
@@ -20,6 +21,11 @@ class ServicePreset:
     context_tokens: int = 8192
     max_answer_tokens: int = 1024
     note: str = ""  #: What to know before it is added.
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it usually runs on the machine of CoreCube, and needs no key."""
+        return urlsplit(self.base_url).hostname == "127.0.0.1"
 
     @property
     def settings(self) -> dict[str, Any]:

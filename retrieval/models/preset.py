@@ -7,6 +7,7 @@ from typing import ClassVar
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 
 
 class PresetVersion(models.Model):
@@ -27,6 +28,7 @@ class PresetVersion(models.Model):
     note = models.CharField(max_length=200, blank=True, help_text="What it changes, and why.")
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    changed_at = models.DateTimeField(auto_now=True, db_default=Now())  #: When its values were last saved.
     promoted_at = models.DateTimeField(null=True)
     promoted_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
 

@@ -22,6 +22,12 @@ _FLAGS = (
     "--js-flags=--min-semi-space-size=64",
 )
 _TIMEOUT_MS = 10_000
+#: Counts what is pressed in a window, over all of its pages.
+_COUNT_CLICKS = """
+addEventListener("pointerdown", () => {
+  sessionStorage.setItem("clicks", Number(sessionStorage.getItem("clicks") ?? 0) + 1);
+}, true);
+"""
 expect.set_options(timeout=_TIMEOUT_MS)
 
 
@@ -33,6 +39,15 @@ class Browser:
         self.address = address
         self.watch = Watch(context)
         self.page = context.new_page()
+
+    def count_clicks(self):
+        """Count the clicks from here on."""
+        self.context.add_init_script(_COUNT_CLICKS)
+
+    @property
+    def clicks(self):
+        """The clicks since they are counted."""
+        return int(self.page.evaluate("sessionStorage.getItem('clicks')") or 0)
 
     def open(self, path):
         self.page.goto(path)

@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 from retrieval.llm import local_servers
 from retrieval.models import LanguageModel
 from tests.browser.axe import findings
-from tests.fake_llm import FakeLLM
+from tests.fake_llm import FakeLLM, Fault
 
 
 @pytest.fixture
@@ -50,13 +50,26 @@ def test_a_model_is_added_from_a_preset_and_the_list_of_its_service(start, local
     assert local.headers[-1]["authorization"] == "Bearer sk-typed"
 
 
-def test_a_server_on_this_machine_is_offered_and_added_with_one_click(start, local):
+def test_a_server_on_this_machine_answers_after_four_clicks(start, local):
     alice = start(user="alice")
     page = alice.page
-    alice.open("/language-models/")
+    alice.count_clicks()
+    alice.open("/overview/")
+    alice.go("System", "Language models")
     expect(page.get_by_role("heading", name="Found on this machine")).to_be_visible()
     expect_usable(alice)
     page.get_by_role("button", name="Add llama3.2:1b").click()
     expect(page.get_by_text("llama3.2:1b (Ollama) was added. The model answers.")).to_be_visible()
     expect(page.get_by_role("heading", name="Found on this machine")).to_have_count(0)
+    page.get_by_role("button", name="Test llama3.2:1b (Ollama)").click()
+    tile = page.get_by_role("article", name="llama3.2:1b (Ollama)")
+    expect(tile).to_contain_text("The model answers")
+    expect(tile.get_by_role("definition").filter(has_text="ready")).to_be_visible()
+    assert alice.clicks == 4
     assert LanguageModel.objects.get().base_url == local.url
+    expect_usable(alice)
+    local.fault = Fault.UNAUTHORIZED
+    page.get_by_role("button", name="Test llama3.2:1b (Ollama)").click()
+    expect(tile).to_contain_text("refused the API key")
+    expect(tile).to_contain_text("Check the API key, the base URL and the name of the model.")
+    expect(tile).to_contain_text("not answering")

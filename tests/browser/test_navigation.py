@@ -22,7 +22,7 @@ def test_the_group_of_the_page_is_open_and_others_open_too(alice):
     ("path", "crumbs"),
     [
         ("/connections/runbooks/edit/", ["Data", "Connections", "Runbooks", "Settings"]),
-        ("/presets/corecube/", ["System", "Presets", "corecube"]),
+        ("/presets/corecube/", ["System", "Presets", "General search"]),
         ("/explorer/?q=rollback", ["Inspect", "Explorer"]),
         ("/chat/", ["Ask", "Chat", "New conversation"]),
         ("/password/", ["Account", "Change password"]),

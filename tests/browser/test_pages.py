@@ -1,4 +1,4 @@
-"""Every page: no serious finding of axe, no sideways scrolling, and all of it within reach of the keyboard."""
+"""Every page: no serious finding of axe, no sideways scrolling, no layout shift, all within reach of the keyboard."""
 
 from functools import partial
 from urllib.parse import urlsplit
@@ -63,6 +63,7 @@ NO_PAGES = {
     "new_connection_access",
     "new_link",
     "overview_jobs",
+    "preset_effect",
     "queue_search",
     "retry_job",
     "save_as_case",
@@ -70,6 +71,7 @@ NO_PAGES = {
     "start_run",
     "switch_connection",
     "sync_connection",
+    "test_language_model",
     "upload",
 }
 #: Pages that one test looks at.
@@ -105,6 +107,15 @@ _UNREACHED = """() => {
 }"""
 
 
+#: How much the page moved by itself while it loaded (the sum of its layout shifts, up to about 1 each), and what moved.
+_SHIFT = """() => {
+  const observer = new PerformanceObserver(() => {});
+  observer.observe({ type: "layout-shift", buffered: true });
+  const shifts = observer.takeRecords().filter((it) => !it.hadRecentInput);
+  const moved = shifts.flatMap((it) => it.sources.map(({ node }) => node?.outerHTML?.slice(0, 120) ?? node?.data));
+  return [shifts.reduce((sum, it) => sum + it.value, 0), moved];
+}"""
+_MAX_SHIFT = 0.01
 #: The buttons of a page that stand out.
 _PRIMARY = "() => [...document.querySelectorAll('main .is-primary')].filter((it) => it.checkVisibility()).length"
 
@@ -113,6 +124,9 @@ def inspect(browser, looks):
     """Yield what is wrong with the open page, at every width and with these looks."""
     page = browser.page
     expect(page.locator(_UNSETTLED)).to_have_count(0)
+    shift, moved = page.evaluate(_SHIFT)
+    if shift >= _MAX_SHIFT:
+        yield f"moved by {shift:.3f} while it loaded: {moved}"
     if page.evaluate(_PRIMARY) > 1:
         yield "more than one primary action"
     for width in (1440, 820, 390):

@@ -155,7 +155,7 @@ def compare_runs(request: HtmxHttpRequest) -> HttpResponse:
         "second": {"run": second, "label": label(second), "side": Side(second.preset, second.is_draft).value},
         "queries": len(pairs),
         "lines": _lines(pairs, found),
-        "verdict": _verdict(found.get(_SHOWN_MEASURE), found.get("judged")),
+        "verdict": verdict(found.get(_SHOWN_MEASURE), found.get("judged")),
         "moved": _moved(pairs),
         "swapped": f"{reverse('explorer:compare_runs')}?a={second.pk}&b={first.pk}",
     }
@@ -181,7 +181,7 @@ def _lines(pairs: Sequence[services.Compared], found: Mapping[str, Difference]) 
     ]
 
 
-def _verdict(ndcg: Difference | None, judged: Difference | None) -> str:
+def verdict(ndcg: Difference | None, judged: Difference | None, names: tuple[str, str] = ("A", "B")) -> str:
     """Return the result in a sentence; there is no winner where chance explains it or other passages are judged."""
     if ndcg is None:
         return "No query has judgments in both runs, so nothing can be compared."
@@ -192,7 +192,7 @@ def _verdict(ndcg: Difference | None, judged: Difference | None) -> str:
             "No winner: the runs show different shares of judged passages, and unjudged ones count as not relevant. "
             "Judge the top passages of both first."
         )
-    better = "B" if ndcg.mean > 0 else "A"
+    better = names[ndcg.mean > 0]
     return (
         f"{better} is better: nDCG differs by {ndcg.mean:+.3f} (95 % interval {ndcg.low:+.3f} to {ndcg.high:+.3f}, "
         f"p = {ndcg.p_value:.3f})."

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from corecube import audit
+from corecube.access import Principal
 from corecube.data import read_toml
 from corecube.env import readings
 from corecube.http import HtmxHttpRequest
@@ -23,6 +24,7 @@ from explorer.charts.traffic import milliseconds, traffic_charts
 from explorer.pages.connections.jobs import sync_row
 from explorer.pages.connections.views import connection_rows
 from explorer.pages.health.panels import Figure, HealthRow, health_rows, load_panel, overall
+from explorer.pages.health.summary import quality_trends, source_rows, unanswered_topics, usage_figures
 from explorer.pages.log.panels import log_row, with_facts
 from explorer.viewer import admin_action, admin_page, viewer_of
 from retrieval.engine.types import Verdict
@@ -44,6 +46,7 @@ _LAST_SYNC: Final = {
     STALLED: ("bad", "The sync of {} is stalled"),
 }
 _GUIDE: Final = read_toml("explorer.pages.health", "guide.toml")
+_ADVICE: Final = read_toml("explorer.pages.health", "advice.toml")
 _DISMISSED = "guide.dismissed"
 _LAST_SEARCHES: Final = 8
 _MAX_JOBS: Final = 10
@@ -180,7 +183,14 @@ def overview(request: HtmxHttpRequest) -> HttpResponse:
     ending = ApiKey.objects.filter(revoked_at__isnull=True, expires_at__lt=now + KEY_ENDS_SOON)
     recently = ending.filter(expires_at__gt=now - KEY_ENDS_SOON).select_related("user").order_by("expires_at")
     parts = health_rows(installation(), now)
+    _, span, _, name = RANGES[chosen]
+    sources, more_sources = source_rows(rows, now)
     context = {
+        "usage": usage_figures(now - span, now, name),
+        "topics": unanswered_topics(now - span, name),
+        "sources": sources,
+        "more_sources": more_sources,
+        "trends": quality_trends(Principal(viewer_of(request)), now),
         "ranges": [(name, label) for name, (label, *_) in RANGES.items()],
         "range": chosen,
         **_searches(chosen, now),
@@ -212,6 +222,7 @@ def health(request: HtmxHttpRequest) -> HttpResponse:
     rows = health_rows(found, timezone.now())
     context = {
         "rows": rows,
+        "first": [(row, _ADVICE[row.key]) for row in sorted(rows, key=lambda it: it.tone != "bad") if not row.is_well],
         "overall": overall(rows),
         "load": load_panel(found.load, found.ingest, refused_early=overload_guard.refused),
         "versions": found.versions,

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -49,7 +48,8 @@ def _by_rank(models: Sequence[LanguageModel], default: LanguageModel | None) -> 
 
 def _trial_rows(trial: Trial) -> tuple[tuple[str, str], ...]:
     if not trial.ok:
-        return (("Reason", trial.problem),)
+        advice = WORDS["model_advice"].get(trial.error.code if trial.error else "", "")
+        return (("Reason", trial.problem), *((("What to do", advice),) if advice else ()))
     usage = f"{trial.usage.prompt} input, {trial.usage.completion} output" if trial.usage else "not reported"
     return (
         ("Answer", trial.answer),
@@ -57,13 +57,6 @@ def _trial_rows(trial: Trial) -> tuple[tuple[str, str], ...]:
         ("Total time", _seconds(trial.seconds)),
         ("Tokens", usage),
     )
-
-
-def money(amount: Decimal) -> str:
-    """Return an amount with two decimal places from 1, four below; "0" for none."""
-    if not amount:
-        return "0"
-    return f"{amount:,.2f}" if amount >= 1 else f"{amount:.4f}"
 
 
 def _row(model: LanguageModel, now: datetime, *, is_default: bool) -> dict[str, Any]:
@@ -76,10 +69,12 @@ def _row(model: LanguageModel, now: datetime, *, is_default: bool) -> dict[str, 
         "state": status.state,
         "label": f"{label} for {age.removesuffix(' ago')}" if is_failing and "ago" in age else label,
         "tone": WORDS["model_tones"][status.state],
-        "detail": f"answered {wording.ago(status.since, now)}"
-        if status.state is ModelState.READY and status.since
-        else status.problem,
-        "price": f"{money(model.prompt_price)} / {money(model.completion_price)}"
+        "detail": status.problem,
+        "answered": wording.ago(model.answered_at, now) if model.answered_at else "never",
+        "failed": wording.ago(status.since, now) if is_failing and status.since else "",
+        "checked": wording.ago(status.checked_at, now) if status.checked_at else "",
+        "is_paused": status.is_paused,
+        "price": f"{wording.money(model.prompt_price)} / {wording.money(model.completion_price)}"
         if model.prompt_price or model.completion_price
         else "\N{EN DASH}",
         "is_default": is_default,
@@ -123,6 +118,22 @@ def edit_language_model(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Test or change a language model."""
     models = stored_models()
     return _edited(request, get_object_or_404(LanguageModel, slug=slug), models)
+
+
+@admin_action
+def test_language_model(request: HtmxHttpRequest, slug: str) -> HttpResponse:
+    """Test a stored model, and show its tile with the result; without htmx, the list with a message."""
+    model = get_object_or_404(LanguageModel.objects.select_related("fallback"), slug=slug)
+    trial = try_saved(model, in_seconds=None)
+    if not request.htmx:
+        text = f"{model.name} answers." if trial.ok else f"{model.name} does not answer: {trial.problem}"
+        messages.add_message(request, messages.SUCCESS if trial.ok else messages.WARNING, text)
+        return redirect("explorer:language_models")
+    model.refresh_from_db()
+    default = default_of(stored_models())
+    row = _row(model, timezone.now(), is_default=default is not None and model.pk == default.pk)
+    context = {"row": row, "trial": trial, "trial_rows": _trial_rows(trial)}
+    return render(request, "explorer/models/_model_tile.html", context)
 
 
 @admin_page("GET", "POST")
@@ -278,7 +289,7 @@ def local_models(request: HtmxHttpRequest) -> HttpResponse:
     servers = local_servers(own_ports={int(request.get_port()), settings.CORECUBE_PORT})
     if request.method == "POST":
         return _added(request, servers)
-    context = {"servers": servers, "is_page": not request.htmx}
+    context = {"servers": servers}
     page, fragment = "explorer/models/local_models.html", "explorer/models/_local_models.html"
     return render_page(request, page, fragment, context)
 

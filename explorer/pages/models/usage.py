@@ -9,9 +9,9 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from corecube.http import HtmxHttpRequest
+from explorer import wording
 from explorer.charts.usage import usage_chart
 from explorer.pages.health.panels import Figure
-from explorer.pages.models.language_models import money
 from explorer.viewer import admin_page
 from retrieval.operations.usage import Line, by_day, by_group, total, used_between
 
@@ -23,7 +23,7 @@ _MAX_ROWS: Final = 50
 
 
 def _usage_table(group: str, lines: Iterable[Line]) -> dict[str, Any]:
-    rows = [(_name(group, line), line.sums, money(line.sums.cost)) for line in lines]
+    rows = [(_name(group, line), line.sums, wording.money(line.sums.cost)) for line in lines]
     return {
         "id": group,
         "heading": _HEADINGS[group],
@@ -64,7 +64,7 @@ def usage(request: HtmxHttpRequest) -> HttpResponse:
             Figure("Answers", f"{sums.answers:,}"),
             Figure("Input tokens", f"{sums.prompt_tokens:,}"),
             Figure("Output tokens", f"{sums.completion_tokens:,}"),
-            Figure("Cost", money(sums.cost)),
+            Figure("Cost", wording.money(sums.cost)),
         ],
         "chart": usage_chart(by_day(found), first=first, last=last),
         "tables": tables,

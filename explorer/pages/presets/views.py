@@ -1,19 +1,25 @@
 """Presets, for admins: the live configuration, the draft and all versions."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.http import urlencode
 
+from corecube.access import Principal
 from corecube.http import HtmxHttpRequest
+from explorer import wording
 from explorer.components import preset_numbers
 from explorer.components.forms import TunablesForm
+from explorer.pages.presets import effect
 from explorer.viewer import admin_action, admin_page, errors_shown, viewer_of, whole_number
 from retrieval.admin import preset_versions
 from retrieval.errors import ReferenceVersionError, VersionConflictError
-from retrieval.models import PresetVersion
+from retrieval.models import PresetVersion, QuestionSet
 from retrieval.presets.catalog import PRESETS, preset_named
 from retrieval.presets.preset import Preset
 from retrieval.search.configuration import SHIPPED, configuration_of
@@ -61,7 +67,28 @@ def preset(request: HtmxHttpRequest, name: str) -> HttpResponse:
         form.add_error(None, f"{error} Your changes are still here. Saving again replaces the other draft.")
         return _page(request, chosen, form, error.status)
     messages.success(request, "The draft was saved. Searches use it after you promote it.")
-    return redirect("explorer:preset", name=name)
+    return _measured(request, chosen) if "measure" in request.POST else redirect("explorer:preset", name=name)
+
+
+def _measured(request: HtmxHttpRequest, chosen: Preset) -> HttpResponse:
+    """Queue the runs that show the draft's effect, and return to its page."""
+    with errors_shown(request):
+        effect.measure_draft(chosen, request.POST.get("set", ""), Principal(viewer_of(request)))
+    query = urlencode({"set": request.POST.get("set", "")})
+    return redirect(f"{reverse('explorer:preset', args=[chosen.name])}?{query}")
+
+
+@admin_page("GET")
+def preset_effect(request: HtmxHttpRequest, name: str) -> HttpResponse:
+    """Show the effect of the draft on a question set; the page asks again while a run is open."""
+    context = _effect(request, _preset(name), effect.question_sets())
+    return render(request, "explorer/presets/_effect.html", context)
+
+
+def _effect(request: HtmxHttpRequest, chosen: Preset, sets: Sequence[QuestionSet]) -> dict[str, Any]:
+    principal = Principal(viewer_of(request))
+    question_set = effect.chosen_set(sets, chosen, request.GET.get("set", ""), principal)
+    return effect.effect_context(chosen, question_set, principal)
 
 
 @admin_action
@@ -85,6 +112,7 @@ def promote(request: HtmxHttpRequest, name: str, number: int) -> HttpResponse:
         raise Http404
     context = {
         "preset": chosen,
+        "title": wording.preset_title(chosen.name),
         "number": number,
         "label": preset_numbers.version_label(number),
         "live": live.number,
@@ -121,6 +149,7 @@ def _reference_page(request: HtmxHttpRequest, chosen: Preset) -> HttpResponse:
     tuned = preset_named(chosen.base)
     context = {
         "preset": chosen,
+        "title": wording.preset_title(chosen.name),
         "tuned": tuned,
         "rows": list(preset_numbers.reference_rows(chosen)),
         "changes": preset_numbers.change_rows(tuned.defaults, chosen.defaults),
@@ -144,7 +173,12 @@ def _page(
         defaults=chosen.defaults, initial={**edited.values(), "note": draft.note if draft else ""}
     )
     fingerprint = draft.fingerprint if draft else ""
+    sets = effect.question_sets()
+    sections = list(preset_numbers.field_sections(form, live))
     context: dict[str, Any] = {
+        "title": wording.preset_title(chosen.name),
+        "question_sets": sets,
+        **_effect(request, chosen, sets),
         "preset": chosen,
         "live": live,
         "live_label": preset_numbers.version_label(live.number),
@@ -152,7 +186,8 @@ def _page(
         "changes": preset_numbers.change_rows(live.config, edited),
         "replaces": fingerprint if replaces is None else replaces,
         "form": form,
-        "sections": list(preset_numbers.field_sections(form, live)),
+        "sections": sections,
+        "settings_total": sum(len(it.rows) for it in sections),
         "history": list(preset_numbers.version_rows(versions, timezone.now())),
     }
     return render(request, "explorer/presets/preset.html", context, status=status)

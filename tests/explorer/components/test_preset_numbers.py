@@ -60,15 +60,15 @@ def test_changes_are_figures_with_their_units():
 @pytest.mark.parametrize(("given", "live"), [(0.6, ""), ("0.6", ""), (0.7, "live 0.6"), ("junk", "live 0.6")])
 def test_a_field_is_marked_where_it_is_not_what_is_live(given, live):
     form = TunablesForm(defaults=CONFIG, initial=CONFIG.values() | {"blend.dense": given})
-    rows = {row.facts.name: row for *_, rows in field_sections(form, Configuration(config=CONFIG)) for row in rows}
+    rows = {row.facts.name: row for it in field_sections(form, Configuration(config=CONFIG)) for row in it.rows}
     assert rows["blend.dense"].live == live
     assert rows["blend.dense"].limits == "default 0.6, 0 to 1"
 
 
 def test_fields_stand_in_the_sections_of_the_configuration():
     sections = list(field_sections(TunablesForm(defaults=CONFIG), Configuration(config=CONFIG)))
-    assert [title for title, *_ in sections][:4] == ["General", "Query", "Vector search", "Full-text search"]
-    assert [row.facts.name for *_, rows in sections for row in rows] == list(CONFIG.values())
+    assert [it.title for it in sections][:4] == ["General", "Query", "Vector search", "Full-text search"]
+    assert [row.facts.name for it in sections for row in it.rows] == list(CONFIG.values())
 
 
 @pytest.mark.parametrize(("before", "after"), list(permutations(PRESETS.values(), 2)), ids=lambda preset: preset.name)
@@ -77,3 +77,10 @@ def test_of_two_presets_the_settings_that_both_have_are_compared(before, after):
     old, new = before.defaults.values(), after.defaults.values()
     shown = [row.name for row in change_rows(before.defaults, after.defaults)]
     assert set(shown) == {name for name in both if old[name] != new[name]}
+
+
+def test_a_slider_moves_in_steps_and_over_a_large_range_in_ratios():
+    sections = field_sections(TunablesForm(defaults=CONFIG), Configuration(config=CONFIG))
+    steps = {row.facts.name: row.slider_steps for it in sections for row in it.rows}
+    assert (steps["assemble.heading_path"], steps["answerability.sentences"], steps["blend.dense"]) == (1, 5, 100)
+    assert (steps["fulltext.depth"], steps["deadline_ms"], steps["dense.files_below"]) == (999, 0, 0)

@@ -1,12 +1,15 @@
 """The overview, for admins."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
-from corecube.models import AuditEvent
-from retrieval.models import Document, SearchRecord, Sync, Worker
+from corecube.models import AuditEvent, Connection
+from retrieval.evaluation.question_sets import set_named
+from retrieval.models import Document, EvaluationRun, RunCase, SearchRecord, Sync, Usage, Worker
 
 
 def page(response):
@@ -97,5 +100,56 @@ def test_a_page_costs_a_fixed_number_of_statements(browse, world, django_assert_
         search()
     alice = browse("alice")
     alice.get("/overview/")
-    with django_assert_max_num_queries(34):
+    with django_assert_max_num_queries(41):
         alice.get("/overview/")
+
+
+def test_usage_is_counted_in_the_period_and_leads_to_its_pages(browse, world):
+    for user in (world.alice, world.bob, world.bob):
+        search(user=user, surface="chat", feedback=1)
+    search(user=world.alice, surface="chat", feedback=-1, is_refused=True)
+    search(user=world.charlie, actor=world.alice, for_another=True)
+    search(user=world.charlie)
+    SearchRecord.objects.filter(user=world.charlie, for_another=False).update(at=timezone.now() - timedelta(days=9))
+    Usage.objects.create(prompt_tokens=1200, completion_tokens=34, cost="1.5", seconds=1, model_name="M")
+    figures = {it.key: it for it in browse("alice").get("/overview/?range=7d").context["usage"]}
+    assert {key: it.value for key, it in figures.items()} == {
+        "people": "2",
+        "questions": "4",
+        "unanswered": "1",
+        "thumbs": "75% of 4",
+        "tokens": "1,234",
+        "cost": "1.50",
+    }
+    assert figures["unanswered"].address == "/log/?since=week&flag=refused"
+
+
+def test_unanswered_questions_lead_by_topic_to_their_searches(browse):
+    for query in ("How many holidays do we have?", "Who approves a holiday?", "Is there a canteen?"):
+        search(query=query, is_refused=True)
+    alice = browse("alice")
+    found = alice.get("/overview/").context["topics"]
+    assert [(it.term, it.count) for it, _ in found] == [("holiday", 2), ("", 1)]
+    assert len(alice.get(found[0][1]).context["page"]["rows"]) == 2
+
+
+def test_late_and_failed_sources_come_first(browse, world):
+    now = timezone.now()
+    Connection.objects.update(last_synced_at=now - timedelta(hours=5), sync_every_minutes=180)
+    Connection.objects.filter(pk=world.vault.pk).update(sync_every_minutes=60)
+    Sync.objects.filter(connection=world.ledger).update(status="failed")
+    states = [(it.connection.name, it.state) for it in browse("alice").get("/overview/").context["sources"]]
+    assert states[:2] == [(world.ledger.name, "failed"), (world.vault.name, "late")]
+    assert {state for _, state in states[2:]} == {"current"}
+
+
+def test_the_trend_is_that_of_the_preset_measured_last(browse, world):
+    found = set_named("Release questions", actor=world.alice)
+    for preset, ndcg in (("corecube", 0.5), ("helix", 0.1), ("corecube", 0.75)):
+        run = EvaluationRun.objects.create(question_set=found, preset=preset, user=world.alice, status="done")
+        for query, value in (("a", ndcg), ("b", None)):
+            RunCase.objects.create(run=run, query=query, is_answerable=True, measures={"ndcg": value}, milliseconds=1)
+    EvaluationRun.objects.create(question_set=found, preset="corecube", is_draft=True, user=world.alice, status="done")
+    (trend,) = browse("alice").get("/overview/").context["trends"]
+    # From the bottom of the box, 22, one is 20 high: 22 - 20 * 0.5 and 22 - 20 * 0.75.
+    assert (trend.ndcg, trend.change, trend.tone, trend.points) == ("0.750", "+0.250", "good", "0.0,12.0 100.0,7.0")

@@ -1,7 +1,9 @@
 """Health, for admins."""
 
 import pytest
+from django.urls import reverse
 
+from explorer.pages.health.views import _ADVICE
 from retrieval.encoders.reranker import UnavailableReranker
 from retrieval.ingest.workers import record_worker
 from retrieval.search import runtime
@@ -49,6 +51,14 @@ def test_what_is_wrong_is_told_with_its_reason(browse, monkeypatch):
     text = page(browse("alice").get("/health/"))
     assert 'data-part="reranker" data-tone="warn"' in text
     assert "It is not on this machine." in text
+    assert 'data-first="reranker"' in text
+    assert text.index("What to do first") < text.index('data-part="database"')
+
+
+def test_every_part_has_an_advice_and_its_page_exists(browse):
+    rows = browse("alice").get("/health/").context["rows"]
+    assert set(_ADVICE) == {row.key for row in rows}
+    assert all(reverse(f"explorer:{it['page']}") for it in _ADVICE.values() if "page" in it)
 
 
 @pytest.mark.parametrize("name", ["bob", "charlie"])

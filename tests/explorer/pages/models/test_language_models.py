@@ -11,6 +11,7 @@ from django.utils.html import escape
 
 from corecube.models import ApiKey, AuditEvent
 from corecube.secrets import Purpose, seal, unseal
+from explorer.wording import WORDS
 from retrieval.llm import local_servers
 from retrieval.llm.clients import KEY
 from retrieval.llm.service_presets import PRESETS
@@ -91,7 +92,9 @@ def test_pages_are_for_admins(stored, browse, path):
     assert browse("alice").get(path).status_code == 200
 
 
-@pytest.mark.parametrize("path", [NEW, "/language-models/ours/", "/language-models/routing/"])
+@pytest.mark.parametrize(
+    "path", [NEW, "/language-models/ours/", "/language-models/ours/test/", "/language-models/routing/"]
+)
 def test_changes_are_for_admins(stored, browse, form, path):
     assert browse("bob").post(path, form()).status_code == 404
     assert LanguageModel.objects.count() == 1
@@ -365,6 +368,21 @@ def test_a_test_of_what_is_stored_is_remembered(alice, stored, llm, form, htmx):
     llm.fault = Fault.NONE
     assert "The model answers" in alice.post("/language-models/ours/", unchanged, headers=htmx).content.decode()
     assert alice.get(LIST).context["rows"][0]["label"] == "ready"
+
+
+def test_a_tile_shows_the_test_the_last_answer_and_the_last_error(alice, stored, llm, htmx):
+    (row,) = alice.get(LIST).context["rows"]
+    assert (row["answered"], row["checked"], row["failed"], row["is_paused"]) == ("never", "", "", False)
+    tile = alice.post(f"{LIST}ours/test/", headers=htmx).content.decode()
+    assert "Time to first token" in tile
+    assert "<html" not in tile
+    llm.fault = Fault.NO_MODEL
+    tile = alice.post(f"{LIST}ours/test/", headers=htmx).content.decode()
+    assert escape(WORDS["model_advice"]["answer_refused"]) in tile
+    (row,) = alice.get(LIST).context["rows"]
+    assert (row["answered"], row["failed"], row["tone"]) == ("just now", "just now", "bad")
+    assert "does not exist there" in row["detail"]
+    assert told(alice.post(f"{LIST}ours/test/", follow=True))[0].startswith("Ours does not answer: ")
 
 
 def test_a_model_that_is_saved_switched_off_is_not_asked(alice, form, llm):

@@ -4,6 +4,8 @@ import pytest
 from django.test import Client
 
 from corecube.models import AuditEvent
+from retrieval.evaluation.question_sets import save_case, set_named
+from retrieval.evaluation.runs import run_waiting
 from retrieval.models import PresetVersion
 from retrieval.presets.catalog import PRESETS
 
@@ -124,10 +126,12 @@ def test_a_draft_is_saved_and_compared_with_what_is_live(browse, people):
 
 def test_the_form_holds_the_draft_and_marks_what_is_not_live(browse, versions):
     response = browse("alice").get(PAGE)
-    rows = {row.facts.name: row for *_, rows in response.context["sections"] for row in rows}
+    rows = {row.facts.name: row for it in response.context["sections"] for row in it.rows}
     assert (rows["blend.dense"].field.value(), rows["blend.dense"].live) == (0.9, "live 0.8")
     assert rows["blend.fulltext"].live == ""
     assert page(response).count("is-changed") == 1
+    assert [it.title for it in response.context["sections"] if it.is_open] == ["Blend"]
+    assert {it.title: it.changed for it in response.context["sections"] if it.changed} == {"Blend": 1}
     assert "Weight &lt;0.9&gt;" in page(response)
 
 
@@ -247,8 +251,8 @@ def test_live_numbers_that_do_not_fit_are_shown(browse, versions):
 
 def test_the_page_takes_the_same_statements_for_any_history(browse, versions, django_assert_max_num_queries):
     alice = browse("alice")
-    # Session, user, versions, and the live one as a search reads it.
-    with django_assert_max_num_queries(4):
+    # Session, user, versions, question sets, and the live version as a search reads it.
+    with django_assert_max_num_queries(5):
         alice.get(PAGE)
 
 
@@ -288,3 +292,47 @@ class TestTryingTheDraft:
         text = page(browser.get("/", {"q": "rollback"}))
         assert 'name="draft"' not in text
         assert "/presets/" not in text
+
+
+@pytest.mark.usefixtures("world")
+class TestTheEffectOfTheDraft:
+    @pytest.fixture
+    def release(self, world):
+        found = set_named("Release questions", actor=world.alice)
+        save_case(found, "rollback", actor=world.alice)
+        return found
+
+    def measure(self, alice, **changes):
+        draft = PresetVersion.objects.filter(status="draft").first()
+        seen = {"replaces": draft.fingerprint if draft else "", "measure": "1", "set": "release-questions"}
+        return alice.post(PAGE, fields(**changes) | seen, follow=True)
+
+    def test_the_draft_and_once_the_live_version_are_measured(self, browse, release):
+        alice = browse("alice")
+        response = self.measure(alice, fusion__pool="50")
+        assert [name for name, *_ in response.context["open"]] == ["The live version", "The draft"]
+        run_waiting()
+        response = alice.get(f"{PAGE}effect/?set=release-questions")
+        assert response.context["verdict"] == "No query has judgments in both runs, so nothing can be compared."
+        assert not response.context["open"]
+        self.measure(alice, fusion__pool="60")
+        assert list(release.runs.values_list("is_draft", flat=True)) == [True, True, False]
+
+    @pytest.mark.usefixtures("release")
+    def test_figures_of_before_an_edit_do_not_count(self, browse):
+        alice = browse("alice")
+        self.measure(alice, fusion__pool="50")
+        run_waiting()
+        draft = PresetVersion.objects.get()
+        response = alice.post(PAGE, fields(fusion__pool="60", replaces=draft.fingerprint), follow=True)
+        assert (response.context["draft_run"], response.context.get("verdict")) == (None, None)
+        assert "has not been measured on Release questions since it was last saved" in page(response)
+
+    def test_an_unknown_set_is_not_measured(self, browse, release):
+        draft = fields(fusion__pool="50", measure="1", set="nope")
+        assert browse("alice").post(PAGE, draft).status_code == 404
+        assert not release.runs.exists()
+
+    @pytest.mark.parametrize("name", ["bob", "charlie"])
+    def test_for_anyone_else_it_does_not_exist(self, browse, name):
+        assert browse(name).get(f"{PAGE}effect/").status_code == 404
