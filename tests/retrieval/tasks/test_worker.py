@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from tests.installation import Observer, new_installation
+from tests.installation import STORE_SLOWLY, Observer, new_installation
 
 _MODEL = settings.CORECUBE_MODELS_DIR / settings.CORECUBE_MODEL
 #: A busy machine is slow, and that is no failure.
@@ -21,12 +21,6 @@ _WAIT_SECONDS = 240
 #: Feeds have a chunk for each entry. Together these are more than one batch, which is of 256 chunks.
 _FEEDS, _ENTRIES = 70, 4
 _CHUNKS = _FEEDS * _ENTRIES
-#: Lets a process that looks now and then see a store half full; both threads of a worker wait at the same time.
-_STORE_SLOWLY = """
-CREATE OR REPLACE FUNCTION store_slowly() RETURNS trigger LANGUAGE plpgsql AS
-$$ BEGIN PERFORM pg_sleep(0.03); RETURN NEW; END $$;
-CREATE OR REPLACE TRIGGER store_slowly BEFORE INSERT ON retrieval_document FOR EACH ROW EXECUTE FUNCTION store_slowly()
-"""
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +142,7 @@ def many_feeds(folder, word):
 
 def store_slowly(observe):
     """Let the database take a while for every document."""
-    observe(f"from django.db import connection; connection.cursor().execute({_STORE_SLOWLY!r})")
+    observe(f"from django.db import connection; connection.cursor().execute({STORE_SLOWLY!r})")
 
 
 def wait_until_half_way(observe):
