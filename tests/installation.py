@@ -7,11 +7,19 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from django.conf import settings
 
 from tests.environment import environment_of, link_downloads, wait_for_end_of_server
 from tests.migrated import copy_migrated_server
+
+#: Lets somebody who looks now and then see a store half full: every document takes a while, and no processor time.
+STORE_SLOWLY: Final = """
+CREATE OR REPLACE FUNCTION store_slowly() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN PERFORM pg_sleep(0.05); RETURN NEW; END $$;
+CREATE OR REPLACE TRIGGER store_slowly BEFORE INSERT ON retrieval_document FOR EACH ROW EXECUTE FUNCTION store_slowly()
+"""
 
 
 @contextmanager

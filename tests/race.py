@@ -40,8 +40,9 @@ def _await_waiting(thread):
 
 
 def until(condition, seconds=10.0):
-    """Wait until a condition holds."""
-    ends = time.monotonic() + seconds
+    """Wait until a condition holds; what takes longer is looked at less often, since a look takes time from it."""
+    began = time.monotonic()
     while not condition():
-        assert time.monotonic() < ends
-        time.sleep(0.001)
+        waited = time.monotonic() - began
+        assert waited < seconds
+        time.sleep(min(max(0.001, waited / 20), 0.25))

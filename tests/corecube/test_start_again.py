@@ -18,6 +18,7 @@ from django.core.management import call_command
 from corecube.embedded.postmaster import read_postmaster
 from corecube.process import exclusive
 from tests.environment import environment_of, link_downloads
+from tests.installation import STORE_SLOWLY
 from tests.migrated import copy_migrated_server
 from tests.race import until
 from tests.started import child_named, children, descendants, is_running, start_installation, until_ready
@@ -207,13 +208,16 @@ def test_a_database_that_hangs_is_said_and_comes_back(well):
 def test_a_job_goes_on_when_the_database_is_back(well):
     folder = well.var / "pages"
     folder.mkdir()
-    pages = 40
+    pages = 20
     for number in range(pages):
-        text = "\n\n".join(f"Page {number}, section {part}: valves and gaskets of pump {part}." for part in range(16))
+        text = "\n\n".join(f"Page {number}, section {part}: valves and gaskets of pump {part}." for part in range(4))
         (folder / f"{number}.md").write_text(f"# Page {number}\n\n{text}\n")
+    with psycopg.connect(host=str(well.data), user="postgres", dbname="corecube", autocommit=True) as connection:
+        connection.execute(STORE_SLOWLY)
     done = well.manage("ingest", str(folder), "--connection", "pages", "--queue")
     assert done.returncode == 0, done.stderr
     until(lambda: well.psql("SELECT 1 FROM retrieval_document LIMIT 1"), _PATIENCE)
+    assert well.psql("SELECT count(*) FROM retrieval_document")[0] < pages
     os.kill(well.postmaster(), signal.SIGKILL)
     until(well.asks_the_database, _PATIENCE)
     state = "SELECT status, added FROM retrieval_sync WHERE status NOT IN ('queued', 'running')"

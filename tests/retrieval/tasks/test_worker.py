@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from tests.installation import Observer, new_installation
+from tests.installation import STORE_SLOWLY, Observer, new_installation
 
 _MODEL = settings.CORECUBE_MODELS_DIR / settings.CORECUBE_MODEL
 #: A busy machine is slow, and that is no failure.
 _WAIT_SECONDS = 240
-#: More than one batch, which is of 256.
-_PAGES = 270
+#: Feeds have a chunk for each entry. Together these are more than one batch, which is of 256 chunks.
+_FEEDS, _ENTRIES = 70, 4
+_CHUNKS = _FEEDS * _ENTRIES
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +81,7 @@ def end(process, stop):
     """Send the signal; a worker that is still there after its grace is killed, as `manage.py start` does it."""
     process.send_signal(stop)
     try:
-        process.wait(timeout=30 if stop == signal.SIGTERM else 1)
+        process.wait(timeout=10 if stop == signal.SIGTERM else 1)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
@@ -127,19 +128,29 @@ def test_a_queued_sync_is_run_by_a_worker_over_redis(installation, observe, redi
         assert wait_until_searchable(observe, "ocelot") == ["done", "1", "1"]
 
 
-def many_pages(folder, word):
-    """Fill a folder with enough small files for a sync of many seconds and several batches."""
+def many_feeds(folder, word):
+    """Fill a folder with enough small files for a sync of some seconds and several batches."""
     folder.mkdir()
-    for number in range(_PAGES):
-        (folder / f"{number}.md").write_text(f"# Page {number}\n\nThe {word} number {number} waits.\n")
+    for number in range(_FEEDS):
+        entries = "".join(
+            f"<item><title>Entry {entry}</title><description>The {word} number {number} waits.</description></item>"
+            for entry in range(_ENTRIES)
+        )
+        feed = f"<rss version='2.0'><channel><title>Feed {number}</title>{entries}</channel></rss>"
+        (folder / f"{number}.rss").write_text(feed)
+
+
+def store_slowly(observe):
+    """Let the database take a while for every document."""
+    observe(f"from django.db import connection; connection.cursor().execute({STORE_SLOWLY!r})")
 
 
 def wait_until_half_way(observe):
-    """Wait until the newest sync has stored its first batch."""
+    """Wait until the newest sync has stored half of its documents."""
     script = (
         "import time\nfrom retrieval.models import Document, Sync\ns = Sync.objects.first()\n"
         f"until = time.monotonic() + {_WAIT_SECONDS}\n"
-        "while not Document.objects.filter(connection=s.connection).exists() and time.monotonic() < until:"
+        f"while Document.objects.filter(connection=s.connection).count() < {_FEEDS // 2} and time.monotonic() < until:"
         " time.sleep(0.05)\n"
         "s.refresh_from_db(); print(s.status)"
     )
@@ -153,7 +164,7 @@ def wait_for_more(observe):
         "stored = Document.objects.filter(connection=s.connection)\nbefore = stored.count()\n"
         f"until = time.monotonic() + {_WAIT_SECONDS}\n"
         "while stored.count() == before and time.monotonic() < until: time.sleep(0.05)\n"
-        f"print(before < stored.count() < {_PAGES})"
+        f"print(before < stored.count() < {_FEEDS})"
     )
     assert observe(script).split() == ["True"]
 
@@ -165,7 +176,8 @@ def assert_is_unfinished(observe):
 
 @pytest.mark.timeout(900)
 def test_a_sync_over_files_whose_worker_quits_is_finished_by_the_next_worker(installation, observe, tmp_path):
-    many_pages(tmp_path / "ibis", "ibis")
+    many_feeds(tmp_path / "ibis", "ibis")
+    store_slowly(observe)
     observe.manage("ingest", str(tmp_path / "ibis"), "--connection", "ibis", "--queue")
     with worker(installation, stop=signal.SIGQUIT):
         wait_until_half_way(observe)
@@ -173,7 +185,7 @@ def test_a_sync_over_files_whose_worker_quits_is_finished_by_the_next_worker(ins
     with worker(installation):
         status, added, chunks = wait_until_searchable(observe, "ibis")
     # Not one is lost, and none is there or counted twice.
-    assert (status, int(added), int(chunks)) == ("done", _PAGES, _PAGES)
+    assert (status, int(added), int(chunks)) == ("done", _FEEDS, _CHUNKS)
 
 
 def rows(observe, word):
@@ -209,8 +221,9 @@ def kill_postgres(environment):
 def test_after_kills_of_worker_database_and_queue_the_store_is_what_it_would_have_been(
     installation, observe, redis_url, tmp_path
 ):
-    many_pages(tmp_path / "heron", "heron")
+    many_feeds(tmp_path / "heron", "heron")
     observe.manage("ingest", str(tmp_path / "heron"), "--connection", "undisturbed")
+    store_slowly(observe)
     environment = {**installation, "REDIS_URL": redis_url}
     manage(environment, "ingest", str(tmp_path / "heron"), "--connection", "disturbed", "--queue")
     with worker(environment, stop=signal.SIGKILL):
@@ -226,8 +239,8 @@ def test_after_kills_of_worker_database_and_queue_the_store_is_what_it_would_hav
         observe.begin()
         status, added, chunks = wait_until_searchable(observe, "heron")
     # As many again are those of the undisturbed sync.
-    assert (status, int(added), int(chunks)) == ("done", _PAGES, 2 * _PAGES)
+    assert (status, int(added), int(chunks)) == ("done", _FEEDS, 2 * _CHUNKS)
     disturbed, undisturbed = rows(observe, "disturbed"), rows(observe, "undisturbed")
     # Every number of every vector too, bit by bit.
     assert disturbed == undisturbed
-    assert len(undisturbed[2]) == _PAGES
+    assert len(undisturbed[2]) == _CHUNKS

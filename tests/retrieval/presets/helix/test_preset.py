@@ -13,7 +13,7 @@ from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.engine.types import ScoreType
 from retrieval.index.bm25.follower import follower
-from retrieval.models import Document, SearchRecord
+from retrieval.models import Document, PresetVersion, SearchRecord
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.helix.config import HelixConfig
 from retrieval.presets.helix.optional_rerank import OptionalRerankConfig
@@ -175,6 +175,13 @@ class TestLeaks:
     """Whatever the preset, what is out of scope is in nothing that a search gives back."""
 
     QUERY = "rollback zanzibar tangerine breach costs"
+
+    @pytest.fixture(autouse=True)
+    def impatient(self, unhurried):  # noqa: ARG002 -- asked for what it does
+        """Let the tiers of the recovery of missing sources follow each other without a wait."""
+        version = PresetVersion.objects.get(preset="consolidated")
+        version.values |= dict.fromkeys(("cascade.first_wait_seconds", "cascade.max_wait_seconds"), 0.0)
+        version.save()
 
     def ask(self, world, preset, name):
         return search(SearchRequest(text=self.QUERY, preset=preset, top_k=100), principal=world.principal(name))
