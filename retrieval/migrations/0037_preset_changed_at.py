@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('retrieval', '0035_evaluation_runs'),
+        ('retrieval', '0036_attached_files'),
     ]
 
     operations = [
