@@ -2,28 +2,14 @@
 
 import pytest
 
-from corecube.access import scope_for
 from corecube.models import ApiKey
 from corecube.scope import Sensitivity
-from retrieval.evaluation.question_sets import save_case, set_named
 from retrieval.evaluation.runs import run_waiting
-from retrieval.models import Chunk
-from retrieval.records.judgments import PassageId, judge
+from tests.questions import ROLLBACK
 
 pytestmark = pytest.mark.usefixtures("unhurried")
 
 RUNS = "/api/v1/evaluation/runs"
-QUERY = "Run deployctl rollback before touching the staging database"
-
-
-@pytest.fixture
-def questions(world):
-    made = set_named("Release questions", actor=world.alice)
-    save_case(made, QUERY, actor=world.alice)
-    chunk = Chunk.objects.get(text__contains="deployctl")
-    where = PassageId(chunk.document_id, chunk.content_hash)
-    judge(QUERY, where, grade=3, by=world.alice, scope=scope_for(world.principal("alice")))
-    return made
 
 
 @pytest.fixture
@@ -52,25 +38,25 @@ def started(send, **body):
 def test_runs_are_started_read_compared_and_deleted(questions, as_user):
     send = as_user("alice")
     assert send("get", "/api/v1/evaluation/sets").json()["question_sets"] == [
-        {"slug": "release-questions", "name": "Release questions", "cases": 1}
+        {"slug": "release-questions", "name": "Release questions", "cases": 3}
     ]
     first, second = started(send), started(send, preset="helix", overrides={}, name="the other one")
     run_waiting()
     read = send("get", f"{RUNS}/{first}").json()
-    assert (read["status"], read["measures"]["ndcg"], read["results"][0]["query"]) == ("done", 1.0, QUERY)
+    assert (read["status"], read["measures"]["ndcg"], read["results"][0]["query"]) == ("done", 1.0, ROLLBACK)
     listed = send("get", f"{RUNS}?question_set=release-questions").json()["runs"]
     assert [(it["id"], it["name"]) for it in listed] == [(second, "the other one"), (first, "")]
     compared = send("get", f"/api/v1/evaluation/compare?first={first}&second={second}").json()
-    assert compared["differences"]["ndcg"] == {
-        "queries": 1,
-        "mean": 0.0,
-        "low": 0.0,
-        "high": 0.0,
+    difference = compared["differences"]["ndcg"]
+    assert {name: difference[name] for name in ("queries", "p_value", "wins", "ties", "losses", "high")} == {
+        "queries": 2,
         "p_value": 1.0,
         "wins": 0,
         "ties": 1,
-        "losses": 0,
+        "losses": 1,
+        "high": 0.0,
     }
+    assert difference["low"] == 2 * difference["mean"] < 0
     assert send("delete", f"{RUNS}/{first}").status_code == 204
     assert send("get", f"{RUNS}/{first}").status_code == 404
 
