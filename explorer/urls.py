@@ -9,7 +9,7 @@ from explorer.pages.compare import views as compare
 from explorer.pages.connections import edit, jobs
 from explorer.pages.connections import views as connections
 from explorer.pages.documents import views as documents
-from explorer.pages.evaluation import judge, runs
+from explorer.pages.evaluation import gates, judge, runs, sweeps
 from explorer.pages.evaluation import views as evaluation
 from explorer.pages.evidence import section_sets
 from explorer.pages.evidence import views as evidence
@@ -87,6 +87,11 @@ urlpatterns = [
     path("judgments/<slug:slug>/delete/", evaluation.remove_set, name="delete_question_set"),
     path("judgments/<slug:slug>/runs/", runs.start_run, name="start_run"),
     path("runs/compare/", runs.compare_runs, name="compare_runs"),
+    path("judgments/<slug:slug>/gates/", gates.change_gate, name="change_gate"),
+    path("sweeps/", sweeps.sweeps, name="sweeps"),
+    path("sweeps/new/", sweeps.new_sweep, name="new_sweep"),
+    path("sweeps/<uuid:sweep_id>/", sweeps.sweep, name="sweep"),
+    path("sweeps/<uuid:sweep_id>/change/", sweeps.change_sweep, name="change_sweep"),
     path("runs/<uuid:run_id>/", runs.evaluation_run, name="evaluation_run"),
     path("runs/<uuid:run_id>/change/", runs.change_run, name="change_run"),
     path("runs/<uuid:run_id>/export.<str:kind>", runs.export_run, name="export_run"),
@@ -100,6 +105,9 @@ urlpatterns = [
     path("presets/<str:name>/", presets.preset, name="preset"),
     path("presets/<str:name>/discard/", presets.discard_draft, name="discard_draft"),
     path("presets/<str:name>/promote/<int:number>/", presets.promote, name="promote"),
+    path("presets/<str:name>/promote/<int:number>/gates/", gates.promotion_gates, name="promotion_gates"),
+    path("presets/<str:name>/promote/<int:number>/measure/", gates.measure_gates, name="measure_gates"),
+    path("presets/<str:name>/rollback/", gates.roll_back, name="roll_back"),
     # explorer/pages/connections
     path("jobs/", jobs.jobs, name="jobs"),
     path("jobs/<uuid:job_id>/", jobs.job, name="job"),

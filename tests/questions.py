@@ -28,3 +28,22 @@ def judge_passage(world, query, word, grade):
     chunk = Chunk.objects.get(text__contains=word)
     where = PassageId(chunk.document_id, chunk.content_hash)
     judge(query, where, grade=grade, by=world.alice, scope=scope_for(world.principal("alice")))
+
+
+#: Queries of the tuning half, and of the other one, each with a word of the passage that answers it.
+TUNING = (
+    (ROLLBACK, "deployctl"),
+    ("zanzibar", "zanzibar"),
+    ("error Q-4711", "Q-4711"),
+    ("stolen passphrase", "zanzibar"),
+)
+HELD_OUT = ((TANGERINE, TANGERINE), ("drain the queue", "captain"), ("codeword", TANGERINE), ("crowns", TANGERINE))
+
+
+def tuning_questions(world):
+    """Return a set with four judged queries in either half."""
+    made = set_named("Tuning questions", actor=world.alice)
+    for query, word in (*TUNING, *HELD_OUT):
+        save_case(made, query, actor=world.alice)
+        judge_passage(world, query, word, 3)
+    return made

@@ -53,6 +53,7 @@ MAX_GRID_SETTINGS: Final = 3
 MAX_SETTINGS: Final = 10
 MAX_TRIALS: Final = 200
 _MAX_OPEN: Final = 5
+_MAX_MS: Final = 600_000
 _WARM_UP: Final = 3  #: Searches that are not measured, at the start and after each interruption.
 _Status = EvaluationRun.Status
 _OPEN: Final = (_Status.QUEUED, _Status.RUNNING)
@@ -80,6 +81,8 @@ def queue_sweep(question_set: QuestionSet, asked: SweepRequest, *, principal: Pr
     if preset.name not in TUNED:
         raise InvalidRequestError("The numbers of a reference version cannot be changed.")
     checked_objective(asked.objective)
+    if asked.max_p95_ms is not None and not 0 < asked.max_p95_ms <= _MAX_MS:
+        raise InvalidRequestError("The maximum p95 must be more than 0 ms and at most 10 minutes.")
     queries = _answerable(question_set)
     tuning = sum(map(in_tuning_half, queries))
     if tuning in {0, len(queries)}:
@@ -201,7 +204,8 @@ class _Work:
             for trial in survivors:
                 if not self._measure(trial, self.tuning[: it.queries]):
                     return
-        best_trial = self.trials[best_first(map(_facts, survivors), max_p95_ms=self.sweep.max_p95_ms)[0].number]
+        best_facts = best_first(map(_facts, survivors), max_p95_ms=self.sweep.max_p95_ms)[0]
+        best_trial = self.trials[best_facts.number if best_facts.meets(self.sweep.max_p95_ms) else 0]
         for trial in {0: self.trials[0], best_trial.number: best_trial}.values():
             if not self._measure(trial, self.held_out, is_tuning=False):
                 return
