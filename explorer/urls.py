@@ -9,7 +9,7 @@ from explorer.pages.compare import views as compare
 from explorer.pages.connections import edit, jobs
 from explorer.pages.connections import views as connections
 from explorer.pages.documents import views as documents
-from explorer.pages.evaluation import gates, judge, runs, sweeps
+from explorer.pages.evaluation import gates, judge, runs, schedules, sweeps
 from explorer.pages.evaluation import views as evaluation
 from explorer.pages.evidence import section_sets
 from explorer.pages.evidence import views as evidence
@@ -88,6 +88,7 @@ urlpatterns = [
     path("judgments/<slug:slug>/runs/", runs.start_run, name="start_run"),
     path("runs/compare/", runs.compare_runs, name="compare_runs"),
     path("judgments/<slug:slug>/gates/", gates.change_gate, name="change_gate"),
+    path("judgments/<slug:slug>/schedules/", schedules.change_schedule, name="change_schedule"),
     path("sweeps/", sweeps.sweeps, name="sweeps"),
     path("sweeps/new/", sweeps.new_sweep, name="new_sweep"),
     path("sweeps/<uuid:sweep_id>/", sweeps.sweep, name="sweep"),

@@ -17,7 +17,7 @@ from corecube.sanitise import storable
 from retrieval.admin.preset_versions import draft_of_best
 from retrieval.api.managed import installation_admin
 from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, Overrides, StrictBody, filled
-from retrieval.evaluation import gates, runs, sweeps
+from retrieval.evaluation import gates, runs, schedules, sweeps
 from retrieval.models import EvaluationRun, Gate, QuestionSet, Sweep
 from retrieval.presets.catalog import DEFAULT_PRESET
 from retrieval.ranking.measures import CUTOFF, MEASURED_DEPTH, Objective
@@ -133,6 +133,55 @@ class GatesOut(BaseModel):
     """The gates."""
 
     gates: list[GateOut]
+
+
+class ScheduleIn(StrictBody):
+    """When a preset's live version is measured on a set: never, and there is no schedule."""
+
+    question_set: str = Field(max_length=50, description="The slug of a question set.")
+    preset: str = DEFAULT_PRESET
+    after_syncs: bool = False
+    nightly: bool = False
+    after_upgrades: bool = False
+    measure: str = Field(default="ndcg", description="ndcg, reciprocal_rank or recall.")
+    cutoff: int = Field(default=CUTOFF, ge=1, le=MEASURED_DEPTH)
+    min_mean: float | None = Field(default=None, ge=0, le=1, description="A mean below it is an alarm.")
+
+
+class PointOut(BaseModel):
+    """A run of a trend."""
+
+    run: UUID
+    at: datetime
+    mean: float
+
+
+class TrendOut(BaseModel):
+    """A schedule and what its runs found, the oldest first."""
+
+    question_set: str
+    preset: str
+    after_syncs: bool
+    nightly: bool
+    after_upgrades: bool
+    measure: str
+    cutoff: int
+    min_mean: float | None
+    alarm: str = Field(description="Empty unless the newest mean is below the minimum.")
+    points: list[PointOut]
+
+    @classmethod
+    def of(cls, trend: schedules.Trend) -> Self:
+        """Return the response for a schedule."""
+        points = [PointOut(run=it.run.pk, at=it.run.created_at, mean=it.mean) for it in trend.points]
+        slug = trend.schedule.question_set.slug
+        return filled(cls, trend.schedule, question_set=slug, alarm=trend.alarm, points=points)
+
+
+class TrendsOut(BaseModel):
+    """The schedules of a question set."""
+
+    schedules: list[TrendOut]
 
 
 class RangeIn(StrictBody):
@@ -310,6 +359,30 @@ def remove_gate(
     principal = _admin(request)
     gates.remove_gate(_set_of(question_set), preset=storable(preset), actor=principal)
     return Status(204, None)
+
+
+@router.get("/evaluation/schedules", response={200: TrendsOut, **REFUSALS}, summary="List schedules")
+def list_schedules(request: HttpRequest, question_set: Annotated[str, Query(max_length=50)]) -> TrendsOut:
+    """Return the schedules of a set with their trends, of the runs that the principal may see. For admins."""
+    principal = _admin(request)
+    return TrendsOut(schedules=[TrendOut.of(it) for it in schedules.trends(_set_of(question_set), principal)])
+
+
+@router.put("/evaluation/schedules", response={200: TrendsOut, **CHANGE_REFUSALS}, summary="Set a schedule")
+def set_schedule(request: HttpRequest, body: ScheduleIn) -> TrendsOut:
+    """Set when a preset's live version is measured with the principal's access, or remove it. For admins."""
+    principal, question_set = _admin(request), _set_of(body.question_set)
+    schedules.set_schedule(
+        question_set,
+        preset=storable(body.preset),
+        objective=Objective(body.measure, body.cutoff),
+        actor=principal,
+        after_syncs=body.after_syncs,
+        nightly=body.nightly,
+        after_upgrades=body.after_upgrades,
+        min_mean=body.min_mean,
+    )
+    return TrendsOut(schedules=[TrendOut.of(it) for it in schedules.trends(question_set, principal)])
 
 
 @router.get("/evaluation/sweeps", response={200: SweepsOut, **REFUSALS}, summary="List sweeps")

@@ -80,6 +80,7 @@ def test_corecubes_own_api_is_described(db, client):
         "/api/v1/evaluation/runs/{run_id}/cancel",
         "/api/v1/evaluation/sets",
         "/api/v1/evaluation/gates",
+        "/api/v1/evaluation/schedules",
         "/api/v1/evaluation/sweeps",
         "/api/v1/evaluation/sweeps/{sweep_id}",
         "/api/v1/evaluation/sweeps/{sweep_id}/cancel",

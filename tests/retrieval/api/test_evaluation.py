@@ -1,10 +1,13 @@
 """Evaluation over HTTP."""
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from corecube.models import ApiKey
 from corecube.scope import Sensitivity
-from retrieval.evaluation import sweeps
+from retrieval.evaluation import schedules, sweeps
 from retrieval.evaluation.runs import run_waiting
 from retrieval.models import Trial
 from tests.questions import ROLLBACK
@@ -218,3 +221,16 @@ def test_a_limited_admin_sees_no_sweep_of_a_wider_scope(alice, as_user, world):
         assert limited("post", path, {}).status_code == 404
     assert limited("delete", address).status_code == 404
     assert limited("get", f"{RUNS}/{sweep['trials'][0]['run']}").status_code == 404
+
+
+def test_a_schedule_is_set_read_with_its_trend_and_removed(alice):
+    schedules_address = "/api/v1/evaluation/schedules"
+    body = {"question_set": "release-questions", "nightly": True, "min_mean": 0.5}
+    (stored,) = alice("put", schedules_address, body).json()["schedules"]
+    assert (stored["preset"], stored["nightly"], stored["alarm"], stored["points"]) == ("corecube", True, "", [])
+    schedules.queue_due(timezone.localtime() + timedelta(days=2))
+    run_waiting()
+    (found,) = alice("get", f"{schedules_address}?question_set=release-questions").json()["schedules"]
+    assert [it["mean"] for it in found["points"]] == [pytest.approx(1.0, abs=0.1)]
+    assert alice("put", schedules_address, {**body, "nightly": False}).json() == {"schedules": []}
+    assert alice("put", schedules_address, {**body, "preset": "no-such"}).status_code == 422

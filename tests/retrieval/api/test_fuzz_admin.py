@@ -205,6 +205,7 @@ BODIES = {
     "POST /api/v1/jobs/{job_id}/retry": {"items": ["one"]},
     "POST /api/v1/evaluation/runs": {"question_set": "questions", "preset": "corecube", "overrides": {}, "name": "x"},
     "PUT /api/v1/evaluation/gates": {"question_set": "questions", "preset": "corecube", "max_loss": 0.5},
+    "PUT /api/v1/evaluation/schedules": {"question_set": "questions", "preset": "corecube", "min_mean": 0.5},
     "POST /api/v1/evaluation/sweeps": {
         "question_set": "questions",
         "preset": "corecube",

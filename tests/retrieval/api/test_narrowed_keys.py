@@ -38,6 +38,8 @@ WHOLE = {
     "GET /v1/evaluation/gates": None,
     "PUT /v1/evaluation/gates": {"question_set": "any"},
     "DELETE /v1/evaluation/gates?question_set=any": None,
+    "GET /v1/evaluation/schedules": {"question_set": "any"},
+    "PUT /v1/evaluation/schedules": {"question_set": "any"},
     "GET /v1/evaluation/sweeps": None,
     "POST /v1/evaluation/sweeps": {"question_set": "any", "ranges": [{"name": "blend.dense", "values": [0.5]}]},
     "GET /v1/evaluation/sweeps/{sweep_id}": None,

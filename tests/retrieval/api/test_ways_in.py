@@ -104,6 +104,8 @@ ADMINS = {
     "GET /api/v1/evaluation/gates": "",
     "PUT /api/v1/evaluation/gates": {"question_set": "any"},
     "DELETE /api/v1/evaluation/gates": "?question_set=any",
+    "GET /api/v1/evaluation/schedules": "?question_set=any",
+    "PUT /api/v1/evaluation/schedules": {"question_set": "any"},
     "GET /api/v1/evaluation/sweeps": "",
     "POST /api/v1/evaluation/sweeps": {"question_set": "any", "ranges": [{"name": "blend.dense", "values": [0.5]}]},
     "GET /api/v1/evaluation/sweeps/{sweep_id}": "",
