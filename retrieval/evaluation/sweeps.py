@@ -54,7 +54,7 @@ MAX_SETTINGS: Final = 10
 MAX_TRIALS: Final = 200
 _MAX_OPEN: Final = 5
 _MAX_MS: Final = 600_000
-_WARM_UP: Final = 3  #: Searches that are not measured, at the start and after each interruption.
+_WARM_UP: Final = 10  #: Searches that are not measured, at the start and after each interruption.
 _Status = EvaluationRun.Status
 _OPEN: Final = (_Status.QUEUED, _Status.RUNNING)
 
