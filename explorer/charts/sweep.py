@@ -92,7 +92,7 @@ def pareto_plot(points: Sequence[SweepPoint], *, objective: str, max_p95_ms: flo
     return Chart(
         id="sweep-pareto",
         title=f"{objective} against p95",
-        summary=f"{len(front)} of {len(known)} configurations are beaten by no other one in both.{limit}",
+        summary=f"{len(front)} of {len(known)} on the front: no other configuration beats them in both.{limit}",
         data=[
             _dots("Configurations", [it for it in known if it.number not in front], "markers", "edge"),
             _dots("Pareto front", on_front, "lines+markers", "dense"),

@@ -32,7 +32,9 @@ def test_the_front_the_start_and_the_best_are_marked():
     others, front, start, best = chart.data
     assert (others["x"], front["x"], start["x"], best["x"]) == ([90.0], [40.0, 80.0], [40.0], [80.0])
     assert [row[3] for row in chart.rows] == ["yes", "yes", "\N{EN DASH}"]
-    assert chart.summary == ("2 of 3 configurations are beaten by no other one in both. At most 85 ms are allowed.")
+    assert chart.summary == (
+        "2 of 3 on the front: no other configuration beats them in both. At most 85 ms are allowed."
+    )
     assert pareto_plot(POINTS[:1], objective="nDCG@10", max_p95_ms=None) is None
 
 
