@@ -9,7 +9,7 @@ from explorer.pages.compare import views as compare
 from explorer.pages.connections import edit, jobs
 from explorer.pages.connections import views as connections
 from explorer.pages.documents import views as documents
-from explorer.pages.evaluation import judge, runs
+from explorer.pages.evaluation import gates, judge, runs, schedules, sweeps
 from explorer.pages.evaluation import views as evaluation
 from explorer.pages.evidence import section_sets
 from explorer.pages.evidence import views as evidence
@@ -90,6 +90,12 @@ urlpatterns = [
     path("judgments/<slug:slug>/delete/", evaluation.remove_set, name="delete_question_set"),
     path("judgments/<slug:slug>/runs/", runs.start_run, name="start_run"),
     path("runs/compare/", runs.compare_runs, name="compare_runs"),
+    path("judgments/<slug:slug>/gates/", gates.change_gate, name="change_gate"),
+    path("judgments/<slug:slug>/schedules/", schedules.change_schedule, name="change_schedule"),
+    path("sweeps/", sweeps.sweeps, name="sweeps"),
+    path("sweeps/new/", sweeps.new_sweep, name="new_sweep"),
+    path("sweeps/<uuid:sweep_id>/", sweeps.sweep, name="sweep"),
+    path("sweeps/<uuid:sweep_id>/change/", sweeps.change_sweep, name="change_sweep"),
     path("runs/<uuid:run_id>/", runs.evaluation_run, name="evaluation_run"),
     path("runs/<uuid:run_id>/change/", runs.change_run, name="change_run"),
     path("runs/<uuid:run_id>/export.<str:kind>", runs.export_run, name="export_run"),
@@ -104,6 +110,9 @@ urlpatterns = [
     path("presets/<str:name>/effect/", presets.preset_effect, name="preset_effect"),
     path("presets/<str:name>/discard/", presets.discard_draft, name="discard_draft"),
     path("presets/<str:name>/promote/<int:number>/", presets.promote, name="promote"),
+    path("presets/<str:name>/promote/<int:number>/gates/", gates.promotion_gates, name="promotion_gates"),
+    path("presets/<str:name>/promote/<int:number>/measure/", gates.measure_gates, name="measure_gates"),
+    path("presets/<str:name>/rollback/", gates.roll_back, name="roll_back"),
     # explorer/pages/connections
     path("jobs/", jobs.jobs, name="jobs"),
     path("jobs/<uuid:job_id>/", jobs.job, name="job"),

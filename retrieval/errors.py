@@ -195,6 +195,10 @@ class VersionConflictError(CoreCubeError, status=409, code="version_conflict"):
     """Another user has changed this preset. Check the changes."""
 
 
+class GateError(CoreCubeError, status=409, code="gate_not_passed"):
+    """A gate of this preset is not passed."""
+
+
 class ReferenceVersionError(CoreCubeError, status=409, code="reference_version"):
     """A reference version stays as shipped. Change the preset without @reference instead."""
 

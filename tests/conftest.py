@@ -37,6 +37,7 @@ from tests import marks, profiles, purity
 from tests.fakes import HashEncoder
 from tests.kept_rows import KeptRows, Stand, empty_tables, same_row
 from tests.migrated import migrated_database
+from tests.questions import release_questions
 from tests.redis_server import running_redis, sharing
 from tests.unhurried import MAX_MS, without_deadlines
 
@@ -378,6 +379,12 @@ def world(governed, sync_once):
     """The same with the documents of all three connections taken in."""
     sync_once(governed.runbooks, governed.vault, governed.ledger)
     return governed
+
+
+@pytest.fixture
+def questions(world):
+    """A judged question set about the world."""
+    return release_questions(world)
 
 
 LEAVE: Final = "Everyone at the warehouse has {} days of paid parental leave."

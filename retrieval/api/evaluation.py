@@ -1,7 +1,7 @@
-"""Evaluation over HTTP, for admins: question sets, runs of them, and the difference between two runs."""
+"""Evaluation over HTTP, for admins: question sets, runs, the difference between two, gates and sweeps."""
 
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
 from django.db.models import Count
@@ -14,11 +14,14 @@ from corecube.api import principal_of
 from corecube.database import first_or
 from corecube.errors import NotFoundError
 from corecube.sanitise import storable
+from retrieval.admin.preset_versions import draft_of_best
 from retrieval.api.managed import installation_admin
 from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, Overrides, StrictBody, filled
-from retrieval.evaluation import runs
-from retrieval.models import EvaluationRun, QuestionSet
+from retrieval.evaluation import gates, runs, schedules, sweeps
+from retrieval.models import EvaluationRun, Gate, QuestionSet, Sweep
 from retrieval.presets.catalog import DEFAULT_PRESET
+from retrieval.ranking.measures import CUTOFF, MEASURED_DEPTH, Objective
+from retrieval.ranking.tuning import Range
 from retrieval.tasks.evaluation_runs import wake_worker_on_commit
 
 router = Router(tags=["evaluation"])
@@ -101,6 +104,161 @@ class DifferencesOut(BaseModel):
     differences: dict[str, DifferenceOut] = Field(description="By measure.")
 
 
+class GateIn(StrictBody):
+    """A question set on which a promoted version may lose little."""
+
+    question_set: str = Field(max_length=50, description="The slug of a question set.")
+    preset: str = Field(default="", max_length=40, description="Empty for every preset.")
+    measure: str = Field(default="ndcg", description="ndcg, reciprocal_rank or recall.")
+    cutoff: int = Field(default=CUTOFF, ge=1, le=MEASURED_DEPTH)
+    max_loss: float = Field(default=0.01, ge=0, le=1, description="The mean may fall by at most this.")
+
+
+class GateOut(BaseModel):
+    """A gate."""
+
+    question_set: str
+    preset: str
+    measure: str
+    cutoff: int
+    max_loss: float
+
+    @classmethod
+    def of(cls, gate: Gate) -> Self:
+        """Return the response for a gate."""
+        return filled(cls, gate, question_set=gate.question_set.slug)
+
+
+class GatesOut(BaseModel):
+    """The gates."""
+
+    gates: list[GateOut]
+
+
+class ScheduleIn(StrictBody):
+    """When a preset's live version is measured on a set: never, and there is no schedule."""
+
+    question_set: str = Field(max_length=50, description="The slug of a question set.")
+    preset: str = DEFAULT_PRESET
+    after_syncs: bool = False
+    nightly: bool = False
+    after_upgrades: bool = False
+    measure: str = Field(default="ndcg", description="ndcg, reciprocal_rank or recall.")
+    cutoff: int = Field(default=CUTOFF, ge=1, le=MEASURED_DEPTH)
+    min_mean: float | None = Field(default=None, ge=0, le=1, description="A mean below it is an alarm.")
+
+
+class PointOut(BaseModel):
+    """A run of a trend."""
+
+    run: UUID
+    at: datetime
+    mean: float
+
+
+class TrendOut(BaseModel):
+    """A schedule and what its runs found, the oldest first."""
+
+    question_set: str
+    preset: str
+    after_syncs: bool
+    nightly: bool
+    after_upgrades: bool
+    measure: str
+    cutoff: int
+    min_mean: float | None
+    alarm: str = Field(description="Empty unless the newest mean is below the minimum.")
+    points: list[PointOut]
+
+    @classmethod
+    def of(cls, trend: schedules.Trend) -> Self:
+        """Return the response for a schedule."""
+        points = [PointOut(run=it.run.pk, at=it.run.created_at, mean=it.mean) for it in trend.points]
+        slug = trend.schedule.question_set.slug
+        return filled(cls, trend.schedule, question_set=slug, alarm=trend.alarm, points=points)
+
+
+class TrendsOut(BaseModel):
+    """The schedules of a question set."""
+
+    schedules: list[TrendOut]
+
+
+class RangeIn(StrictBody):
+    """A setting to vary: values for a grid, or two bounds to draw between."""
+
+    name: str = Field(max_length=80, description="Dotted, such as blend.dense.")
+    values: list[float] = Field(default_factory=list, max_length=200)
+    low: float = 0.0
+    high: float = 0.0
+
+
+class SweepIn(StrictBody):
+    """What to try."""
+
+    question_set: str = Field(max_length=50, description="The slug of a question set.")
+    preset: str = DEFAULT_PRESET
+    method: Literal["grid", "random"] = "grid"
+    ranges: list[RangeIn] = Field(min_length=1, max_length=sweeps.MAX_SETTINGS)
+    trials: int = Field(default=16, ge=1, le=sweeps.MAX_TRIALS, description="Configurations to draw at random.")
+    measure: str = Field(default="ndcg", description="ndcg, reciprocal_rank or recall.")
+    cutoff: int = Field(default=CUTOFF, ge=1, le=MEASURED_DEPTH)
+    max_p95_ms: float | None = Field(default=None, gt=0, le=600_000, description="Slower ones are not chosen.")
+
+
+class SweepOut(BaseModel):
+    """A sweep, and how far it is."""
+
+    id: UUID
+    question_set: str
+    preset: str
+    method: str
+    ranges: list[dict[str, Any]]
+    measure: str
+    cutoff: int
+    max_p95_ms: float | None
+    status: str = Field(description="queued, running, done, failed or cancelled.")
+    message: str = Field(description="Why it failed.")
+    created_at: datetime
+    finished_at: datetime | None
+    measured: int = Field(description="Searches that have a result.")
+    total: int = Field(description="Searches that it makes at most.")
+    best: int | None = Field(description="Number of the best trial; 0 for the numbers that it started from.")
+    held_out: DifferenceOut | None = Field(description="Gain of the best trial on the queries it was not chosen on.")
+    trials: list[dict[str, Any]] = Field(description="Each with its numbers, run, objective and p95.")
+
+    @classmethod
+    def of(cls, sweep: Sweep) -> Self:
+        """Return the response for a sweep."""
+        return cls(**sweeps.as_json(sweep))
+
+
+class SweepsOut(BaseModel):
+    """Sweeps, newest first."""
+
+    sweeps: list[SweepOut]
+
+
+class SweepDraftIn(StrictBody):
+    """The draft to replace."""
+
+    replaces: str = Field(default="", description="Fingerprint of the replaced draft; empty for a new one.")
+
+
+class SweepDraftOut(BaseModel):
+    """The draft with the best numbers."""
+
+    preset: str
+    number: int
+    values: dict[str, float]
+    fingerprint: str
+
+
+def _set_of(slug: str) -> QuestionSet:
+    unknown = NotFoundError("There is no question set with that slug.")
+    return first_or(unknown, QuestionSet.objects.filter(slug=storable(slug)))
+
+
 def _admin(request: HttpRequest) -> Principal:
     principal = principal_of(request)
     installation_admin(principal)
@@ -118,7 +276,7 @@ def list_sets(request: HttpRequest) -> QuestionSetsOut:
 @router.get("/evaluation/runs", response={200: RunsOut, **REFUSALS}, summary="List evaluation runs")
 def list_runs(request: HttpRequest, question_set: Annotated[str, Query(max_length=50)] = "") -> RunsOut:
     """Return the newest 100 runs whose whole scope the principal may see, of one question set or of all. For admins."""
-    found = runs.runs_for(_admin(request)).select_related("question_set")
+    found = runs.runs_for(_admin(request)).filter(trial=None).select_related("question_set")
     if question_set:
         found = found.filter(question_set__slug=storable(question_set))
     return RunsOut(runs=[RunOut.of(it) for it in found[:100]])
@@ -128,8 +286,7 @@ def list_runs(request: HttpRequest, question_set: Annotated[str, Query(max_lengt
 def start_run(request: HttpRequest, body: RunIn) -> Status[RunOut]:
     """Queue a run with the principal's access; a worker measures it. For admins."""
     principal = _admin(request)
-    unknown = NotFoundError("There is no question set with that slug.")
-    question_set = first_or(unknown, QuestionSet.objects.filter(slug=storable(body.question_set)))
+    question_set = _set_of(body.question_set)
     asked = runs.RunRequest(body.preset, is_draft=body.draft, overrides=body.overrides, name=body.name)
     run = runs.queue_run(question_set, asked, principal=principal)
     wake_worker_on_commit()
@@ -169,3 +326,117 @@ def compare(request: HttpRequest, first: UUID, second: UUID) -> DifferencesOut:
     pairs = runs.compared(*results)
     found = {name: filled(DifferenceOut, it) for name, it in runs.differences(pairs).items()}
     return DifferencesOut(first=first, second=second, queries=len(pairs), differences=found)
+
+
+@router.get("/evaluation/gates", response={200: GatesOut, **REFUSALS}, summary="List gates")
+def list_gates(request: HttpRequest) -> GatesOut:
+    """Return the question sets that guard promotions. For admins."""
+    _admin(request)
+    return GatesOut(gates=[GateOut.of(it) for it in Gate.objects.select_related("question_set")])
+
+
+@router.put("/evaluation/gates", response={200: GateOut, **CHANGE_REFUSALS}, summary="Set a gate")
+def set_gate(request: HttpRequest, body: GateIn) -> GateOut:
+    """Let a question set guard the promotions of a preset, or of every preset. For admins."""
+    principal, objective = _admin(request), Objective(body.measure, body.cutoff)
+    gate = gates.set_gate(
+        _set_of(body.question_set),
+        preset=storable(body.preset),
+        objective=objective,
+        max_loss=body.max_loss,
+        actor=principal,
+    )
+    return GateOut.of(gate)
+
+
+@router.delete("/evaluation/gates", response={204: None, **CHANGE_REFUSALS}, summary="Remove a gate")
+def remove_gate(
+    request: HttpRequest,
+    question_set: Annotated[str, Query(max_length=50)],
+    preset: Annotated[str, Query(max_length=40)] = "",
+) -> Status[None]:
+    """Let a question set no longer guard a preset. For admins."""
+    principal = _admin(request)
+    gates.remove_gate(_set_of(question_set), preset=storable(preset), actor=principal)
+    return Status(204, None)
+
+
+@router.get("/evaluation/schedules", response={200: TrendsOut, **REFUSALS}, summary="List schedules")
+def list_schedules(request: HttpRequest, question_set: Annotated[str, Query(max_length=50)]) -> TrendsOut:
+    """Return the schedules of a set with their trends, of the runs that the principal may see. For admins."""
+    principal = _admin(request)
+    return TrendsOut(schedules=[TrendOut.of(it) for it in schedules.trends(_set_of(question_set), principal)])
+
+
+@router.put("/evaluation/schedules", response={200: TrendsOut, **CHANGE_REFUSALS}, summary="Set a schedule")
+def set_schedule(request: HttpRequest, body: ScheduleIn) -> TrendsOut:
+    """Set when a preset's live version is measured with the principal's access, or remove it. For admins."""
+    principal, question_set = _admin(request), _set_of(body.question_set)
+    schedules.set_schedule(
+        question_set,
+        preset=storable(body.preset),
+        objective=Objective(body.measure, body.cutoff),
+        actor=principal,
+        after_syncs=body.after_syncs,
+        nightly=body.nightly,
+        after_upgrades=body.after_upgrades,
+        min_mean=body.min_mean,
+    )
+    return TrendsOut(schedules=[TrendOut.of(it) for it in schedules.trends(question_set, principal)])
+
+
+@router.get("/evaluation/sweeps", response={200: SweepsOut, **REFUSALS}, summary="List sweeps")
+def list_sweeps(request: HttpRequest) -> SweepsOut:
+    """Return the newest 50 sweeps whose whole scope the principal may see. For admins."""
+    return SweepsOut(sweeps=[SweepOut.of(it) for it in sweeps.sweeps_for(_admin(request))[:50]])
+
+
+@router.post("/evaluation/sweeps", response={202: SweepOut, **CHANGE_REFUSALS}, summary="Start a sweep")
+def start_sweep(request: HttpRequest, body: SweepIn) -> Status[SweepOut]:
+    """Queue a sweep with the principal's access; a worker runs it. For admins."""
+    principal = _admin(request)
+    asked = sweeps.SweepRequest(
+        preset=body.preset,
+        ranges=[Range(it.name, tuple(it.values), it.low, it.high) for it in body.ranges],
+        method=Sweep.Method(body.method),
+        trials=body.trials,
+        objective=Objective(body.measure, body.cutoff),
+        max_p95_ms=body.max_p95_ms,
+    )
+    sweep = sweeps.queue_sweep(_set_of(body.question_set), asked, principal=principal)
+    wake_worker_on_commit()
+    return Status(202, SweepOut.of(sweep))
+
+
+@router.get("/evaluation/sweeps/{sweep_id}", response={200: SweepOut, **REFUSALS}, summary="Read a sweep")
+def read_sweep(request: HttpRequest, sweep_id: UUID) -> SweepOut:
+    """Return a sweep with its trials. For admins."""
+    return SweepOut.of(sweeps.sweep_for(sweep_id, _admin(request)))
+
+
+@router.post(
+    "/evaluation/sweeps/{sweep_id}/cancel", response={200: SweepOut, **CHANGE_REFUSALS}, summary="Cancel a sweep"
+)
+def cancel_sweep(request: HttpRequest, sweep_id: UUID) -> SweepOut:
+    """End a sweep that waits or runs; its results stay. For admins."""
+    principal = _admin(request)
+    sweeps.cancel(sweeps.sweep_for(sweep_id, principal), actor=principal)
+    return SweepOut.of(sweeps.sweep_for(sweep_id, principal))
+
+
+@router.post(
+    "/evaluation/sweeps/{sweep_id}/draft", response={200: SweepDraftOut, **CHANGE_REFUSALS}, summary="Draft the best"
+)
+def draft_sweep(request: HttpRequest, sweep_id: UUID, body: SweepDraftIn) -> SweepDraftOut:
+    """Save the best trial's numbers as the preset's draft. For admins."""
+    principal = _admin(request)
+    sweep = sweeps.sweep_for(sweep_id, principal)
+    return filled(SweepDraftOut, draft_of_best(sweep, actor=principal.user, replaces=body.replaces))
+
+
+@router.delete("/evaluation/sweeps/{sweep_id}", response={204: None, **CHANGE_REFUSALS}, summary="Delete a sweep")
+def delete_sweep(request: HttpRequest, sweep_id: UUID) -> Status[None]:
+    """Delete a sweep with its trials. For admins."""
+    principal = _admin(request)
+    sweeps.delete(sweeps.sweep_for(sweep_id, principal), actor=principal)
+    return Status(204, None)

@@ -1,21 +1,26 @@
 """The presets: a list for every user, their configurations for admins."""
 
 from datetime import datetime
-from typing import Self
+from typing import Annotated, Self
 
 from django.http import HttpRequest
-from ninja import Router, Status
+from ninja import Query, Router, Status
 from pydantic import BaseModel, Field
 
+from corecube.access import Principal
 from corecube.api import principal_of
+from corecube.database import first_or
 from retrieval.admin import preset_versions
 from retrieval.api.managed import managed_preset, may_manage_presets
 from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, Numbers, StrictBody, filled
 from retrieval.engine.tunables import TunableFacts
+from retrieval.errors import UnknownVersionError
+from retrieval.evaluation import gates
 from retrieval.models import PresetVersion
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.preset import Preset
-from retrieval.search.configuration import configuration_of, fitted
+from retrieval.search.configuration import SHIPPED, configuration_of, fitted
+from retrieval.tasks.evaluation_runs import wake_worker_on_commit
 
 router = Router(tags=["presets"])
 
@@ -89,6 +94,47 @@ class PromotionIn(StrictBody):
     number: int = Field(ge=0, le=2**31 - 1, description="The draft or a retired version; 0 for the shipped defaults.")
     live: int | None = Field(default=None, description="The live version you expect; refused if it is another one.")
     fingerprint: str | None = Field(default=None, description="The fingerprint you expect; refused if it has changed.")
+    reason: str = Field(default="", max_length=500, description="Why it goes live although a gate is not passed.")
+
+
+class RollbackIn(StrictBody):
+    """What to roll back."""
+
+    live: int | None = Field(default=None, description="The live version you expect; refused if it is another one.")
+
+
+class GateCheckIn(StrictBody):
+    """What to measure on the gates."""
+
+    number: int = Field(ge=0, le=2**31 - 1, description="The draft or a retired version; 0 for the shipped defaults.")
+    again: bool = Field(default=False, description="Also measure again what is measured.")
+
+
+class GateResultOut(BaseModel):
+    """What one gate says of a version."""
+
+    question_set: str
+    measure: str = Field(description="With its cutoff, such as nDCG@10.")
+    max_loss: float = Field(description="The mean may fall by at most this.")
+    verdict: str = Field(description="passed, below, unjudged, failed, measuring or unmeasured.")
+    mean: float | None = Field(description="The version's mean less the live version's.")
+    low: float | None = Field(description="The 95 % bootstrap interval of the mean.")
+    high: float | None
+    p_value: float | None = Field(description="Of a two-sided paired randomisation test.")
+    queries: int
+    better: int
+    worse: int
+    live_run: str | None = Field(description="The compared runs.")
+    candidate_run: str | None
+
+
+class GateResultsOut(BaseModel):
+    """What the gates say of a version; without gates it is passed."""
+
+    preset: str
+    version: int
+    passed: bool
+    gates: list[GateResultOut]
 
 
 class PromotedOut(BaseModel):
@@ -137,13 +183,61 @@ def discard_draft(request: HttpRequest, name: str) -> Status[None]:
 
 @router.post("/presets/{name}/promote", response={200: PromotedOut, **CHANGE_REFUSALS}, summary="Promote a version")
 def promote(request: HttpRequest, name: str, body: PromotionIn) -> PromotedOut:
-    """Make the draft or a retired version live; every search uses it from then on. For admins."""
+    """Make the draft or a retired version live; every search uses it from then on. For admins.
+
+    Refused with 409 and the code `gate_not_passed` where a gate is not passed, unless a reason is given.
+    """
     principal = principal_of(request)
     preset = managed_preset(principal, name)
     preset_versions.promote(
-        preset=preset, number=body.number, actor=principal.user, live=body.live, fingerprint=body.fingerprint
+        preset=preset,
+        number=body.number,
+        actor=principal.user,
+        live=body.live,
+        fingerprint=body.fingerprint,
+        reason=body.reason,
     )
     return PromotedOut(preset=preset.name, version=body.number)
+
+
+@router.post("/presets/{name}/rollback", response={200: PromotedOut, **CHANGE_REFUSALS}, summary="Roll back")
+def roll_back(request: HttpRequest, name: str, body: RollbackIn) -> PromotedOut:
+    """Make the version live again that the live one has replaced. For admins."""
+    principal = principal_of(request)
+    preset = managed_preset(principal, name)
+    version = preset_versions.roll_back(preset=preset, actor=principal.user, live=body.live)
+    return PromotedOut(preset=preset.name, version=version.number if version else SHIPPED)
+
+
+@router.get("/presets/{name}/gate", response={200: GateResultsOut, **CHANGE_REFUSALS}, summary="Check the gates")
+def check_gates(request: HttpRequest, name: str, number: Annotated[int, Query(ge=0, le=2**31 - 1)]) -> GateResultsOut:
+    """Return what the gates say of a version, from stored runs. For admins."""
+    principal = principal_of(request)
+    return _gate_results(principal, managed_preset(principal, name), number)
+
+
+@router.post("/presets/{name}/gate", response={202: GateResultsOut, **CHANGE_REFUSALS}, summary="Measure the gates")
+def measure_gates(request: HttpRequest, name: str, body: GateCheckIn) -> Status[GateResultsOut]:
+    """Queue the runs that the gates need; a worker measures them with the principal's access. For admins."""
+    principal = principal_of(request)
+    preset = managed_preset(principal, name)
+    gates.queue_missing(preset, _stored(preset, body.number), principal, again=body.again)
+    wake_worker_on_commit()
+    return Status(202, _gate_results(principal, preset, body.number))
+
+
+def _gate_results(principal: Principal, preset: Preset, number: int) -> GateResultsOut:
+    results = gates.checked(preset, _stored(preset, number), principal)
+    found = [GateResultOut(**it.as_json()) for it in results]
+    return GateResultsOut(preset=preset.name, version=number, passed=gates.are_passed(results), gates=found)
+
+
+def _stored(preset: Preset, number: int) -> PresetVersion | None:
+    """Return a version, None for the shipped defaults; raise UnknownVersionError."""
+    if number == SHIPPED:
+        return None
+    unknown = UnknownVersionError(f"This preset has no version {number}.")
+    return first_or(unknown, PresetVersion.objects.filter(preset=preset.name, number=number))
 
 
 def _preset_out(preset: Preset, *, in_full: bool) -> PresetOut:

@@ -113,6 +113,7 @@ class CaseResult:
     #: The preset's version, and the fingerprint of its stages and numbers; None and empty for a search that timed out.
     version: int | None = None
     fingerprint: str = ""
+    values: Mapping[str, float] | None = None  #: Its numbers that differ from the shipped defaults.
 
     @property
     def is_refused(self) -> bool:
@@ -206,6 +207,7 @@ def measured_case(
             degraded=outcome.state.degraded,
             version=outcome.version_number,
             fingerprint=outcome.preset_version,
+            values=outcome.preset.changes(outcome.configuration.config),
         )
     milliseconds = (perf_counter() - started) * 1000
     if not case.is_answerable:

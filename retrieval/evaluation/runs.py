@@ -4,7 +4,7 @@ The rows are the queue. A run that lost its worker goes on where it was: its res
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import timedelta
 from typing import Any, Final
@@ -22,21 +22,22 @@ from corecube.sanitise import storable
 from corecube.version import VERSION
 from retrieval.engine.types import Verdict
 from retrieval.evaluation.question_sets import CaseResult, SetResult, measured_case
-from retrieval.models import EvaluationRun, QuestionSet, RunCase
+from retrieval.models import Case, EvaluationRun, QuestionSet, RunCase, Trial
 from retrieval.presets.catalog import preset_named
-from retrieval.ranking.measures import Measures
+from retrieval.ranking.measures import Measures, Objective
 from retrieval.ranking.significance import Difference, difference
 from retrieval.records.judgments import PassageId
 from retrieval.search import runtime
 from retrieval.search.configuration import configuration_of
 from retrieval.search.request import SearchRequest
+from retrieval.stages.resources import Resources
 
 logger = logging.getLogger(__name__)
 
 _MEASURES: Final = tuple(field.name for field in fields(Measures))
 _MAX_OPEN: Final = 20  #: Runs that wait or run, of everybody.
 _MAX_NAME_LENGTH: Final = 120
-_LOST: Final = timedelta(minutes=2)  #: A worker that is silent for so long is lost.
+LOST: Final = timedelta(minutes=2)  #: A worker that is silent for so long is lost.
 _Status = EvaluationRun.Status
 _OPEN: Final = (_Status.QUEUED, _Status.RUNNING)
 
@@ -49,18 +50,22 @@ class RunRequest:
     is_draft: bool = False
     overrides: Mapping[str, object] | None = None
     name: str = ""
+    #: Complete numbers instead of the live version's, as differences from the shipped defaults.
+    values: Mapping[str, float] | None = None
+    trigger: EvaluationRun.Trigger | str = ""
 
 
 def queue_run(question_set: QuestionSet, asked: RunRequest, *, principal: Principal) -> EvaluationRun:
     """Store a run of a set's cases and return it; the caller wakes a worker.
 
     Raises InvalidRequestError for a set without cases, ConflictError while too many runs wait, and what the preset's
-    configuration raises: UnknownPresetError, UnknownVersionError without a draft, OverridesError.
+    configuration raises: UnknownPresetError, UnknownVersionError without a draft, OverridesError, TunablesError.
     """
-    configuration_of(preset_named(asked.preset), overrides=asked.overrides, draft=asked.is_draft)
+    preset = preset_named(asked.preset)
+    configuration_of(preset, overrides=asked.overrides, draft=asked.is_draft, values=asked.values)
     if not question_set.cases.exists():
         raise InvalidRequestError("This question set has no cases.")
-    if EvaluationRun.objects.filter(status__in=_OPEN).count() >= _MAX_OPEN:
+    if EvaluationRun.objects.filter(status__in=_OPEN, trial=None).count() >= _MAX_OPEN:
         raise ConflictError(f"{_MAX_OPEN} runs already wait.")
     with transaction.atomic():
         run = EvaluationRun.objects.create(
@@ -69,6 +74,9 @@ def queue_run(question_set: QuestionSet, asked: RunRequest, *, principal: Princi
             preset=asked.preset,
             is_draft=asked.is_draft,
             overrides=dict(asked.overrides or {}),
+            values=asked.values,
+            is_fixed=asked.values is not None,
+            trigger=asked.trigger,
             user=principal.user,
             connection_ids=scope_for(principal).connection_ids,
         )
@@ -77,7 +85,7 @@ def queue_run(question_set: QuestionSet, asked: RunRequest, *, principal: Princi
 
 
 def runs_for(principal: Principal) -> QuerySet[EvaluationRun]:
-    """Return the runs that a principal may read: those whose every connection is in its scope."""
+    """Return the runs that a principal may read, trials of sweeps too: those whose every connection is in its scope."""
     return EvaluationRun.objects.filter(connection_ids__contained_by=scope_for(principal).connection_ids)
 
 
@@ -89,16 +97,23 @@ def run_for(run_id: UUID, principal: Principal) -> EvaluationRun:
 
 def cancel(run: EvaluationRun, *, actor: Principal) -> None:
     """End a run that waits or runs, before its next case; its results stay. Nothing happens to one that has ended."""
+    _refuse_trial(run)
     open_run = EvaluationRun.objects.filter(pk=run.pk, status__in=_OPEN)
     if open_run.update(status=_Status.CANCELLED, finished_at=timezone.now()):
         audit.record("evaluation_run.cancelled", actor=actor.user, subject=run.question_set.slug, run=str(run.pk))
 
 
 def delete(run: EvaluationRun, *, actor: Principal) -> None:
-    """Delete a run with its results."""
+    """Delete a run with its results; raise ConflictError for a trial of a sweep, as `cancel` does."""
+    _refuse_trial(run)
     with transaction.atomic():
         audit.record("evaluation_run.deleted", actor=actor.user, subject=run.question_set.slug, run=str(run.pk))
         run.delete()
+
+
+def _refuse_trial(run: EvaluationRun) -> None:
+    if Trial.objects.filter(run=run).exists():
+        raise ConflictError("This run is a part of a sweep: cancel or delete the sweep.")
 
 
 def are_waiting() -> bool:
@@ -108,7 +123,7 @@ def are_waiting() -> bool:
 
 def take_up_lost() -> None:
     """Let runs wait again whose worker was lost."""
-    lost = EvaluationRun.objects.filter(status=_Status.RUNNING, active_at__lt=timezone.now() - _LOST)
+    lost = EvaluationRun.objects.filter(status=_Status.RUNNING, active_at__lt=timezone.now() - LOST)
     lost.update(status=_Status.QUEUED)
 
 
@@ -156,27 +171,48 @@ def measure_run(run: EvaluationRun) -> None:
 
 
 def _measure(run: EvaluationRun) -> None:
+    def goes_on() -> bool:
+        still_runs = EvaluationRun.objects.filter(pk=run.pk, status=_Status.RUNNING)
+        return bool(still_runs.update(active_at=timezone.now()))
+
+    measure_missing(run, run.question_set.cases.all(), goes_on)
+
+
+def measure_missing(
+    run: EvaluationRun, cases: Iterable[Case], goes_on: Callable[[], bool], *, resources: Resources | None = None
+) -> bool:
+    """Measure and store those of the cases that have no result; return False if `goes_on` ended it before a case.
+
+    Raises NotPermittedError, ConflictError for a preset that was changed meanwhile, and what `search` raises.
+    """
     if not (run.user.is_active and run.user.is_admin):
         raise NotPermittedError("The user of this run no longer has access.")
-    principal, resources = Principal(run.user), runtime.resources()
-    run.release, run.index = VERSION, resources.encoder.name
-    run.connection_ids = scope_for(principal).connection_ids
-    run.save(update_fields=["release", "index", "connection_ids"])
-    asked = SearchRequest(text="", preset=run.preset, draft=run.is_draft, overrides=run.overrides)
+    principal, resources = Principal(run.user), resources or runtime.resources()
     done = set(run.results.values_list("query", flat=True))
-    for case in run.question_set.cases.all():
+    run.release, run.index = VERSION, resources.encoder.name
+    # Results of before may have been found in connections that the user has lost since.
+    run.connection_ids = sorted({*scope_for(principal).connection_ids, *(run.connection_ids if done else ())})
+    run.save(update_fields=["release", "index", "connection_ids"])
+    asked = SearchRequest(
+        text="",
+        preset=run.preset,
+        draft=run.is_draft,
+        overrides=run.overrides,
+        values=run.values if run.is_fixed else None,
+    )
+    for case in cases:
         if case.query in done:
             continue
-        still_runs = EvaluationRun.objects.filter(pk=run.pk, status=_Status.RUNNING)
-        if not still_runs.update(active_at=timezone.now()):
-            return
+        if not goes_on():
+            return False
         result = measured_case(case, asked, principal=principal, resources=resources)
         if not run.fingerprint and result.fingerprint:
-            run.version, run.fingerprint = result.version, result.fingerprint
-            run.save(update_fields=["version", "fingerprint"])
+            run.version, run.fingerprint, run.values = result.version, result.fingerprint, result.values
+            run.save(update_fields=["version", "fingerprint", "values"])
         elif result.fingerprint not in {"", run.fingerprint}:
             raise ConflictError("The preset was changed while the run measured it.")
         _store(run, result)
+    return True
 
 
 def _store(run: EvaluationRun, result: CaseResult) -> None:
@@ -271,6 +307,22 @@ def differences(pairs: Sequence[Compared]) -> dict[str, Difference]:
     return found
 
 
+def objective_difference(pairs: Sequence[Compared], objective: Objective) -> Difference | None:
+    """Return how much greater an objective is in the second run, over the queries that have it in both."""
+    values = [
+        (first, second)
+        for pair in pairs
+        if (first := objective_value(pair.first, objective)) is not None
+        if (second := objective_value(pair.second, objective)) is not None
+    ]
+    return difference([first for first, _ in values], [second for _, second in values])
+
+
+def objective_value(case: CaseResult, objective: Objective) -> float | None:
+    """Return an objective of a result; None for an unanswerable case and one without relevant passages."""
+    return objective.value(case.ranking, case.grades) if case.measures else None
+
+
 def trec_run(result: SetResult) -> str:
     """Return the rankings as a TREC run file: query number, Q0, passage, rank, score, tag.
 
@@ -306,6 +358,8 @@ def figures_json(run: EvaluationRun, result: SetResult) -> dict[str, Any]:
         "preset": run.preset,
         "draft": run.is_draft,
         "overrides": run.overrides,
+        "values": run.values,
+        "trigger": run.trigger,
         "version": run.version,
         "fingerprint": run.fingerprint,
         "release": run.release,

@@ -21,12 +21,25 @@ class EvaluationRun(models.Model):
         FAILED = "failed"
         CANCELLED = "cancelled"
 
+    class Trigger(models.TextChoices):
+        """What queued it; empty for a person."""
+
+        GATE = "gate"
+        SYNC = "sync"
+        NIGHT = "night"
+        UPGRADE = "upgrade"
+
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     question_set = models.ForeignKey(QuestionSet, on_delete=models.CASCADE, related_name="runs")
     name = models.CharField(max_length=120, blank=True)
     preset = models.CharField(max_length=40)
     is_draft = models.BooleanField(default=False)  #: Whether it runs with the preset's draft.
     overrides = models.JSONField(default=dict)  #: Numbers for this run alone, by dotted name.
+    #: The numbers that it measures, as differences from the shipped defaults, by dotted name. Fixed ones are given
+    #: when it is queued; the live version's or the draft's are known once it has begun, and None before.
+    values = models.JSONField(null=True)
+    is_fixed = models.BooleanField(default=False, db_default=False)
+    trigger = models.CharField(max_length=10, choices=Trigger, blank=True, default="", db_default="")
     #: Whose access it searches with, and who started it.
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="evaluation_runs")
     status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED)

@@ -30,6 +30,8 @@ class PresetVersion(models.Model):
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     changed_at = models.DateTimeField(auto_now=True, db_default=Now())  #: When its values were last saved.
     promoted_at = models.DateTimeField(null=True)
+    #: The number that was live before its last promotion, to roll back to; None after a rollback, and before it.
+    replaced = models.PositiveIntegerField(null=True)
     promoted_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
 
     class Meta:

@@ -122,6 +122,11 @@ class Preset:
         """The name of the tuned preset: its own, or what precedes the @."""
         return self.name.partition("@")[0]
 
+    def changes(self, config: PresetConfig) -> dict[str, float]:
+        """Return the numbers of a configuration that differ from the shipped defaults, by dotted name."""
+        defaults = self.defaults.values()
+        return {name: value for name, value in config.values().items() if value != defaults[name]}
+
     def version(self, pipeline: Pipeline, config: PresetConfig) -> str:
         """Return a fingerprint of the stages and of every number: it changes when either does."""
         return hashlib.sha256(f"{pipeline!r} {config}".encode()).hexdigest()[:12]

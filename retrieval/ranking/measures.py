@@ -101,6 +101,30 @@ def judged(ranking: Sequence[_Passage], grades: Mapping[_Passage, int], *, cutof
     return sum(passage in grades for passage in first) / len(first) if first else None
 
 
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """A measure at a cutoff, 1 to `MEASURED_DEPTH`: what configurations are compared by."""
+
+    measure: str = "ndcg"  #: One of `OBJECTIVES`.
+    cutoff: int = CUTOFF
+
+    @property
+    def label(self) -> str:
+        """Its usual name, such as "nDCG@10"."""
+        return f"{OBJECTIVES[self.measure]}@{self.cutoff}"
+
+    def value(self, ranking: Sequence[_Passage], grades: Mapping[_Passage, int]) -> float | None:
+        """Return the measure of a ranking, best passage first; None where nothing is judged relevant."""
+        if self.measure == "reciprocal_rank":
+            return reciprocal_rank(ranking[: self.cutoff], grades)
+        formula = ndcg if self.measure == "ndcg" else recall
+        return formula(ranking, grades, cutoff=self.cutoff)
+
+
+#: What can be an objective, with its label.
+OBJECTIVES: Final[Mapping[str, str]] = {"ndcg": "nDCG", "reciprocal_rank": "MRR", "recall": "recall"}
+
+
 def mean(measured: Sequence[Measures]) -> Measures:
     """Return the mean of each measure over the queries that have it."""
     each = {it.name: [getattr(one, it.name) for one in measured] for it in fields(Measures)}

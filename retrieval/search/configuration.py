@@ -61,7 +61,8 @@ class Configuration:
 
     def _notes(self) -> Iterator[Note]:
         if self.is_draft:
-            yield Note("draft", f"Ran with the draft, version {self.number}.")
+            what = f"the draft, version {self.number}" if self.number else "the numbers of an evaluation"
+            yield Note("draft", f"Ran with {what}.")
         if self.mode != HYBRID:
             yield Note("mode", f"Only the leg {self.mode!r} searched.")
         if self.unfit:
@@ -74,13 +75,19 @@ class Configuration:
 
 
 def configuration_of(
-    preset: Preset, *, overrides: Mapping[str, object] | None = None, draft: bool = False
+    preset: Preset,
+    *,
+    overrides: Mapping[str, object] | None = None,
+    draft: bool = False,
+    values: Mapping[str, object] | None = None,
 ) -> Configuration:
     """Return the numbers that a search with the preset runs with, read by one query, so that a promotion holds at once.
 
-    A reference version has no stored ones.
-    Raises UnknownVersionError when there is no draft to run with, and OverridesError.
+    A reference version has no stored ones. With `values`, the differences from the defaults, nothing stored is read.
+    Raises UnknownVersionError when there is no draft to run with, TunablesError for invalid values, and OverridesError.
     """
+    if values is not None:
+        return Configuration(config=preset.defaults.with_values(values), is_draft=True)
     status = PresetVersion.Status.DRAFT if draft else PresetVersion.Status.LIVE
     stored = None if preset.lines else _stored(preset.name, status).first()
     if stored is None and draft:

@@ -141,7 +141,8 @@ def prepare(allowed: AllowedRequest, resources: Resources | None) -> PreparedSea
     request, preset, started = allowed.request, allowed.preset, perf_counter()
     with bounded(Deadline(_seconds(request, preset.defaults), started, perf_counter)):
         configuration = replace(
-            configuration_of(preset, overrides=request.overrides, draft=request.draft), mode=request.mode
+            configuration_of(preset, overrides=request.overrides, draft=request.draft, values=request.values),
+            mode=request.mode,
         )
     if isinstance(configuration.config, ContextPackConfig):
         configuration = replace(configuration, config=configuration.config.with_model(request.judge_model))

@@ -38,6 +38,8 @@ class SearchRequest:
     overrides: Mapping[str, object] = field(default_factory=dict)
     judge_model: str = ""  #: Name of the language model that scores candidates where it may; empty for the preset's.
     draft: bool = False  #: Runs with the preset's draft instead of its live version: only for an admin.
+    #: Complete numbers in place of a stored version's, as differences from the shipped defaults: only for an admin.
+    values: Mapping[str, object] | None = None
     mode: str = HYBRID
     #: Reformulations of the query that are searched for too; each adds to the search's time.
     variants: tuple[str, ...] = ()
@@ -95,7 +97,7 @@ def read(request: SearchRequest, principal: Principal) -> AllowedRequest:
         raise NotPermittedError("This API key may not use that preset.")
     if request.section is not None and not isinstance(preset.defaults, ConsolidatedConfig):
         raise InvalidRequestError(f"The preset {preset.name!r} has no sections.")
-    if request.draft and not (principal.actor or principal).is_admin:
+    if (request.draft or request.values is not None) and not (principal.actor or principal).is_admin:
         raise NotPermittedError("Only an admin may search with a draft.")
     return AllowedRequest(request, principal, text, preset)
 

@@ -1,4 +1,4 @@
-"""Measuring evaluation runs in Celery workers."""
+"""Measuring evaluation runs and sweeps in Celery workers."""
 
 import logging
 
@@ -6,26 +6,29 @@ from celery import shared_task
 from django.db import transaction
 from kombu.exceptions import OperationalError as QueueError
 
-from retrieval.evaluation.runs import are_waiting, run_waiting, take_up_lost
+from retrieval.evaluation import runs, schedules, sweeps
 
 logger = logging.getLogger(__name__)
 
 
 @shared_task(name="retrieval.measure_evaluation_runs")
 def measure_evaluation_runs() -> None:
-    """Measure the waiting runs; one that is missed begins at the next check."""
-    run_waiting()
+    """Measure the waiting runs, then the sweeps; one that is missed begins at the next check."""
+    runs.run_waiting()
+    sweeps.run_waiting()
 
 
 def wake_worker_on_commit() -> None:
-    """Send workers a message about a waiting run when the transaction is committed."""
+    """Send workers a message about a waiting run or sweep when the transaction is committed."""
     transaction.on_commit(_send)
 
 
 def tick() -> None:
-    """Release the runs of lost workers, and wake a worker if runs wait."""
-    take_up_lost()
-    if are_waiting():
+    """Release what lost workers ran, queue the runs that are due, and wake a worker if something waits."""
+    runs.take_up_lost()
+    sweeps.take_up_lost()
+    schedules.queue_due()
+    if runs.are_waiting() or sweeps.are_waiting():
         _send()
 
 

@@ -79,6 +79,9 @@ PAGES = {
     "audit": "/access/audit/",
     "evaluation_run": "/runs/{run}/",
     "compare_runs": "/runs/compare/?a={run}&b={run}",
+    "sweeps": "/sweeps/",
+    "sweep-new": "/sweeps/new/?set={question_set}",
+    "sweep": "/sweeps/{sweep}/",
     "prompts": "/prompts/",
     "prompt": "/prompts/{prompt}/",
     "presets": "/presets/",
@@ -152,6 +155,7 @@ class Places:
     conversation: str
     link: str
     run: str
+    sweep: str
     prompt: str
     language_model: str
     #: One of the installation's own.

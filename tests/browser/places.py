@@ -8,7 +8,9 @@ from lxml import html
 from corecube.models import ApiKey, Connection
 from retrieval.admin.preset_versions import save_draft
 from retrieval.answers.conversations.sharing import share
+from retrieval.evaluation.gates import set_gate
 from retrieval.evaluation.runs import RunRequest, run_now
+from retrieval.evaluation.sweeps import SweepRequest, queue_sweep, run_waiting
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import (
     Chunk,
@@ -23,8 +25,11 @@ from retrieval.models import (
     StartingPrompt,
 )
 from retrieval.presets.catalog import preset_named
+from retrieval.ranking.measures import Objective
+from retrieval.ranking.tuning import Range
 from retrieval.search.section_sets import copy_section_set, fingerprint, save_section_set, section_set_named
 from tests.browser.pages import Places
+from tests.questions import tuning_questions
 from tests.section_edits import written_with
 
 
@@ -55,7 +60,8 @@ def places(world):
         key=str(ApiKey.issue(user=world.bob, name="nightly report")[0].pk),
         conversation=_chatted(world),
         link=_shared(world),
-        run=str(run_now(QuestionSet.objects.get(), RunRequest("corecube"), principal=world.principal("alice")).pk),
+        run=str(run_now(_saved(), RunRequest("corecube"), principal=world.principal("alice")).pk),
+        sweep=_swept(world),
         prompt=str(
             StartingPrompt.objects.create(title="Roll back", text="How do I roll back?", sources=["runbooks"]).pk
         ),
@@ -63,6 +69,20 @@ def places(world):
         section_set=_section_sets(world),
         queued=str(_queued(world).pk),
     )
+
+
+def _saved():
+    return QuestionSet.objects.get(slug="saved-questions")
+
+
+def _swept(world):
+    """Guard promotions by the saved questions, and try three weights on another set; return the sweep."""
+    alice = world.principal("alice")
+    set_gate(_saved(), objective=Objective(), max_loss=0.01, actor=alice)
+    tried = [Range("blend.dense", (0.2, 0.4)), Range("blend.fulltext", (0.0, 0.6))]
+    sweep = queue_sweep(tuning_questions(world), SweepRequest(preset="corecube", ranges=tried), principal=alice)
+    run_waiting()
+    return str(sweep.pk)
 
 
 def _uploads(world):

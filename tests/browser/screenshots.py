@@ -155,6 +155,7 @@ def places(page):
         conversation=chatted(page),
         link=shared(page),
         run=measured(page),
+        sweep=swept(page),
         prompt=offered_prompt(page),
         language_model=described_model(page),
         section_set=edited_sections(page),
@@ -174,6 +175,24 @@ def measured(page):
     page.locator("main a[href^='/judgments/']").first.click()
     page.get_by_role("button", name="Measure").click()
     page.locator("#run:not([hx-get])").wait_for()
+    return page.url.split("/")[-2]
+
+
+def swept(page):
+    """Add questions to the first set, try weights of the blend on it, and return the sweep."""
+    page.goto("/judgments/")
+    page.locator("main a[href^='/judgments/']").first.click()
+    for question in ("What does GAN-0x2F mean?", "What does lunch in the canteen cost?", "Who may visit the archive?"):
+        page.locator("#case-query").fill(question)
+        page.get_by_role("button", name="Add case").click()
+        page.wait_for_load_state()
+    page.goto("/sweeps/")
+    page.get_by_role("button", name="New sweep …").click()
+    for number, (name, values) in enumerate((("blend.dense", "0.2, 0.4, 0.6"), ("blend.fulltext", "0.1, 0.3"))):
+        page.locator("select[name=name]").nth(number).select_option(name)
+        page.locator("[name=tried]").nth(number).fill(values)
+    page.get_by_role("button", name="Start sweep").click()
+    page.locator("#sweep:not([hx-get])").wait_for()
     return page.url.split("/")[-2]
 
 

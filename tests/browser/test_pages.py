@@ -14,6 +14,12 @@ from tests.profiles import PROFILE
 #: Addresses of the console that are no pages: parts of one, and forms' targets.
 NO_PAGES = {
     "preview_access",
+    "change_gate",
+    "change_schedule",
+    "change_sweep",
+    "measure_gates",
+    "promotion_gates",
+    "roll_back",
     "preview_user",
     "answer",
     "remove_rule",

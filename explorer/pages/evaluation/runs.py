@@ -19,7 +19,7 @@ from explorer.viewer import admin_action, admin_page, render_page, viewer_of, wa
 from explorer.wording import WORDS
 from retrieval.evaluation import runs as services
 from retrieval.evaluation.question_sets import SetResult
-from retrieval.models import EvaluationRun, PresetVersion, QuestionSet
+from retrieval.models import EvaluationRun, PresetVersion, QuestionSet, Trial
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 from retrieval.ranking.measures import CUTOFF, RECALL_CUTOFF
 from retrieval.ranking.significance import Difference
@@ -39,7 +39,7 @@ def configurations() -> tuple[str, ...]:
 
 def run_rows(question_set: QuestionSet, principal: Principal) -> list[dict[str, Any]]:
     """Return the runs of a set that a principal may read, the newest 50, with their figures."""
-    runs = services.runs_for(principal).filter(question_set=question_set).select_related("user")
+    runs = services.runs_for(principal).filter(question_set=question_set, trial=None).select_related("user")
     return [_row(run) for run in runs[:_MAX_LISTED]]
 
 
@@ -52,7 +52,8 @@ def label(run: EvaluationRun) -> str:
     """Return what a run measured, in a few words."""
     version = f", version {run.version}" if run.version and not run.is_draft else ""
     changed = f", {len(run.overrides)} changed" if run.overrides else ""
-    return f"{run.preset}{_DRAFT if run.is_draft else ''}{version}{changed}"
+    name = f", {run.name[0].lower()}{run.name[1:]}" if run.name and run.trigger else ""
+    return f"{run.preset}{_DRAFT if run.is_draft else ''}{version}{changed}{name}"
 
 
 @admin_action
@@ -78,7 +79,7 @@ def evaluation_run(request: HtmxHttpRequest, run_id: UUID) -> HttpResponse:
     viewer = Principal(viewer_of(request))
     run = services.run_for(run_id, viewer)
     result = services.result_of(run)
-    others = services.runs_for(viewer).filter(question_set=run.question_set).exclude(pk=run.pk)
+    others = services.runs_for(viewer).filter(question_set=run.question_set, trial=None).exclude(pk=run.pk)
     context = {
         "section": "judgments",
         "run": run,
@@ -89,6 +90,7 @@ def evaluation_run(request: HtmxHttpRequest, run_id: UUID) -> HttpResponse:
         "refused": _share(result.refusals),
         "wrongly_refused": _share(result.wrongly_refused),
         "cases": [(it, measure_cells(it.measures) if it.measures else ()) for it in result.cases],
+        "is_trial": Trial.objects.filter(run=run).exists(),
         "others": [(it.pk, label(it), it.created_at) for it in others],
     }
     response = render_page(request, "explorer/evaluation/run.html", "explorer/evaluation/_run.html", context)

@@ -14,7 +14,9 @@ from corecube.access import Principal, scope_for
 from corecube.errors import CoreCubeError, InvalidRequestError
 from corecube.http import HtmxHttpRequest
 from corecube.scope import AccessScope
+from explorer.pages.evaluation.gates import set_gates_context
 from explorer.pages.evaluation.runs import configurations, run_rows
+from explorer.pages.evaluation.schedules import schedules_context
 from explorer.viewer import admin_action, admin_page, errors_shown, viewer_of
 from retrieval.evaluation import question_sets as services
 from retrieval.evaluation.qrels import MAX_CHARACTERS, csv_of, import_lines, qrels_of, read_lines
@@ -75,6 +77,8 @@ def _page(request: HtmxHttpRequest, found: QuestionSet) -> dict[str, Any]:
         "cases": [(case, counts.get(normalised_query(case.query), 0)) for case in cases],
         "configurations": configurations(),
         "runs": run_rows(found, Principal(viewer_of(request))),
+        **set_gates_context(found),
+        **schedules_context(found, Principal(viewer_of(request))),
     }
 
 

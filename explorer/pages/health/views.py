@@ -28,6 +28,7 @@ from explorer.pages.health.summary import quality_trends, source_rows, unanswere
 from explorer.pages.log.panels import log_row, with_facts
 from explorer.viewer import admin_action, admin_page, viewer_of
 from retrieval.engine.types import Verdict
+from retrieval.evaluation.schedules import alarms
 from retrieval.ingest.jobs import STALLED, job_states
 from retrieval.models import Document, Judgment, SearchRecord, Sync
 from retrieval.operations.installation import installation
@@ -227,6 +228,7 @@ def health(request: HtmxHttpRequest) -> HttpResponse:
         "load": load_panel(found.load, found.ingest, refused_early=overload_guard.refused),
         "versions": found.versions,
         "settings_rows": readings(),
+        "alarms": alarms(Principal(viewer_of(request))),
     }
     return render(request, "explorer/health/health.html", context)
 

@@ -11,14 +11,16 @@ from django.utils import timezone
 from django.utils.http import urlencode
 
 from corecube.access import Principal
+from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from explorer import wording
 from explorer.components import preset_numbers
 from explorer.components.forms import TunablesForm
+from explorer.pages.evaluation.gates import gate_context
 from explorer.pages.presets import effect
 from explorer.viewer import admin_action, admin_page, errors_shown, viewer_of, whole_number
 from retrieval.admin import preset_versions
-from retrieval.errors import ReferenceVersionError, VersionConflictError
+from retrieval.errors import GateError, ReferenceVersionError, VersionConflictError
 from retrieval.models import PresetVersion, QuestionSet
 from retrieval.presets.catalog import PRESETS, preset_named
 from retrieval.presets.preset import Preset
@@ -120,12 +122,13 @@ def promote(request: HtmxHttpRequest, name: str, number: int) -> HttpResponse:
         "fingerprint": version.fingerprint if version else "",
         "note": version.note if version else "",
         "changes": preset_numbers.change_rows(live.config, preset_numbers.stored_config(chosen, version)),
+        **gate_context(chosen, version, Principal(viewer_of(request))),
     }
     return render(request, "explorer/presets/preset_promote.html", context)
 
 
 def _promoted(request: HtmxHttpRequest, chosen: Preset, number: int) -> HttpResponse:
-    with errors_shown(request):
+    try:
         preset_versions.promote(
             preset=chosen,
             number=number,
@@ -133,7 +136,14 @@ def _promoted(request: HtmxHttpRequest, chosen: Preset, number: int) -> HttpResp
             # No version has this number, so an invalid value is a conflict.
             live=whole_number(request.POST.get("live", ""), -1, digits=10),
             fingerprint=request.POST.get("fingerprint", ""),
+            reason=request.POST.get("reason", ""),
         )
+    except GateError as error:
+        messages.error(request, str(error))
+        return redirect("explorer:promote", name=chosen.name, number=number)
+    except CoreCubeError as error:
+        messages.error(request, str(error))
+    else:
         messages.success(request, f"All searches now use {preset_numbers.version_label(number)}.")
     return redirect("explorer:preset", name=chosen.name)
 
@@ -167,6 +177,7 @@ def _page(
     """Render a preset's page. Without a form, it shows the draft or else the live configuration."""
     versions = list(PresetVersion.objects.filter(preset=chosen.name).select_related("created_by", "promoted_by"))
     draft = next((version for version in versions if version.status == _DRAFT), None)
+    replaced = next((version.replaced for version in versions if version.status == _LIVE), None)
     live = configuration_of(chosen)
     edited = preset_numbers.stored_config(chosen, draft) if draft else live.config
     form = form or TunablesForm(
@@ -182,6 +193,7 @@ def _page(
         "preset": chosen,
         "live": live,
         "live_label": preset_numbers.version_label(live.number),
+        "rollback_label": "" if replaced is None else preset_numbers.version_label(replaced),
         "draft": draft,
         "changes": preset_numbers.change_rows(live.config, edited),
         "replaces": fingerprint if replaces is None else replaces,

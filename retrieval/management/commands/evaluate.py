@@ -1,10 +1,10 @@
-"""`manage.py evaluate DIR [--stress HOW]`, `--set SLUG`, `--all DIR [--files DIR ...]`, `--answers FILE`: measure."""
+"""`manage.py evaluate DIR [--stress HOW]`, `--set SLUG`, `--gate`, `--all DIR [--files DIR ...]`, `--answers FILE`."""
 
 import json
 from argparse import ArgumentParser
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from django.core.management.base import CommandError
 
@@ -12,7 +12,7 @@ from corecube.access import Principal, user_named
 from corecube.commands import DatabaseCommand
 from corecube.database import first_or
 from corecube.models import User
-from retrieval.evaluation import answers
+from retrieval.evaluation import answers, gates
 from retrieval.evaluation.corpus import encode_asked, ingested_folder
 from retrieval.evaluation.datasets import load_dataset
 from retrieval.evaluation.question_sets import SetResult, measure_cases
@@ -21,9 +21,11 @@ from retrieval.evaluation.runs import RunRequest, result_of, run_now
 from retrieval.evaluation.side_by_side import collections, side_by_side, table_head, table_row
 from retrieval.evaluation.stress import Stress
 from retrieval.ingest.run import Progress
-from retrieval.models import EvaluationRun, QuestionSet, Sync
+from retrieval.models import EvaluationRun, PresetVersion, QuestionSet, Sync
 from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
 from retrieval.search import runtime
+
+_NOTHING: Final = 2  #: The exit code where there is nothing to check.
 
 
 class Command(DatabaseCommand):
@@ -31,14 +33,20 @@ class Command(DatabaseCommand):
 
     help = (
         "Measure a preset on a judged collection in the BEIR layout (corpus.jsonl, queries.jsonl, qrels.tsv), "
-        "or on a question set of this installation; or every preset on every collection; or its answers to questions "
-        "with known answers."
+        "or on a question set of this installation; or a preset's draft on the question sets that guard promotions; or "
+        "every preset on every collection; or its answers to questions with known answers."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument("directory", type=Path, nargs="?")
         what.add_argument("--set", metavar="SLUG", help="a question set")
+        what.add_argument(
+            "--gate",
+            action="store_true",
+            help="the preset's draft against its live version on the gates; exit code 0 if all are passed, 1 if not, "
+            "2 if there is nothing to check",
+        )
         what.add_argument("--all", type=Path, metavar="DIR", help="every preset on every collection below a directory")
         what.add_argument(
             "--answers",
@@ -62,7 +70,7 @@ class Command(DatabaseCommand):
             help="with --all: a folder of files, queried by its headings; repeat to combine folders",
         )
         parser.add_argument("--save", metavar="NAME", default="", help="with --set: store the run under a name")
-        parser.add_argument("--as", metavar="USER", help="with --set: the user (default: the first admin)")
+        parser.add_argument("--as", metavar="USER", help="with --set and --gate: the user (default: the first admin)")
         parser.add_argument("--preset", default=DEFAULT_PRESET)
         parser.add_argument(
             "--stress",
@@ -81,8 +89,11 @@ class Command(DatabaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         preset_named(options["preset"])
-        if options["set"] and options["stress"]:
+        if options["stress"] and not options["directory"]:
             raise CommandError("--stress needs a directory.")
+        if options["gate"]:
+            self._gate(options)
+            return
         if options["set"]:
             result = _measured_set(options)
             self.stdout.write(json.dumps(_set_json(result)) if options["json"] else _set_table(result))
@@ -109,6 +120,24 @@ class Command(DatabaseCommand):
                 is_judged=options["judge"],
             )
         self.stdout.write(json.dumps(asdict(evaluation)) if options["json"] else _table(evaluation))
+
+    def _gate(self, options: dict[str, Any]) -> None:
+        """Measure the runs that the gates need, print what each says, and end with an exit code."""
+        preset = preset_named(options["preset"])
+        nothing = CommandError("This preset has no draft.", returncode=_NOTHING)
+        draft = first_or(nothing, PresetVersion.objects.filter(preset=preset.name, status=PresetVersion.Status.DRAFT))
+        results = gates.measure_missing(preset, draft, Principal(_user(options)))
+        if not results:
+            raise CommandError("This preset has no gate.", returncode=_NOTHING)
+        is_passed = gates.are_passed(results)
+        if options["json"]:
+            found = {"preset": preset.name, "version": draft.number, "passed": is_passed}
+            self.stdout.write(json.dumps({**found, "gates": [it.as_json() for it in results]}))
+        else:
+            lines = (f"{it.verdict:<10} {it.gate.question_set.name}: {it.sentence}" for it in results)
+            self.stdout.write("\n".join(lines))
+        if not is_passed:
+            raise CommandError(f"Version {draft.number} of {preset.name} does not pass its gates.")
 
     def _side_by_side(self, options: dict[str, Any], progress: Progress) -> None:
         """Measure every preset on every collection and print each row at once."""
@@ -151,12 +180,16 @@ def _answers_table(figures: dict[str, Any]) -> str:
     )
 
 
+def _user(options: dict[str, Any]) -> User:
+    nobody = CommandError("There is no admin: name a user with --as.")
+    admins = User.objects.filter(is_active=True, is_staff=True).order_by("pk")
+    return user_named(options["as"]) if options["as"] else first_or(nobody, admins)
+
+
 def _measured_set(options: dict[str, Any]) -> SetResult:
     unknown = CommandError(f"There is no question set {options['set']!r}.")
     question_set = first_or(unknown, QuestionSet.objects.filter(slug=options["set"]))
-    nobody = CommandError("There is no admin: name a user with --as.")
-    admins = User.objects.filter(is_active=True, is_staff=True).order_by("pk")
-    user = user_named(options["as"]) if options["as"] else first_or(nobody, admins)
+    user = _user(options)
     resources = None if options["judge"] else without_judge(runtime.resources())
     if options["save"]:
         run = run_now(question_set, RunRequest(options["preset"], name=options["save"]), principal=Principal(user))

@@ -1,29 +1,20 @@
 """Evaluation over HTTP."""
 
-import pytest
+from datetime import timedelta
 
-from corecube.access import scope_for
+import pytest
+from django.utils import timezone
+
 from corecube.models import ApiKey
 from corecube.scope import Sensitivity
-from retrieval.evaluation.question_sets import save_case, set_named
+from retrieval.evaluation import schedules, sweeps
 from retrieval.evaluation.runs import run_waiting
-from retrieval.models import Chunk
-from retrieval.records.judgments import PassageId, judge
+from retrieval.models import Trial
+from tests.questions import ROLLBACK
 
 pytestmark = pytest.mark.usefixtures("unhurried")
 
 RUNS = "/api/v1/evaluation/runs"
-QUERY = "Run deployctl rollback before touching the staging database"
-
-
-@pytest.fixture
-def questions(world):
-    made = set_named("Release questions", actor=world.alice)
-    save_case(made, QUERY, actor=world.alice)
-    chunk = Chunk.objects.get(text__contains="deployctl")
-    where = PassageId(chunk.document_id, chunk.content_hash)
-    judge(QUERY, where, grade=3, by=world.alice, scope=scope_for(world.principal("alice")))
-    return made
 
 
 @pytest.fixture
@@ -52,25 +43,25 @@ def started(send, **body):
 def test_runs_are_started_read_compared_and_deleted(questions, as_user):
     send = as_user("alice")
     assert send("get", "/api/v1/evaluation/sets").json()["question_sets"] == [
-        {"slug": "release-questions", "name": "Release questions", "cases": 1}
+        {"slug": "release-questions", "name": "Release questions", "cases": 3}
     ]
     first, second = started(send), started(send, preset="helix", overrides={}, name="the other one")
     run_waiting()
     read = send("get", f"{RUNS}/{first}").json()
-    assert (read["status"], read["measures"]["ndcg"], read["results"][0]["query"]) == ("done", 1.0, QUERY)
+    assert (read["status"], read["measures"]["ndcg"], read["results"][0]["query"]) == ("done", 1.0, ROLLBACK)
     listed = send("get", f"{RUNS}?question_set=release-questions").json()["runs"]
     assert [(it["id"], it["name"]) for it in listed] == [(second, "the other one"), (first, "")]
     compared = send("get", f"/api/v1/evaluation/compare?first={first}&second={second}").json()
-    assert compared["differences"]["ndcg"] == {
-        "queries": 1,
-        "mean": 0.0,
-        "low": 0.0,
-        "high": 0.0,
+    difference = compared["differences"]["ndcg"]
+    assert {name: difference[name] for name in ("queries", "p_value", "wins", "ties", "losses", "high")} == {
+        "queries": 2,
         "p_value": 1.0,
         "wins": 0,
         "ties": 1,
-        "losses": 0,
+        "losses": 1,
+        "high": 0.0,
     }
+    assert difference["low"] == 2 * difference["mean"] < 0
     assert send("delete", f"{RUNS}/{first}").status_code == 204
     assert send("get", f"{RUNS}/{first}").status_code == 404
 
@@ -117,3 +108,129 @@ def test_others_and_narrowed_keys_get_nothing(questions, as_user, world):
     assert limited("get", RUNS).json() == {"runs": []}
     assert {limited("get", address).status_code for address in addresses[2:]} == {404}
     assert limited("post", f"{RUNS}/{run}/cancel").status_code == 404
+
+
+GATES = "/api/v1/evaluation/gates"
+SWEEPS = "/api/v1/evaluation/sweeps"
+PRESET = "/api/v1/presets/corecube"
+
+
+@pytest.fixture
+def alice(questions, as_user):
+    return as_user("alice")
+
+
+def drafted(send, values):
+    live = send("get", f"{PRESET}/versions").json()["versions"][0]
+    return send("put", f"{PRESET}/draft", {"values": live["values"] | values}).json()["number"]
+
+
+def test_a_gate_refuses_a_draft_and_a_reason_overrides_it(alice):
+    gate = {
+        "question_set": "release-questions",
+        "preset": "corecube",
+        "measure": "recall",
+        "cutoff": 5,
+        "max_loss": 0.1,
+    }
+    assert alice("put", GATES, gate).json() == gate
+    assert alice("get", GATES).json() == {"gates": [gate]}
+    number = drafted(alice, {"floor.blend": 1.0})
+    refused = alice("post", f"{PRESET}/promote", {"number": number})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "gate_not_passed")
+    queued = alice("post", f"{PRESET}/gate", {"number": number})
+    assert (queued.status_code, queued.json()["gates"][0]["verdict"]) == (202, "measuring")
+    run_waiting()
+    found = alice("get", f"{PRESET}/gate?number={number}").json()
+    assert (found["passed"], found["gates"][0]["verdict"], found["gates"][0]["worse"]) == (False, "below", 2)
+    assert found["gates"][0]["mean"] == -1.0
+    assert alice("post", f"{PRESET}/promote", {"number": number}).status_code == 409
+    promoted = alice("post", f"{PRESET}/promote", {"number": number, "reason": "A test."})
+    assert promoted.json() == {"preset": "corecube", "version": number}
+    assert alice("post", f"{PRESET}/rollback", {"live": 1}).status_code == 409
+    assert alice("post", f"{PRESET}/rollback", {}).json() == {"preset": "corecube", "version": 1}
+    assert alice("post", f"{PRESET}/rollback", {}).status_code == 404
+    assert alice("delete", f"{GATES}?question_set=release-questions&preset=corecube").status_code == 204
+    assert alice("delete", f"{GATES}?question_set=release-questions&preset=corecube").status_code == 404
+    assert alice("get", f"{PRESET}/gate?number={number}").json()["passed"] is True
+
+
+def test_a_sweep_is_started_followed_and_drafted(alice):
+    ranges = [{"name": "blend.dense", "values": [0.0, 1.0]}]
+    started = alice("post", SWEEPS, {"question_set": "release-questions", "ranges": ranges, "max_p95_ms": 600_000})
+    assert (started.status_code, started.json()["status"], started.json()["total"]) == (202, "queued", 5)
+    address = f"{SWEEPS}/{started.json()['id']}"
+    assert alice("post", f"{address}/draft", {}).status_code == 409
+    sweeps.run_waiting()
+    done = alice("get", address).json()
+    assert (done["status"], done["held_out"]["queries"], len(done["trials"])) == ("done", 1, 3)
+    assert [it["id"] for it in alice("get", SWEEPS).json()["sweeps"]] == [done["id"]]
+    # Trials are not listed as runs, but can be read like them.
+    assert alice("get", RUNS).json() == {"runs": []}
+    trial = done["trials"][0]["run"]
+    assert alice("get", f"{RUNS}/{trial}").json()["results"]
+    assert alice("delete", f"{RUNS}/{trial}").status_code == 409
+    Trial.objects.update(is_best=False)
+    Trial.objects.filter(number=1).update(is_best=True)
+    draft = alice("post", f"{address}/draft", {}).json()
+    assert (draft["preset"], draft["values"]["blend.dense"]) == ("corecube", 0.0)
+    assert alice("post", f"{address}/draft", {}).status_code == 409
+    assert alice("post", f"{address}/draft", {"replaces": draft["fingerprint"]}).status_code == 200
+    assert alice("delete", address).status_code == 204
+    assert alice("get", address).status_code == 404
+
+
+def test_a_waiting_sweep_is_cancelled(alice):
+    ranges = [{"name": "blend.dense", "low": 0.1, "high": 0.9}]
+    body = {"question_set": "release-questions", "method": "random", "trials": 2, "ranges": ranges}
+    sweep = alice("post", SWEEPS, body).json()
+    assert len(sweep["trials"]) == 3
+    assert alice("post", f"{SWEEPS}/{sweep['id']}/cancel", {}).json()["status"] == "cancelled"
+    assert sweeps.run_waiting() == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        (GATES, {"question_set": "no-such"}, 404),
+        (GATES, {"preset": "no-such"}, 422),
+        (GATES, {"measure": "judged"}, 422),
+        (SWEEPS, {"ranges": []}, 422),
+        (SWEEPS, {"ranges": [{"name": "no.such", "values": [1]}]}, 422),
+        (SWEEPS, {"ranges": [{"name": "blend.dense", "values": [7]}]}, 422),
+        (SWEEPS, {"preset": "no-such", "ranges": [{"name": "blend.dense", "values": [1]}]}, 404),
+    ],
+    ids=str,
+)
+def test_what_neither_guards_nor_varies_is_refused(alice, path, body, status):
+    method = "put" if path == GATES else "post"
+    response = alice(method, path, {"question_set": "release-questions"} | body)
+    assert response.status_code == status
+    assert response.json()["error"]["message"]
+
+
+def test_a_limited_admin_sees_no_sweep_of_a_wider_scope(alice, as_user, world):
+    ranges = [{"name": "blend.dense", "values": [0.0]}]
+    sweep = alice("post", SWEEPS, {"question_set": "release-questions", "ranges": ranges}).json()
+    world.bob.is_staff = True
+    world.bob.save()
+    limited, address = as_user("bob"), f"{SWEEPS}/{sweep['id']}"
+    assert limited("get", SWEEPS).json() == {"sweeps": []}
+    assert limited("get", address).status_code == 404
+    for path in (f"{address}/cancel", f"{address}/draft"):
+        assert limited("post", path, {}).status_code == 404
+    assert limited("delete", address).status_code == 404
+    assert limited("get", f"{RUNS}/{sweep['trials'][0]['run']}").status_code == 404
+
+
+def test_a_schedule_is_set_read_with_its_trend_and_removed(alice):
+    schedules_address = "/api/v1/evaluation/schedules"
+    body = {"question_set": "release-questions", "nightly": True, "min_mean": 0.5}
+    (stored,) = alice("put", schedules_address, body).json()["schedules"]
+    assert (stored["preset"], stored["nightly"], stored["alarm"], stored["points"]) == ("corecube", True, "", [])
+    schedules.queue_due(timezone.localtime() + timedelta(days=2))
+    run_waiting()
+    (found,) = alice("get", f"{schedules_address}?question_set=release-questions").json()["schedules"]
+    assert [it["mean"] for it in found["points"]] == [pytest.approx(1.0, abs=0.1)]
+    assert alice("put", schedules_address, {**body, "nightly": False}).json() == {"schedules": []}
+    assert alice("put", schedules_address, {**body, "preset": "no-such"}).status_code == 422

@@ -47,6 +47,8 @@ from corecube.models import ApiKey, Compartment, Connection, Grant, User
 from retrieval.answers.conversations.asking import ask, start
 from retrieval.evaluation.question_sets import save_case, set_named
 from retrieval.evaluation.runs import RunRequest, queue_run
+from retrieval.evaluation.sweeps import SweepRequest, queue_sweep
+from retrieval.ranking.tuning import Range
 from retrieval.ingest.services import queue_sync
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, LanguageModel
@@ -63,8 +65,12 @@ for kind in ("push", "upload"):
 sync_connection(notes)
 questions = set_named("Questions", actor=root)
 save_case(questions, "rolling back", actor=root)
+for number in range(8):
+    save_case(questions, f"rolling back {number}", actor=root)
 run = queue_run(questions, RunRequest("corecube"), principal=Principal(root))
 answer = ask(start(root), "rolling back")
+asked = SweepRequest(preset="corecube", ranges=[Range("blend.dense", (0.1, 0.2))])
+sweep = queue_sweep(questions, asked, principal=Principal(root))
 LanguageModel.objects.create(slug="local", name="Local", base_url="http://127.0.0.1:9/v1", model="none")
 print(json.dumps({
     "secret": ApiKey.issue(user=root, name="fuzz")[1],
@@ -72,6 +78,7 @@ print(json.dumps({
     "job_id": str(queue_sync(notes, actor=root).pk),
     "run_id": str(run.pk),
     "response_id": f"resp_{answer.pk.hex}",
+    "sweep_id": str(sweep.pk),
     "document_id": str(Document.objects.get().pk),
 }))
 """
@@ -200,6 +207,16 @@ BODIES = {
     "PUT /api/v1/presets/{name}/draft": {"values": {"fusion.pool": 50}, "note": "A try"},
     "POST /api/v1/jobs/{job_id}/retry": {"items": ["one"]},
     "POST /api/v1/evaluation/runs": {"question_set": "questions", "preset": "corecube", "overrides": {}, "name": "x"},
+    "PUT /api/v1/evaluation/gates": {"question_set": "questions", "preset": "corecube", "max_loss": 0.5},
+    "PUT /api/v1/evaluation/schedules": {"question_set": "questions", "preset": "corecube", "min_mean": 0.5},
+    "POST /api/v1/evaluation/sweeps": {
+        "question_set": "questions",
+        "preset": "corecube",
+        "method": "grid",
+        "ranges": [{"name": "blend.dense", "values": [0.3], "low": 0.1, "high": 0.9}],
+        "max_p95_ms": 50.0,
+    },
+    "POST /api/v1/presets/{name}/gate": {"number": 0},
     "POST /api/v1/indexes": {"model": "bge-small-en-v1.5"},
     "POST /api/v1/language-models": {
         "name": "More",

@@ -12,35 +12,18 @@ from django.core.management import call_command
 from django.utils import timezone
 from ir_measures import RR, Judged, R, nDCG
 
-from corecube.access import scope_for
 from corecube.errors import ConflictError, CoreCubeError, InvalidRequestError, NotFoundError
 from corecube.version import VERSION
 from retrieval.admin.preset_versions import promote, save_draft
 from retrieval.evaluation import runs
-from retrieval.evaluation.question_sets import SetResult, save_case, set_named
+from retrieval.evaluation.question_sets import SetResult, set_named
 from retrieval.evaluation.runs import RunRequest
 from retrieval.models import Chunk, EvaluationRun, SearchRecord
 from retrieval.presets.catalog import preset_named
-from retrieval.records.judgments import PassageId, judge
 from retrieval.search import runtime
+from tests.questions import TANGERINE
 
 pytestmark = pytest.mark.usefixtures("unhurried")
-
-ROLLBACK = "Run deployctl rollback before touching the staging database"
-TANGERINE = "tangerine"
-
-
-@pytest.fixture
-def questions(world):
-    made = set_named("Release questions", actor=world.alice)
-    for query in (ROLLBACK, TANGERINE):
-        save_case(made, query, actor=world.alice)
-    save_case(made, "who won the football cup in brazil", actor=world.alice, is_answerable=False)
-    scope = scope_for(world.principal("alice"))
-    for query, word, grade in ((ROLLBACK, "deployctl", 3), (ROLLBACK, "zanzibar", 1), (TANGERINE, TANGERINE, 2)):
-        chunk = Chunk.objects.get(text__contains=word)
-        judge(query, PassageId(chunk.document_id, chunk.content_hash), grade=grade, by=world.alice, scope=scope)
-    return made
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from ir_measures import AP, RR, Judged, R, nDCG
 
 from retrieval.ranking.measures import (
     Measures,
+    Objective,
     average_precision,
     collection_measures,
     judged,
@@ -122,3 +123,14 @@ def test_measures_are_shares_and_the_ideal_order_is_best(ranking, said):
         assert value is None or 0 <= value <= 1 + 1e-9
     best = sorted(said, key=lambda name: -said[name])
     assert ndcg(best, said) in (None, pytest.approx(1))
+
+
+def test_an_objective_is_a_measure_at_its_cutoff():
+    ranking, grades = ["a", "b", "c"], {"b": 3, "c": 2, "d": 2}
+    assert (Objective().label, Objective("reciprocal_rank", 5).label) == ("nDCG@10", "MRR@5")
+    assert Objective("recall", 2).value(ranking, grades) == pytest.approx(1 / 3)
+    assert Objective("reciprocal_rank", 2).value(ranking, grades) == 0.5
+    assert Objective("reciprocal_rank", 1).value(ranking, grades) == 0.0
+    # 7 / log2(3) of the best order's 7 + 3 / log2(3).
+    assert Objective("ndcg", 2).value(ranking, grades) == pytest.approx((7 / log2(3)) / (7 + 3 / log2(3)))
+    assert Objective("ndcg", 2).value(ranking, {"a": 0}) is None

@@ -4,30 +4,15 @@ import json
 
 import pytest
 
-from corecube.access import scope_for
-from retrieval.evaluation.question_sets import save_case, set_named
 from retrieval.evaluation.runs import run_waiting
-from retrieval.models import Chunk, EvaluationRun
-from retrieval.records.judgments import PassageId, judge
+from retrieval.models import EvaluationRun
+from tests.questions import ROLLBACK
 
 pytestmark = pytest.mark.usefixtures("unhurried")
-
-QUERY = "Run deployctl rollback before touching the staging database"
 
 
 def page(response):
     return response.content.decode()
-
-
-@pytest.fixture
-def questions(world):
-    made = set_named("Release questions", actor=world.alice)
-    save_case(made, QUERY, actor=world.alice)
-    save_case(made, "who won the football cup in brazil", actor=world.alice, is_answerable=False)
-    chunk = Chunk.objects.get(text__contains="deployctl")
-    where = PassageId(chunk.document_id, chunk.content_hash)
-    judge(QUERY, where, grade=3, by=world.alice, scope=scope_for(world.principal("alice")))
-    return made
 
 
 @pytest.fixture
@@ -47,7 +32,7 @@ def test_a_run_is_started_followed_and_read(browse, questions, htmx):
     response = client.post("/judgments/release-questions/runs/", {"configuration": "helix"})
     address = response.headers["Location"]
     waiting = page(client.get(address))
-    assert "queued: 0 of 2 cases" in waiting.lower()
+    assert "queued: 0 of 3 cases" in waiting.lower()
     assert f'hx-get="{address}"' in waiting
     run_waiting()
     ended = client.get(address, headers=htmx)
@@ -64,13 +49,13 @@ def test_a_run_is_started_followed_and_read(browse, questions, htmx):
 def test_two_runs_are_compared(browse, start):
     first, second = start(), start("helix")
     shown = browse("alice").get(f"/runs/compare/?a={first.pk}&b={second.pk}")
-    assert shown.context["queries"] == 2
+    assert shown.context["queries"] == 3
     assert "No winner" in shown.context["verdict"]
     assert next(line.name for line in shown.context["lines"]) == "nDCG@10"
     assert "Compare A and B" in page(browse("alice").get("/judgments/release-questions/"))
 
 
-@pytest.mark.parametrize(("kind", "holds"), [("json", QUERY), ("run", " Q0 "), ("qrels", " 3\n")])
+@pytest.mark.parametrize(("kind", "holds"), [("json", ROLLBACK), ("run", " Q0 "), ("qrels", " 3\n")])
 def test_a_run_is_exported(browse, start, kind, holds):
     response = browse("alice").get(f"/runs/{start().pk}/export.{kind}")
     assert response.headers["Content-Disposition"] == f'attachment; filename="release-questions-corecube.{kind}"'
@@ -82,7 +67,7 @@ def test_a_run_is_exported(browse, start, kind, holds):
 def test_a_run_is_cancelled_and_deleted(browse, questions):
     client = browse("alice")
     address = client.post("/judgments/release-questions/runs/", {"configuration": "corecube"}).headers["Location"]
-    assert "Cancelled after 0 of 2 cases" in page(client.post(f"{address}change/", {"action": "cancel"}, follow=True))
+    assert "Cancelled after 0 of 3 cases" in page(client.post(f"{address}change/", {"action": "cancel"}, follow=True))
     assert client.post(f"{address}change/", {"action": "no-such"}).status_code == 404
     client.post(f"{address}change/", {"action": "delete"})
     assert not EvaluationRun.objects.exists()
