@@ -11,6 +11,11 @@ from retrieval.graph.spans import MAX_WORDS, Word, is_identifier, is_in_capitals
 _BRACKETED: Final = re.compile(r"(?<!\s)\s*+[(\[][^()\[\]]*+[)\]]\s*+$")
 _NAME_WORDS: Final = 8
 _CAPITALISED_SHARE: Final = 0.8
+#: Words that begin a title, but no name of a person, whose first and last words are a name too.
+_NO_FIRST_NAMES: Final = frozenset(
+    {"a", "about", "an", "at", "by", "for", "from", "how", "in", "notes", "of", "on", "some", "the", "to", "towards"}
+    | {"two", "using", "what", "when", "why", "with"}
+)
 _LITTLE_WORD: Final = 3  #: Words up to this length do not decide whether a title is a name: of, the, von.
 MAX_CHARACTERS: Final = 120  #: Characters of a name: longer ones are sentences.
 _MAX_NAMES: Final = 40  #: Maximum number of names of one document; a page with more headings is a list.
@@ -101,7 +106,8 @@ def _candidates(
             yield NameKind.SHORT, before
         words = words_of(before)
         capitals = [word for word in words if word.is_capitalised]
-        if len(words) > 2 and words[0].is_capitalised and words[-1].is_capitalised:  # noqa: PLR2004 -- first, middle, last
+        is_person = words[0].is_capitalised and words[0].form not in _NO_FIRST_NAMES
+        if len(words) > 2 and is_person and words[-1].is_capitalised:  # noqa: PLR2004 -- first, middle, last
             yield NameKind.ENDS, f"{before[words[0].start : words[0].end]} {before[words[-1].start : words[-1].end]}"
         # The name of two words or more that the text begins with.
         lead_words = words_of(lead)

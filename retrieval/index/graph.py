@@ -23,6 +23,7 @@ from retrieval.index.store import VectorIndex, vectors_of
 
 _NAMES: Final = prepared("graph_names")
 _HUBS: Final = prepared("graph_hubs")
+_WORDS: Final = prepared("graph_words")
 _COMMON_PHRASES: Final = prepared("graph_common")
 _EDGES: Final = prepared("graph_edges")
 _LIKENESS: Final = prepared("graph_likeness")
@@ -134,6 +135,17 @@ def common_phrases(
     }
     rows = read(_COMMON_PHRASES, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)
     return {numbers[row["key"]] for row in rows if row["chunks"] > limit}
+
+
+def word_counts(
+    words: Sequence[str], *, languages: Sequence[str], scope: AccessScope, timeout_seconds: float | None = None
+) -> dict[str, int]:
+    """Return in how many chunks in scope each word stands, in any form; stop words are missing."""
+    parameters = {"words": list(words), "languages": list(languages), "scope": scope.connection_ids}
+    counts: dict[str, int] = {}
+    for row in read(_WORDS, parameters, timeout_seconds=timeout_seconds):
+        counts[row["word"]] = max(row["chunks"], counts.get(row["word"], 0))
+    return counts
 
 
 def subgraph(

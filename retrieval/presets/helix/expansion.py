@@ -67,6 +67,10 @@ class GraphConfig(Tunables, label="Links"):
     )
     section_share: float = fraction(0.0, help="Share of a best hit's score that goes to the rest of its section.")
 
+    def hub_of(self, chunks: int) -> int:
+        """Return the number of mentions above which a name hardly means one document, of so many chunks in scope."""
+        return max(self.hub_links, int(self.hub_share * chunks))
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:

@@ -27,6 +27,11 @@ def test_short_forms_of_a_name():
     assert kinds("John Ronald Tolkien")["John Tolkien"] == NameKind.ENDS
 
 
+@pytest.mark.parametrize("title", ["A Programming Language", "The Art of Storage", "On Complement Division"])
+def test_a_title_that_begins_with_no_first_name_is_not_known_by_its_ends(title):
+    assert NameKind.ENDS not in kinds(title).values()
+
+
 def test_the_text_may_begin_with_a_fuller_name():
     found = kinds("Bill Gates", lead="William Henry Gates III (born 1955) is an American businessman.")
     assert found["William Henry Gates III"] == NameKind.LEAD

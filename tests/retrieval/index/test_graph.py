@@ -181,6 +181,16 @@ def test_an_address_is_no_name_that_a_question_may_hold(governed, alice):
     assert graph.names([], [page], scope=alice).of_found[page] == ("Pumps",)
 
 
+def test_words_are_counted_in_scope(governed, alice):
+    put(governed.runbooks, "one", "One", "An operating room. Another room.")
+    put(governed.runbooks, "two", "Two", "The room of January.")
+    put(governed.vault, "three", "Three", "Another room.")
+    bob = scope_for(governed.principal("bob"))
+    counts = graph.word_counts(["room", "january", "zebra", "the"], languages=["simple", "english"], scope=bob)
+    assert counts == {"room": 2, "january": 1, "zebra": 0, "the": 1}
+    assert graph.word_counts(["room", "the"], languages=["english"], scope=alice) == {"room": 3}
+
+
 def test_many_of_one_name_are_not_all_read(governed, alice):
     for number in range(15):
         put(governed.runbooks, f"intro {number}", "Introduction Page", "Nothing.")

@@ -19,6 +19,7 @@ from retrieval.index.store import VectorIndex
 from retrieval.presets.helix.expansion import Entry, Expansion, GraphConfig, document_scores, lifted, seeds_of
 from retrieval.presets.helix.stages.names import LinkEntities, QuestionNames, distinctive, stems_of
 from retrieval.ranking.fusion import leg_of
+from retrieval.stages.analyze import languages_of
 from retrieval.stages.complete import PrefetchPool
 
 _Read = TypeVar("_Read")
@@ -143,13 +144,13 @@ class Expand(
         named = self._named(question, scores, state, attempt)
         seeds = seeds_of(scores, named, self.config)
         wanted = seed_chunks(scores, seeds, [it.document_id for it in named], limit=self.config.seed_chunks)
-        found = attempt(partial(self._read, wanted, named, state), graph.Subgraph())
+        found = self._followed(wanted, named, state, attempt)
         edges = self._edges(found, wanted, scores) if self.config.hops else []
         if self.config.hops > 1 and edges:
             nearest = sorted(edges, key=lambda it: (-it.weight, it.target))[: self.config.bridges]
             on = [document for document in dict.fromkeys(it.target for it in nearest) if document not in seeds]
             bridges = seed_chunks({}, on, [], limit=self.config.seed_chunks)
-            reached = attempt(partial(self._read, bridges, named, state), graph.Subgraph())
+            reached = self._followed(bridges, named, state, attempt)
             edges += self._edges(reached, bridges, scores)
         neighbours = neighbours_of(scores, {it.chunk: it.section for it in found.seeds}, self.config)
         if not edges and not named:
@@ -179,6 +180,29 @@ class Expand(
         )
         notes = (*state.notes, *_notes(seeds, named, found, edges))
         return replace(state, hits=lifted(state.hits, expansion, self.config), notes=notes)
+
+    def _followed(
+        self, wanted: SeedChunks, named: Sequence[NamedDocument], state: SearchState, attempt: "_Attempts"
+    ) -> graph.Subgraph:
+        found = attempt(partial(self._read, wanted, named, state), graph.Subgraph())
+        return attempt(partial(self._weighed, found, state), found)
+
+    def _weighed(self, found: graph.Subgraph, state: SearchState) -> graph.Subgraph:
+        """Return the names with less certainty for a common word, which texts capitalise where it begins a sentence."""
+        words = {it.key for it in found.names if " " not in it.key}
+        if not words:
+            return found
+        counts = graph.word_counts(
+            sorted(words),
+            languages=languages_of(state.scope, self.reader.text_search_config),
+            scope=state.scope,
+            timeout_seconds=state.deadline.leg_seconds,
+        )
+        corpus = state.terms.corpus_size
+        hub = self.config.hub_of(corpus)
+        shares = {word: min(1.0, hub / max(1, counts.get(word, corpus))) for word in words}
+        names = tuple(replace(it, quality=it.quality * shares.get(it.key, 1.0)) for it in found.names)
+        return replace(found, names=names)
 
     def _read(self, wanted: SeedChunks, named: Sequence[NamedDocument], state: SearchState) -> graph.Subgraph:
         return graph.subgraph(

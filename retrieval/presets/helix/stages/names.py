@@ -96,7 +96,7 @@ class LinkEntities(BaseStage, name="names", needs={"query", "terms", "scope"}, g
         """
         plain = {it.key: it.known_as or it.name for it in named if not it.is_marked and it.key not in counted}
         marked = [it.key for it in named if it.is_marked and it.key not in counted] if len(named) > 1 else []
-        limit = max(self.config.hub_links, int(self.config.hub_share * state.terms.corpus_size))
+        limit = self.config.hub_of(state.terms.corpus_size)
         scope, common = state.scope, set[str]()
         if marked:
             common |= graph.hubs(marked, limit=limit, scope=scope, timeout_seconds=state.deadline.leg_seconds)

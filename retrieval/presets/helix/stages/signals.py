@@ -93,8 +93,9 @@ def prevailing(found: Iterable[tuple[MemoryType, float]], *, min_share: float) -
 class SignalWeights(Tunables):
     """Weights of the signals of a hit.
 
-    Similarity and links are min-max normalised within the pool. Of recency, salience and confidence the pool's minimum
-    is subtracted; they are stretched to 0 to 1 only if they differ by at least signals.min_span.
+    Similarity and links are min-max normalised within the pool; links only if they add at least signals.link_span. Of
+    recency, salience and confidence the pool's minimum is subtracted; they are stretched to 0 to 1 only if they differ
+    by at least signals.min_span.
     """
 
     similarity: float = fraction(0.4, help="Weight of similarity: vector and keyword scores combined.")
@@ -131,6 +132,7 @@ class SignalsConfig(Tunables, label="Signals"):
     min_span: float = fraction(
         1.0, help="If recency, salience or confidence are closer together than this, they are not stretched to 0 to 1."
     )
+    link_span: float = fraction(0.3, help="If links add less than this to every hit, they are not stretched to 0 to 1.")
     episodic: SignalWeights = field(default_factory=lambda: _weights(0.35, 0.30, 0.15, 0.10, 0.10))
     semantic: SignalWeights = field(default_factory=lambda: _weights(0.40, 0.05, 0.20, 0.20, 0.15))
     procedural: SignalWeights = field(default_factory=lambda: _weights(0.45, 0.10, 0.25, 0.15, 0.05))
@@ -147,7 +149,7 @@ class SignalsConfig(Tunables, label="Signals"):
     @property
     def min_spans(self) -> dict[str, float]:
         """The minimum span of each signal that has one."""
-        return dict.fromkeys(("recency", "salience", "confidence"), self.min_span)
+        return {**dict.fromkeys(("recency", "salience", "confidence"), self.min_span), "graph": self.link_span}
 
     def of(self, memory_type: MemoryType) -> SignalWeights:
         """Return the weights of a memory type."""

@@ -10,9 +10,11 @@ from corecube.errors import DatabaseUnavailableError
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import SearchState
+from retrieval.engine.types import ChunkId
 from retrieval.errors import EncoderError, SearchTimeoutError
 from retrieval.index import active, graph
 from retrieval.ingest.sync import sync_connection
+from retrieval.models import Document
 from retrieval.presets.helix.expansion import GraphConfig
 from retrieval.presets.helix.pipeline import PrefetchQuestion
 from retrieval.presets.helix.stages.expand import Expand
@@ -231,6 +233,23 @@ def test_what_stands_beside_a_hit_is_lifted_where_it_is_asked_for(search, pages)
 def test_a_question_that_names_nothing_follows_no_shared_name(search):
     state = search("which walls are old", depth=10)
     assert not [lift for hit in state.hits for lift in hit.lifts if lift.kind != "link"]
+
+
+def test_a_link_by_a_common_word_weighs_less(search, pages, sync_once):
+    def weight():
+        state = search("Who was a count of Tuscany?", hub_links=1)
+        (hit,) = [it for it in state.hits if it.chunk_id == rivers]
+        return max(lift.amount for lift in hit.lifts)
+
+    pages_of = pages.root / "runbooks"
+    (pages_of / "provence.md").write_text("# Provence\n\nFerries leave at dawn.\n")
+    sync_once(pages.runbooks)
+    rivers = ChunkId(Document.objects.get(external_id="provence.md").pk, 0)
+    rare = weight()
+    for number in range(6):
+        (pages_of / f"letter-{number}.md").write_text(f"Letter {number}\n\nto a friend in provence, number {number}.")
+    sync_once(pages.runbooks)
+    assert 0 < weight() < 0.5 * rare
 
 
 def test_nothing_out_of_scope_is_brought_in_or_quoted(search):
