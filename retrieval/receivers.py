@@ -53,7 +53,8 @@ def delete_memory_with_user(instance: Memory, origin: object, **_: Any) -> None:
 @receiver(post_delete, sender=Conversation)
 def delete_files_with_conversation(instance: Conversation, **_: Any) -> None:  # noqa: ANN401 -- Django's signature
     """Delete the files that are attached to a conversation that is deleted."""
-    delete_private(Connection.objects.filter(pk=instance.files_id).first())
+    if instance.files_id is not None:
+        delete_private(Connection.objects.filter(pk=instance.files_id).first())
 
 
 def delete_private(connection: Connection | None) -> None:
