@@ -9,6 +9,7 @@ from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
+from oauth2_provider import models as oauth
 
 from corecube import audit
 from corecube.connections import secrets_destination, secrets_with
@@ -19,6 +20,8 @@ from corecube.models import ApiKey, AuditEvent, Compartment, Connection, Grant, 
 
 admin.site.site_header = admin.site.site_title = "CoreCube administration"
 admin.site.unregister(Group)
+# Tokens are the business of users, who see their clients in the console. An admin adds and deletes clients here.
+admin.site.unregister([oauth.AccessToken, oauth.Grant, oauth.IDToken, oauth.RefreshToken])
 
 
 def _never(self: admin.ModelAdmin, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ANN401, ARG001 -- Django's signature

@@ -1,4 +1,4 @@
-"""The five tools: names, arguments, results and functions. Only the key of a request identifies the caller."""
+"""The five tools: names, arguments, results and functions. Only the key or token of a request identifies the caller."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -121,8 +121,8 @@ def _fetch(read: FetchToolIn, caller: Caller) -> FetchToolOut:
     if not text:
         raise NotFoundError("No passage with that id is visible to you.")
     note_accesses([document.pk])
-    actor, key = caller.principal.user, str(caller.principal.key or "")
-    audit.record("document.read", actor=actor, subject=str(document.pk), key=key)
+    who = caller.principal
+    audit.record("document.read", actor=who.user, subject=str(document.pk), key=str(who.key or ""), client=who.client)
     return FetchToolOut(
         id=read.id,
         title=document.title,

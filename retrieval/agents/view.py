@@ -1,4 +1,4 @@
-"""POST /mcp: the MCP server's address. The bearer key is checked before the body is read."""
+"""POST /mcp: the MCP server's address. The API key or OAuth token is checked before the body is read."""
 
 from typing import Final
 
@@ -9,9 +9,12 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
+from corecube.access import Principal
 from corecube.api import error_response, failure_response, principal_of_key
 from corecube.errors import CoreCubeError, NotAuthenticatedError, NotPermittedError
-from corecube.keys import USER_HEADER
+from corecube.keys import USER_HEADER, ForwardingNotAllowedError
+from corecube.models.access import KEY_PREFIX
+from corecube.oauth.resource import challenge, principal_of_token
 from retrieval.agents.tools import Caller
 
 _RESPONSE_HEADERS: Final = frozenset({"content-type", "mcp-protocol-version"})
@@ -27,11 +30,12 @@ def mcp(request: HttpRequest) -> HttpResponse:
     """Answer a message of an agent. A browser session gives no access here."""
     try:
         _require_own_origin(request)
-        given = request.headers.get("Authorization")
-        if given is None:
-            raise NotAuthenticatedError("An API key is required: send it as `Authorization: Bearer cc_...`.")
-        principal = principal_of_key(given, request.headers.get(USER_HEADER))
+        principal = _principal(request)
         body = request.body
+    except NotAuthenticatedError as error:
+        response = failure_response(request, error)
+        response.headers["WWW-Authenticate"] = challenge(request)
+        return response
     except CoreCubeError as error:
         return failure_response(request, error)
     except RequestDataTooBig:
@@ -42,6 +46,19 @@ def mcp(request: HttpRequest) -> HttpResponse:
     reply = async_to_sync(serve)(body, headers, Caller(principal, request.build_absolute_uri))
     headers = {name: value for name, value in reply.headers if name.lower() in _RESPONSE_HEADERS}
     return HttpResponse(bytes(reply.body), status=reply.status, headers=headers)
+
+
+def _principal(request: HttpRequest) -> Principal:
+    """Return the principal of a key or a token; raise NotAuthenticatedError, or as `principal_of_key` does."""
+    given = request.headers.get("Authorization")
+    if given is None:
+        raise NotAuthenticatedError("Sign in by OAuth, or send an API key as `Authorization: Bearer cc_...`.")
+    scheme, _, secret = given.partition(" ")
+    if scheme.lower() != "bearer" or secret.strip().startswith(KEY_PREFIX):
+        return principal_of_key(given, request.headers.get(USER_HEADER))
+    if USER_HEADER in request.headers:
+        raise ForwardingNotAllowedError
+    return principal_of_token(request, secret.strip())
 
 
 def _require_own_origin(request: HttpRequest) -> None:
