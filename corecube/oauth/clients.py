@@ -4,11 +4,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Max, QuerySet
 from django.utils import timezone
-from oauth2_provider.models import AccessToken, Application, Grant, RefreshToken, clear_expired
+from oauth2_provider.models import (
+    AccessToken,
+    Application,
+    Grant,
+    RefreshToken,
+    clear_expired,
+    refresh_token_expire_timedelta,
+)
 
 from corecube import audit
 from corecube.errors import NotPermittedError
@@ -29,7 +35,7 @@ class ConnectedClient:
 
 def connected_clients(users: QuerySet[User]) -> list[ConnectedClient]:
     """Return the clients that can act as these users, by user and name."""
-    idle = timedelta(seconds=settings.OAUTH2_PROVIDER["REFRESH_TOKEN_EXPIRE_SECONDS"])
+    idle: timedelta = refresh_token_expire_timedelta()
     tokens = RefreshToken.objects.filter(revoked=None, user__in=users, access_token__expires__gt=timezone.now() - idle)
     rows = tokens.values("application", "user").annotate(
         used_at=Max("access_token__created"), expires_at=Max("access_token__expires")

@@ -12,7 +12,7 @@ from oauth2_provider.models import Application
 from pydantic import BaseModel, Field, ValidationError
 
 from corecube.errors import RefusedForNowError
-from corecube.oauth.resource import scope
+from corecube.oauth.resource import SCOPE
 from corecube.sanitise import storable
 from corecube.sign_in_limits import count_registration
 from corecube.sign_ins import address_of
@@ -89,7 +89,7 @@ def register(request: HttpRequest) -> JsonResponse:
         "grant_types": _GRANTS,
         "response_types": ["code"],
         "token_endpoint_auth_method": "none",
-        "scope": scope(),
+        "scope": SCOPE,
     }
     return JsonResponse(described, status=201, headers={"Cache-Control": "no-store"})
 

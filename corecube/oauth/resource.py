@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from django.conf import settings
 from django.http import HttpRequest
 from django.utils import timezone
 from oauth2_provider.models import AccessToken
@@ -12,6 +11,7 @@ from corecube.errors import NotAuthenticatedError
 from corecube.models import User
 from corecube.models.access import key_digest
 
+SCOPE: Final = "mcp"  #: The only scope, which settings describe.
 _METADATA_PATH: Final = "/.well-known/oauth-protected-resource/mcp"
 _MAX_NAME: Final = 60
 
@@ -24,13 +24,7 @@ def resource_of(request: HttpRequest) -> str:
 def challenge(request: HttpRequest) -> str:
     """Return the WWW-Authenticate header of a refused request: where a client finds out how to sign in."""
     error = 'error="invalid_token", ' if "Authorization" in request.headers else ""
-    return f'Bearer {error}resource_metadata="{request.build_absolute_uri(_METADATA_PATH)}", scope="{scope()}"'
-
-
-def scope() -> str:
-    """Return the only scope."""
-    (name,) = settings.OAUTH2_PROVIDER["SCOPES"]
-    return str(name)
+    return f'Bearer {error}resource_metadata="{request.build_absolute_uri(_METADATA_PATH)}", scope="{SCOPE}"'
 
 
 def principal_of_token(request: HttpRequest, token: str) -> Principal:
@@ -44,7 +38,7 @@ def principal_of_token(request: HttpRequest, token: str) -> Principal:
         .exclude(application=None)
         .first()
     )
-    if found is None or found.resource != [resource_of(request)] or not found.allow_scopes([scope()]):
+    if found is None or found.resource != [resource_of(request)] or not found.allow_scopes([SCOPE]):
         raise NotAuthenticatedError("The token is unknown, expired, revoked or for another resource.")
     user: User = found.user
     return Principal(user, client=str(found.application)[:_MAX_NAME])

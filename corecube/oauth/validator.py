@@ -52,7 +52,7 @@ class Validator(OAuth2Validator):  # type: ignore[misc]  # the library has no ty
         self, request: Request, code: str, access_token: object, previous: object
     ) -> RefreshToken:
         """Let the tokens of a code be one family, by which a reused code finds them."""
-        token = super()._create_refresh_token(request, code, access, previous)
+        token = super()._create_refresh_token(request, code, access_token, previous)
         if previous is None:
             token.token_family = _family(request.code)
             token.save(update_fields=["token_family"])
