@@ -76,6 +76,7 @@ PAGES = {
     "key-new": "/keys/new/",
     "key-revoke": "/keys/{key}/revoke/",
     "key-forwarding": "/access/keys/{key}/forwarding/",
+    "application-connect": "/oauth/authorize?{authorization}",
     "audit": "/access/audit/",
     "evaluation_run": "/runs/{run}/",
     "compare_runs": "/runs/compare/?a={run}&b={run}",
@@ -153,6 +154,8 @@ class Places:
     link: str
     run: str
     prompt: str
+    #: The query with which an application asks to act for the viewer.
+    authorization: str
     language_model: str
     #: One of the installation's own.
     section_set: str

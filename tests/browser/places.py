@@ -25,6 +25,7 @@ from retrieval.models import (
 from retrieval.presets.catalog import preset_named
 from retrieval.search.section_sets import copy_section_set, fingerprint, save_section_set, section_set_named
 from tests.browser.pages import Places
+from tests.corecube.oauth.conftest import Agent
 from tests.section_edits import written_with
 
 
@@ -59,10 +60,19 @@ def places(world):
         prompt=str(
             StartingPrompt.objects.create(title="Roll back", text="How do I roll back?", sources=["runbooks"]).pk
         ),
+        authorization=_connected(world).partition("?")[2],
         language_model=_language_model().slug,
         section_set=_section_sets(world),
         queued=str(_queued(world).pk),
     )
+
+
+def _connected(world):
+    """Connect an application for Alice, and return the address with which it asks again."""
+    agent = Agent(Client())
+    agent.register(client_name="Desk assistant")
+    agent.tokens(world.alice)
+    return agent.address(resource=None)
 
 
 def _uploads(world):

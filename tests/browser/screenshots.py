@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from io import BytesIO
 from pathlib import Path
+from urllib.parse import urlencode
 
 from PIL import Image
 from playwright.sync_api import expect, sync_playwright
@@ -156,6 +157,7 @@ def places(page):
         link=shared(page),
         run=measured(page),
         prompt=offered_prompt(page),
+        authorization=registered_application(page),
         language_model=described_model(page),
         section_set=edited_sections(page),
     )
@@ -175,6 +177,15 @@ def measured(page):
     page.get_by_role("button", name="Measure").click()
     page.locator("#run:not([hx-get])").wait_for()
     return page.url.split("/")[-2]
+
+
+def registered_application(page):
+    """Register an application, and return the query with which it asks to be connected."""
+    redirect = "http://127.0.0.1:33418/"
+    described = {"client_name": "Visual Studio Code", "redirect_uris": [redirect]}
+    client = page.request.post("/oauth/register", data=described).json()["client_id"]
+    proof = {"code_challenge": "x" * 43, "code_challenge_method": "S256"}
+    return urlencode({"response_type": "code", "client_id": client, "redirect_uri": redirect, **proof})
 
 
 def offered_prompt(page):
