@@ -175,7 +175,7 @@ AUTHENTICATION_BACKENDS = [
 #: Whether agents may register themselves as OAuth clients of `/mcp`, and the hosts to which these may redirect, in
 #: addition to the user's own computer.
 CORECUBE_MCP_REGISTRATION = env.flag("CORECUBE_MCP_REGISTRATION", default=True)
-CORECUBE_MCP_REDIRECT_HOSTS = env.texts("CORECUBE_MCP_REDIRECT_HOSTS")
+CORECUBE_MCP_REDIRECT_HOSTS = [host.lower() for host in env.texts("CORECUBE_MCP_REDIRECT_HOSTS")]
 OAUTH2_PROVIDER: dict[str, Any] = {
     # Only codes and refresh tokens are exchanged for tokens.
     "OAUTH2_SERVER_CLASS": "oauthlib.oauth2.WebApplicationServer",

@@ -71,6 +71,7 @@ def register(request: HttpRequest) -> JsonResponse:
         redirect_uris=" ".join(filter(may_redirect_to, asked.redirect_uris)),
         client_type=Application.CLIENT_PUBLIC,
         client_secret="",
+        hash_client_secret=False,
         authorization_grant_type=Application.GRANT_AUTHORIZATION_CODE,
         registration_source=Application.RegistrationSource.DCR,
     )

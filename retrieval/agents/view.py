@@ -89,7 +89,7 @@ def _again(request: HttpRequest, principal: Principal) -> Principal:
         return principal_of_token(request, request.headers["Authorization"].partition(" ")[2].strip())
     key = ApiKey.objects.usable().select_related("user").filter(pk=principal.key.pk).first()
     user = User.objects.filter(pk=principal.user.pk, is_active=True).first()
-    if key is None or user is None:
+    if key is None or user is None or (principal.is_forwarded and not key.may_forward_users):
         raise NotAuthenticatedError
     return Principal(user, key)
 

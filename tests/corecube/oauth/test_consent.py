@@ -177,8 +177,28 @@ def test_an_admin_sees_and_disconnects_every_client(signed_in, world, client):
     assert not AccessToken.objects.exists()
 
 
-def test_an_admin_adds_clients_but_no_tokens_by_hand(client, world):
+def test_an_admin_adds_clients_but_no_tokens_by_hand(agent, world, client):
     client.force_login(world.alice)
-    assert client.get("/admin/oauth2_provider/application/add/").status_code == 200
+    add, service = "/admin/oauth2_provider/application/add/", "https://service.example/callback"
+    for wrong in ("", "http://service.example/callback", f"{service} ftp://localhost/", "javascript:alert(1)"):
+        assert client.post(add, {"name": "Service", "redirect_uris": wrong}).status_code == 200
+    given = {"name": "Service", "redirect_uris": service, "skip_authorization": "on", "client_type": "confidential"}
+    assert client.post(add, given).status_code == 302
+    made = Application.objects.get(name="Service")
+    assert (made.client_type, made.client_secret, made.skip_authorization) == ("public", "", False)
+    assert AuditEvent.objects.get(action="client.created").actor == world.alice
+
+    agent.client_id = made.client_id
+    page = agent.ask(redirect_uri=service)
+    assert "receives your documents at service.example" in text_of(page)
     for model in ("accesstoken", "refreshtoken", "grant", "idtoken"):
         assert client.get(f"/admin/oauth2_provider/{model}/").status_code == 404
+
+
+def test_deleting_a_client_ends_its_access(signed_in, world, client):
+    tokens = signed_in.tokens(world.bob)
+    client.force_login(world.alice)
+    pk = Application.objects.get().pk
+    assert client.post(f"/admin/oauth2_provider/application/{pk}/delete/", {"post": "yes"}).status_code == 302
+    assert signed_in.status(tokens["access_token"]) == 401
+    assert signed_in.refresh(tokens["refresh_token"]).status_code == 401
