@@ -66,15 +66,18 @@ _RULED: Final = 64  #: Cached results of the access rule; each takes up to 1 kB 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """On whose behalf a request acts: a signed-in user, or an API key for its user or for a named user."""
+    """On whose behalf a request acts: a user, signed in here or in a client, or a key for its user or a named one."""
 
     user: User  #: The owner of searches, conversations and feedback.
     key: ApiKey | None = None
     actor: User | None = None  #: The admin who acts as the user.
+    client: str = ""  #: The name of the OAuth client through which the user acts.
 
     @property
     def label(self) -> str:
         """The principal as text, which differs for an admin who acts as the user."""
+        if self.client:
+            return f"{self.user.username} via {self.client}"
         if self.actor is not None:
             return f"{self.user.username} by {self.actor.username}"
         return f"{self.user.username} via key {self.key.prefix}…" if self.key else self.user.username

@@ -9,6 +9,7 @@ from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
+from oauth2_provider import models as oauth
 
 from corecube import audit
 from corecube.connections import secrets_destination, secrets_with
@@ -16,9 +17,12 @@ from corecube.connectors import checked_config
 from corecube.connectors.kinds import KINDS
 from corecube.errors import ConfigError
 from corecube.models import ApiKey, AuditEvent, Compartment, Connection, Grant, User
+from corecube.oauth.registration import is_loopback
 
 admin.site.site_header = admin.site.site_title = "CoreCube administration"
 admin.site.unregister(Group)
+# Users see and end their tokens in the console.
+admin.site.unregister([oauth.AccessToken, oauth.Application, oauth.Grant, oauth.IDToken, oauth.RefreshToken])
 
 
 def _never(self: admin.ModelAdmin, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ANN401, ARG001 -- Django's signature
@@ -179,6 +183,36 @@ class ApiKeyAdmin(Audited):
         if obj.revoked_at and "revoked_at" in form.changed_data:
             actor = request.user if isinstance(request.user, User) else None
             audit.record("key.revoked", actor=actor, subject=str(obj), user=obj.user.username)
+
+
+class OAuthClientForm(forms.ModelForm):
+    """A client added by an admin: as one that registers itself, but with any https redirect."""
+
+    def clean_redirect_uris(self) -> str:
+        """Refuse http to another computer."""
+        uris: list[str] = self.cleaned_data["redirect_uris"].split()
+        if not uris or not all(uri.startswith("https://") or is_loopback(uri) for uri in uris):
+            raise ValidationError("Enter https addresses, or http addresses of the user's own computer.")
+        return " ".join(uris)
+
+    def clean(self) -> dict[str, Any] | None:
+        """Make the client public: it has no secret, and its codes need PKCE."""
+        self.instance.client_type = oauth.Application.CLIENT_PUBLIC
+        self.instance.authorization_grant_type = oauth.Application.GRANT_AUTHORIZATION_CODE
+        self.instance.client_secret, self.instance.hash_client_secret = "", False
+        return super().clean()
+
+
+@admin.register(oauth.Application)
+class OAuthClientAdmin(Audited):
+    """OAuth clients of `/mcp`. Deleting one ends the access that it has for its users."""
+
+    noun = "client"
+    form = OAuthClientForm
+    list_display = ("name", "client_id", "redirect_uris", "registration_source", "created")
+    search_fields = ("name", "client_id")
+    fields = ("name", "redirect_uris", "client_id", "registration_source", "created")
+    readonly_fields = ("client_id", "registration_source", "created")
 
 
 @admin.register(AuditEvent)

@@ -67,7 +67,7 @@ CSRF_TRUSTED_ORIGINS = env.texts("CSRF_TRUSTED_ORIGINS")
 #: Pages of these origins may call the APIs from a browser, with a key; never with the session of the console.
 CORS_ALLOWED_ORIGINS = env.origins("CORECUBE_CORS_ORIGINS")
 CORS_ALLOW_CREDENTIALS = False
-CORS_URLS_REGEX = r"^/(api/|v1/|v2/|mcp$)"
+CORS_URLS_REGEX = r"^/(api/|v1/|v2/|mcp$|oauth/(register|token|revoke)$|\.well-known/oauth-)"
 CORS_ALLOW_HEADERS = (
     *("accept", "authorization", "content-type", "idempotency-key", "x-corecube-user"),
     *("mcp-protocol-version", "mcp-session-id", "last-event-id"),
@@ -76,7 +76,7 @@ CORS_ALLOW_HEADERS = (
     *(f"x-stainless-{name}" for name in ("lang", "package-version", "os", "arch", "runtime", "runtime-version")),
     *(f"x-stainless-{name}" for name in ("retry-count", "timeout", "helper-method", "poll-helper")),
 )
-CORS_EXPOSE_HEADERS = ("x-request-id", "retry-after", "x-should-retry", "mcp-session-id")
+CORS_EXPOSE_HEADERS = ("x-request-id", "retry-after", "x-should-retry", "mcp-session-id", "www-authenticate")
 #: Addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted; "*" for any.
 CORECUBE_TRUSTED_PROXIES = env.networks("CORECUBE_TRUSTED_PROXIES")
 #: Address and port of `manage.py start`; port 0 uses the first free port from 8000.
@@ -85,7 +85,7 @@ CORECUBE_PORT = env.integer("CORECUBE_PORT", 0, low=0, high=65_535)
 
 INSTALLED_APPS = [
     *(f"django.contrib.{it}" for it in ("admin", "auth", "contenttypes", "sessions", "messages", "staticfiles")),
-    *("corsheaders", "django_htmx", "ninja", "corecube", "retrieval", "explorer"),
+    *("corsheaders", "django_htmx", "ninja", "oauth2_provider", "corecube", "retrieval", "explorer"),
 ]
 MIDDLEWARE = [
     "corecube.http.RequestIdMiddleware",
@@ -172,6 +172,35 @@ AUTHENTICATION_BACKENDS = [
     *([] if CORECUBE_OIDC_ONLY else ["django.contrib.auth.backends.ModelBackend"]),
     *(["corecube.oidc.backend.ProviderBackend"] if CORECUBE_OIDC_ISSUER else []),
 ]
+#: Whether agents may register themselves as OAuth clients of `/mcp`, and the hosts to which these may redirect, in
+#: addition to the user's own computer.
+CORECUBE_MCP_REGISTRATION = env.flag("CORECUBE_MCP_REGISTRATION", default=True)
+CORECUBE_MCP_REDIRECT_HOSTS = [host.lower() for host in env.texts("CORECUBE_MCP_REDIRECT_HOSTS")]
+OAUTH2_PROVIDER: dict[str, Any] = {
+    # Only codes and refresh tokens are exchanged for tokens.
+    "OAUTH2_SERVER_CLASS": "oauthlib.oauth2.WebApplicationServer",
+    "OAUTH2_VALIDATOR_CLASS": "corecube.oauth.validator.Validator",
+    "OAUTH2_BACKEND_CLASS": "corecube.oauth.validator.Core",
+    "SCOPES": {"mcp": "Search and read all documents that you can see, and keep your private memory"},
+    "AUTHORIZATION_CODE_EXPIRE_SECONDS": 60,
+    "ACCESS_TOKEN_EXPIRE_SECONDS": 3600,
+    "REFRESH_TOKEN_EXPIRE_SECONDS": 30 * 24 * 3600,  # without use
+    "REFRESH_TOKEN_REUSE_PROTECTION": True,
+    "ALLOW_LOCALHOST_LOOPBACK": True,
+    "DCR_ENABLED": CORECUBE_MCP_REGISTRATION,
+    "OAUTH2_RESPONSE_TYPES_SUPPORTED": ["code"],
+    "OAUTH2_GRANT_TYPES_SUPPORTED": ["authorization_code", "refresh_token"],
+    "OAUTH2_TOKEN_ENDPOINT_AUTH_METHODS_SUPPORTED": ["none"],
+    "OAUTH2_PROTECTED_RESOURCE_NAME": "CoreCube",
+    # RFC 9700: PKCE only by S256, the issuer in answers, tokens stored as digests.
+    **{
+        f"COMPLIANT_BCP_RFC9700_{name}": True
+        for name in (
+            *("IMPLICIT_GRANT", "PASSWORD_GRANT", "PKCE_METHOD", "ACCESS_TOKEN_TRANSPORT", "AUTHZ_RESPONSE_ISS"),
+            *("TOKEN_STORAGE", "REFRESH_TOKEN", "REDIRECT_URI_SCHEME", "REDIRECT_URI_MATCHING", "PKCE_REQUIRED"),
+        )
+    },
+}
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "explorer:home"
 LOGOUT_REDIRECT_URL = "login"
@@ -216,9 +245,12 @@ LOGGING = {
     "formatters": {"line": {"format": "{asctime} {levelname:<7} {name} {message}", "style": "{"}},
     "filters": {"refusals": {"()": "corecube.logs.RefusalFilter"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["refusals"]}},
-    # The HTTP clients would log URLs, responses and signatures; dulwich, missing features of servers.
+    # The HTTP clients would log URLs, responses and signatures; OAuth, codes and tokens; dulwich, missing features.
     "loggers": {
-        **{name: {"level": "WARNING"} for name in ("botocore", "httpx2", "httpcore2", "mcp")},
+        **{
+            name: {"level": "WARNING"}
+            for name in ("botocore", "httpx2", "httpcore2", "mcp", "oauthlib", "oauth2_provider")
+        },
         "dulwich": {"level": "ERROR"},
         # Its warnings repeat errors that callers log.
         "psycopg.pool": {"level": "ERROR"},

@@ -25,6 +25,8 @@ from corecube.models import SignInPace
 _WINDOW: Final = timedelta(minutes=15)
 _PROVIDER: Final = "provider"  #: The name in the bucket of refusals by the sign-in provider; digests are longer.
 _PROVIDER_REFUSALS: Final = 30
+_REGISTRATION: Final = "client registration"  #: The name in the bucket of clients that register themselves.
+_REGISTRATIONS: Final = 20
 _IPV6_NETWORK_BITS: Final = 64
 _MAX_ADDRESS_CHARACTERS: Final = 64
 _BATCH: Final = 100  #: Limit of rows deleted per attempt.
@@ -70,6 +72,10 @@ class SignInLimitError(RefusedForNowError, code="sign_in_limit"):
         message = f"Too many failed sign-ins. Try again in {_in_words(retry_after_seconds)}."
         super().__init__(message, retry_after_seconds=retry_after_seconds)
         self.limit = limit
+
+
+class RegistrationLimitError(RefusedForNowError, code="registration_limit"):
+    """Too many clients were registered from this address. Try again later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +157,16 @@ def may_note_provider_refusal(address: str) -> bool:
     return _take(Limit(_PROVIDER, network_of(address), "", _PROVIDER_REFUSALS))
 
 
+def count_registration(address: str) -> None:
+    """Count the registration of an OAuth client; raise RegistrationLimitError for too many from an address."""
+    limit = Limit(_REGISTRATION, network_of(address), "", _REGISTRATIONS)
+    if not _take(limit):
+        raise RegistrationLimitError(retry_after_seconds=_wait_seconds(limit))
+
+
 def reset_limits(*, username: str = "", address: str = "") -> int:
     """Delete the failed attempts of a name, an address, both, or all; return the number of deleted buckets."""
-    rows = SignInPace.objects.exclude(name=_PROVIDER)
+    rows = SignInPace.objects.exclude(name__in=[_PROVIDER, _REGISTRATION])
     rows = rows.filter(name=name_digest(username)) if username else rows
     rows = rows.filter(address=network_of(address)) if address else rows
     return rows.delete()[0]

@@ -20,6 +20,7 @@ urlpatterns = [
     # The form of the Django admin has no limit of failed attempts.
     path("admin/password_change/", RedirectView.as_view(pattern_name="change_password")),
     path("admin/", admin.site.urls),
+    path("", include("corecube.oauth.urls")),
     path("", include("retrieval.urls")),
     path("", include("explorer.urls")),
 ]

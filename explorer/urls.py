@@ -189,6 +189,7 @@ urlpatterns = [
     path("keys/", keys.own_keys, name="own_keys"),
     path("keys/new/", keys.new_key, name="new_key"),
     path("keys/<uuid:key_id>/revoke/", keys.revoke, name="revoke_key"),
+    path("keys/clients/<int:client_id>/<int:user_id>/disconnect/", keys.disconnect_client, name="disconnect_client"),
     # access/audit/
     path("access/audit/", audit.audit, name="audit"),
     path("access/audit/export/", audit.export, name="audit_export"),

@@ -25,6 +25,10 @@ class SearchTimeoutError(CoreCubeError, status=504, code="deadline_exceeded"):
     """The search took longer than its deadline."""
 
 
+class SearchCancelledError(CoreCubeError, status=499, code="cancelled"):
+    """The search was cancelled."""
+
+
 class StorePausedError(UnavailableError, code="store_breaker_open"):
     """The store failed several times in a row and is paused."""
 

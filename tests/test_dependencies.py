@@ -17,8 +17,8 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 DECLARED = [Requirement(line) for line in PYPROJECT["project"]["dependencies"]]
 TORCH = [Requirement(line) for line in PYPROJECT["project"]["optional-dependencies"]["torch"]]
 DEVELOPMENT = [Requirement(line) for line in PYPROJECT["dependency-groups"]["dev"]]
-#: They come with django, with django-ninja, with celery and with psycopg, whose interfaces they are part of.
-COME_ALONG = {"anyio", "asgiref", "kombu", "mcp-types", "psycopg-pool", "pydantic", "pydantic-core"}
+#: They come with django, django-ninja, celery, psycopg and django-oauth-toolkit, whose interfaces they are part of.
+COME_ALONG = {"anyio", "asgiref", "kombu", "mcp-types", "oauthlib", "psycopg-pool", "pydantic", "pydantic-core"}
 
 
 def locked(name):

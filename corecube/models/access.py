@@ -32,7 +32,7 @@ TRUST_CHOICES = [(level.value, level.name.capitalize()) for level in TrustLevel]
 FRESHNESS_CHOICES = [(basis.value, f"last {basis.value}") for basis in FreshnessBasis]
 
 
-_KEY_SCHEME: Final = "cc"
+KEY_PREFIX: Final = "cc_"
 MAX_REQUESTS_PER_MINUTE: Final = 100_000
 
 
@@ -199,7 +199,7 @@ class ApiKey(models.Model):
 
     def draw_secret(self) -> str:
         """Give an unsaved key a new secret and return it; only digest and prefix are stored."""
-        secret = f"{_KEY_SCHEME}_{secrets.token_urlsafe(32)}"
+        secret = f"{KEY_PREFIX}{secrets.token_urlsafe(32)}"
         self.prefix, self.digest = secret[:9], key_digest(secret)
         return secret
 

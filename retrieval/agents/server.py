@@ -1,21 +1,23 @@
-"""A stateless MCP server over streamable HTTP, one for each request. It takes as long to load as all pages together."""
+"""A stateless MCP server, one for each request. It takes as long to load as all pages together."""
 
+import asyncio
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import partial
+from threading import Event
 from typing import Any, Final
 
 import anyio
 from asgiref.sync import sync_to_async
 from mcp.server import Server, ServerRequestContext
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import (
     CallToolRequestParams,
     CallToolResult,
     ListToolsResult,
     PaginatedRequestParams,
+    ServerCapabilities,
     TextContent,
     Tool,
     ToolAnnotations,
@@ -23,78 +25,55 @@ from mcp_types import (
 
 from corecube.errors import CoreCubeError
 from corecube.version import VERSION
+from retrieval.agents import prompts, resources
 from retrieval.agents.tools import TOOLS, Caller, call
+from retrieval.errors import SearchCancelledError
 
 logger = logging.getLogger(__name__)
 
 _INSTRUCTIONS: Final = (
-    "Governed search over the documents that the API key's user may see, and a private memory of that user. "
+    "Governed search over the documents that the user may see, and a private memory of that user. "
     "Cite sources by title and url."
 )
 _READS: Final = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _ADDS: Final = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
+_Context = ServerRequestContext[Any]
+_Step = tuple[int, int, str]
 
 
-@dataclass(slots=True)
-class Reply:
-    """An HTTP response, built from ASGI messages."""
+class _Server(Server[Any]):
+    """Offers updates of resources, and no changes of lists: tools and prompts are fixed, documents are searched."""
 
-    status: int = 500
-    headers: list[tuple[str, str]] = field(default_factory=list)
-    body: bytearray = field(default_factory=bytearray)
-
-    async def take(self, message: Mapping[str, Any]) -> None:
-        """Add an ASGI message."""
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            self.headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in message["headers"]]
-        else:
-            self.body += message.get("body", b"")
+    def get_capabilities(self, *arguments: Any, **options: Any) -> ServerCapabilities:  # noqa: ANN401 -- the library's signature
+        """Return what the server offers."""
+        found = super().get_capabilities(*arguments, **options)
+        for part in (found.tools, found.prompts, found.resources):
+            if part:
+                part.list_changed = False
+        return found
 
 
-async def serve(body: bytes, headers: Mapping[str, str], caller: Caller) -> Reply:
-    """Return the response to a caller's POST.
-
-    Each request gets a separate server for its caller, so that requests share no state and any process can answer them.
-    """
-    server: Server[Any] = Server(
+def server_for(caller: Caller) -> Server[Any]:
+    """Return a server that knows its caller."""
+    return _Server(
         "corecube",
         title="CoreCube",
         version=VERSION,
         instructions=_INSTRUCTIONS,
         on_list_tools=_list_tools,
         on_call_tool=partial(_call_tool, caller),
+        on_list_prompts=prompts.list_prompts,
+        on_get_prompt=prompts.get_prompt,
+        on_list_resources=partial(resources.list_resources, caller),
+        on_list_resource_templates=resources.list_templates,
+        on_read_resource=partial(resources.read_resource, caller),
+        on_subscriptions_listen=partial(resources.listen, caller),
     )
-    manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
-    reply, waiting = Reply(), [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def receive() -> dict[str, Any]:
-        if not waiting:
-            await anyio.sleep_forever()
-        return waiting.pop()
-
-    async with manager.run():
-        await manager.asgi_app(_scope(headers), receive, reply.take)
-    return reply
 
 
-def _scope(headers: Mapping[str, str]) -> dict[str, Any]:
-    return {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": "POST",
-        "scheme": "http",
-        "path": "/mcp",
-        "raw_path": b"/mcp",
-        "query_string": b"",
-        "headers": [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()],
-    }
-
-
-async def _list_tools(_: ServerRequestContext[Any], __: PaginatedRequestParams | None) -> ListToolsResult:
+async def _list_tools(_: _Context, __: PaginatedRequestParams | None) -> ListToolsResult:
     return ListToolsResult(
         tools=[
             Tool(
@@ -110,8 +89,34 @@ async def _list_tools(_: ServerRequestContext[Any], __: PaginatedRequestParams |
     )
 
 
-async def _call_tool(caller: Caller, _: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
-    return await sync_to_async(_result)(params.name, params.arguments or {}, caller)
+async def _call_tool(caller: Caller, context: _Context, params: CallToolRequestParams) -> CallToolResult:
+    """Run a tool in the request's thread and report its progress; if the request ends, so does its search."""
+    loop, steps, is_over = asyncio.get_running_loop(), asyncio.Queue[_Step | None](), Event()
+
+    def watch(*step: Any) -> None:  # noqa: ANN401 -- a step
+        if is_over.is_set():
+            raise SearchCancelledError
+        loop.call_soon_threadsafe(steps.put_nowait, step)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_report, context, steps)
+        try:
+            watched = replace(caller, watch=watch)
+            result = await sync_to_async(_result)(params.name, params.arguments or {}, watched)
+        finally:
+            is_over.set()
+            steps.put_nowait(None)
+    return result
+
+
+async def _report(context: _Context, steps: "asyncio.Queue[_Step | None]") -> None:
+    """Report each step that is further than the one before, until None."""
+    reached = -1
+    while (step := await steps.get()) is not None:
+        done, total, label = step
+        if done > reached:
+            reached = done
+            await context.session.report_progress(done, total, label)
 
 
 def _result(name: str, arguments: Mapping[str, Any], caller: Caller) -> CallToolResult:

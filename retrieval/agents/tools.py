@@ -1,4 +1,4 @@
-"""The five tools: names, arguments, results and functions. Only the key of a request identifies the caller."""
+"""The five tools: names, arguments, results and functions. Only the key or token of a request identifies the caller."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from retrieval.api import memory
 from retrieval.api.evidence import gather_counted
 from retrieval.api.schemas import StrictBody
 from retrieval.api.shape import Absolute, document_path
+from retrieval.engine.pipeline import Watch
 from retrieval.engine.types import Hit
 from retrieval.models import Chunk, Document, SearchRecord
 from retrieval.models.document import id_in
@@ -106,9 +107,12 @@ class Caller:
 
     principal: Principal
     absolute: Absolute
+    #: Returns the principal as it is now; raises NotAuthenticatedError once it has no access any more.
+    again: Callable[[], Principal]
+    watch: Watch | None = None  #: Follows a search.
 
 
-def _fetch(read: FetchToolIn, caller: Caller) -> FetchToolOut:
+def fetch(read: FetchToolIn, caller: Caller) -> FetchToolOut:
     """Return the text of a document or of the chunk with that id; raise NotFoundError outside the scope."""
     document_id, ordinal = _parts(read.id)
     scope = scope_for(caller.principal)
@@ -121,8 +125,8 @@ def _fetch(read: FetchToolIn, caller: Caller) -> FetchToolOut:
     if not text:
         raise NotFoundError("No passage with that id is visible to you.")
     note_accesses([document.pk])
-    actor, key = caller.principal.user, str(caller.principal.key or "")
-    audit.record("document.read", actor=actor, subject=str(document.pk), key=key)
+    who = caller.principal
+    audit.record("document.read", actor=who.user, subject=str(document.pk), key=str(who.key or ""), client=who.client)
     return FetchToolOut(
         id=read.id,
         title=document.title,
@@ -213,7 +217,7 @@ def _evidence(read: EvidenceToolIn, caller: Caller) -> EvidenceToolOut:
         budget_seconds=_BUDGET_SECONDS,
         surface=SearchRecord.Surface.AGENT,
     )
-    evidence = gather_counted(request, caller.principal)
+    evidence = gather_counted(request, caller.principal, caller.watch)
     limit = None if read.section else _MAX_PASSAGES
     return EvidenceToolOut(sections=[_section(found, caller.absolute, limit) for found in evidence.sections])
 
@@ -264,7 +268,7 @@ def call(name: str, arguments: Mapping[str, Any], caller: Caller) -> BaseModel:
 
 def _search(read: SearchToolIn, caller: Caller) -> SearchToolOut:
     request = SearchRequest(text=read.query, preset=read.preset, top_k=read.top_k, surface=SearchRecord.Surface.AGENT)
-    outcome = search(request, principal=caller.principal)
+    outcome = search(request, principal=caller.principal, watch=caller.watch)
     judged = outcome.state.answerability
     return SearchToolOut(
         results=[result_out(hit, outcome, caller.absolute) for hit in outcome.hits],
@@ -287,7 +291,7 @@ def _remember(read: memory.RememberToolIn, caller: Caller) -> memory.RememberOut
 _TEXTS: Final = read_toml("retrieval.agents", "tools.toml")
 TOOLS: Final[Mapping[str, AgentTool]] = {
     "search": AgentTool(SearchToolIn, SearchToolOut, _search, **_TEXTS["search"]),
-    "fetch": AgentTool(FetchToolIn, FetchToolOut, _fetch, **_TEXTS["fetch"]),
+    "fetch": AgentTool(FetchToolIn, FetchToolOut, fetch, **_TEXTS["fetch"]),
     "recall": AgentTool(memory.RecallToolIn, memory.RecallOut, _recall, **_TEXTS["recall"]),
     "remember": AgentTool(
         memory.RememberToolIn, memory.RememberOut, _remember, is_read_only=False, **_TEXTS["remember"]

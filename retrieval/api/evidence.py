@@ -16,6 +16,7 @@ from retrieval.api.managed import managed_preset, may_manage_presets
 from retrieval.api.presets import TunableOut
 from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, StrictBody, filled
 from retrieval.api.search import scope_request
+from retrieval.engine.pipeline import Watch
 from retrieval.models import SearchRecord
 from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter, is_recovered
 from retrieval.presets.consolidated.evidence.scoring import Provider
@@ -243,14 +244,16 @@ def gather_evidence(request: HttpRequest, body: EvidenceIn) -> EvidenceOut:
     )
 
 
-def gather_counted(request: evidence_runs.EvidenceRequest, principal: Principal) -> evidence_runs.Evidence:
+def gather_counted(
+    request: evidence_runs.EvidenceRequest, principal: Principal, watch: Watch | None = None
+) -> evidence_runs.Evidence:
     """Gather evidence; every section counts as a request of the principal's key. Raises as `gather` does."""
     evidence_runs.require_preset(principal, request.preset)
     if principal.key is not None:
         sections = evidence_runs.asked_sections(section_set_named(request.section_set), request.section)
         # Authentication has counted the request itself.
         rate_limit.charge(principal.key, len(sections) - 1)
-    return evidence_runs.gather(request, principal=principal)
+    return evidence_runs.gather(request, principal=principal, watch=watch)
 
 
 @router.get(

@@ -15,6 +15,9 @@ from retrieval.errors import PipelineError, StageError, UnknownModeError
 logger = logging.getLogger(__name__)
 
 
+#: Called before each stage with its place from 0, the number of stages and its label; what it raises ends the search.
+Watch = Callable[[int, int, str], None]
+
 HYBRID: Final = "hybrid"  #: The mode in which every leg runs. Any other mode is the name of the only leg that does.
 
 
@@ -91,17 +94,19 @@ class Pipeline:
         """Return the pipeline with a stage inserted at this index, at least 1."""
         return replace(self, stages=(*self.stages[:place], stage, *self.stages[place:]))
 
-    def run(self, state: SearchState) -> SearchState:
+    def run(self, state: SearchState, watch: Watch | None = None) -> SearchState:
         """Run every stage and return the last state with its trace.
 
         The deadline is checked between stages. Past its soft share optional stages are skipped. Past the deadline the
         search stops; hits that were checked against the scope are still packed. Each leaves a degraded note. A stage
-        can end the search without hits. Raises StageError, or the CoreCubeError that a stage raised.
+        can end the search without hits. Raises StageError, or the CoreCubeError that a stage or `watch` raised.
         """
         is_late = False
-        for stage in self.stages:
+        for place, stage in enumerate(self.stages):
             if state.is_finished:
                 return state
+            if watch:
+                watch(place, len(self.stages), stage.about.label)
             if state.deadline.is_over and not state.access_checked:
                 return marked(state, stage.name, f"deadline_exceeded_before_{stage.name}", "The deadline was exceeded.")
             if state.deadline.is_over and not is_late:

@@ -9,6 +9,7 @@ import logging
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter
 from typing import ClassVar, Final
 
@@ -16,7 +17,9 @@ from corecube.access import Principal, ScopeRequest, scope_for
 from corecube.errors import CoreCubeError, InvalidRequestError, NotFoundError, NotPermittedError
 from corecube.models import Connection
 from corecube.sanitise import storable
+from retrieval.engine.pipeline import Watch
 from retrieval.engine.state import RequestFilter
+from retrieval.errors import SearchCancelledError
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import version_of
 from retrieval.presets.consolidated.evidence.recovery import Cell, Diagnoses, Presence, cells_of, looked_for
@@ -133,8 +136,10 @@ class Evidence:
         return tuple(dict.fromkeys((*self.section_set.precedence, *found)))
 
 
-def gather(request: EvidenceRequest, *, principal: Principal) -> Evidence:
+def gather(request: EvidenceRequest, *, principal: Principal, watch: Watch | None = None) -> Evidence:
     """Gather evidence for the requested sections, as `principal`, and store each section's trace.
+
+    `watch` is called before each section, and before each stage of its search, with the section's place and title.
 
     A section that fails leaves the others alone; where every one fails, the first one's error is raised. Raises
     UnknownSectionSetError, UnknownSectionError, NotFoundError for a compartment of which nothing is visible, and what
@@ -154,12 +159,24 @@ def gather(request: EvidenceRequest, *, principal: Principal) -> Evidence:
     configuration_of(preset, overrides=request.overrides, draft=request.draft)
     narrowing = within_compartments(principal, request.narrowing, request.compartments)
     run = _Run(request, principal, section_set, subject, narrowing, Budget(request.budget_seconds, started))
-    found = [run.gathered(section, waiting=len(sections) - place) for place, section in enumerate(sections)]
+    found = [
+        run.gathered(
+            section,
+            waiting=len(sections) - place,
+            watch=partial(_watch_section, watch, place, len(sections), section.title) if watch else None,
+        )
+        for place, section in enumerate(sections)
+    ]
     if len(run.errors) == len(sections):
         raise run.errors[0]
     evidence = Evidence(uuid.uuid4(), section_set, subject, tuple(found), perf_counter() - started)
     logger.info("evidence.done id=%s set=%s sections=%d", evidence.id, section_set.name, len(sections))
     return evidence
+
+
+def _watch_section(watch: Watch, place: int, total: int, title: str, *_: object) -> None:
+    """Report a section in place of a stage of its search."""
+    watch(place, total, title)
 
 
 def asked_sections(section_set: SectionSet, name: str) -> tuple[Section, ...]:
@@ -184,7 +201,7 @@ class _Run:
     diagnoses: Diagnoses = field(default_factory=Diagnoses)  #: Good for this principal, narrowing and run alone.
     errors: list[CoreCubeError] = field(default_factory=list)
 
-    def gathered(self, section: Section, *, waiting: int) -> SectionEvidence:
+    def gathered(self, section: Section, *, waiting: int, watch: Watch | None = None) -> SectionEvidence:
         """Return a section's evidence; `waiting` sections, itself included, have to live on what time is left."""
         seconds = self.budget.share(waiting)
         if seconds is not None and seconds <= 0:
@@ -209,7 +226,9 @@ class _Run:
                 ),
                 surface=self.request.surface,
             )
-            outcome = search(request, principal=self.principal)
+            outcome = search(request, principal=self.principal, watch=watch)
+        except SearchCancelledError:
+            raise
         except Exception as error:  # noqa: BLE001 -- whatever it is, the other sections' evidence is not lost with it
             return self._failed(section, error)
         known = looked_for(section, outcome.trace, outcome.state.events)

@@ -8,6 +8,7 @@ from typing import Final, overload
 from corecube.access import Principal
 from corecube.overload import mark_started
 from retrieval.engine.ids import timed_id
+from retrieval.engine.pipeline import Watch
 from retrieval.engine.state import SearchState
 from retrieval.engine.types import Hit, Ranking, ScoreType
 from retrieval.index.reading import bounded
@@ -95,27 +96,29 @@ def _rounded(values: Mapping[str, float], names: frozenset[str]) -> Mapping[str,
     return {name: round(value, _DECIMALS) if name in names else value for name, value in values.items()}
 
 
-def run(prepared: PreparedSearch) -> SearchOutcome:
-    """Return what the pipeline makes of a prepared search; raise StageError."""
+def run(prepared: PreparedSearch, watch: Watch | None = None) -> SearchOutcome:
+    """Return what the pipeline makes of a prepared search; raise StageError, or what `watch` raises."""
     preset, configuration = prepared.allowed.preset, prepared.configuration
     version = preset.version(prepared.pipeline, configuration.config)
-    state = round_for_viewer(prepared.pipeline.run(prepared.state))
+    state = round_for_viewer(prepared.pipeline.run(prepared.state, watch))
     return SearchOutcome(timed_id(), preset, version, state, configuration, prepared.resources)
 
 
-def search(request: SearchRequest, *, principal: Principal, resources: Resources | None = None) -> SearchOutcome:
+def search(
+    request: SearchRequest, *, principal: Principal, resources: Resources | None = None, watch: Watch | None = None
+) -> SearchOutcome:
     """Search as `principal` and store the trace; without `resources`, with the installation's own.
 
-    A trace that the store does not take in time is given up. Raises EmptyQueryError, QueryTooLongError,
-    OverloadedError, UnknownPresetError, UnknownModeError, UnknownVersionError, UnknownConnectionError,
-    NotPermittedError, OverridesError, ModelMissingError, StageError, DatabaseUnavailableError, or SearchTimeoutError
-    where the time is up before it is known what may be searched.
+    `watch` follows the stages, and what it raises ends the search. A trace that the store does not take in time is
+    given up. Raises EmptyQueryError, QueryTooLongError, OverloadedError, UnknownPresetError, UnknownModeError,
+    UnknownVersionError, UnknownConnectionError, NotPermittedError, OverridesError, ModelMissingError, StageError,
+    DatabaseUnavailableError, or SearchTimeoutError where the time is up before it is known what may be searched.
     """
     allowed = read(request, principal)
     admission = resources.admission if resources else runtime.admission()
     with admission.query(budget_seconds=allowed.budget_seconds) as waited_seconds:
         prepared = prepare(allowed.after(waited_seconds), resources)
         with bounded(prepared.state.deadline):
-            outcome = record(run(prepared), prepared)
+            outcome = record(run(prepared, watch), prepared)
     mark_started()
     return outcome

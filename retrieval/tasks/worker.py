@@ -10,6 +10,7 @@ from celery.signals import worker_ready, worker_shutting_down
 from django.db import Error, connection
 
 from corecube.commands import database_problem
+from corecube.oauth.clients import forget_ended
 from retrieval.answers.conversations.shelf import forget_old_conversations
 from retrieval.index.outbox import prune
 from retrieval.index.read_models import keep_up
@@ -94,7 +95,7 @@ def _tick_until_stopped() -> None:
 
 
 def _follow_until_stopped() -> None:
-    """Let read models follow the outbox, and delete the entries that all of them have."""
+    """Let read models follow the outbox, and delete the entries that all of them have, and ended OAuth tokens."""
     pruned = 0.0
 
     def step() -> float:
@@ -105,6 +106,7 @@ def _follow_until_stopped() -> None:
                 wait = _FOLLOW_SECONDS
             if monotonic() - pruned >= _PRUNE_SECONDS:
                 prune()
+                forget_ended()
                 pruned = monotonic()
         except Error as error:
             logger.warning("follow.failed error=%s %s", type(error).__name__, database_problem(error))

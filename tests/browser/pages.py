@@ -76,6 +76,7 @@ PAGES = {
     "key-new": "/keys/new/",
     "key-revoke": "/keys/{key}/revoke/",
     "key-forwarding": "/access/keys/{key}/forwarding/",
+    "application-connect": "/oauth/authorize?{authorization}",
     "audit": "/access/audit/",
     "evaluation_run": "/runs/{run}/",
     "compare_runs": "/runs/compare/?a={run}&b={run}",
@@ -157,6 +158,8 @@ class Places:
     run: str
     sweep: str
     prompt: str
+    #: The query with which an application asks to act for the viewer.
+    authorization: str
     language_model: str
     #: One of the installation's own.
     section_set: str

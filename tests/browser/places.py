@@ -29,6 +29,7 @@ from retrieval.ranking.measures import Objective
 from retrieval.ranking.tuning import Range
 from retrieval.search.section_sets import copy_section_set, fingerprint, save_section_set, section_set_named
 from tests.browser.pages import Places
+from tests.corecube.oauth.conftest import Agent
 from tests.questions import tuning_questions
 from tests.section_edits import written_with
 
@@ -65,6 +66,7 @@ def places(world):
         prompt=str(
             StartingPrompt.objects.create(title="Roll back", text="How do I roll back?", sources=["runbooks"]).pk
         ),
+        authorization=_connected(world).partition("?")[2],
         language_model=_language_model().slug,
         section_set=_section_sets(world),
         queued=str(_queued(world).pk),
@@ -83,6 +85,14 @@ def _swept(world):
     sweep = queue_sweep(tuning_questions(world), SweepRequest(preset="corecube", ranges=tried), principal=alice)
     run_waiting()
     return str(sweep.pk)
+
+
+def _connected(world):
+    """Connect an application for Alice, and return the address with which it asks again."""
+    agent = Agent(Client())
+    agent.register(client_name="Desk assistant")
+    agent.tokens(world.alice)
+    return agent.address(resource=None)
 
 
 def _uploads(world):

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from io import BytesIO
 from pathlib import Path
+from urllib.parse import urlencode
 
 from PIL import Image
 from playwright.sync_api import expect, sync_playwright
@@ -157,6 +158,7 @@ def places(page):
         run=measured(page),
         sweep=swept(page),
         prompt=offered_prompt(page),
+        authorization=registered_application(page),
         language_model=described_model(page),
         section_set=edited_sections(page),
     )
@@ -194,6 +196,15 @@ def swept(page):
     page.get_by_role("button", name="Start sweep").click()
     page.locator("#sweep:not([hx-get])").wait_for()
     return page.url.split("/")[-2]
+
+
+def registered_application(page):
+    """Register an application, and return the query with which it asks to be connected."""
+    redirect = "http://127.0.0.1:33418/"
+    described = {"client_name": "Visual Studio Code", "redirect_uris": [redirect]}
+    client = page.request.post("/oauth/register", data=described).json()["client_id"]
+    proof = {"code_challenge": "x" * 43, "code_challenge_method": "S256"}
+    return urlencode({"response_type": "code", "client_id": client, "redirect_uri": redirect, **proof})
 
 
 def offered_prompt(page):

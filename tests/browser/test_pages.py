@@ -60,6 +60,7 @@ NO_PAGES = {
     "connection_access",
     "delete_question_set",
     "discard_draft",
+    "disconnect_client",
     "dismiss_guide",
     "export_judgments",
     "export_run",

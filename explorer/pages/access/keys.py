@@ -1,9 +1,10 @@
-"""API keys: users see their own, admins all of them."""
+"""API keys and connected OAuth clients: users see their own, admins all of them."""
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.contrib import messages
@@ -11,11 +12,13 @@ from django.db.models import F, Q, QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
+from oauth2_provider.models import Application
 
 from corecube import keys as services
 from corecube.access import Principal, scope_for
 from corecube.http import HtmxHttpRequest
 from corecube.models import ApiKey, User
+from corecube.oauth.clients import connected_clients, disconnect
 from explorer import wording
 from explorer.pages.access.clearances import level_of
 from explorer.pages.access.forms import KeyForm
@@ -77,7 +80,8 @@ def _names(found: Iterable[tuple[int, str]], visible: Collection[int] | None, ot
 @admin_page("GET")
 def keys(request: HtmxHttpRequest) -> HttpResponse:
     """List all keys."""
-    context = {"is_all": True, "is_admin": True, **_lists(ApiKey.objects.all(), None)}
+    clients = _client_rows(User.objects.all())
+    context = {"is_all": True, "is_admin": True, "clients": clients, **_lists(ApiKey.objects.all(), None)}
     return render(request, "explorer/access/keys.html", context)
 
 
@@ -86,7 +90,8 @@ def own_keys(request: HtmxHttpRequest) -> HttpResponse:
     """List the viewer's own keys."""
     viewer = viewer_of(request)
     lists = _lists(viewer.api_keys.all(), _visible(viewer))
-    context = {"section": "own_keys", "is_all": False, "is_admin": viewer.is_admin, **lists}
+    clients = _client_rows(User.objects.filter(pk=viewer.pk))
+    context = {"section": "own_keys", "is_all": False, "is_admin": viewer.is_admin, "clients": clients, **lists}
     return render(request, "explorer/access/keys.html", context)
 
 
@@ -128,6 +133,17 @@ def revoke(request: HtmxHttpRequest, key_id: UUID) -> HttpResponse:
     return render(request, "explorer/access/key_revoke.html", context)
 
 
+@user_page("POST")
+def disconnect_client(request: HtmxHttpRequest, client_id: int, user_id: int) -> HttpResponse:
+    """Revoke the tokens of an OAuth client for a user. For users who are not admins, those of others are a 404."""
+    viewer = viewer_of(request)
+    people = User.objects.all() if viewer.is_admin else User.objects.filter(pk=viewer.pk)
+    user, client = get_object_or_404(people, pk=user_id), get_object_or_404(Application, pk=client_id)
+    disconnect(client, user, actor=viewer)
+    messages.success(request, f"{client} was disconnected and no longer has access.")
+    return redirect("explorer:keys" if user != viewer else "explorer:own_keys")
+
+
 @admin_page("GET", "POST")
 def forwarding(request: HtmxHttpRequest, key_id: UUID) -> HttpResponse:
     """Show whether a key acts for other users. A POST allows it and shows a new secret once, or stops it."""
@@ -149,6 +165,20 @@ def forwarding(request: HtmxHttpRequest, key_id: UUID) -> HttpResponse:
 def key_rows(found: QuerySet[ApiKey], now: datetime) -> list[dict[str, Any]]:
     """Return keys as rows for an admin."""
     return [key_row(key, now, None) for key in _with_related(found)[:_MAX_KEYS]]
+
+
+def _client_rows(users: QuerySet[User]) -> list[dict[str, Any]]:
+    now = timezone.now()
+    return [
+        {
+            "client": it.client,
+            "user": it.user,
+            "hosts": ", ".join(sorted({urlsplit(uri).netloc for uri in it.client.redirect_uris.split()})),
+            "used": wording.ago(it.used_at, now),
+            "expires": f"{it.expires_at:%Y-%m-%d}",
+        }
+        for it in connected_clients(users)
+    ]
 
 
 def _lists(found: QuerySet[ApiKey], visible: Visible | None) -> dict[str, Any]:

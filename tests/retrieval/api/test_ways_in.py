@@ -21,6 +21,7 @@ from corecube.models import ApiKey, Compartment, Connection, Grant
 from corecube.scope import Sensitivity
 from retrieval.agents.tools import TOOLS
 from retrieval.models import Document, QueuedSearch, RoutingRule, SearchRecord
+from tests.corecube.oauth.conftest import Agent
 from tests.profiles import turn
 
 DESCRIPTIONS = ("/api/openapi.json", "/v1/openapi.json", "/v2/openapi.json", "/api/dify/openapi.json")
@@ -198,6 +199,10 @@ def asker(world):
             return forwarding(world.alice, "bob", world.alice)
         if name == "by bob's key":
             return forwarding(world.bob, "alice", world.alice)
+        if name == "bob by oauth":
+            agent = Agent(Client())
+            agent.register()
+            return Asker(agent.tokens(world.bob)["access_token"])
         key, bearer = ApiKey.issue(user=world.alice, name="narrow")
         key.compartments.add(Compartment.objects.get(slug="engineering"))
         ApiKey.objects.filter(pk=key.pk).update(max_sensitivity=Sensitivity.INTERNAL)
@@ -288,6 +293,7 @@ def test_every_operation_is_listed_here(db):
 
 
 def test_every_api_is_walked():
+    from corecube.oauth.urls import urlpatterns as oauth
     from corecube.urls import urlpatterns
     from retrieval.urls import urlpatterns as engine
 
@@ -299,6 +305,13 @@ def test_every_api_is_walked():
         "mcp",
     }
     assert not [it for it in urlpatterns if str(it.pattern).startswith(("api", "v1", "v2", "mcp"))]
+    # tests/corecube/oauth walks these: none tells of documents.
+    assert {str(it.pattern) for it in oauth} == {
+        ".well-known/oauth-protected-resource",
+        ".well-known/oauth-protected-resource/mcp",
+        ".well-known/oauth-authorization-server",
+        *(f"oauth/{name}" for name in ("register", "authorize", "token", "revoke")),
+    }
 
 
 @pytest.mark.parametrize(
@@ -425,7 +438,7 @@ def test_no_key_that_a_request_issues_sees_more_than_who_issued_it(credential, s
 
 
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("credential", CREDENTIALS)
+@pytest.mark.parametrize("credential", [*CREDENTIALS, "bob by oauth"])
 @pytest.mark.parametrize("tool", TOOL_ARGUMENTS)
 def test_no_argument_of_a_tool_widens_a_scope(credential, tool, client, asker, secrets_of):
     who = asker(credential)

@@ -5,11 +5,12 @@ A run that ends early ends between two phases; the closing phases, which only pa
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Self
 
 from retrieval.encoders.breaker import CircuitBreaker
 from retrieval.engine.deadline import Deadline
-from retrieval.engine.pipeline import Pipeline, Stage, late, marked, narrowed, run_stage
+from retrieval.engine.pipeline import Pipeline, Stage, Watch, late, marked, narrowed, run_stage
 from retrieval.engine.state import Note, SearchState
 from retrieval.errors import SearchTimeoutError, StorePausedError
 from retrieval.presets.consolidated.evidence.store_guard import guarded
@@ -60,18 +61,23 @@ class PhasedPipeline(Pipeline):
             phases.append(replace(phase, stages=stages))
         return self.of(phases, self.store)
 
-    def run(self, state: SearchState) -> SearchState:
+    def run(self, state: SearchState, watch: Watch | None = None) -> SearchState:
         """Run phase after phase and return the last state, with its trace.
+
+        `watch` is called before each phase.
 
         Past the deadline, or its soft share, the run ends before a phase with a note; a closing phase still packs the
         hits. A phase in which the store times out or is paused ends with its current hits, and so does the run. Hits
         without a second access check are dropped.
         """
-        return self._run_phases(state) if self.store is None else guarded(self._run_phases, state, self.store)
+        run = partial(self._run_phases, watch=watch)
+        return run(state) if self.store is None else guarded(run, state, self.store)
 
-    def _run_phases(self, state: SearchState) -> SearchState:
+    def _run_phases(self, state: SearchState, watch: Watch | None) -> SearchState:
         ended = False
-        for phase in self.phases:
+        for place, phase in enumerate(self.phases):
+            if watch:
+                watch(place, len(self.phases), phase.name)
             if ended and not phase.is_closing:
                 continue
             end = early_end(phase.name, state.deadline)
