@@ -7,7 +7,6 @@ Statements of searches are in `sql/`, limited to a scope; they include `sql/part
 import re
 from collections.abc import Sequence
 from enum import StrEnum
-from functools import lru_cache
 from importlib.resources import files
 from typing import Final
 
@@ -21,21 +20,6 @@ _PLACE: Final = re.compile(r"\{in scope: ([\w.]+)\}")
 CONDITION: Final = re.compile(r"connection_id(?: \+ 0)? = ANY\(%\(scope\)s\)")
 _FOLDER: Final = files("retrieval.index") / "sql"
 _PART: Final = re.compile(r"\{vectors\}\n|\{\w+\}")
-#: A CTE that reads a few rows for each value of its first column.
-_FEW: Final = re.compile(
-    r"(?P<name>\w+) AS (?:MATERIALIZED )?\(\n(?P<read>    SELECT (?:\w+\.)?(?P<each>\w+),[^\n]*\n    FROM [^\n]+\n"
-    r"    CROSS JOIN LATERAL \(\n        SELECT [^\n]+\n        FROM retrieval_(?:(?!\n    \)).)*?)\n"
-    r"(?:        (?P<order>ORDER BY [^\n]+)\n)?        LIMIT (?P<limit>%\(\w+\)s)\n(?P<end>    \) AS \w+)\n\)",
-    re.DOTALL,
-)
-_FEW_OF_ALL: Final = r"""\g<name> AS MATERIALIZED (
-    SELECT *
-    FROM (SELECT *, row_number() OVER (PARTITION BY \g<each> \g<order>) AS nth FROM (
-\g<read>
-\g<end>
-    ) AS every) AS numbered
-    WHERE nth <= \g<limit>
-)"""
 ALL_CHUNKS: Final = (
     "SELECT greatest(reltuples, 0)::float8 AS chunks FROM pg_class WHERE oid = 'retrieval_chunk'::regclass"
 )
@@ -87,15 +71,6 @@ def statement(name: str) -> str:
 def prepared(name: str) -> Prepared:
     """Return the text of `sql/<name>.sql` as a statement that is planned once."""
     return Prepared(statement(name))
-
-
-@lru_cache
-def distributed(sql: str) -> str:
-    """Return a statement as a distributed database can run it.
-
-    Its shards cannot stop after a few rows for each value of another table, so they return all of them.
-    """
-    return _FEW.sub(_FEW_OF_ALL, sql)
 
 
 ANALYZE: Final = statement("analyze")

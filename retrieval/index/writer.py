@@ -18,6 +18,7 @@ from psycopg import sql
 from corecube.models import Connection
 from retrieval.engine.types import Vector
 from retrieval.graph.document import DocumentGraph
+from retrieval.index.citus import set_local
 from retrieval.index.encodings import remove_encodings
 from retrieval.index.graph_writer import count_common, graph_document, remove_graph, write_graph
 from retrieval.index.locks import Lock, lock_documents
@@ -160,7 +161,7 @@ def committed_later() -> Iterator[None]:
     """
     with transaction.atomic():
         with connection.cursor() as cursor:
-            cursor.execute("SET LOCAL synchronous_commit TO off")
+            set_local(cursor, {"synchronous_commit": "off"})
         yield
 
 

@@ -1,0 +1,56 @@
+"""What a database distributed by Citus needs: settings that reach its shards, and reads that they can run."""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from psycopg import sql
+
+#: A CTE that reads a few rows for each value of its first column.
+_FEW: Final = re.compile(
+    r"(?P<name>\w+) AS (?:MATERIALIZED )?\(\n(?P<read>    SELECT (?:\w+\.)?(?P<each>\w+),[^\n]*\n    FROM [^\n]+\n"
+    r"    CROSS JOIN LATERAL \(\n        SELECT [^\n]+\n        FROM retrieval_(?:(?!\n    \)).)*?)\n"
+    r"(?:        (?P<order>ORDER BY [^\n]+)\n)?        LIMIT (?P<limit>%\(\w+\)s)\n(?P<end>    \) AS \w+)\n\)",
+    re.DOTALL,
+)
+_FEW_OF_ALL: Final = r"""\g<name> AS MATERIALIZED (
+    SELECT *
+    FROM (SELECT *, row_number() OVER (PARTITION BY \g<each> \g<order>) AS nth FROM (
+\g<read>
+\g<end>
+    ) AS every) AS numbered
+    WHERE nth <= \g<limit>
+)"""
+_HAS_CITUS: Final = "SELECT to_regclass('pg_dist_partition') IS NOT NULL"
+_HAS_SHARDS: Final = "SELECT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = 'retrieval_document'::regclass)"
+#: Hands on to the shards what SET LOCAL sets, and only that.
+_HANDED_ON: Final = {"citus.propagate_set_commands": "local"}
+_known: Final = WeakKeyDictionary[Any, bool]()
+
+
+def is_distributed(cursor: Any) -> bool:  # noqa: ANN401 -- Django's cursor wrapper has no public type
+    """Return whether the documents lie on shards; each connection is asked once."""
+    asked = cursor.connection
+    if asked not in _known:
+        _known[asked] = all(asked.execute(it).fetchone()[0] for it in (_HAS_CITUS, _HAS_SHARDS))
+    return _known[asked]
+
+
+def set_local(cursor: Any, settings: Mapping[str, str]) -> None:  # noqa: ANN401 -- as above
+    """Set what ends with the transaction, on the shards too.
+
+    Each setting is a statement of its own: Citus hands on the whole message that one is in.
+    """
+    for name, value in ((_HANDED_ON if is_distributed(cursor) else {}) | dict(settings)).items():
+        cursor.connection.execute(sql.SQL("SET LOCAL {} TO {}").format(sql.SQL(name), sql.Literal(value)))
+
+
+@lru_cache
+def for_shards(statement: str) -> str:
+    """Return a statement as a distributed database can run it.
+
+    Its shards cannot stop after a few rows for each value of another table, so they return all of them.
+    """
+    return _FEW.sub(_FEW_OF_ALL, statement)
