@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+from django.db import connection
 from psycopg import sql
 
 #: A CTE that reads a few rows for each value of its first column.
@@ -28,6 +29,13 @@ _HAS_SHARDS: Final = "SELECT EXISTS (SELECT FROM pg_dist_partition WHERE logical
 #: Hands on to the shards what SET LOCAL sets, and only that.
 _HANDED_ON: Final = {"citus.propagate_set_commands": "local"}
 _known: Final = WeakKeyDictionary[Any, bool]()
+
+
+def has_citus() -> bool:
+    """Return whether the database has the extension."""
+    with connection.cursor() as cursor:
+        cursor.execute(_HAS_CITUS)
+        return bool(cursor.fetchone()[0])
 
 
 def is_distributed(cursor: Any) -> bool:  # noqa: ANN401 -- Django's cursor wrapper has no public type
