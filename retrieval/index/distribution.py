@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from django.apps import apps
+from django.core.management.color import no_style
 from django.db import connection, transaction
 from django.db.models import Model
 
@@ -36,6 +37,17 @@ ORDER BY node.nodeid
 _WORKERS: Final = "SELECT count(*) FROM pg_dist_node WHERE isactive AND shouldhaveshards AND noderole = 'primary'"
 _DISTRIBUTED: Final = "SELECT count(*) FROM pg_dist_partition WHERE logicalrelid = %s::regclass"
 _FOREIGN_KEYS: Final = "SELECT conname FROM pg_constraint WHERE conrelid = %s::regclass AND contype = 'f'"
+_HAS_IDENTITY: Final = "SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = %s::regclass AND attidentity <> '')"
+#: What adds a table's constraints and its other indexes.
+_DEFINITIONS: Final = """
+SELECT format('ALTER TABLE %%s ADD CONSTRAINT %%I %%s', %(table)s::text, conname, pg_get_constraintdef(oid))
+FROM pg_constraint
+WHERE conrelid = %(table)s::regclass AND contype IN ('p', 'u', 'c')
+UNION ALL
+SELECT pg_get_indexdef(indexrelid)
+FROM pg_index
+WHERE indrelid = %(table)s::regclass AND indexrelid NOT IN (SELECT conindid FROM pg_constraint)
+"""
 _SHELL_BYTES: Final = "SELECT pg_total_relation_size(%s::regclass)"
 _BYTES: Final = "SELECT citus_total_relation_size(%s::regclass)"
 Report = Callable[[str], None]
@@ -73,14 +85,27 @@ class Placement:
 
     def undo(self) -> None:
         """Move the rows back, in the caller's transaction."""
-        rows("SELECT undistribute_table(%s, cascade_via_foreign_keys => true)", [self.table])
-        if not self.column:
-            with connection.schema_editor() as editor:
-                for field in self.model._meta.local_concrete_fields:  # noqa: SLF001 -- as above
-                    if field.remote_field and field.db_constraint:  # type: ignore[attr-defined]  # a foreign key's
-                        # Only this names a constraint as migrations do.
-                        name = "_fk_%(to_table)s_%(to_column)s"
-                        editor.execute(editor._create_fk_sql(self.model, field, name))  # type: ignore[attr-defined]  # noqa: SLF001
+        if rows(_HAS_IDENTITY, [self.table]) == [(False,)]:
+            rows("SELECT undistribute_table(%s, cascade_via_foreign_keys => true)", [self.table])
+            return
+        # Citus takes back no table that has, or had, an identity column.
+        definitions = [sql for (sql,) in rows(_DEFINITIONS, {"table": self.table})]
+        changed(f"CREATE TABLE moved (LIKE {self.table} INCLUDING DEFAULTS INCLUDING IDENTITY)")
+        changed(f"INSERT INTO moved SELECT * FROM {self.table}")  # noqa: S608 -- a model's table
+        changed(f"DROP TABLE {self.table}")
+        changed(f"ALTER TABLE moved RENAME TO {self.table}")
+        for sql in (*definitions, *self._foreign_keys(), *connection.ops.sequence_reset_sql(no_style(), [self.model])):
+            changed(sql)
+
+    def _foreign_keys(self) -> list[str]:
+        """Return what adds the foreign keys that migrations gave the table."""
+        fields = self.model._meta.local_concrete_fields  # noqa: SLF001 -- as above
+        with connection.schema_editor(collect_sql=True) as editor:
+            for field in fields:
+                if field.remote_field and field.db_constraint:  # type: ignore[attr-defined]  # a foreign key's
+                    # Only this names a constraint as migrations do.
+                    editor.execute(editor._create_fk_sql(self.model, field, "_fk_%(to_table)s_%(to_column)s"))  # type: ignore[attr-defined]  # noqa: SLF001
+        return list(editor.collected_sql)
 
 
 def placements() -> list[Placement]:
@@ -163,9 +188,11 @@ def _without_vector_indexes(moved: list[Placement], *, is_dry: bool) -> Iterator
     if any(it.model is Embedding for it in moved):
         for index in indexes:
             changed(statement("upkeep/drop_hnsw") % {"index": index.id})
-    yield
-    for index in indexes:
-        create_vector_index(index)
+    try:
+        yield
+    finally:
+        for index in indexes:
+            create_vector_index(index)
 
 
 def _end(moved: list[Placement], *, is_dry: bool) -> None:
