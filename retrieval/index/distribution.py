@@ -15,6 +15,7 @@ from django.core.management.color import no_style
 from django.db import connection, transaction
 from django.db.models import Model
 
+from corecube.database import close_pools
 from retrieval.errors import DistributionError
 from retrieval.index.citus import has_citus
 from retrieval.index.embedding_index import all_indexes, searched
@@ -196,10 +197,10 @@ def _without_vector_indexes(moved: list[Placement], *, is_dry: bool) -> Iterator
 
 
 def _end(moved: list[Placement], *, is_dry: bool) -> None:
-    """Let the planner know, and this connection forget whether the documents lie on shards."""
+    """Let the planner know, and drop connections that took the documents to lie elsewhere."""
     if moved and not is_dry:
         refresh_statistics()
-    connection.close()
+        close_pools()
 
 
 def _count(placement: Placement) -> int:
