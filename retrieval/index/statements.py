@@ -20,9 +20,8 @@ _PLACE: Final = re.compile(r"\{in scope: ([\w.]+)\}")
 CONDITION: Final = re.compile(r"connection_id(?: \+ 0)? = ANY\(%\(scope\)s\)")
 _FOLDER: Final = files("retrieval.index") / "sql"
 _PART: Final = re.compile(r"\{vectors\}\n|\{\w+\}")
-ALL_CHUNKS: Final = (
-    "SELECT greatest(reltuples, 0)::float8 AS chunks FROM pg_class WHERE oid = 'retrieval_chunk'::regclass"
-)
+#: As the terms are counted: the planner's estimate knows nothing of shards.
+ALL_CHUNKS: Final = "SELECT coalesce(sum(chunks), 0)::float8 AS chunks FROM retrieval_termfrequency WHERE lexeme = ''"
 #: Facts of a document that are not metadata of its source.
 _OWN_FACTS: Final = {
     "title": "document.title",
