@@ -30,7 +30,13 @@ SELECT current_setting('server_version'),
        (SELECT extversion FROM pg_extension WHERE extname = 'vector'),
        pg_database_size(current_database()),
        (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()),
-       current_setting('max_connections')::int
+       current_setting('max_connections')::int,
+       to_regclass('pg_dist_node') IS NOT NULL
+"""
+#: Of a Citus cluster: the bytes of this database on all machines that answer.
+_ALL_BYTES_SQL: Final = """
+SELECT sum(result::bigint) FILTER (WHERE success)::bigint
+FROM run_command_on_all_nodes('SELECT pg_database_size(current_database())')
 """
 
 
@@ -59,8 +65,11 @@ def database_facts() -> DatabaseFacts:
     """Query the server. Raises the errors of the driver."""
     with connections["default"].cursor() as cursor:
         cursor.execute(_FACTS_SQL)
-        server, pgvector, *rest = cursor.fetchone()
-    return DatabaseFacts(server.split()[0], pgvector or "", *rest)
+        server, pgvector, size, *rest, is_cluster = cursor.fetchone()
+        if is_cluster:
+            cursor.execute(_ALL_BYTES_SQL)
+            (size,) = cursor.fetchone()
+    return DatabaseFacts(server.split()[0], pgvector or "", size, *rest)
 
 
 def pool_figures() -> Mapping[str, int]:

@@ -53,6 +53,10 @@ class IndexStateError(CoreCubeError, status=409, code="index_state"):
     """The embedding index is not in the required state."""
 
 
+class DistributionError(CoreCubeError, status=409, code="distribution"):
+    """The documents cannot be distributed over the machines of this database."""
+
+
 class ReadModelUnavailableError(CoreCubeError, status=503, code="read_model_unavailable"):
     """No readable read model is available."""
 

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, Final
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Max
 from django.utils import timezone
 
@@ -17,6 +17,7 @@ from retrieval.encoders import Encoder
 from retrieval.encoders.embedders import choices
 from retrieval.encoders.protocol import PassageEncoder
 from retrieval.errors import IndexStateError
+from retrieval.index.citus import index_bytes, is_distributed
 from retrieval.index.reading import CompiledQuery, advisory_lock, changed, rows
 from retrieval.index.scans import ScanChoice
 from retrieval.index.statements import statement
@@ -159,6 +160,9 @@ def progress(row: EmbeddingIndex) -> Progress:
 
 def hnsw_bytes(indexes: Sequence[EmbeddingIndex]) -> dict[int, int]:
     """Return the size of the HNSW index of each embedding index, by its key."""
+    with connection.cursor() as cursor:
+        if is_distributed(cursor):
+            return {row.pk: index_bytes(f"retrieval_embedding_hnsw_{row.pk}") for row in indexes}
     return dict(rows(_BYTES, {"numbers": [row.pk for row in indexes]}))
 
 

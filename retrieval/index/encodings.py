@@ -16,6 +16,7 @@ from retrieval.encoders.sparse_encoder import SparseVector
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import ChunkId, Ranking, ScoreType
 from retrieval.index.filters import filtered
+from retrieval.index.locks import Lock, lock_documents
 from retrieval.index.reading import changed, chunk_keys, read, rows
 from retrieval.index.statements import statement
 from retrieval.index.store import MAX_EF_SEARCH, hnsw_settings, ranking
@@ -94,9 +95,8 @@ def store_encodings(
         | _columns(encoding)
         for it, encoding in zip(chunks, made, strict=True)
     ]
-    ids = sorted({it.document_id for it in chunks})
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SELECT FROM retrieval_document WHERE id = ANY(%s) ORDER BY id FOR SHARE", [ids])
+        lock_documents(cursor, (it.document_id for it in chunks), Lock.SHARE)
         cursor.executemany(kind.insertion, encoded)
         return int(cursor.rowcount)
 

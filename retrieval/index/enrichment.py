@@ -12,6 +12,7 @@ from corecube.models import Connection
 from retrieval.engine.types import ChunkId, Vector
 from retrieval.index.embedding_index import hold_indexes
 from retrieval.index.graph_writer import rewrite_triples
+from retrieval.index.locks import Lock, lock_documents
 from retrieval.index.statements import statement
 from retrieval.models import Chunk
 
@@ -57,7 +58,7 @@ def store_enrichment(
         if indexes is not None and not hold_indexes() <= indexes:
             return None
         # Processes that fill an index with these documents' vectors have ended, or wait and find them changed.
-        cursor.execute("SELECT FROM retrieval_document WHERE id = ANY(%s) ORDER BY id FOR UPDATE", [ids])
+        lock_documents(cursor, ids, Lock.UPDATE)
         cursor.execute(_COUNT_TERMS, {"documents": ids, "sign": -1})
         for chunk in chunks:
             stored += _store(cursor, chunk, connection_id, text_search_config)

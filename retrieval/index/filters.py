@@ -36,7 +36,7 @@ def filtered(
     """Return a statement that reads chunks, limited to what a filter keeps, with its parameters.
 
     It is as it was where the filter leaves nothing out. `document` is what the statement calls a chunk's document, with
-    its table ("wanted.document_id"), where that is not the column of the first table that it reads; then only the
+    its table ("chunk.document_id"), where that is not the column of the first table that it reads; then only the
     first of its conditions on the scope is limited. Where it reads `retrieval_chunk`, it calls it that or `chunk`.
     """
     if not request_filter:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from operator import itemgetter
 from typing import Any, Final
 from uuid import UUID
@@ -24,7 +25,7 @@ from retrieval.index.store import VectorIndex, vectors_of
 _NAMES: Final = prepared("graph_names")
 _HUBS: Final = prepared("graph_hubs")
 _WORDS: Final = prepared("graph_words")
-_COMMON_PHRASES: Final = prepared("graph_common")
+_COMMON_PHRASE: Final = prepared("graph_common")
 _EDGES: Final = prepared("graph_edges")
 _LIKENESS: Final = prepared("graph_likeness")
 _SAMPLED: Final = prepared("graph_sample")
@@ -122,19 +123,23 @@ def common_phrases(
 ) -> set[str]:
     """Return the keys of the phrases that more than `limit` chunks in scope contain, in any case.
 
-    `phrases` are names by key, compared as full text is. The chunks of documents with the name do not count.
+    `phrases` are names by key, compared as full text is, one after the other: there are few. The chunks of documents
+    with the name do not count. `timeout_seconds` is for each of them.
     """
-    numbers = {number_of(key): key for key in phrases}
-    parameters = {
-        "keys": list(numbers),
-        "phrases": list(phrases.values()),
-        "languages": list(languages),
-        "searched": _SEARCHED,
-        "limit": limit + 1,
-        "scope": scope.connection_ids,
-    }
-    rows = read(_COMMON_PHRASES, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)
-    return {numbers[row["key"]] for row in rows if row["chunks"] > limit}
+    common = set()
+    for (key, phrase), language in product(phrases.items(), languages):
+        parameters = {
+            "key": number_of(key),
+            "phrase": phrase,
+            "language": language,
+            "searched": _SEARCHED,
+            "limit": limit + 1,
+            "scope": scope.connection_ids,
+        }
+        ((chunks,),) = fetch(_COMMON_PHRASE, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)[1]
+        if chunks > limit:
+            common.add(key)
+    return common
 
 
 def word_counts(
@@ -231,16 +236,18 @@ def _sample(index: VectorIndex, scope: AccessScope, timeout_seconds: float | Non
     """Return unit vectors of a sample of the scope, shape (n, dim), the same for a minute."""
     sampled = scope.connection_ids[:_MAX_SAMPLED]
     key = (index.id, *sampled)
-    if (found := _samples.get(key)) is not None:
-        return found
-    parameters = {
-        "index": index.id,
-        "sampled": sampled,
-        "sample": max(1, _SAMPLE // max(1, len(sampled))),
-        "scope": scope.connection_ids,
-    }
-    rows = read(_SAMPLED, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)
-    vectors = vectors_of([row["vector"] for row in rows], index.dim)
+    if (known := _samples.get(key)) is not None:
+        return known
+    found = []
+    for connection_id in sampled:
+        parameters = {
+            "index": index.id,
+            "connection": connection_id,
+            "sample": max(1, _SAMPLE // len(sampled)),
+            "scope": scope.connection_ids,
+        }
+        found += fetch(_SAMPLED, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)[1]
+    vectors = vectors_of([vector for (vector,) in found], index.dim)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return _samples.put(key, vectors / np.maximum(lengths, _SHORTEST))
 

@@ -17,6 +17,7 @@ from retrieval.graph.document import ChunkWords, DocumentGraph, DocumentWords, G
 from retrieval.graph.links import Stated, stated_by_triples
 from retrieval.graph.names import QUALITY, NameKind
 from retrieval.graph.spans import number_of
+from retrieval.index.locks import Lock, lock_documents
 from retrieval.index.reading import changed, rows
 from retrieval.index.statements import statement
 from retrieval.models import Document, MentionCount, TermFrequency
@@ -100,7 +101,7 @@ def fill_graph(connection_id: int) -> int:
         batch = [document for (document,) in found]
         with transaction.atomic(), connection.cursor() as cursor:
             # Nobody replaces their chunks meanwhile.
-            cursor.execute("SELECT FROM retrieval_document WHERE id = ANY(%s) ORDER BY id FOR UPDATE", [batch])
+            lock_documents(cursor, batch, Lock.UPDATE)
             remove_graph(cursor, batch)
             write_graph(cursor, _read(cursor, batch))
         filled += len(batch)

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
+from retrieval.index.citus import await_commits
 from retrieval.index.reading import rows
 from retrieval.index.statements import statement
 from retrieval.index.types import ChunkTexts
@@ -61,8 +62,13 @@ def mark(connection_ids: Sequence[int], *, since: Mark | None = None) -> Mark:
 
 
 def horizon() -> int:
-    """Return the transaction id before which every transaction has ended; a transaction of one's own counts."""
-    return int(_value(_HORIZON))
+    """Return the transaction id before which every transaction has ended; a transaction of one's own counts.
+
+    What they wrote can be read, on shards too: there it waits until it can.
+    """
+    before = int(_value(_HORIZON))
+    await_commits()
+    return before
 
 
 def newest() -> int:

@@ -17,10 +17,11 @@ from corecube.errors import DatabaseUnavailableError
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.types import Ranking, Vector
 from retrieval.errors import SearchTimeoutError
+from retrieval.index.citus import for_shards, is_distributed, set_local
 
 _MIN_SECONDS: Final = 0.5  #: Minimum time limit of a statement without a separate limit.
 _LIMIT: Final = "SELECT set_config('statement_timeout', '{milliseconds}ms', true);\n"
-_SET: Final = "/* for one read */ SELECT"  #: What a text that `read` sends begins with.
+_READ: Final = "/* for one read */"  #: What a text that `read` sends begins with.
 
 _Execute = Callable[[str, Any, bool, dict[str, Any]], Any]
 _DIGITS: Final = "%.5g"  #: Significant digits that tell one half float from every other.
@@ -53,17 +54,36 @@ def fetch(
     local = {**(settings or {})}
     if timeout_seconds is not None:
         local["statement_timeout"] = f"{max(1, int(timeout_seconds * 1000))}ms"
-    given = {name: _sent(it) for name, it in parameters.items()} | local
-    calls = (f"set_config('{name}', %({name})s, true)" for name in local)
+    given = {name: _sent(it) for name, it in parameters.items()}
     # A transaction must outlive a failed read. Elsewhere no savepoint is needed: statements that are sent together are
     # one transaction anyway, at a quarter of the round trips.
     savepoint = transaction.atomic() if connection.in_atomic_block else nullcontext()
     with translated(), savepoint, connection.cursor() as cursor:
+        if is_distributed(cursor):
+            return _fetch_from_shards(cursor, for_shards(sql), given, local)
         run = execution(cursor, sql) if isinstance(sql, Prepared) else sql
-        cursor.execute(f"{_SET} {', '.join(calls)};\n{run}", given)
+        calls = (f"set_config('{name}', %({name})s, true)" for name in local)
+        cursor.execute(f"{_READ} SELECT {', '.join(calls)};\n{run}", given | local)
         cursor.nextset()
-        names = [column.name for column in cursor.description or ()]
-        return names, cursor.fetchall()
+        return _result(cursor)
+
+
+def _fetch_from_shards(
+    cursor: Any,  # noqa: ANN401 -- Django's cursor wrapper has no public type
+    sql: str,
+    parameters: Mapping[str, Any],
+    settings: Mapping[str, str],
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Do the same where the settings must reach shards: in a transaction, sent at once."""
+    with connection.wrap_database_errors, cursor.connection.pipeline(), cursor.connection.transaction():
+        set_local(cursor, settings)
+        cursor.execute(f"{_READ} {sql}", parameters)
+        return _result(cursor)
+
+
+def _result(cursor: Any) -> tuple[list[str], list[tuple[Any, ...]]]:  # noqa: ANN401 -- as above
+    rows = cursor.fetchall()
+    return [column.name for column in cursor.description or ()], rows
 
 
 def chunk_keys(hits: Ranking) -> dict[str, Any]:
@@ -115,7 +135,7 @@ def bounded(deadline: Deadline) -> Iterator[None]:
     """
 
     def execute(run: _Execute, sql: str, parameters: object, many: bool, context: dict[str, Any]) -> object:  # noqa: FBT001
-        if many or connection.in_atomic_block or sql.startswith(_SET):
+        if many or connection.in_atomic_block or sql.startswith(_READ):
             return run(sql, parameters, many, context)
         milliseconds = int(max(_MIN_SECONDS, deadline.remaining_seconds) * 1000)
         with translated():

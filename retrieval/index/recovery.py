@@ -18,7 +18,7 @@ from retrieval.models import EmbeddingIndex
 _SOURCE_PROBE: Final = statement("source_probe")
 _ROUTED: Final = statement("routed_chunks")
 _PASSING: Final = statement("passing_chunks")
-_INDEXES: Final = statement("indexes_in_scope")
+_HOLDS: Final = statement("index_in_scope")
 _HEADINGS: Final = statement("headings")
 _WEIGHT: Final = "B"  #: The weight of a heading path's lexemes in a chunk's search vector.
 _MAX_CHUNKS: Final = 2_000  #: Maximum number of chunks under matching headings that are read, in any order.
@@ -88,8 +88,11 @@ def passing(
 
 def other_rows(index: VectorIndex, *, scope: AccessScope, timeout_seconds: float) -> list[EmbeddingIndex]:
     """Return the other embedding indexes with vectors in scope; raise SearchTimeoutError."""
-    parameters = {"index": index.id, "scope": scope.connection_ids}
-    return [EmbeddingIndex(**row) for row in read(_INDEXES, parameters, timeout_seconds=timeout_seconds)]
+    return [
+        row
+        for row in EmbeddingIndex.objects.exclude(pk=index.id).order_by("pk")
+        if read(_HOLDS, {"index": row.pk, "scope": scope.connection_ids}, timeout_seconds=timeout_seconds)
+    ]
 
 
 def _ranking(rows: Sequence[Mapping[str, Any]]) -> Ranking:

@@ -16,6 +16,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
+from retrieval.index.locks import Lock, lock_documents
 from retrieval.index.reading import rows
 from retrieval.index.statements import statement
 
@@ -65,7 +66,7 @@ def _next(connection_id: int, after: UUID) -> list[UUID]:
 def _fill(connection_id: int, documents: list[UUID]) -> int:
     with transaction.atomic(), connection.cursor() as cursor:
         # Nobody replaces their chunks meanwhile.
-        cursor.execute("SELECT FROM retrieval_document WHERE id = ANY(%s) ORDER BY id FOR SHARE", [documents])
+        lock_documents(cursor, documents, Lock.SHARE)
         cursor.execute(_FACTS, {"connection": connection_id, "documents": documents, "limit": _MAX_DISTINCTIVE})
         found = cursor.fetchall()
         values = [salience_of(*row[2:]) for row in found]

@@ -20,16 +20,15 @@ _PLACE: Final = re.compile(r"\{in scope: ([\w.]+)\}")
 CONDITION: Final = re.compile(r"connection_id(?: \+ 0)? = ANY\(%\(scope\)s\)")
 _FOLDER: Final = files("retrieval.index") / "sql"
 _PART: Final = re.compile(r"\{vectors\}\n|\{\w+\}")
-ALL_CHUNKS: Final = (
-    "SELECT greatest(reltuples, 0)::float8 AS chunks FROM pg_class WHERE oid = 'retrieval_chunk'::regclass"
-)
+#: As the terms are counted: the planner's estimate knows nothing of shards.
+ALL_CHUNKS: Final = "SELECT coalesce(sum(chunks), 0)::float8 AS chunks FROM retrieval_termfrequency WHERE lexeme = ''"
 #: Facts of a document that are not metadata of its source.
 _OWN_FACTS: Final = {
     "title": "document.title",
     "path": "document.uri",
     "source_type": "document.source_type",
     "document_id": "document.id::text",
-    "connection": "(SELECT slug FROM corecube_connection WHERE id = document.connection_id)",
+    "connection": "(SELECT jsonb_object_agg(id, slug) FROM corecube_connection) ->> document.connection_id::text",
     "modified_at": "to_char(document.modified_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"+00:00\"')",
 }
 _COSINE: Final = "1 - (embedding.vector <=> %(vector)s::halfvec)"

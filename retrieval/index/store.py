@@ -205,7 +205,7 @@ def complete(  # noqa: PLR0913 -- keyword-only, each a plain fact
         statement: str = statements.COMPLETE_WITHOUT_COSINES
     else:
         statement = statements.COMPLETE_WITH_VECTORS if with_vectors else statements.COMPLETE
-    sql, parameters = filtered(statement, parameters, request_filter, document="wanted.document_id")
+    sql, parameters = filtered(statement, parameters, request_filter, document="chunk.document_id")
     _, rows = fetch(sql, parameters, timeout_seconds=timeout_seconds)
     order = _match_order(terms)
     return tuple(_completed(hits[row[0] - 1], row[1:], terms, order) for row in sorted(rows, key=itemgetter(0)))

@@ -18,8 +18,10 @@ from psycopg import sql
 from corecube.models import Connection
 from retrieval.engine.types import Vector
 from retrieval.graph.document import DocumentGraph
+from retrieval.index.citus import set_local
 from retrieval.index.encodings import remove_encodings
 from retrieval.index.graph_writer import count_common, graph_document, remove_graph, write_graph
+from retrieval.index.locks import Lock, lock_documents
 from retrieval.index.reading import changed, rows
 from retrieval.index.scans import create_statement
 from retrieval.index.statements import statement
@@ -159,7 +161,7 @@ def committed_later() -> Iterator[None]:
     """
     with transaction.atomic():
         with connection.cursor() as cursor:
-            cursor.execute("SET LOCAL synchronous_commit TO off")
+            set_local(cursor, {"synchronous_commit": "off"})
         yield
 
 
@@ -204,7 +206,7 @@ def create_vector_index(index: VectorIndex) -> None:
 
 def _remove_chunks(cursor: Any, ids: list[UUID]) -> None:  # noqa: ANN401 -- Django's cursor wrapper has no public type
     # Processes that fill an index with the current vectors have ended, or wait and find them changed.
-    cursor.execute("SELECT FROM retrieval_document WHERE id = ANY(%s) ORDER BY id FOR UPDATE", [ids])
+    lock_documents(cursor, ids, Lock.UPDATE)
     cursor.execute(_COUNT_TERMS, {"documents": ids, "sign": -1})
     cursor.execute("DELETE FROM retrieval_embedding WHERE document_id = ANY(%s)", [ids])
     cursor.execute("DELETE FROM retrieval_chunk WHERE document_id = ANY(%s)", [ids])
@@ -282,7 +284,7 @@ def fill_index(index: VectorIndex, vectors: Sequence[MissingVector], *, replaces
     ]
     with transaction.atomic(), connection.cursor() as cursor:
         documents = [it.document_id for it in vectors]
-        cursor.execute("SELECT FROM retrieval_document WHERE id = ANY(%s) ORDER BY id FOR SHARE", [documents])
+        lock_documents(cursor, documents, Lock.SHARE)
         cursor.executemany(_FILL_EMBEDDING, missing)
         cursor.execute(_OUTBOX_VECTORS, {"index": index.id, "documents": documents})
 
@@ -290,7 +292,7 @@ def fill_index(index: VectorIndex, vectors: Sequence[MissingVector], *, replaces
 def copy_vectors(*, source: int, target: int, documents: Sequence[UUID]) -> int:
     """Give documents the vectors of an index in another one, in one transaction, and return how many were lacking."""
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SELECT FROM retrieval_document WHERE id = ANY(%s) ORDER BY id FOR SHARE", [list(documents)])
+        lock_documents(cursor, documents, Lock.SHARE)
         cursor.execute(_COPY_VECTORS, {"source": source, "index": target, "documents": list(documents)})
         count = int(cursor.rowcount)
         cursor.execute(_OUTBOX_VECTORS, {"index": target, "documents": list(documents)})
@@ -319,7 +321,7 @@ class Access:
 
 
 def write_accesses(accesses: Mapping[UUID, Access]) -> None:
-    """Add accesses in one statement; accesses of deleted documents are dropped."""
+    """Add accesses in one transaction; accesses of deleted documents are dropped."""
     if not accesses:
         return
     parameters: dict[str, Any] = {
@@ -328,4 +330,5 @@ def write_accesses(accesses: Mapping[UUID, Access]) -> None:
         "times": [it.times for it in accesses.values()],
     }
     with committed_later(), connection.cursor() as cursor:
+        lock_documents(cursor, accesses, Lock.KEY_SHARE)
         cursor.execute(_RECORD, parameters)

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
-from django.db import DatabaseError, Error, transaction
+from django.db import DatabaseError, Error, connection, transaction
 from django.db.models import F
 
 from corecube.connectors.types import SourceItem
 from corecube.errors import UnknownConnectionError
 from retrieval.errors import EncoderError, ModelMissingError
+from retrieval.index.locks import Lock, lock_documents
 from retrieval.ingest import claims
 from retrieval.ingest.encode import BATCH_CHUNKS, StoreListener, encode_and_store
 from retrieval.ingest.pace import Effort, with_work
@@ -155,11 +156,10 @@ class Work:
         unchanged, self._unchanged = self._unchanged, []
         if not unchanged:
             return
-        with transaction.atomic():
-            ids = [item.document_id for item, _ in unchanged]
-            rows = Document.objects.filter(pk__in=ids).order_by("pk").select_for_update(no_key=True)
-            known = list(rows.values_list("pk", flat=True))
-            Document.objects.filter(pk__in=known).update(synced_at=self.job.target.synced_at)
+        ids = [item.document_id for item, _ in unchanged]
+        with transaction.atomic(), connection.cursor() as cursor:
+            lock_documents(cursor, ids, Lock.NO_KEY_UPDATE)
+            Document.objects.filter(pk__in=ids).update(synced_at=self.job.target.synced_at)
             versioned = [Document(pk=item.document_id, version=version) for item, version in unchanged if version]
             Document.objects.bulk_update(versioned, ["version"])
             claims.finish_unchanged([item.pk for item, _ in unchanged], self.worker, sync=self.job.sync)

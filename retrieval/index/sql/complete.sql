@@ -34,7 +34,7 @@ SELECT
     coalesce(document.metadata ->> 'status', '') AS status,
     (
         coalesce(document.metadata ->> 'memory_confirmed', '') = 'yes'
-        OR (wanted.document_id, chunk.content_hash) IN (
+        OR (chunk.document_id, chunk.content_hash) IN (
             SELECT document_id, content_hash
             FROM retrieval_judgment
             WHERE document_id = ANY(%(documents)s::uuid[]) AND grade >= 2
@@ -51,9 +51,9 @@ SELECT
     matched.fields
 FROM wanted
 JOIN retrieval_chunk AS chunk USING (document_id, ordinal)
-JOIN retrieval_document AS document ON document.id = wanted.document_id
+JOIN retrieval_document AS document ON document.id = chunk.document_id
 {vectors}
-LEFT JOIN retrieval_documentaccess AS access ON access.document_id = wanted.document_id
+LEFT JOIN retrieval_documentaccess AS access ON access.document_id = chunk.document_id
 CROSS JOIN LATERAL (
     SELECT
         coalesce(array_agg(terms.place), '{}') AS places,

@@ -33,40 +33,57 @@ common AS MATERIALIZED (
 ),
 phrases AS MATERIALIZED (
     SELECT key FROM spoken WHERE key NOT IN (SELECT key FROM common)
+),
+stated AS MATERIALIZED (
+    SELECT link.document_id, link.ordinal, link.kind, link.key, link.name, link.sentence
+    FROM seeds
+    JOIN retrieval_chunklink AS link USING (document_id, ordinal)
+    WHERE {in scope: link.connection_id}
+),
+met AS (
+    SELECT stated_of.key, named.document_id, named.quality
+    FROM (SELECT DISTINCT key FROM stated) AS stated_of
+    CROSS JOIN LATERAL (
+        SELECT document_id, quality
+        FROM retrieval_documentname
+        WHERE key = stated_of.key AND {in scope: connection_id}
+        LIMIT %(bearers)s
+    ) AS named
+),
+bearers AS (
+    SELECT spoken_of.key, named.document_id, named.name, named.quality
+    FROM spoken_of
+    CROSS JOIN LATERAL (
+        SELECT document_id, name, quality
+        FROM retrieval_documentname
+        WHERE key = spoken_of.key AND {in scope: connection_id}
+        LIMIT %(bearers)s
+    ) AS named
+),
+holders AS (
+    SELECT phrases.key, held.document_id, held.ordinal
+    FROM phrases
+    CROSS JOIN LATERAL (
+        SELECT document_id, ordinal
+        FROM retrieval_chunkmentions
+        WHERE keys @> ARRAY[phrases.key] AND {in scope: connection_id}
+        LIMIT %(holders)s
+    ) AS held
 )
 SELECT
     'seed' AS kind, document_id, ordinal, keys, phrases, text, NULL AS name, NULL::float8 AS quality,
     NULL::uuid AS source, ARRAY[section_start, section_end] AS section, NULL::bigint AS key
 FROM seeds
 UNION ALL
-SELECT link.kind, met.document_id, link.ordinal, NULL, NULL, link.sentence, link.name, met.quality,
-    link.document_id, NULL, link.key
-FROM seeds
-JOIN retrieval_chunklink AS link USING (document_id, ordinal)
-CROSS JOIN LATERAL (
-    SELECT document_id, quality
-    FROM retrieval_documentname
-    WHERE key = link.key AND {in scope: connection_id}
-    LIMIT %(bearers)s
-) AS met
-WHERE {in scope: link.connection_id}
+SELECT stated.kind, met.document_id, stated.ordinal, NULL, NULL, stated.sentence, stated.name, met.quality,
+    stated.document_id, NULL, stated.key
+FROM stated
+JOIN met USING (key)
 UNION ALL
-SELECT 'name', named.document_id, NULL, NULL, NULL, NULL, named.name, named.quality, NULL, NULL, NULL
-FROM spoken_of
-CROSS JOIN LATERAL (
-    SELECT document_id, name, quality
-    FROM retrieval_documentname
-    WHERE key = spoken_of.key AND {in scope: connection_id}
-    LIMIT %(bearers)s
-) AS named
+SELECT 'name', document_id, NULL, NULL, NULL, NULL, name, quality, NULL, NULL, NULL
+FROM bearers
 UNION ALL
 -- Thousands, of which few become links: their ids stay text.
-SELECT 'holder', NULL, held.ordinal, NULL, NULL, NULL, held.document_id::text, NULL, NULL, NULL, phrases.key
-FROM phrases
-CROSS JOIN LATERAL (
-    SELECT document_id, ordinal
-    FROM retrieval_chunkmentions
-    WHERE keys @> ARRAY[phrases.key] AND {in scope: connection_id}
-    LIMIT %(holders)s
-) AS held
+SELECT 'holder', NULL, ordinal, NULL, NULL, NULL, document_id::text, NULL, NULL, NULL, key
+FROM holders
 LIMIT %(limit)s

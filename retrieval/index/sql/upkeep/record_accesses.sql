@@ -4,8 +4,6 @@ INSERT INTO retrieval_documentaccess (document_id, connection_id, accessed_at, t
 SELECT document.id, document.connection_id, noted.accessed_at, noted.times
 FROM unnest(%(documents)s::uuid[], %(moments)s::timestamptz[], %(times)s::bigint[]) AS noted (id, accessed_at, times)
 JOIN retrieval_document AS document USING (id)
-ORDER BY document.id
-FOR KEY SHARE OF document
 ON CONFLICT (document_id) DO UPDATE SET
     accessed_at = greatest(retrieval_documentaccess.accessed_at, excluded.accessed_at),
     accessed_before = greatest(

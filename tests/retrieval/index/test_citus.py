@@ -1,0 +1,104 @@
+"""Documents on the shards of a Citus cluster: what one node finds, they find.
+
+CORECUBE_TEST_CITUS_URL names a database of a cluster, with the extensions citus and vector on every machine.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from django.apps import apps
+from django.conf import settings
+
+from retrieval.index.citus import for_shards
+from retrieval.index.distribution import placements
+from retrieval.index.statements import statement
+from tests.environment import environment_of, link_downloads
+
+_URL = os.environ.get("CORECUBE_TEST_CITUS_URL")
+on_a_cluster = pytest.mark.skipif(not _URL, reason="CORECUBE_TEST_CITUS_URL names no database")
+_TABLES = 13
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("citus")
+    link_downloads(folder)
+    environment = environment_of(folder, DATABASE_URL=_URL, CORECUBE_LEG_THREADS="0")
+    command = [sys.executable, "-m", "tests.retrieval.index.citus_run"]
+    ran = subprocess.run(command, cwd=settings.BASE_DIR, env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr[-9000:]
+    return json.loads(ran.stdout)
+
+
+@on_a_cluster
+def test_distributing_moves_every_row_and_nothing_the_second_time(run):
+    assert len(run["moved"]) == _TABLES
+    assert run["moved_again"] == []
+    assert run["shards"]["counts"] == run["single"]["counts"]
+
+
+@on_a_cluster
+def test_every_shard_of_the_vectors_has_an_hnsw_index(run):
+    assert run["hnsw"] == ["1"] * 8
+
+
+@on_a_cluster
+def test_no_form_of_any_statement_is_refused(run):
+    assert run["refused"] == []
+    assert run["ran"] > 150
+
+
+@on_a_cluster
+def test_settings_of_a_read_reach_the_shards(run):
+    assert run["ef_search"] == [{"size": "123"}]
+
+
+@on_a_cluster
+def test_each_question_finds_the_same_as_on_one_node(run):
+    single, shards = run["single"]["answers"], run["shards"]["answers"]
+    assert len(single) == 4 * 33
+    assert {it for it in single if single[it] != shards[it]} == set()
+
+
+@on_a_cluster
+def test_walks_find_as_many_of_the_nearest_as_on_one_node(run):
+    assert run["shards"]["recall"] >= run["single"]["recall"] - 0.01
+
+
+@on_a_cluster
+def test_everything_can_be_taken_back(run):
+    assert run["undone"] == 0
+    assert run["foreign_keys"] == 1
+
+
+def test_every_table_with_a_documents_id_as_its_key_is_distributed_by_it():
+    keyed = {
+        it._meta.db_table
+        for it in apps.get_app_config("retrieval").get_models()
+        if it._meta.pk_fields[0].column == "document_id"
+    }
+    by_document = {it.table for it in placements() if it.column == "document_id"}
+    assert by_document == keyed
+    assert {"retrieval_chunk", "retrieval_embedding", "retrieval_chunkmentions"} <= keyed
+
+
+def test_the_documents_are_distributed_before_what_is_made_of_them():
+    tables = [it.table for it in placements()]
+    assert tables.index("retrieval_document") < tables.index("retrieval_chunk")
+    assert len(tables) == len(set(tables)) == _TABLES
+
+
+@pytest.mark.parametrize(
+    ("name", "reads"), [("graph_names", 1), ("graph_edges", 3), ("graph_hubs", 1), ("neighbours", 2)]
+)
+def test_shards_return_all_rows_of_which_a_few_of_each_are_wanted(name, reads):
+    sql = statement(name)
+    assert for_shards(sql).count("row_number() OVER (PARTITION BY") == reads
+    assert sql.count("LIMIT") - for_shards(sql).count("LIMIT") == reads
+
+
+def test_other_statements_are_sent_to_shards_as_they_are():
+    assert for_shards(statement("complete")) == statement("complete")
