@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # One version of each package for every Python and platform, with the hashes of all its files and no addresses.
 LOCK := UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--fork-strategy fewest --generate-hashes --no-emit-index-url --no-emit-find-links
-PIP_INSTALL := pip --disable-pip-version-check install -qq
+CLIENT_PIP := $(BIN)/uv pip install --quiet --python var/clients
 # promptfoo's database, which is an optional dependency of a dependency; the others are large.
 LIBSQL := 'const {platform, arch} = process; "@libsql/" + platform + "-" + arch + (platform == "linux" ? "-gnu" : "") \
 	+ "@" + require("./tests/clients/package.json").dependencies.libsql'
@@ -95,11 +95,12 @@ help: ## List these commands
 var/clients/.installed: $(wildcard tests/clients/requirements*.txt) tests/clients/package.json .venv/.dev-installed
 	@echo "Installing the clients …"
 	@rm -rf var/clients && mkdir -p var/clients
-	@$(PYTHON) -m venv var/clients/python && $(PYTHON) -m venv var/clients/openai2
-	@var/clients/python/bin/python -m $(PIP_INSTALL) --requirement tests/clients/requirements.txt
-	@var/clients/python/bin/python -m $(PIP_INSTALL) --no-deps --requirement tests/clients/requirements-no-deps.txt
-	@var/clients/openai2/bin/python -m $(PIP_INSTALL) --requirement tests/clients/requirements-openai2.txt
-	@if node -e 'process.exit(parseInt(process.versions.node) < 20)' 2>/dev/null && command -v npm >/dev/null; then \
+	@$(BIN)/uv venv --quiet --python $(PYTHON) var/clients/python
+	@$(BIN)/uv venv --quiet --python $(PYTHON) var/clients/openai2
+	@$(CLIENT_PIP)/python --requirement tests/clients/requirements.txt
+	@$(CLIENT_PIP)/python --no-deps --requirement tests/clients/requirements-no-deps.txt
+	@$(CLIENT_PIP)/openai2 --requirement tests/clients/requirements-openai2.txt
+	@if node -e 'if (parseInt(process.versions.node) < 20) process.exit(1)' 2>/dev/null && command -v npm >/dev/null; then \
 		cp tests/clients/package.json var/clients && npm install --prefix var/clients --omit=optional --no-save \
 			--no-package-lock --ignore-scripts --no-audit --no-fund --loglevel=error "$$(node -p $(LIBSQL))"; \
 	else echo "Node.js 20 or later is missing: the clients that need it are left out."; fi

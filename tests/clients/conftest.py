@@ -14,6 +14,8 @@ ROOT: Final = Path(__file__).parent.parent.parent
 CLIENTS: Final = ROOT / "var" / "clients"
 _KEY: Final = (
     "from corecube.models import ApiKey, User\n"
+    "from corecube.people import ensure_first_admin\n"
+    "ensure_first_admin()\n"
     "print(ApiKey.issue(user=User.objects.get(username='admin'), name='clients')[1], end='')"
 )
 #: Nothing but the server is asked for anything.
@@ -32,9 +34,11 @@ def server():
     """Yield the address of a server with the sample company, and an admin's API key."""
     with new_installation() as environment:
         observe = Observer(environment)
-        observe.manage("samples")
-        key = observe(_KEY)
-        observe.end()
+        try:
+            observe.manage("samples")
+            key = observe(_KEY)
+        finally:
+            observe.end()
         process = start_installation(folder=Path(environment["CORECUBE_VAR_DIR"]))
         try:
             yield until_ready(process)[1], key
@@ -45,7 +49,7 @@ def server():
 
 @pytest.fixture
 def run(server, tmp_path):
-    """Return a function that runs a command in a folder of its own with an environment's programs, and returns its output."""
+    """Return a function that runs a command in the test's folder, with an environment's programs, for its output."""
     address, key = server
 
     def run(*command, environment="python"):
@@ -65,6 +69,7 @@ def run(server, tmp_path):
             capture_output=True,
             text=True,
             timeout=200,
+            check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout

@@ -13,7 +13,11 @@ _ANSWER = "27 days"
 #: How many times a recipe prints the answer that it got, where it asks in several ways.
 _TIMES = {"openai-python": 3, "openai-node": 2, "Vercel AI SDK": 2, "LangChain": 2, "LlamaIndex": 2}
 #: What recipes print that neither ask a question nor search.
-_OTHER = {"BEIR": r"leave-and-absence\.md .*'NDCG@1': 1\.0", "Cohere": "Annual leave is 27 days", "promptfoo": "1 passed"}
+_OTHER = {
+    "BEIR": r"leave-and-absence\.md .*'NDCG@1': 1\.0",
+    "Cohere": "Annual leave is 27 days",
+    "promptfoo": "1 passed",
+}
 _COMMANDS = {
     "python": ("recipe.py", ["python", "recipe.py"]),
     "js": ("recipe.mjs", ["node", "recipe.mjs"]),
