@@ -9,6 +9,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # One version of each package for every Python and platform, with the hashes of all its files and no addresses.
 LOCK := UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--fork-strategy fewest --generate-hashes --no-emit-index-url --no-emit-find-links
+CLIENT_PIP := $(BIN)/uv pip install --quiet --python build/clients
+# promptfoo's database, which is an optional dependency of a dependency; the others are large.
+LIBSQL := 'const {platform, arch} = process; "@libsql/" + platform + "-" + arch + (platform == "linux" ? "-gnu" : "") \
+	+ "@" + require("./tests/clients/package.json").dependencies.libsql'
 TORCH ?= torch==2.13.0
 ARGS ?=
 # One more than two cores: many tests wait for a process or a time-out.
@@ -27,7 +31,7 @@ fi
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: run test test-fast check docs fmt help lock screenshots torch test-tools test-models
+.PHONY: run test test-fast check docs fmt help lock screenshots torch test-clients test-tools test-models
 
 run: .venv/.installed ## Prepare what is missing and start CoreCube; Ctrl-C stops it
 	@$(BIN)/python manage.py start $(ARGS)
@@ -37,6 +41,9 @@ test: .venv/.dev-installed test-tools test-models ## Run every test (ARGS='-k sc
 
 test-fast: .venv/.dev-installed ## Run the pure tests and a smoke test of the rest, in two minutes
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "pure or smoke" $(ARGS)
+
+test-clients: .venv/.dev-installed test-models build/clients/.installed ## Run the recipes of docs/clients.md with the real clients
+	@$(BIN)/python -m pytest tests/clients $(ARGS)
 
 check: .venv/.dev-installed ## Check format, lint, types, imports, settings and migrations
 	$(BIN)/ruff format --check
@@ -64,7 +71,7 @@ torch: .venv/.dev-installed ## Install torch and sentence-transformers, for mode
 	$(PIP) install -qq '$(TORCH)' 'sentence-transformers>=5,<7'
 
 help: ## List these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 .venv/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -82,6 +89,21 @@ help: ## List these commands
 .venv/.dev-installed: requirements-dev.lock .venv/.installed
 	@echo "Installing the development packages …"
 	@$(PIP) install -qq --require-hashes --requirement requirements.lock --requirement requirements-dev.lock
+	@touch $@
+
+# Two environments of Python, as two clients require an earlier openai, and one of Node.js.
+build/clients/.installed: $(wildcard tests/clients/requirements*.txt) tests/clients/package.json .venv/.dev-installed
+	@echo "Installing the clients …"
+	@rm -rf build/clients && mkdir -p build/clients
+	@$(BIN)/uv venv --quiet --python $(PYTHON) build/clients/python
+	@$(BIN)/uv venv --quiet --python $(PYTHON) build/clients/openai2
+	@$(CLIENT_PIP)/python --requirement tests/clients/requirements.txt
+	@$(CLIENT_PIP)/python --no-deps --requirement tests/clients/requirements-no-deps.txt
+	@$(CLIENT_PIP)/openai2 --requirement tests/clients/requirements-openai2.txt
+	@if node -e 'if (parseInt(process.versions.node) < 20) process.exit(1)' 2>/dev/null && command -v npm >/dev/null; then \
+		cp tests/clients/package.json build/clients && npm install --prefix build/clients --omit=optional --no-save \
+			--no-package-lock --ignore-scripts --no-audit --no-fund --loglevel=error "$$(node -p $(LIBSQL))"; \
+	else echo "Node.js 20 or later is missing: the clients that need it are left out."; fi
 	@touch $@
 
 # The model as it is used, and in full precision for comparison.

@@ -11,7 +11,7 @@ from django.test import Client
 from retrieval.models import Document
 from tests.corecube.oauth.conftest import Agent
 
-INSPECTOR = shutil.which("mcp-inspector", path=settings.BASE_DIR / "var/clients/node_modules/.bin")
+INSPECTOR = shutil.which("mcp-inspector", path=settings.BASE_DIR / "build/clients/node_modules/.bin")
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def inspect(server, world):
     return run
 
 
-@pytest.mark.skipif(INSPECTOR is None, reason="needs the Inspector in var/clients")
+@pytest.mark.skipif(INSPECTOR is None, reason="needs the Inspector in build/clients")
 def test_the_inspector_exits_without_an_error(inspect):
     tools = inspect("--method", "tools/list")["tools"]
     assert [it["name"] for it in tools] == ["search", "fetch", "recall", "remember", "evidence"]
