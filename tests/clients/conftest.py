@@ -11,7 +11,7 @@ from tests.installation import Observer, new_installation
 from tests.started import start_installation, until_ready
 
 ROOT: Final = Path(__file__).parent.parent.parent
-CLIENTS: Final = ROOT / "var" / "clients"
+CLIENTS: Final = ROOT / "build" / "clients"
 _KEY: Final = (
     "from corecube.models import ApiKey, User\n"
     "from corecube.people import ensure_first_admin\n"
