@@ -1,16 +1,20 @@
-"""Documents go with their connection, and memories with their user, however deleted; models are checked."""
+"""Documents go with their connection, and memories with their user, however deleted; models and shards are checked."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from django.core.checks import CheckMessage, Warning, register  # noqa: A004 -- Django's name
+from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004 -- Django's name
+from django.db import DatabaseError
 from django.db.models import QuerySet
 from django.db.models.signals import post_delete, pre_delete
 from django.dispatch import receiver
 
+from corecube.errors import DatabaseUnavailableError
 from corecube.health import serving, stopping
 from corecube.models import Connection, User
 from retrieval.encoders.manifest import CrossEncoderManifest, read_manifest
 from retrieval.errors import EncoderError
+from retrieval.index.distribution import shards_have_settings
 from retrieval.index.reranking import model_directory
 from retrieval.index.writer import delete_all_documents
 from retrieval.models import Memory
@@ -53,6 +57,17 @@ def delete_memory_with_user(instance: Memory, origin: object, **_: Any) -> None:
     connection.delete()
     if not compartment.connections.exists():
         compartment.delete()
+
+
+@register(Tags.database)
+def check_shards(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:  # noqa: ANN401 -- Django's signature
+    """Refuse shards that do not get the settings of searches: these would find less, without a time limit."""
+    try:
+        if not databases or shards_have_settings():
+            return []
+    except (DatabaseUnavailableError, DatabaseError):
+        return []  # Another check says so, or there are no tables yet.
+    return [Error("Settings of searches do not reach the shards of the cluster.", id="retrieval.E001")]
 
 
 @register("corecube")
