@@ -24,7 +24,7 @@ from retrieval.index.statements import statement
 from retrieval.index.writer import create_vector_index, refresh_statistics
 from retrieval.models import Document, Embedding, EmbeddingIndex, Judgment, TermFrequency
 
-_SHARDS_OF_A_WORKER: Final = 4  #: So that the shards can be spread over more machines later.
+_SHARDS_OF_A_WORKER: Final = 2  #: Each shard plans each statement: more of them pay with more processors.
 _NODES: Final = """
 SELECT node.nodename || ':' || node.nodeport, answer.success, answer.result
 FROM run_command_on_all_nodes($$
@@ -150,7 +150,7 @@ def shards_have_settings() -> bool:
 
 
 def distribute(*, shards: int | None = None, is_dry: bool = False, report: Report = print) -> None:
-    """Move each table that is not distributed yet; `shards` for each of them, by default four for each worker.
+    """Move each table that is not distributed yet; `shards` for each of them, by default two for each worker.
 
     A table is moved in one transaction, so a killed run goes on where it was. Nothing may write meanwhile, or it waits.
     Raises DistributionError.
