@@ -1,16 +1,20 @@
-"""Documents go with their connection, memories with their user, files with their conversation; models are checked."""
+"""Documents go with their connection, files with their conversation, memories with their user; models are checked."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from django.core.checks import CheckMessage, Warning, register  # noqa: A004 -- Django's name
+from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004 -- Django's name
+from django.db import DatabaseError
 from django.db.models import QuerySet
 from django.db.models.signals import post_delete, pre_delete
 from django.dispatch import receiver
 
+from corecube.errors import DatabaseUnavailableError
 from corecube.health import serving, stopping
 from corecube.models import Connection, User
 from retrieval.encoders.manifest import CrossEncoderManifest, read_manifest
 from retrieval.errors import EncoderError
+from retrieval.index.distribution import shards_have_settings
 from retrieval.index.reranking import model_directory
 from retrieval.index.writer import delete_all_documents
 from retrieval.models import Conversation, Memory
@@ -65,6 +69,17 @@ def delete_private(connection: Connection | None) -> None:
     connection.delete()
     if not compartment.connections.exists():
         compartment.delete()
+
+
+@register(Tags.database)
+def check_shards(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:  # noqa: ANN401 -- Django's signature
+    """Refuse shards that do not get the settings of searches: these would find less, without a time limit."""
+    try:
+        if not databases or shards_have_settings():
+            return []
+    except (DatabaseUnavailableError, DatabaseError):
+        return []  # Another check says so, or there are no tables yet.
+    return [Error("Settings of searches do not reach the shards of the cluster.", id="retrieval.E001")]
 
 
 @register("corecube")

@@ -29,7 +29,9 @@ _FEW_OF_ALL: Final = r"""\g<name> AS MATERIALIZED (
     WHERE nth <= \g<limit>
 )"""
 _HAS_CITUS: Final = "SELECT to_regclass('pg_dist_partition') IS NOT NULL"
-_HAS_SHARDS: Final = "SELECT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = 'retrieval_document'::regclass)"
+_HAS_SHARDS: Final = (
+    "SELECT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = to_regclass('retrieval_document'))"
+)
 #: Hands on to the shards what SET LOCAL sets, and only that.
 _HANDED_ON: Final = {"citus.propagate_set_commands": "local"}
 #: Bytes of an index on all shards; the name of each ends with the shard's number.

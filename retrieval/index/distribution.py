@@ -19,12 +19,12 @@ from corecube.database import close_pools
 from retrieval.errors import DistributionError
 from retrieval.index.citus import has_citus
 from retrieval.index.embedding_index import all_indexes, searched
-from retrieval.index.reading import changed, rows
+from retrieval.index.reading import changed, read, rows
 from retrieval.index.statements import statement
 from retrieval.index.writer import create_vector_index, refresh_statistics
 from retrieval.models import Document, Embedding, EmbeddingIndex, Judgment, TermFrequency
 
-_SHARDS_OF_A_WORKER: Final = 4  #: So that the shards can be spread over more machines later.
+_SHARDS_OF_A_WORKER: Final = 2  #: Each shard plans each statement: more of them pay with more processors.
 _NODES: Final = """
 SELECT node.nodename || ':' || node.nodeport, answer.success, answer.result
 FROM run_command_on_all_nodes($$
@@ -51,6 +51,8 @@ WHERE indrelid = %(table)s::regclass AND indexrelid NOT IN (SELECT conindid FROM
 """
 _SHELL_BYTES: Final = "SELECT pg_total_relation_size(%s::regclass)"
 _BYTES: Final = "SELECT citus_total_relation_size(%s::regclass)"
+_SIZE: Final = "123"
+_SIZES: Final = "SELECT DISTINCT current_setting('hnsw.ef_search', true) AS size FROM retrieval_document"
 Report = Callable[[str], None]
 
 
@@ -140,8 +142,15 @@ def require_cluster() -> int:
     return int(workers)
 
 
+def shards_have_settings() -> bool:
+    """Return whether the settings of a read reach the shards, as those say that hold a document; True on one node."""
+    if not has_citus():
+        return True
+    return all(row["size"] == _SIZE for row in read(_SIZES, {}, settings={"hnsw.ef_search": _SIZE}))
+
+
 def distribute(*, shards: int | None = None, is_dry: bool = False, report: Report = print) -> None:
-    """Move each table that is not distributed yet; `shards` for each of them, by default four for each worker.
+    """Move each table that is not distributed yet; `shards` for each of them, by default two for each worker.
 
     A table is moved in one transaction, so a killed run goes on where it was. Nothing may write meanwhile, or it waits.
     Raises DistributionError.

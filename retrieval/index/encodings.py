@@ -96,7 +96,7 @@ def store_encodings(
         for it, encoding in zip(chunks, made, strict=True)
     ]
     with transaction.atomic(), connection.cursor() as cursor:
-        lock_documents(cursor, (it.document_id for it in chunks), Lock.SHARE)
+        lock_documents((it.document_id for it in chunks), Lock.SHARE)
         cursor.executemany(kind.insertion, encoded)
         return int(cursor.rowcount)
 

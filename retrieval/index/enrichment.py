@@ -58,7 +58,7 @@ def store_enrichment(
         if indexes is not None and not hold_indexes() <= indexes:
             return None
         # Processes that fill an index with these documents' vectors have ended, or wait and find them changed.
-        lock_documents(cursor, ids, Lock.UPDATE)
+        lock_documents(ids, Lock.UPDATE)
         cursor.execute(_COUNT_TERMS, {"documents": ids, "sign": -1})
         for chunk in chunks:
             stored += _store(cursor, chunk, connection_id, text_search_config)

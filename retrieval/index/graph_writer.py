@@ -101,7 +101,7 @@ def fill_graph(connection_id: int) -> int:
         batch = [document for (document,) in found]
         with transaction.atomic(), connection.cursor() as cursor:
             # Nobody replaces their chunks meanwhile.
-            lock_documents(cursor, batch, Lock.UPDATE)
+            lock_documents(batch, Lock.UPDATE)
             remove_graph(cursor, batch)
             write_graph(cursor, _read(cursor, batch))
         filled += len(batch)

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any
 from uuid import UUID
+
+from django.db import connection
 
 
 class Lock(StrEnum):
@@ -15,9 +16,12 @@ class Lock(StrEnum):
     KEY_SHARE = "KEY SHARE"  #: Nobody deletes them.
 
 
-def lock_documents(cursor: Any, ids: Iterable[UUID], lock: Lock) -> None:  # noqa: ANN401 -- Django's cursor wrapper has no public type
+def lock_documents(ids: Iterable[UUID], lock: Lock) -> None:
     """Lock documents in the order of their ids, those that exist, in the caller's transaction.
 
     One statement each, sent together: a distributed database locks rows of one document at a time.
     """
-    cursor.executemany(f"SELECT FROM retrieval_document WHERE id = %s FOR {lock}", [(it,) for it in sorted(set(ids))])
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            f"SELECT FROM retrieval_document WHERE id = %s FOR {lock}", [(it,) for it in sorted(set(ids))]
+        )

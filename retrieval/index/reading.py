@@ -59,9 +59,11 @@ def fetch(
     # one transaction anyway, at a quarter of the round trips.
     savepoint = transaction.atomic() if connection.in_atomic_block else nullcontext()
     with translated(), savepoint, connection.cursor() as cursor:
-        if is_distributed(cursor):
+        is_on_shards = is_distributed(cursor)
+        if is_on_shards and settings:
             return _fetch_from_shards(cursor, for_shards(sql), given, local)
-        run = execution(cursor, sql) if isinstance(sql, Prepared) else sql
+        # The coordinator breaks off what its shards do when the time is up, without a setting of theirs.
+        run = for_shards(sql) if is_on_shards else execution(cursor, sql) if isinstance(sql, Prepared) else sql
         calls = (f"set_config('{name}', %({name})s, true)" for name in local)
         cursor.execute(f"{_READ} SELECT {', '.join(calls)};\n{run}", given | local)
         cursor.nextset()

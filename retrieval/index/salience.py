@@ -66,7 +66,7 @@ def _next(connection_id: int, after: UUID) -> list[UUID]:
 def _fill(connection_id: int, documents: list[UUID]) -> int:
     with transaction.atomic(), connection.cursor() as cursor:
         # Nobody replaces their chunks meanwhile.
-        lock_documents(cursor, documents, Lock.SHARE)
+        lock_documents(documents, Lock.SHARE)
         cursor.execute(_FACTS, {"connection": connection_id, "documents": documents, "limit": _MAX_DISTINCTIVE})
         found = cursor.fetchall()
         values = [salience_of(*row[2:]) for row in found]

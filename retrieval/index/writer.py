@@ -206,7 +206,7 @@ def create_vector_index(index: VectorIndex) -> None:
 
 def _remove_chunks(cursor: Any, ids: list[UUID]) -> None:  # noqa: ANN401 -- Django's cursor wrapper has no public type
     # Processes that fill an index with the current vectors have ended, or wait and find them changed.
-    lock_documents(cursor, ids, Lock.UPDATE)
+    lock_documents(ids, Lock.UPDATE)
     cursor.execute(_COUNT_TERMS, {"documents": ids, "sign": -1})
     cursor.execute("DELETE FROM retrieval_embedding WHERE document_id = ANY(%s)", [ids])
     cursor.execute("DELETE FROM retrieval_chunk WHERE document_id = ANY(%s)", [ids])
@@ -284,7 +284,7 @@ def fill_index(index: VectorIndex, vectors: Sequence[MissingVector], *, replaces
     ]
     with transaction.atomic(), connection.cursor() as cursor:
         documents = [it.document_id for it in vectors]
-        lock_documents(cursor, documents, Lock.SHARE)
+        lock_documents(documents, Lock.SHARE)
         cursor.executemany(_FILL_EMBEDDING, missing)
         cursor.execute(_OUTBOX_VECTORS, {"index": index.id, "documents": documents})
 
@@ -292,7 +292,7 @@ def fill_index(index: VectorIndex, vectors: Sequence[MissingVector], *, replaces
 def copy_vectors(*, source: int, target: int, documents: Sequence[UUID]) -> int:
     """Give documents the vectors of an index in another one, in one transaction, and return how many were lacking."""
     with transaction.atomic(), connection.cursor() as cursor:
-        lock_documents(cursor, documents, Lock.SHARE)
+        lock_documents(documents, Lock.SHARE)
         cursor.execute(_COPY_VECTORS, {"source": source, "index": target, "documents": list(documents)})
         count = int(cursor.rowcount)
         cursor.execute(_OUTBOX_VECTORS, {"index": target, "documents": list(documents)})
@@ -330,5 +330,5 @@ def write_accesses(accesses: Mapping[UUID, Access]) -> None:
         "times": [it.times for it in accesses.values()],
     }
     with committed_later(), connection.cursor() as cursor:
-        lock_documents(cursor, accesses, Lock.KEY_SHARE)
+        lock_documents(accesses, Lock.KEY_SHARE)
         cursor.execute(_RECORD, parameters)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
-from django.db import DatabaseError, Error, connection, transaction
+from django.db import DatabaseError, Error, transaction
 from django.db.models import F
 
 from corecube.connectors.types import SourceItem
@@ -157,8 +157,8 @@ class Work:
         if not unchanged:
             return
         ids = [item.document_id for item, _ in unchanged]
-        with transaction.atomic(), connection.cursor() as cursor:
-            lock_documents(cursor, ids, Lock.NO_KEY_UPDATE)
+        with transaction.atomic():
+            lock_documents(ids, Lock.NO_KEY_UPDATE)
             Document.objects.filter(pk__in=ids).update(synced_at=self.job.target.synced_at)
             versioned = [Document(pk=item.document_id, version=version) for item, version in unchanged if version]
             Document.objects.bulk_update(versioned, ["version"])

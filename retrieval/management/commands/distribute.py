@@ -15,7 +15,7 @@ class Command(DatabaseCommand):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--shards", type=int, metavar="N", help="shards of each table (default: 4 for each worker)")
+        parser.add_argument("--shards", type=int, metavar="N", help="shards of each table (default: 2 for each worker)")
         parser.add_argument("--dry-run", action="store_true", help="only show what would be moved")
         parser.add_argument("--undo", action="store_true", help="move everything back to the coordinator")
 

@@ -1,8 +1,13 @@
 -- Tells the read models outside PostgreSQL that documents have other vectors in an embedding index, if it is the active
 -- one: they hold no other's.
+WITH coordinator AS MATERIALIZED (
+    -- A shard would give its own.
+    SELECT pg_current_xact_id()::text::bigint AS transaction_id
+)
 INSERT INTO retrieval_outboxentry (document_id, connection_id, deleted, transaction_id)
-SELECT id, connection_id, false, pg_current_xact_id()::text::bigint
+SELECT id, connection_id, false, coordinator.transaction_id
 FROM retrieval_document
+CROSS JOIN coordinator
 WHERE
     id = ANY(%(documents)s)
     AND EXISTS (SELECT FROM retrieval_embeddingindex WHERE id = %(index)s AND status = 'active')
