@@ -76,6 +76,7 @@ def test_a_name_is_found_and_opened_without_a_mouse(alice):
     page.keyboard.type("compartments")
     alice.press("Enter")  # The results need not have arrived.
     expect(page).to_have_url(re.compile("/access/compartments/$"))
+    page.wait_for_load_state()
     alice.press("Control+k")
     page.keyboard.type("compart")
     expect(page.get_by_role("dialog").get_by_role("option")).to_have_text(

@@ -208,7 +208,7 @@ def filtered(places, drafts, world):
 
 def filters(content):
     """Whether a page has a form whose choices are part of its address."""
-    forms = html.fromstring(content).xpath("//form[@method='get']")
+    forms = html.fromstring(content).xpath("//form[@method='get'][not(.//button[contains(@class, 'is-primary')])]")
     return any(form.xpath(".//select | .//input[@type='checkbox' or @type='radio']") for form in forms)
 
 

@@ -72,7 +72,9 @@ def test_a_draft_that_loses_is_refused_until_a_reason_is_given(alice, by_age):
     page = alice.page
     set_gate(alice, max_loss="0")
     alice.open("/presets/corecube/")
-    page.locator("[name='floor.blend']").fill("1")
+    field = page.locator("[name='floor.blend']")
+    field.evaluate("it => it.closest('details').setAttribute('open', '')")
+    field.fill("1")
     page.locator(".tunable-save button").click()
     page.locator(".draft a.is-primary").click()
     measure_on_gates(alice)

@@ -16,6 +16,7 @@ from tests.installation import new_installation
 _ARGUMENTS = {
     "bench": ["--chunks", "1"],
     "bm25": ["status"],
+    "distribute": ["--dry-run"],
     "vectors": ["status"],
     "calibrate": ["--show"],
     "encodings": ["status"],

@@ -149,7 +149,7 @@ def test_another_method_is_refused(world, client, path, method):
     assert response.headers["Allow"]
 
 
-@pytest.mark.parametrize("path", ["/api/", "/api/v1", "/api/v1/nothing", "/v1/", "/v1/embeddings", "/v1/models/a/b"])
+@pytest.mark.parametrize("path", ["/api/", "/api/v1", "/api/v1/nothing", "/v1/", "/v1/images", "/v1/models/a/b"])
 def test_an_unknown_address_is_refused_in_the_same_shape(db, client, path):
     assert_refused(client.get(path), 404, "not_found", None)
 

@@ -99,7 +99,13 @@ def test_no_optional_field_is_refused_for_its_null(world, client, post, descript
         body = nulls.into(schema, nested(name, {**READS, **ADMINS}[name]))
         method, path = name.split(" ")
         path = path.format(
-            slug="runbooks", name="corecube", job_id="0" * 32, run_id="0" * 32, key_id="0" * 32, number=1
+            slug="runbooks",
+            name="corecube",
+            job_id="0" * 32,
+            run_id="0" * 32,
+            sweep_id="0" * 32,
+            key_id="0" * 32,
+            number=1,
         )
         sent = json.dumps(body).replace("HIDDEN", "0" * 32).replace("TRACE", "0" * 32)
         headers = {"Authorization": f"Bearer {secret}"}

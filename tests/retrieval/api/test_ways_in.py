@@ -241,7 +241,15 @@ def send(client, secrets_of):
         method, path = operation.split(" ")
         known = {"slug": "vault", "name": "corecube", "number": "1", "document_id": "HIDDEN"}
         path = filled(
-            path.format(**known, job_id="JOB", run_id="JOB", key_id="KEY", search_id="SEARCH", response_id="ANSWER")
+            path.format(
+                **known,
+                job_id="JOB",
+                run_id="JOB",
+                sweep_id="JOB",
+                key_id="KEY",
+                search_id="SEARCH",
+                response_id="ANSWER",
+            )
         )
         wanted = READS.get(operation, ADMINS.get(operation)) if body is None else body
         if isinstance(wanted, str):

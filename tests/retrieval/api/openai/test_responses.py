@@ -137,8 +137,7 @@ def test_nobody_reads_anothers_response_nor_what_they_may_no_longer_see(bob, con
         with pytest.raises(openai.NotFoundError):
             call(secret.id)
     # A key that may see less than its user.
-    narrow = world.key("alice")
-    key = ApiKey.objects.filter(user=world.alice).latest("pk")
+    key, narrow = ApiKey.issue(user=world.alice, name="narrow")
     key.compartments.add(world.ledger.compartment)
     with pytest.raises(openai.NotFoundError):
         connect(narrow).responses.retrieve(secret.id)
