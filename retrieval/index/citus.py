@@ -15,8 +15,9 @@ from corecube.errors import DatabaseUnavailableError
 
 #: A CTE that reads a few rows for each value of its first column.
 _FEW: Final = re.compile(
-    r"(?<!\w)(?P<name>\w++) AS (?:MATERIALIZED )?\(\n(?P<read>    SELECT (?:\w+\.)?(?P<each>\w+),[^\n]*\n    FROM [^\n]+\n"
-    r"    CROSS JOIN LATERAL \(\n        SELECT [^\n]+\n        FROM retrieval_(?:(?!\n    \)).)*?)\n"
+    r"(?<!\w)(?P<name>\w++) AS (?:MATERIALIZED )?\(\n"
+    r"(?P<read>    SELECT (?:\w+\.)?(?P<each>\w+),[^\n]*\n    FROM [^\n]+\n    CROSS JOIN LATERAL \(\n"
+    r"        SELECT [^\n]+\n        FROM retrieval_(?:(?!\n    \)).)*?)\n"
     r"(?:        (?P<order>ORDER BY [^\n]+)\n)?        LIMIT (?P<limit>%\(\w+\)s)\n(?P<end>    \) AS \w+)\n\)",
     re.DOTALL,
 )
