@@ -106,8 +106,8 @@ def _candidates(
             yield NameKind.SHORT, before
         words = words_of(before)
         capitals = [word for word in words if word.is_capitalised]
-        is_person = words[0].is_capitalised and words[0].form not in _NO_FIRST_NAMES
-        if len(words) > 2 and is_person and words[-1].is_capitalised:  # noqa: PLR2004 -- first, middle, last
+        is_long = len(words) > 2  # noqa: PLR2004 -- first, middle, last
+        if is_long and words[0].form not in _NO_FIRST_NAMES and words[0].is_capitalised and words[-1].is_capitalised:
             yield NameKind.ENDS, f"{before[words[0].start : words[0].end]} {before[words[-1].start : words[-1].end]}"
         # The name of two words or more that the text begins with.
         lead_words = words_of(lead)

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponseBase
 from ninja import Router
 from pydantic import BaseModel, ConfigDict, Field
 
-from corecube.access import Principal, ScopeRequest
+from corecube.access import Principal
 from corecube.api import principal_of
 from corecube.errors import NotFoundError
 from retrieval.answers.conversations.asking import ask, branch, question_of, start
@@ -133,7 +133,7 @@ def create_response(request: HttpRequest, body: ResponseIn) -> HttpResponseBase:
         conversation = (
             branch(previous)
             if previous is not None
-            else start(principal.user, preset=chat.outcome.preset.name, narrowing=_narrowing(body))
+            else start(principal.user, preset=chat.outcome.preset.name, narrowing=scope_request(body.corecube.scope))
         )
         answer = ask(conversation, chat.answering.question)
         claimed(answer)
@@ -159,10 +159,6 @@ def delete_response(request: HttpRequest, response_id: str) -> DeletedOut:
     if not conversation.messages.exists():
         conversation.delete()
     return DeletedOut(id=response_id, object="response", deleted=True)
-
-
-def _narrowing(body: ResponseIn) -> ScopeRequest:
-    return scope_request(body.corecube.scope)
 
 
 def _echo(body: ResponseIn, chat: Chat) -> Json:
