@@ -95,6 +95,7 @@ class Sample:
             "term_2": "'queue'",
             "idf_2": 2.0,
             "text": "staging queue",
+            "words": ["staging", "the"],
             "operators": "staging -queue",
             "languages": ["english", "simple"],
             "keys": [self.key, 2, 3],
