@@ -118,7 +118,9 @@ def live_a_little(page):
     page.locator(".case-form").get_by_role("button", name="Save").click()
     page.locator(".notice.is-good").wait_for()
     page.goto("/presets/corecube/")
-    page.locator("[name='blend.freshness']").fill("0.2")
+    field = page.locator("[name='blend.freshness']")
+    field.evaluate("it => it.closest('details').setAttribute('open', '')")
+    field.fill("0.2")
     page.locator(".tunable-save button").click()
     page.locator(".changes").wait_for()
     page.goto("/models/")
@@ -147,6 +149,7 @@ def places(page):
         record=first("/log/?q=hotel", ".log-query a"),
         question_set=first("/judgments/", "main a[href^='/judgments/']"),
         connection="runbooks",
+        upload="handbook",  # No sample source takes uploads: the page of another kind.
         job=first("/jobs/", ".job-link"),
         compartment=first("/access/compartments/", "main a[href^='/access/compartments/']:not([href*=new])"),
         user=first("/access/users/", "main a[href^='/access/users/']:not([href*=new])"),
