@@ -75,7 +75,7 @@ def is_distributed(cursor: Any) -> bool:  # noqa: ANN401 -- Django's cursor wrap
 def set_local(cursor: Any, settings: Mapping[str, str]) -> None:  # noqa: ANN401 -- as above
     """Set what ends with the transaction, on the shards too.
 
-    Each setting is a statement of its own: Citus hands on the whole message that one is in.
+    Each setting is a separate statement: Citus hands on the whole message that one is in.
     """
     for name, value in ((_HANDED_ON if is_distributed(cursor) else {}) | dict(settings)).items():
         cursor.connection.execute(sql.SQL("SET LOCAL {} TO {}").format(sql.SQL(name), sql.Literal(value)))

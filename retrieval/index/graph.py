@@ -145,7 +145,7 @@ def common_phrases(
 def word_counts(
     words: Sequence[str], *, languages: Sequence[str], scope: AccessScope, timeout_seconds: float | None = None
 ) -> dict[str, int]:
-    """Return in how many chunks in scope each word stands, in any form; stop words are missing."""
+    """Return in how many chunks in scope each word occurs, in any form; stop words are missing."""
     parameters = {"words": list(words), "languages": list(languages), "scope": scope.connection_ids}
     counts: dict[str, int] = {}
     for row in read(_WORDS, parameters, timeout_seconds=timeout_seconds):

@@ -1,4 +1,4 @@
--- In how many chunks in scope each of these keys stands, where it stands in any, counted no further than `limit`. What is
+-- In how many chunks in scope each of these keys occurs, where it occurs in any, counted no further than `limit`. What is
 -- known to stand in so many from when the connections in scope were last tidied is not counted again, as that takes long.
 WITH common AS MATERIALIZED (
     SELECT key

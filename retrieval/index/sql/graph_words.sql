@@ -1,4 +1,4 @@
--- In how many chunks in scope each word stands, in each language; a stop word has no row.
+-- In how many chunks in scope each word occurs, in each language; a stop word has no row.
 SELECT given.word, coalesce(sum(frequency.chunks), 0)::bigint AS chunks
 FROM unnest(%(languages)s::text[]) AS language (name)
 CROSS JOIN unnest(%(words)s::text[]) AS given (word)
