@@ -38,7 +38,15 @@ keep_up()
 def open_to_others(folder):
     """Return what other accounts may use in any way, the folder itself included."""
     found = [folder, *(Path(place, name) for place, folders, files in os.walk(folder) for name in (*folders, *files))]
-    return [str(it) for it in found if not it.is_symlink() and stat.S_IMODE(it.lstat().st_mode) & 0o077]
+    return [str(it) for it in found if _is_open(it)]
+
+
+def _is_open(path):
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:  # a running database deletes its temporary files
+        return False
+    return not stat.S_ISLNK(mode) and bool(stat.S_IMODE(mode) & 0o077)
 
 
 @pytest.fixture
