@@ -9,7 +9,7 @@ from explorer.pages.compare import views as compare
 from explorer.pages.connections import edit, jobs
 from explorer.pages.connections import views as connections
 from explorer.pages.documents import views as documents
-from explorer.pages.evaluation import gates, judge, runs, schedules, sweeps
+from explorer.pages.evaluation import gates, judge, judging, runs, schedules, sweeps, unanswered
 from explorer.pages.evaluation import views as evaluation
 from explorer.pages.evidence import section_sets
 from explorer.pages.evidence import views as evidence
@@ -84,9 +84,15 @@ urlpatterns = [
     # explorer/pages/evaluation
     path("judge/", judge.judge_hit, name="judge"),
     path("judge/case/", judge.save_as_case, name="save_as_case"),
+    path("unanswered/", unanswered.unanswered_questions, name="unanswered"),
     path("judgments/", evaluation.question_sets, name="judgments"),
     path("judgments/cases/<uuid:case_id>/", evaluation.change_case, name="change_case"),
     path("judgments/<slug:slug>/", evaluation.question_set, name="question_set"),
+    path("judgments/cases/<uuid:case_id>/grade/", judging.grade_pooled, name="grade_pooled"),
+    path("judgments/<slug:slug>/draw/", evaluation.draw_questions, name="draw_questions"),
+    path("judgments/<slug:slug>/judge/", judging.judging_queue, name="judging_queue"),
+    path("judgments/<slug:slug>/disputed/", judging.disputed, name="disputed"),
+    path("judgments/<slug:slug>/disputed/decide/", judging.decide, name="decide"),
     path("judgments/<slug:slug>/delete/", evaluation.remove_set, name="delete_question_set"),
     path("judgments/<slug:slug>/runs/", runs.start_run, name="start_run"),
     path("runs/compare/", runs.compare_runs, name="compare_runs"),

@@ -1,7 +1,7 @@
 """A question set about the small world, judged by Alice."""
 
 from corecube.access import scope_for
-from retrieval.evaluation.question_sets import save_case, set_named
+from retrieval.evaluation.question_sets import CaseFacts, save_case, set_named
 from retrieval.models import Chunk
 from retrieval.records.judgments import PassageId, judge
 
@@ -17,7 +17,7 @@ def release_questions(world):
     made = set_named("Release questions", actor=world.alice)
     for query in (ROLLBACK, TANGERINE):
         save_case(made, query, actor=world.alice)
-    save_case(made, FOOTBALL, actor=world.alice, is_answerable=False)
+    save_case(made, FOOTBALL, actor=world.alice, facts=CaseFacts(is_answerable=False))
     for query, word, grade in JUDGED:
         judge_passage(world, query, word, grade)
     return made

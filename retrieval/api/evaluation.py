@@ -1,44 +1,28 @@
-"""Evaluation over HTTP, for admins: question sets, runs, the difference between two, gates and sweeps."""
+"""Evaluation over HTTP, for admins: runs, the difference between two, gates and sweeps."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
-from django.db.models import Count
 from django.http import HttpRequest
 from ninja import Query, Router, Status
 from pydantic import BaseModel, Field
 
 from corecube.access import Principal
 from corecube.api import principal_of
-from corecube.database import first_or
-from corecube.errors import NotFoundError
 from corecube.sanitise import storable
 from retrieval.admin.preset_versions import draft_of_best
 from retrieval.api.managed import installation_admin
+from retrieval.api.question_sets import set_of
 from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, Overrides, StrictBody, filled
 from retrieval.evaluation import gates, runs, schedules, sweeps
-from retrieval.models import EvaluationRun, Gate, QuestionSet, Sweep
+from retrieval.models import EvaluationRun, Gate, Sweep
 from retrieval.presets.catalog import DEFAULT_PRESET
 from retrieval.ranking.measures import CUTOFF, MEASURED_DEPTH, Objective
 from retrieval.ranking.tuning import Range
 from retrieval.tasks.evaluation_runs import wake_worker_on_commit
 
 router = Router(tags=["evaluation"])
-
-
-class QuestionSetOut(BaseModel):
-    """A question set."""
-
-    slug: str
-    name: str
-    cases: int
-
-
-class QuestionSetsOut(BaseModel):
-    """The question sets, by name."""
-
-    question_sets: list[QuestionSetOut]
 
 
 class RunIn(StrictBody):
@@ -254,23 +238,10 @@ class SweepDraftOut(BaseModel):
     fingerprint: str
 
 
-def _set_of(slug: str) -> QuestionSet:
-    unknown = NotFoundError("There is no question set with that slug.")
-    return first_or(unknown, QuestionSet.objects.filter(slug=storable(slug)))
-
-
 def _admin(request: HttpRequest) -> Principal:
     principal = principal_of(request)
     installation_admin(principal)
     return principal
-
-
-@router.get("/evaluation/sets", response={200: QuestionSetsOut, **REFUSALS}, summary="List question sets")
-def list_sets(request: HttpRequest) -> QuestionSetsOut:
-    """Return the question sets. For admins."""
-    _admin(request)
-    sets = QuestionSet.objects.annotate(size=Count("cases"))
-    return QuestionSetsOut(question_sets=[QuestionSetOut(slug=it.slug, name=it.name, cases=it.size) for it in sets])
 
 
 @router.get("/evaluation/runs", response={200: RunsOut, **REFUSALS}, summary="List evaluation runs")
@@ -286,7 +257,7 @@ def list_runs(request: HttpRequest, question_set: Annotated[str, Query(max_lengt
 def start_run(request: HttpRequest, body: RunIn) -> Status[RunOut]:
     """Queue a run with the principal's access; a worker measures it. For admins."""
     principal = _admin(request)
-    question_set = _set_of(body.question_set)
+    question_set = set_of(body.question_set)
     asked = runs.RunRequest(body.preset, is_draft=body.draft, overrides=body.overrides, name=body.name)
     run = runs.queue_run(question_set, asked, principal=principal)
     wake_worker_on_commit()
@@ -340,7 +311,7 @@ def set_gate(request: HttpRequest, body: GateIn) -> GateOut:
     """Let a question set guard the promotions of a preset, or of every preset. For admins."""
     principal, objective = _admin(request), Objective(body.measure, body.cutoff)
     gate = gates.set_gate(
-        _set_of(body.question_set),
+        set_of(body.question_set),
         preset=storable(body.preset),
         objective=objective,
         max_loss=body.max_loss,
@@ -357,7 +328,7 @@ def remove_gate(
 ) -> Status[None]:
     """Let a question set no longer guard a preset. For admins."""
     principal = _admin(request)
-    gates.remove_gate(_set_of(question_set), preset=storable(preset), actor=principal)
+    gates.remove_gate(set_of(question_set), preset=storable(preset), actor=principal)
     return Status(204, None)
 
 
@@ -365,13 +336,13 @@ def remove_gate(
 def list_schedules(request: HttpRequest, question_set: Annotated[str, Query(max_length=50)]) -> TrendsOut:
     """Return the schedules of a set with their trends, of the runs that the principal may see. For admins."""
     principal = _admin(request)
-    return TrendsOut(schedules=[TrendOut.of(it) for it in schedules.trends(_set_of(question_set), principal)])
+    return TrendsOut(schedules=[TrendOut.of(it) for it in schedules.trends(set_of(question_set), principal)])
 
 
 @router.put("/evaluation/schedules", response={200: TrendsOut, **CHANGE_REFUSALS}, summary="Set a schedule")
 def set_schedule(request: HttpRequest, body: ScheduleIn) -> TrendsOut:
     """Set when a preset's live version is measured with the principal's access, or remove it. For admins."""
-    principal, question_set = _admin(request), _set_of(body.question_set)
+    principal, question_set = _admin(request), set_of(body.question_set)
     schedules.set_schedule(
         question_set,
         preset=storable(body.preset),
@@ -403,7 +374,7 @@ def start_sweep(request: HttpRequest, body: SweepIn) -> Status[SweepOut]:
         objective=Objective(body.measure, body.cutoff),
         max_p95_ms=body.max_p95_ms,
     )
-    sweep = sweeps.queue_sweep(_set_of(body.question_set), asked, principal=principal)
+    sweep = sweeps.queue_sweep(set_of(body.question_set), asked, principal=principal)
     wake_worker_on_commit()
     return Status(202, SweepOut.of(sweep))
 

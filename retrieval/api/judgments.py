@@ -42,6 +42,7 @@ class JudgmentIn(StrictBody):
     grade: Annotated[int, Field(ge=0, le=3)] | None = Field(
         description="0 not relevant, 1 related, 2 answers in part, 3 answers; null deletes an earlier grade."
     )
+    explanation: str = Field(default="", max_length=500, description="Why; empty leaves an earlier one.")
 
 
 class JudgmentOut(BaseModel):
@@ -64,7 +65,7 @@ def judge_passage(request: HttpRequest, body: JudgmentIn) -> JudgmentOut:
     except ValueError as error:
         raise UnknownPassageError from error
     passage = _current(ChunkId(document_id, ordinal), scope)
-    judge(body.query, passage, grade=body.grade, by=principal.user, scope=scope)
+    judge(body.query, passage, grade=body.grade, by=principal.user, scope=scope, explanation=body.explanation)
     return JudgmentOut(query=query, chunk_id=f"{document_id}:{ordinal}", grade=body.grade)
 
 

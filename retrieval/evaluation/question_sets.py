@@ -7,20 +7,24 @@ from time import perf_counter
 from typing import Final
 from uuid import UUID
 
+import numpy as np
 from django.db import transaction
+from django.db.models import F
 from django.utils.text import slugify
 
 from corecube import audit
 from corecube.access import Principal, scope_for
-from corecube.errors import InvalidRequestError
+from corecube.errors import InvalidRequestError, NotPermittedError
 from corecube.models import User
 from corecube.sanitise import storable
 from retrieval.engine.types import Verdict
 from retrieval.errors import SearchTimeoutError
+from retrieval.evaluation.calibration import Bin, auroc, calibration_error, reliability
 from retrieval.evaluation.latency import Percentiles, percentiles
 from retrieval.models import Case, QuestionSet, SearchRecord
 from retrieval.ranking.measures import MEASURED_DEPTH, Measures, mean, measure
 from retrieval.records.judgments import MAX_QUERY_LENGTH, PassageId, grades_of, ranked_passages
+from retrieval.search.outcome import SearchOutcome
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 from retrieval.stages.resources import Resources
@@ -28,6 +32,8 @@ from retrieval.stages.resources import Resources
 MAX_CASES: Final = 5000
 _MAX_NAME_LENGTH: Final = 120
 _MAX_SLUG_LENGTH: Final = 50
+_MAX_TAGS: Final = 10
+_MAX_TAG_LENGTH: Final = 40
 
 
 def set_named(name: str, *, actor: User) -> QuestionSet:
@@ -43,14 +49,28 @@ def set_named(name: str, *, actor: User) -> QuestionSet:
     return found
 
 
-def save_case(
-    question_set: QuestionSet,
-    query: str,
-    *,
-    actor: User,
-    is_answerable: bool = True,
-    record: SearchRecord | None = None,
-) -> tuple[Case, bool]:
+@dataclass(frozen=True, slots=True)
+class CaseFacts:
+    """What is known of a question beside its text."""
+
+    is_answerable: bool = True
+    user: User | None = None  #: Whose access it is searched with.
+    tags: tuple[str, ...] = ()
+    record: SearchRecord | None = None  #: The search that it comes from.
+
+
+_NO_FACTS: Final = CaseFacts()
+
+
+def tags_in(text: str) -> tuple[str, ...]:
+    """Return the tags in a text, separated by commas; raise InvalidRequestError for too many or too long ones."""
+    tags = tuple(dict.fromkeys(tag for it in storable(text).split(",") if (tag := " ".join(it.split()))))
+    if len(tags) > _MAX_TAGS or any(len(it) > _MAX_TAG_LENGTH for it in tags):
+        raise InvalidRequestError(f"A case can have at most {_MAX_TAGS} tags of up to {_MAX_TAG_LENGTH} characters.")
+    return tags
+
+
+def save_case(question_set: QuestionSet, query: str, *, actor: User, facts: CaseFacts = _NO_FACTS) -> tuple[Case, bool]:
     """Return a question's case, and whether it is new; raise InvalidRequestError for no question and a full set."""
     query = cut(query)
     if not query:
@@ -62,8 +82,15 @@ def save_case(
         if question_set.cases.count() >= MAX_CASES:
             raise InvalidRequestError(f"A question set can have at most {MAX_CASES:,} cases.")
         case = Case.objects.create(
-            question_set=question_set, query=query, is_answerable=is_answerable, record=record, created_by=actor
+            question_set=question_set,
+            query=query,
+            is_answerable=facts.is_answerable,
+            user=facts.user,
+            tags=list(facts.tags),
+            record=facts.record,
+            created_by=actor,
         )
+        _count_change(question_set)
         audit.record("case.saved", actor=actor, subject=question_set.slug, case=str(case.pk))
     return case, True
 
@@ -71,16 +98,24 @@ def save_case(
 def mark_case(case: Case, *, is_answerable: bool, actor: User) -> None:
     """Set whether the documents answer a case's question."""
     case.is_answerable = is_answerable
-    case.save(update_fields=["is_answerable"])
-    audit.record(
-        "case.marked", actor=actor, subject=case.question_set.slug, case=str(case.pk), is_answerable=is_answerable
-    )
+    with transaction.atomic():
+        case.save(update_fields=["is_answerable"])
+        _count_change(case.question_set)
+        audit.record(
+            "case.marked", actor=actor, subject=case.question_set.slug, case=str(case.pk), is_answerable=is_answerable
+        )
 
 
 def delete_case(case: Case, *, actor: User) -> None:
     """Delete a case; the judgments of its question stay."""
-    audit.record("case.deleted", actor=actor, subject=case.question_set.slug, case=str(case.pk))
-    case.delete()
+    with transaction.atomic():
+        audit.record("case.deleted", actor=actor, subject=case.question_set.slug, case=str(case.pk))
+        case.delete()
+        _count_change(case.question_set)
+
+
+def _count_change(question_set: QuestionSet) -> None:
+    QuestionSet.objects.filter(pk=question_set.pk).update(version=F("version") + 1)
 
 
 def delete_set(question_set: QuestionSet, *, actor: User) -> None:
@@ -122,6 +157,15 @@ class CaseResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Answerability:
+    """How well the confidences of a set tell its answerable questions from the others."""
+
+    auroc: float
+    calibration_error: float
+    bins: tuple[Bin, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SetResult:
     """The result of a set."""
 
@@ -147,6 +191,19 @@ class SetResult:
     def wrongly_refused(self) -> tuple[int, int]:
         """The number of refused answerable cases, and of all answerable cases."""
         return self._refused(answerable=True)
+
+    @property
+    def answerability(self) -> Answerability | None:
+        """How good the confidences are; None without questions of both kinds."""
+        judged = [(it.confidence, it.is_answerable) for it in self.cases if it.confidence is not None]
+        if len({is_answerable for _, is_answerable in judged}) < 2:  # noqa: PLR2004 -- both
+            return None
+        confidences, answerable = np.array([it for it, _ in judged]), np.array([it for _, it in judged])
+        return Answerability(
+            auroc(confidences, answerable),
+            calibration_error(confidences, answerable),
+            reliability(confidences, answerable),
+        )
 
     @property
     def milliseconds(self) -> Percentiles:
@@ -179,22 +236,41 @@ def measure_cases(
     return SetResult(preset, tuple(measured_case(it, asked, principal=principal, resources=resources) for it in cases))
 
 
+def principal_of_case(case: Case, principal: Principal) -> Principal:
+    """Return whose access a case is searched with; raise NotPermittedError for a user who was deactivated."""
+    if case.user is None or case.user == principal.user:
+        return principal
+    if not case.user.is_active:
+        raise NotPermittedError(f"The user {case.user.username} of a case is deactivated.")
+    return Principal(case.user, actor=principal.user)
+
+
+def unrecorded_search(
+    asked: SearchRequest, *, principal: Principal, resources: Resources | None = None
+) -> SearchOutcome:
+    """Search as `search` does, and leave no record."""
+    outcome = search(asked, principal=principal, resources=resources)
+    SearchRecord.objects.filter(pk=outcome.id).delete()
+    return outcome
+
+
 def measured_case(
     case: Case, asked: SearchRequest, *, principal: Principal, resources: Resources | None = None
 ) -> CaseResult:
     """Search for a case as `asked`, and return its result; one whose search timed out found nothing.
 
-    Raises as `search` does.
+    A case with a user is searched with that user's access. The grades are those that the principal gives, within the
+    access of the search. Raises as `search` does, and NotPermittedError for a user who was deactivated.
     """
+    rater, principal = principal.user, principal_of_case(case, principal)
     started = perf_counter()
     try:
-        outcome = search(replace(asked, text=case.query), principal=principal, resources=resources)
+        outcome = unrecorded_search(replace(asked, text=case.query), principal=principal, resources=resources)
     except SearchTimeoutError as error:
         found: Sequence[PassageId] = ()
         scope, result = scope_for(principal), CaseResult(case.pk, case.query, case.is_answerable, None, None)
         result = replace(result, degraded=(error.code,))
     else:
-        SearchRecord.objects.filter(pk=outcome.id).delete()
         found, scope, judged = ranked_passages(outcome), outcome.state.scope, outcome.state.answerability
         result = CaseResult(
             case.pk,
@@ -212,6 +288,6 @@ def measured_case(
     milliseconds = (perf_counter() - started) * 1000
     if not case.is_answerable:
         return replace(result, milliseconds=milliseconds)
-    grades = {passage: it.grade for passage, it in grades_of(case.query, viewer=principal.user, scope=scope).items()}
+    grades = {passage: it.grade for passage, it in grades_of(case.query, viewer=rater, scope=scope).items()}
     ranking = tuple(found[:MEASURED_DEPTH])
     return replace(result, measures=measure(found, grades), ranking=ranking, grades=grades, milliseconds=milliseconds)

@@ -21,7 +21,7 @@ from corecube.errors import ConflictError, CoreCubeError, InvalidRequestError, N
 from corecube.sanitise import storable
 from corecube.version import VERSION
 from retrieval.engine.types import Verdict
-from retrieval.evaluation.question_sets import CaseResult, SetResult, measured_case
+from retrieval.evaluation.question_sets import CaseResult, SetResult, measured_case, principal_of_case
 from retrieval.models import Case, EvaluationRun, QuestionSet, RunCase, Trial
 from retrieval.presets.catalog import preset_named
 from retrieval.ranking.measures import Measures, Objective
@@ -175,7 +175,7 @@ def _measure(run: EvaluationRun) -> None:
         still_runs = EvaluationRun.objects.filter(pk=run.pk, status=_Status.RUNNING)
         return bool(still_runs.update(active_at=timezone.now()))
 
-    measure_missing(run, run.question_set.cases.all(), goes_on)
+    measure_missing(run, run.question_set.cases.select_related("user"), goes_on)
 
 
 def measure_missing(
@@ -188,11 +188,16 @@ def measure_missing(
     if not (run.user.is_active and run.user.is_admin):
         raise NotPermittedError("The user of this run no longer has access.")
     principal, resources = Principal(run.user), resources or runtime.resources()
+    cases = list(cases)
     done = set(run.results.values_list("query", flat=True))
+    version = QuestionSet.objects.values_list("version", flat=True).get(pk=run.question_set_id)
+    run.set_version = version if not done or run.set_version == version else None
     run.release, run.index = VERSION, resources.encoder.name
     # Results of before may have been found in connections that the user has lost since.
-    run.connection_ids = sorted({*scope_for(principal).connection_ids, *(run.connection_ids if done else ())})
-    run.save(update_fields=["release", "index", "connection_ids"])
+    searched = {principal, *(principal_of_case(it, principal) for it in cases)}
+    reached = {pk for it in searched for pk in scope_for(it).connection_ids}
+    run.connection_ids = sorted({*reached, *(run.connection_ids if done else ())})
+    run.save(update_fields=["set_version", "release", "index", "connection_ids"])
     asked = SearchRequest(
         text="",
         preset=run.preset,
@@ -360,6 +365,7 @@ def figures_json(run: EvaluationRun, result: SetResult) -> dict[str, Any]:
         "overrides": run.overrides,
         "values": run.values,
         "trigger": run.trigger,
+        "set_version": run.set_version,
         "version": run.version,
         "fingerprint": run.fingerprint,
         "release": run.release,
@@ -373,6 +379,7 @@ def figures_json(run: EvaluationRun, result: SetResult) -> dict[str, Any]:
         "measures": asdict(result.means),
         "rightly_refused": result.refusals,
         "wrongly_refused": result.wrongly_refused,
+        "answerability": asdict(result.answerability) if result.answerability else None,
         "latency_ms": result.milliseconds,
         "mean_tokens": result.tokens,
         "degraded": result.degraded,

@@ -31,6 +31,8 @@ class EvaluationRun(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     question_set = models.ForeignKey(QuestionSet, on_delete=models.CASCADE, related_name="runs")
+    #: The version of the set that it measures, once it has begun; None if the set changed meanwhile.
+    set_version = models.PositiveIntegerField(null=True)
     name = models.CharField(max_length=120, blank=True)
     preset = models.CharField(max_length=40)
     is_draft = models.BooleanField(default=False)  #: Whether it runs with the preset's draft.

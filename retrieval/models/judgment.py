@@ -4,6 +4,7 @@ import uuid
 from typing import ClassVar
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MaxValueValidator
 from django.db import models
 
@@ -15,6 +16,7 @@ class QuestionSet(models.Model):
 
     slug = models.SlugField(unique=True)
     name = models.CharField(max_length=120)
+    version = models.PositiveIntegerField(default=1, db_default=1)  #: Counts the changes of its cases.
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -32,6 +34,9 @@ class Case(models.Model):
     query = models.TextField()  #: Cut to the maximum query length.
     #: False for a question that the documents do not answer: a refusal is correct.
     is_answerable = models.BooleanField(default=True)
+    #: Whose access the question is searched with; empty for that of the user who measures it.
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="cases")
+    tags = ArrayField(models.CharField(max_length=40), default=list, db_default=[])
     #: The search that it was saved from; empty if that was deleted or there was none.
     record = models.ForeignKey("retrieval.SearchRecord", null=True, blank=True, on_delete=models.SET_NULL)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
@@ -46,7 +51,13 @@ class Case(models.Model):
 
 
 class Judgment(models.Model):
-    """A user's grade of how well a passage answers a question. It is deleted with its document."""
+    """A grade of how well a passage answers a question. It is deleted with its document."""
+
+    class Source(models.TextChoices):
+        """Who decided."""
+
+        PERSON = "person"
+        FINAL = "final"  #: A person, on a passage that others grade differently: it counts before all others.
 
     #: Normalised by `retrieval.records.judgments`, so that case and white space do not matter; short enough for an
     #: index.
@@ -57,6 +68,8 @@ class Judgment(models.Model):
     content_hash = models.CharField(max_length=64)
     #: 0 not relevant, 1 related, 2 answers in part, 3 answers.
     grade = models.PositiveSmallIntegerField(validators=[MaxValueValidator(3)])
+    source = models.CharField(max_length=10, choices=Source, default=Source.PERSON, db_default=Source.PERSON)
+    explanation = models.CharField(max_length=500, blank=True, default="", db_default="")
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="judgments")
     at = models.DateTimeField(auto_now=True)
 
@@ -64,7 +77,7 @@ class Judgment(models.Model):
         indexes: ClassVar = [models.Index(fields=["query"], name="judgment_query")]
         constraints: ClassVar = [
             models.UniqueConstraint(
-                fields=["query", "document", "content_hash", "by"], name="one_judgment_per_person_and_passage"
+                fields=["query", "document", "content_hash", "by", "source"], name="one_judgment_per_person_and_passage"
             )
         ]
 

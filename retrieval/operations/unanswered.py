@@ -1,18 +1,24 @@
-"""Questions whose answer was a refusal, by topic."""
+"""Questions without a good answer, by topic, with the documents that came nearest."""
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+from uuid import UUID
 
 from corecube.data import read_toml
-from retrieval.models import SearchRecord
+from corecube.models import Connection
+from corecube.scope import AccessScope
+from retrieval.models import Document, SearchRecord
 from retrieval.models.search import FLAGS
+from retrieval.records.stored_trace import chunk_id_of
 from retrieval.text.language import common_words
 
 _MAX_READ: Final = 500  #: The latest refusals that are grouped.
+_NEAR: Final = 3  #: The first hits of a search that count as near.
+_SHOWN: Final = 3  #: Documents and connections of a topic.
 _MIN_TERM_LENGTH: Final = 3
 _MIN_QUESTIONS: Final = 2  #: Different questions that make a topic.
 _TERM: Final = re.compile(r"\w[\w-]*\w")
@@ -31,7 +37,51 @@ class Topic:
 
     term: str  #: In lower case and without the plural's s; empty for questions that share none.
     count: int  #: How often they were asked.
-    example: str  #: The question of the topic that was asked most often.
+    questions: tuple[str, ...]  #: The different questions, the most frequent first.
+
+    @property
+    def example(self) -> str:
+        """The most frequent question of the topic."""
+        return self.questions[0]
+
+
+@dataclass(frozen=True, slots=True)
+class UnansweredTopic:
+    """A topic with what the searches of its questions found."""
+
+    topic: Topic
+    #: The documents among the first hits of most of its searches, each with the number of these searches.
+    nearest: tuple[tuple[Document, int], ...]
+    #: The connections of all documents found, with their share of them: where an answer would be expected.
+    sources: tuple[tuple[Connection, float], ...]
+
+
+def unanswered(since: datetime, *, scope: AccessScope, limit: int) -> tuple[UnansweredTopic, ...]:
+    """Return the topics of refused questions and of those with low confidence, with what was nearest in scope.
+
+    Reads the latest 500 of them.
+    """
+    rows = SearchRecord.objects.filter(FLAGS["refused"] | FLAGS["unsure"], at__gte=since).exclude(query="")
+    found: dict[str, list[set[UUID]]] = {}
+    for query, ranking in rows.values_list("query", "trace__ranking")[:_MAX_READ]:
+        documents = {chunk_id_of(chunk).document_id for chunk, _ in (ranking or ())[:_NEAR]}
+        found.setdefault(" ".join(query.split()), []).append(documents)
+    asked = [query for query, searches in found.items() for _ in searches]
+    known = {document for searches in found.values() for documents in searches for document in documents}
+    documents = Document.objects.in_scope(scope).select_related("connection").in_bulk(known)
+    return tuple(
+        _with_nearest(topic, [near for query in topic.questions for near in found[query]], documents)
+        for topic in topics(asked, limit=limit)
+    )
+
+
+def _with_nearest(topic: Topic, searches: Sequence[set[UUID]], documents: Mapping[UUID, Document]) -> UnansweredTopic:
+    counts = Counter(documents[it] for near in searches for it in near if it in documents)
+    sources = Counter[Connection]()
+    for document, number in counts.items():
+        sources[document.connection] += number
+    shares = ((it, number / counts.total()) for it, number in sources.most_common(_SHOWN))
+    return UnansweredTopic(topic, tuple(counts.most_common(_SHOWN)), tuple(shares))
 
 
 def refused_questions(since: datetime) -> list[str]:
@@ -64,7 +114,7 @@ def _topics(left: Counter[str], limit: int) -> Iterator[Topic]:
 
 
 def _topic(term: str, questions: Counter[str]) -> Topic:
-    return Topic(term, questions.total(), questions.most_common(1)[0][0])
+    return Topic(term, questions.total(), tuple(it for it, _ in questions.most_common()))
 
 
 def _terms(question: str) -> frozenset[str]:

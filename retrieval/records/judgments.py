@@ -1,7 +1,7 @@
 """Judgments: people's grades of how well a passage answers a query."""
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median_low
 from typing import Any, Final, NamedTuple
@@ -18,6 +18,7 @@ from retrieval.models import Chunk, Document, Judgment
 from retrieval.search.outcome import SearchOutcome
 
 MAX_QUERY_LENGTH: Final = 500  #: Characters of a query that are stored: retrieval uses no more.
+MAX_EXPLANATION_LENGTH: Final = 500
 GRADES: Final[Mapping[int, str]] = {0: "not relevant", 1: "related", 2: "answers in part", 3: "answers"}
 THUMB_GRADES: Final[Mapping[int, int]] = {1: 2, -1: 0}  #: The grade of a thumb on a cited passage: up or down.
 
@@ -33,9 +34,10 @@ class PassageId(NamedTuple):
 class Graded:
     """The grades of one passage."""
 
-    grade: int  #: The viewer's grade, or without one the lower median of the others'.
+    grade: int  #: The final grade, else the viewer's, else the lower median of the others'.
     own: int | None  #: The viewer's grade; None where they have not judged it.
     others: int
+    is_final: bool = False  #: Whether an admin has decided between different grades.
 
 
 def normalised_query(query: str) -> str:
@@ -49,45 +51,62 @@ def passages_in(scope: AccessScope, document_ids: Iterable[UUID]) -> QuerySet[Ch
     return Chunk.objects.filter(document_id__in=list(document_ids), connection_id__in=scope.connection_ids)
 
 
-def judge(query: str, passage: PassageId, *, grade: int | None, by: User, scope: AccessScope) -> None:
-    """Store a grade, 0 to 3, or delete it for None; raise UnknownPassageError for a passage deleted or out of scope."""
+def judge(
+    query: str, passage: PassageId, *, grade: int | None, by: User, scope: AccessScope, explanation: str = ""
+) -> None:
+    """Store a grade, 0 to 3, or delete it for None; raise UnknownPassageError for a passage deleted or out of scope.
+
+    An explanation is cut to 500 characters; without one, an earlier one stays.
+    """
+    key: dict[str, Any] = {"query": normalised_query(query), "by": by, "source": Judgment.Source.PERSON}
+    reason = storable(explanation).strip()[:MAX_EXPLANATION_LENGTH]
     with transaction.atomic():
-        # A concurrent deletion of the document waits, and deletes the judgment too.
-        Document.objects.in_scope(scope).select_for_update(no_key=True).filter(pk=passage.document_id).first()
-        if not passages_in(scope, [passage.document_id]).filter(content_hash=passage.content_hash).exists():
-            raise UnknownPassageError
-        key: dict[str, Any] = {
-            "query": normalised_query(query),
-            "document_id": passage.document_id,
-            "content_hash": passage.content_hash,
-            "by": by,
-        }
+        hold(passage, scope)
         if grade is None:
-            Judgment.objects.filter(**key).delete()
+            Judgment.objects.filter(**key, **passage._asdict()).delete()
         else:
-            Judgment.objects.update_or_create(**key, defaults={"grade": grade})
+            explained = {"explanation": reason} if reason else {}
+            Judgment.objects.update_or_create(**key, **passage._asdict(), defaults={"grade": grade, **explained})
+
+
+def hold(passage: PassageId, scope: AccessScope) -> None:
+    """Let a concurrent deletion of a passage's document wait for the transaction, so that it deletes its judgments too.
+
+    Raises UnknownPassageError for a passage deleted or out of scope.
+    """
+    Document.objects.in_scope(scope).select_for_update(no_key=True).filter(pk=passage.document_id).first()
+    if not passages_in(scope, [passage.document_id]).filter(content_hash=passage.content_hash).exists():
+        raise UnknownPassageError
 
 
 def grades_of(query: str, *, viewer: User, scope: AccessScope) -> dict[PassageId, Graded]:
     """Return the grades of a query's passages in scope.
 
-    The viewer's grade counts, else the lower median of the others'. A text that its document no longer contains has
-    none.
+    A final grade counts, else the viewer's, else the lower median of the others'. A text that its document no longer
+    contains has none.
     """
     grades: dict[PassageId, dict[int, int]] = {}
-    rows = (
-        standing(scope)
-        .filter(query=normalised_query(query))
-        .values_list("document_id", "content_hash", "by_id", "grade")
-    )
-    for document_id, content_hash, by, grade in rows:
-        grades.setdefault(PassageId(document_id, content_hash), {})[by] = grade
+    final: dict[PassageId, int] = {}
+    for passage, by, source, grade in _rows(query, scope):
+        by_person = grades.setdefault(passage, {})
+        if source == Judgment.Source.FINAL:
+            final[passage] = grade
+        else:
+            by_person[by] = grade
     found = {}
     for passage, by_person in grades.items():
         own = by_person.pop(viewer.pk, None)
         others = list(by_person.values())
-        found[passage] = Graded(median_low(others) if own is None else own, own, len(others))
+        first = [it for it in (final.get(passage), own) if it is not None]
+        found[passage] = Graded(first[0] if first else median_low(others), own, len(others), passage in final)
     return found
+
+
+def _rows(query: str, scope: AccessScope) -> Iterator[tuple[PassageId, int, str, int]]:
+    """Yield a query's judgments in scope, the latest last: passage, who, source, grade."""
+    judged = standing(scope).filter(query=normalised_query(query)).order_by("at")
+    for document, digest, *rest in judged.values_list("document_id", "content_hash", "by_id", "source", "grade"):
+        yield PassageId(document, digest), *rest
 
 
 def ranked_passages(outcome: SearchOutcome) -> tuple[PassageId, ...]:

@@ -24,3 +24,20 @@ document.addEventListener("keydown", (event) => {
     button.click();
   }
 });
+
+// In the queue of a question set, a graded passage hands over to the next one without a grade, and n to the next question.
+
+document.addEventListener("htmx:afterSettle", (event) => {
+  if (event.target.matches?.("[data-pooled]")) {
+    document.querySelector("[data-pooled]:not([data-graded])")?.focus();
+  }
+});
+
+document.addEventListener("keydown", (event) => {
+  const next = document.querySelector("[data-next-question]");
+  if (event.key === "n" && next && !event.ctrlKey && !event.metaKey && !event.altKey && !isTyping(event.target)) {
+    next.click();
+  }
+});
+
+document.querySelector("[data-pooled]:not([data-graded])")?.focus();

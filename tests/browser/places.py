@@ -1,10 +1,13 @@
 """What the pages of `tests.browser.pages` look at: a world in which something has happened on each of them."""
 
+from uuid import UUID
+
 import pytest
 from django.contrib.auth.models import Group
 from django.test import Client
 from lxml import html
 
+from corecube.access import scope_for
 from corecube.models import ApiKey, Connection
 from retrieval.admin.preset_versions import save_draft
 from retrieval.answers.conversations.sharing import share
@@ -27,6 +30,7 @@ from retrieval.models import (
 from retrieval.presets.catalog import preset_named
 from retrieval.ranking.measures import Objective
 from retrieval.ranking.tuning import Range
+from retrieval.records.judgments import PassageId, judge
 from retrieval.search.section_sets import copy_section_set, fingerprint, save_section_set, section_set_named
 from tests.browser.pages import Places
 from tests.corecube.oauth.conftest import Agent
@@ -137,7 +141,10 @@ def _other_index():
 
 
 def _asked_and_judged(world):
-    """Search as Alice and as Bob, judge what Alice found and keep it as a case; return the log's record of hers."""
+    """Search as Alice and as Bob, without a good answer for him, judge differently what Alice found, and save a case.
+
+    Return the log's record of hers.
+    """
     client = Client()
     for person in (world.bob, world.alice):
         client.force_login(person)
@@ -145,6 +152,9 @@ def _asked_and_judged(world):
     record = SearchRecord.objects.get(user=world.alice)
     grade = page.xpath("string(//*[@id='judge-1-2']/@value)")
     client.post("/judge/", {"trace": record.pk, "q": record.query, "grade": grade})
+    document, _, text = grade.partition("=")[0].partition(":")
+    judge(record.query, PassageId(UUID(document), text), grade=0, by=world.bob, scope=scope_for(world.principal("bob")))
+    SearchRecord.objects.filter(user=world.bob).update(verdict="partial")
     client.post("/judge/case/", {"trace": record.pk, "q": record.query, "name": "Saved questions"})
     return record
 

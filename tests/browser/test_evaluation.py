@@ -71,3 +71,29 @@ def test_hits_are_judged_without_javascript(start):
     expect(browser.page).to_have_url(re.compile("q=rollback"))
     expect(browser.page.locator("#judge-1-2")).to_have_attribute("aria-pressed", "true")
     assert grades() == [2]
+
+
+def test_a_set_is_judged_by_keys_question_by_question(alice, world):
+    page = alice.page
+    for query in ("draining the queue", "rolling back"):
+        save_case(set_named("Release questions", actor=world.alice), query, actor=world.alice)
+    alice.open("/judgments/release-questions/")
+    page.get_by_role("link", name="Judge", exact=True).click()
+    expect(page.locator("h1")).to_have_text("draining the queue")
+    passages = page.locator("[data-pooled]")
+    number = passages.count()
+    for graded in range(number):
+        expect(page.locator("[data-graded]")).to_have_count(graded)
+        expect(page.locator("[data-pooled]:not([data-graded])").first).to_be_focused()
+        alice.press("3" if graded == 0 else "0")
+    expect(page.locator("[data-graded]")).to_have_count(number)
+    assert grades() == [*[0] * (number - 1), 3]
+    alice.press("n")
+    expect(page.locator("h1")).to_have_text("rolling back")
+    first = passages.first
+    first.get_by_label("Explanation").fill("names the command 3")
+    first.locator("[data-grade='2']").click()
+    expect(page.locator("[data-graded]")).to_have_count(1)
+    assert list(Judgment.objects.exclude(explanation="").values_list("grade", "explanation")) == [
+        (2, "names the command 3")
+    ]

@@ -17,7 +17,7 @@ from corecube.http import HtmxHttpRequest
 from corecube.models import User
 from explorer.viewer import admin_action, errors_shown, principal_of, user_page, viewer_of, wants_fragment
 from explorer.wording import WORDS
-from retrieval.evaluation.question_sets import save_case, set_named
+from retrieval.evaluation.question_sets import CaseFacts, save_case, set_named
 from retrieval.models import QuestionSet, SearchRecord
 from retrieval.ranking.measures import CUTOFF, RECALL_CUTOFF, Measures, measure
 from retrieval.records.arrival import await_record
@@ -99,14 +99,14 @@ def judge_hit(request: HtmxHttpRequest) -> HttpResponse:
     A passage outside the scope of the search's user is a 404, and so is the search of another user.
     """
     viewer = viewer_of(request)
-    passage, grade = _given(request.POST)
+    passage, grade = given_grade(request.POST)
     record = get_object_or_404(SearchRecord.objects.own(viewer).select_related("user"), pk=_trace(request.POST))
     # What the search's principal may see now of the connections that it read.
     scope = scope_for(principal_of(record, viewer)).only(record.connection_ids, reveal=False)
     query = record.query or request.POST.get("q", "")
     judge(query, passage, grade=grade, by=viewer, scope=scope)
     if not wants_fragment(request):
-        return HttpResponseRedirect(_next(request))
+        return HttpResponseRedirect(next_page(request))
     ranking = tuple(PassageId(chunk.document_id, text) for chunk, text in ranking_of(record.trace))
     panel = _judge_panel(ranking, grades_of(query, viewer=viewer, scope=scope), query=query, trace_id=record.pk)
     rank = ranking.index(passage) + 1 if passage in ranking else 0
@@ -116,7 +116,7 @@ def judge_hit(request: HtmxHttpRequest) -> HttpResponse:
     return render(request, "explorer/evaluation/_judged.html", context)
 
 
-def _given(sent: QueryDict) -> tuple[PassageId, int | None]:
+def given_grade(sent: QueryDict) -> tuple[PassageId, int | None]:
     """Return the passage and the grade of a button: "document:text=2", or "document:text=" to clear it."""
     passage, _, grade = sent.get("grade", "").partition("=")
     document, _, content_hash = passage.partition(":")
@@ -135,7 +135,8 @@ def _trace(sent: QueryDict) -> UUID:
     return trace
 
 
-def _next(request: HtmxHttpRequest) -> str:
+def next_page(request: HtmxHttpRequest) -> str:
+    """Return the page to show after a form: the one that it names, else the Explorer."""
     address = request.POST.get("next", "")
     is_own = url_has_allowed_host_and_scheme(address, {request.get_host()}, require_https=request.is_secure())
     return address if is_own else reverse("explorer:search")
@@ -150,9 +151,9 @@ def save_as_case(request: HtmxHttpRequest) -> HttpResponse:
         question_set = _chosen_set(request.POST, viewer)
         is_answerable = request.POST.get("answerable", "yes") == "yes"
         query = record.query or request.POST.get("q", "")
-        case, is_new = save_case(question_set, query, actor=viewer, is_answerable=is_answerable, record=record)
+        case, is_new = save_case(question_set, query, actor=viewer, facts=CaseFacts(is_answerable, record=record))
         messages.success(request, f"{'Saved in' if is_new else 'Already in'} {case.question_set.name}.")
-    return redirect(_next(request))
+    return redirect(next_page(request))
 
 
 def _chosen_set(sent: QueryDict, viewer: User) -> QuestionSet:

@@ -13,12 +13,13 @@ from django.urls import reverse
 from corecube.access import Principal
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
+from explorer.charts.reliability import reliability_chart
 from explorer.components.sides import Side
 from explorer.pages.evaluation.judge import measure_cells
 from explorer.viewer import admin_action, admin_page, render_page, viewer_of, wants_fragment
 from explorer.wording import WORDS
 from retrieval.evaluation import runs as services
-from retrieval.evaluation.question_sets import SetResult
+from retrieval.evaluation.question_sets import CaseResult, SetResult
 from retrieval.models import EvaluationRun, PresetVersion, QuestionSet, Trial
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 from retrieval.ranking.measures import CUTOFF, RECALL_CUTOFF
@@ -90,6 +91,9 @@ def evaluation_run(request: HtmxHttpRequest, run_id: UUID) -> HttpResponse:
         "refused": _share(result.refusals),
         "wrongly_refused": _share(result.wrongly_refused),
         "cases": [(it, measure_cells(it.measures) if it.measures else ()) for it in result.cases],
+        "by_tag": _by_tag(run, result),
+        "answerability": (known := result.answerability),
+        "charts": [reliability_chart(known.bins)] if known and not run.is_open else [],
         "is_trial": Trial.objects.filter(run=run).exists(),
         "others": [(it.pk, label(it), it.created_at) for it in others],
     }
@@ -97,6 +101,19 @@ def evaluation_run(request: HtmxHttpRequest, run_id: UUID) -> HttpResponse:
     if wants_fragment(request) and not run.is_open:
         response.headers["HX-Refresh"] = "true"  # The head of the page tells of the ended run too.
     return response
+
+
+def _by_tag(run: EvaluationRun, result: SetResult) -> list[tuple[str, int, tuple[dict[str, Any], ...]]]:
+    """Return the measures of the cases with each tag that the set has."""
+    tags: dict[str, list[CaseResult]] = {}
+    tagged = dict(run.question_set.cases.exclude(tags=[]).values_list("pk", "tags"))
+    for case in result.cases:
+        for tag in tagged.get(case.case, ()):
+            tags.setdefault(tag, []).append(case)
+    return [
+        (tag, len(cases), measure_cells(SetResult(run.preset, tuple(cases)).means))
+        for tag, cases in sorted(tags.items())
+    ]
 
 
 def _share(counts: tuple[int, int]) -> str:

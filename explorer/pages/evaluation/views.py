@@ -7,19 +7,22 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.db.models import Count, Q
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 
-from corecube.access import Principal, scope_for
+from corecube.access import Principal, scope_for, user_named
 from corecube.errors import CoreCubeError, InvalidRequestError
 from corecube.http import HtmxHttpRequest
 from corecube.scope import AccessScope
 from explorer.pages.evaluation.gates import set_gates_context
 from explorer.pages.evaluation.runs import configurations, run_rows
 from explorer.pages.evaluation.schedules import schedules_context
-from explorer.viewer import admin_action, admin_page, errors_shown, viewer_of
+from explorer.viewer import admin_action, admin_page, errors_shown, viewer_of, whole_number
 from retrieval.evaluation import question_sets as services
-from retrieval.evaluation.qrels import MAX_CHARACTERS, csv_of, import_lines, qrels_of, read_lines
+from retrieval.evaluation.drawing import MAX_DRAWN, SAMPLES, draw
+from retrieval.evaluation.imports import MAX_CHARACTERS, import_lines, read_lines
+from retrieval.evaluation.judging import agreement, rated_passages
+from retrieval.evaluation.qrels import csv_of, qrels_of
 from retrieval.models import Case, QuestionSet
 from retrieval.records.judgments import normalised_query, standing
 
@@ -59,24 +62,34 @@ def question_set(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Show a set's cases; a POST adds one."""
     found = get_object_or_404(QuestionSet, slug=slug)
     if request.method == "POST":
-        is_answerable = request.POST.get("answerable", "yes") == "yes"
         with errors_shown(request):
-            services.save_case(
-                found, request.POST.get("query", ""), actor=viewer_of(request), is_answerable=is_answerable
-            )
+            query = request.POST.get("query", "")
+            services.save_case(found, query, actor=viewer_of(request), facts=_facts(request.POST))
         return redirect("explorer:question_set", slug=slug)
     return render(request, "explorer/evaluation/question_set.html", _page(request, found))
 
 
+def _facts(sent: QueryDict) -> services.CaseFacts:
+    user = sent.get("user", "").strip()
+    return services.CaseFacts(
+        is_answerable=sent.get("answerable", "yes") == "yes",
+        user=user_named(user.replace("\0", "")) if user else None,
+        tags=services.tags_in(sent.get("tags", "")),
+    )
+
+
 def _page(request: HtmxHttpRequest, found: QuestionSet) -> dict[str, Any]:
     scope = scope_for(Principal(viewer_of(request)))
-    cases = list(found.cases.select_related("created_by"))
+    cases = list(found.cases.select_related("created_by", "user"))
     counts = _judgments([case.query for case in cases], scope)
     return {
         "question_set": found,
         "cases": [(case, counts.get(normalised_query(case.query), 0)) for case in cases],
+        "samples": SAMPLES.items(),
+        "max_drawn": MAX_DRAWN,
         "configurations": configurations(),
         "runs": run_rows(found, Principal(viewer_of(request))),
+        "agreement": agreement(rated_passages(found, scope)),
         **set_gates_context(found),
         **schedules_context(found, Principal(viewer_of(request))),
     }
@@ -125,18 +138,30 @@ def import_judgments(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     with errors_shown(request):
         lines = read_lines(_sent(request), found)
         done = import_lines(lines, found, actor=viewer, scope=scope_for(Principal(viewer)))
-        skipped = f" {done.skipped} passages were deleted or are outside your scope." if done.skipped else ""
+        skipped = f" {done.skipped} documents were deleted or are outside your scope." if done.skipped else ""
         messages.success(request, f"Imported {done.cases} new cases and {done.judgments} judgments.{skipped}")
     return redirect("explorer:question_set", slug=slug)
 
 
-def _sent(request: HtmxHttpRequest) -> str:
-    file = request.FILES.get("file")
-    if file is None:
-        return request.POST.get("text", "")
-    if (file.size or 0) > MAX_CHARACTERS:
-        raise InvalidRequestError(f"The file exceeds {MAX_CHARACTERS:,} bytes.")
+@admin_action
+def draw_questions(request: HtmxHttpRequest, slug: str) -> HttpResponse:
+    """Add questions of the log to a set."""
+    found, viewer = get_object_or_404(QuestionSet, slug=slug), viewer_of(request)
+    number = whole_number(request.POST.get("number", ""), 0, digits=6)
+    with errors_shown(request):
+        drawn = draw(found, request.POST.get("sample", ""), number, actor=viewer)
+        if drawn:
+            messages.success(request, f"Added {drawn} question{'s' if drawn > 1 else ''} of the log.")
+        else:
+            messages.info(request, "The log of the last 90 days has no other such question.")
+    return redirect("explorer:question_set", slug=slug)
+
+
+def _sent(request: HtmxHttpRequest) -> list[str]:
+    files = request.FILES.getlist("file")
+    if sum(it.size or 0 for it in files) > MAX_CHARACTERS:
+        raise InvalidRequestError(f"The files exceed {MAX_CHARACTERS:,} bytes.")
     try:
-        return str(file.read(), "utf-8")
+        return [str(it.read(), "utf-8") for it in files] or [request.POST.get("text", "")]
     except UnicodeDecodeError as error:
-        raise InvalidRequestError("The file is not UTF-8 text.") from error
+        raise InvalidRequestError("A file is not UTF-8 text.") from error

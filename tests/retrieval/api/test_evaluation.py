@@ -5,15 +5,18 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from corecube.access import scope_for
 from corecube.models import ApiKey
 from corecube.scope import Sensitivity
 from retrieval.evaluation import schedules, sweeps
 from retrieval.evaluation.runs import run_waiting
-from retrieval.models import Trial
+from retrieval.models import Judgment, Trial
+from retrieval.records.judgments import PassageId, judge
 from tests.questions import ROLLBACK
 
 pytestmark = pytest.mark.usefixtures("unhurried")
 
+SETS = "/api/v1/evaluation/sets"
 RUNS = "/api/v1/evaluation/runs"
 
 
@@ -42,8 +45,8 @@ def started(send, **body):
 
 def test_runs_are_started_read_compared_and_deleted(questions, as_user):
     send = as_user("alice")
-    assert send("get", "/api/v1/evaluation/sets").json()["question_sets"] == [
-        {"slug": "release-questions", "name": "Release questions", "cases": 3}
+    assert send("get", SETS).json()["question_sets"] == [
+        {"slug": "release-questions", "name": "Release questions", "version": 4, "cases": 3}
     ]
     first, second = started(send), started(send, preset="helix", overrides={}, name="the other one")
     run_waiting()
@@ -64,6 +67,30 @@ def test_runs_are_started_read_compared_and_deleted(questions, as_user):
     assert difference["low"] == 2 * difference["mean"] < 0
     assert send("delete", f"{RUNS}/{first}").status_code == 204
     assert send("get", f"{RUNS}/{first}").status_code == 404
+
+
+def test_a_set_is_made_filled_and_read_with_its_agreement(as_user, world):
+    send = as_user("alice")
+    assert send("post", SETS, {"name": "More questions"}).json()["slug"] == "more-questions"
+    found = f"{SETS}/more-questions"
+    files = ["query,document,grade,user,tags\nrolling back,rollback,3,bob,release\n", "query\ndraining"]
+    added = send("post", f"{found}/import", {"files": files}).json()
+    assert (added["cases"], added["skipped"]) == (2, 0)
+    scope = scope_for(world.principal("bob"))
+    for graded in Judgment.objects.all():
+        judge(graded.query, PassageId(graded.document_id, graded.content_hash), grade=3, by=world.bob, scope=scope)
+    read = send("get", found).json()
+    assert [(it["query"], it["user"], it["tags"]) for it in read["questions"]] == [
+        ("draining", None, []),
+        ("rolling back", "bob", ["release"]),
+    ]
+    assert read["agreement"] == [{"raters": ["alice", "bob"], "passages": added["judgments"], "kappa": None}]
+    assert (read["disputed"], read["version"]) == (0, 3)
+    assert send("post", f"{found}/import", {"files": ["{"]}).status_code == 422
+    as_user("bob")("post", "/api/v1/search", {"query": "who is the release captain"})
+    assert send("post", f"{found}/draw", {"sample": "frequent"}).json() == {"cases": 1}
+    assert send("post", f"{found}/draw", {"sample": "no-such"}).status_code == 422
+    assert send("get", f"{SETS}/no-such").status_code == 404
 
 
 def test_a_waiting_run_is_cancelled(questions, as_user):
@@ -92,12 +119,7 @@ def test_what_cannot_be_measured_is_refused(questions, as_user, body, status):
 def test_others_and_narrowed_keys_get_nothing(questions, as_user, world):
     run = started(as_user("alice"))
     run_waiting()
-    addresses = (
-        "/api/v1/evaluation/sets",
-        RUNS,
-        f"{RUNS}/{run}",
-        f"/api/v1/evaluation/compare?first={run}&second={run}",
-    )
+    addresses = (SETS, RUNS, f"{RUNS}/{run}", f"/api/v1/evaluation/compare?first={run}&second={run}")
     for send in (as_user("bob"), as_user("alice", max_sensitivity=Sensitivity.INTERNAL)):
         assert {send("get", address).status_code for address in addresses} == {403}
         assert send("post", RUNS, {"question_set": "release-questions"}).status_code == 403

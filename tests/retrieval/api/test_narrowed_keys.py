@@ -29,6 +29,10 @@ WHOLE = {
     "POST /v1/indexes/{number}/switch": None,
     "POST /v1/indexes/{number}/drop": None,
     "GET /v1/evaluation/sets": None,
+    "POST /v1/evaluation/sets": {"name": "Any"},
+    "GET /v1/evaluation/sets/{question_set}": None,
+    "POST /v1/evaluation/sets/{question_set}/import": {"files": ["any"]},
+    "POST /v1/evaluation/sets/{question_set}/draw": {"sample": "random"},
     "GET /v1/evaluation/runs": None,
     "POST /v1/evaluation/runs": {"question_set": "any"},
     "GET /v1/evaluation/runs/{run_id}": None,
@@ -91,7 +95,9 @@ def test_a_narrowed_key_changes_and_reads_nothing_of_the_whole(client, world, na
     answers = {}
     for operation, body in WHOLE.items():
         method, path = operation.split(" ")
-        address = "/api" + path.format(slug="none", number=1, run_id="0" * 32, sweep_id="0" * 32, name="consolidated")
+        address = "/api" + path.format(
+            slug="none", question_set="any", number=1, run_id="0" * 32, sweep_id="0" * 32, name="consolidated"
+        )
         sent = {} if body is None else {"data": body, "content_type": "application/json"}
         answers[operation] = getattr(client, method.lower())(address, headers=headers, **sent).status_code
     assert {operation: status for operation, status in answers.items() if status != 403} == {}

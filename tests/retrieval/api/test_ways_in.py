@@ -104,6 +104,10 @@ ADMINS = {
     "POST /api/v1/indexes/{number}/switch": {},
     "POST /api/v1/indexes/{number}/drop": {},
     "GET /api/v1/evaluation/sets": "",
+    "POST /api/v1/evaluation/sets": {"name": "Any"},
+    "GET /api/v1/evaluation/sets/{question_set}": "",
+    "POST /api/v1/evaluation/sets/{question_set}/import": {"files": [QUERY]},
+    "POST /api/v1/evaluation/sets/{question_set}/draw": {"sample": "random"},
     "GET /api/v1/evaluation/runs": "",
     "POST /api/v1/evaluation/runs": {"question_set": "any"},
     "GET /api/v1/evaluation/runs/{run_id}": "",
@@ -244,6 +248,7 @@ def send(client, secrets_of):
             path.format(
                 **known,
                 job_id="JOB",
+                question_set="none",
                 run_id="JOB",
                 sweep_id="JOB",
                 key_id="KEY",

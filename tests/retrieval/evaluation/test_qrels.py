@@ -4,10 +4,10 @@ import io
 import pytest
 
 from corecube.access import Principal, scope_for
-from corecube.errors import InvalidRequestError
 from corecube.models import AuditEvent
 from retrieval.evaluation import qrels
-from retrieval.evaluation.question_sets import save_case, set_named
+from retrieval.evaluation.imports import Imported, import_lines, read_lines
+from retrieval.evaluation.question_sets import CaseFacts, save_case, set_named
 from retrieval.models import Chunk, Judgment
 from retrieval.records.judgments import PassageId, grades_of, judge
 
@@ -22,8 +22,8 @@ def questions(world):
     """Return a set of three questions: one judged in two compartments, one that nothing answers, one not judged."""
     made = set_named("Release questions", actor=world.alice)
     save_case(made, "how to roll back, safely", actor=world.alice)
-    save_case(made, "-who won the cup", actor=world.alice, is_answerable=False)
-    save_case(made, "what is new", actor=world.alice)
+    save_case(made, "-who won the cup", actor=world.alice, facts=CaseFacts(is_answerable=False))
+    save_case(made, "what is new", actor=world.alice, facts=CaseFacts(user=world.bob, tags=("news", "weekly")))
     scope = scope_for(world.principal("alice"))
     for where, grade in ((passage("runbooks", "deployctl"), 3), (passage("ledger", "tangerine"), 1)):
         judge("How to roll back, safely", where, grade=grade, by=world.alice, scope=scope)
@@ -50,20 +50,19 @@ def test_csv_goes_out_and_comes_back(questions, world):
     before = grades_of("how to roll back, safely", **scoped(world.alice))
     Judgment.objects.all().delete()
     again = set_named("Again", actor=world.alice)
-    done = qrels.import_lines(qrels.read_lines(text, again), again, **importing(world.alice))
-    assert done == qrels.Imported(cases=3, judgments=2, skipped=0)
+    done = import_lines(read_lines([text], again), again, **importing(world.alice))
+    assert done == Imported(cases=3, judgments=2, skipped=0)
     assert grades_of("how to roll back, safely", **scoped(world.alice)) == before
-    assert [(case.query, case.is_answerable) for case in again.cases.all()] == [
-        (case.query, case.is_answerable) for case in questions.cases.all()
-    ]
+    facts = ("query", "is_answerable", "user", "tags")
+    assert list(again.cases.values_list(*facts)) == list(questions.cases.values_list(*facts))
 
 
 def test_qrels_go_out_and_come_back(questions, world):
     text = "".join(qrels.qrels_of(questions, **scoped(world.alice)))
     assert {line.split()[3] for line in text.splitlines()} == {"3", "1"}
     Judgment.objects.all().delete()
-    done = qrels.import_lines(qrels.read_lines(text, questions), questions, **importing(world.alice))
-    assert done == qrels.Imported(cases=0, judgments=2, skipped=0)
+    done = import_lines(read_lines([text], questions), questions, **importing(world.alice))
+    assert done == Imported(cases=0, judgments=2, skipped=0)
 
 
 def test_what_is_outside_the_scope_neither_goes_out_nor_comes_in(questions, world):
@@ -74,35 +73,9 @@ def test_what_is_outside_the_scope_neither_goes_out_nor_comes_in(questions, worl
     assert str(passage("ledger", "tangerine").document_id) not in limited + "".join(
         qrels.qrels_of(questions, **scoped(world.bob))
     )
-    done = qrels.import_lines(qrels.read_lines(whole, questions), questions, **importing(world.bob))
+    done = import_lines(read_lines([whole], questions), questions, **importing(world.bob))
     assert (done.judgments, done.skipped) == (1, 1)
     assert list(Judgment.objects.filter(by=world.bob).values_list("grade", flat=True)) == [3]
-
-
-def test_a_later_line_counts(questions, world):
-    where = passage("runbooks", "deployctl")
-    lines = ["query,document,passage,grade", *(f"Q,{where.document_id},{where.content_hash},{it}" for it in (1, 2))]
-    done = qrels.import_lines(qrels.read_lines("\n".join(lines), questions), questions, **importing(world.bob))
-    assert (done.cases, done.judgments) == (1, 1)
-    assert Judgment.objects.get(by=world.bob).grade == 2
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "no judgment"),
-        ("query,grade\n,3", "Line 2 has no query"),
-        ("query,document,passage,grade\nq,not-an-id,h,3", "Line 2: the document"),
-        ("query,document,passage,grade\nq,6f0c1f52-0c5b-5a54-9a0e-1d9a1a0c7b11,h,4", "Line 2: the grade"),
-        ("case 0 document 3", "Line 1: this set has no such case"),
-        ("one two", "Line 1 is not TREC qrels"),
-        ("query\n" + "q\n" * 5001, "5,000 lines"),
-        ("query\n" + "q" * 2_000_000, "2,000,000 characters"),
-    ],
-)
-def test_what_is_no_import_is_refused_with_its_line(questions, text, said):
-    with pytest.raises(InvalidRequestError, match=said):
-        qrels.read_lines(text, questions)
 
 
 def test_the_audit_log_names_cases_and_no_text(questions):

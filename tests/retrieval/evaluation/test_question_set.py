@@ -6,7 +6,7 @@ from django.core.management import CommandError, call_command
 
 from corecube.access import scope_for
 from retrieval.engine.types import Verdict
-from retrieval.evaluation.question_sets import measure_cases, save_case, set_named
+from retrieval.evaluation.question_sets import CaseFacts, measure_cases, save_case, set_named
 from retrieval.models import Chunk, SearchRecord
 from retrieval.records.judgments import PassageId, judge
 
@@ -19,7 +19,7 @@ QUESTION = "Run deployctl rollback before touching the staging database"
 def questions(world):
     made = set_named("Release questions", actor=world.alice)
     save_case(made, QUESTION, actor=world.alice)
-    save_case(made, "who won the football cup in brazil", actor=world.alice, is_answerable=False)
+    save_case(made, "who won the football cup in brazil", actor=world.alice, facts=CaseFacts(is_answerable=False))
     chunk = Chunk.objects.get(text__contains="deployctl")
     where = PassageId(chunk.document_id, chunk.content_hash)
     judge(QUESTION, where, grade=3, by=world.alice, scope=scope_for(world.principal("alice")))

@@ -16,7 +16,15 @@ from corecube.errors import ConflictError, CoreCubeError, InvalidRequestError, N
 from corecube.version import VERSION
 from retrieval.admin.preset_versions import promote, save_draft
 from retrieval.evaluation import runs
-from retrieval.evaluation.question_sets import SetResult, set_named
+from retrieval.evaluation.question_sets import (
+    CaseFacts,
+    CaseResult,
+    SetResult,
+    delete_case,
+    mark_case,
+    save_case,
+    set_named,
+)
 from retrieval.evaluation.runs import RunRequest
 from retrieval.models import Chunk, EvaluationRun, SearchRecord
 from retrieval.presets.catalog import preset_named
@@ -188,3 +196,57 @@ def test_the_command_stores_a_run(questions, world):
     run = EvaluationRun.objects.get()
     assert (run.name, run.status, run.user) == ("before the change", "done", world.alice)
     assert json.loads(out.getvalue())["measures"] == asdict(runs.result_of(run).means)
+
+
+def test_a_case_is_searched_with_the_access_of_its_user(questions, world, limited):
+    save_case(questions, "codeword", actor=world.alice, facts=CaseFacts(user=world.alice))
+    save_case(questions, "draining", actor=world.alice, facts=CaseFacts(user=world.charlie))
+    run = measured(questions, limited)
+    found = {it.query: {passage.document_id for passage in it.ranking} for it in runs.result_of(run).cases}
+    assert Chunk.objects.get(text__contains="tangerine").document_id in found["codeword"]
+    assert found["draining"] == set()
+    # What Alice's case found, an admin who sees less than Alice may not read.
+    assert runs.run_for(run.pk, world.principal("alice")) == run
+    with pytest.raises(NotFoundError):
+        runs.run_for(run.pk, limited)
+
+
+def test_a_case_of_a_deactivated_user_fails_the_run(questions, world):
+    save_case(questions, "draining", actor=world.alice, facts=CaseFacts(user=world.charlie))
+    world.charlie.is_active = False
+    world.charlie.save()
+    run = measured(questions, world.principal("alice"))
+    assert (run.status, run.message) == ("failed", "The user charlie of a case is deactivated.")
+
+
+def test_a_run_knows_the_version_of_its_set(questions, world):
+    before = questions.version
+    case, _ = save_case(questions, "draining", actor=world.alice)
+    assert measured(questions, world.principal("alice")).set_version == before + 1
+    mark_case(case, is_answerable=False, actor=world.alice)
+    delete_case(case, actor=world.alice)
+    assert measured(questions, world.principal("alice")).set_version == before + 3
+
+
+def test_a_set_that_changes_while_a_run_waits_to_go_on_leaves_it_without_a_version(questions, world):
+    run = measured(questions, world.principal("alice"))
+    save_case(questions, "draining", actor=world.alice)
+    EvaluationRun.objects.filter(pk=run.pk).update(status="queued")
+    assert runs.run_waiting() == 1
+    run.refresh_from_db()
+    assert (run.status, run.set_version) == ("done", None)
+
+
+def test_confidences_are_measured_where_the_set_has_questions_of_both_kinds(questions, world):
+    cases = [
+        CaseResult(None, str(place), is_answerable, None, None, confidence)
+        for place, (is_answerable, confidence) in enumerate([(True, 0.9), (True, 0.4), (False, 0.6), (False, None)])
+    ]
+    # One of two pairs is in order. Errors by bin: |0.9 - 1|, |0.4 - 1|, |0.6 - 0|.
+    found = SetResult("corecube", tuple(cases)).answerability
+    assert (found.auroc, found.calibration_error) == (0.5, pytest.approx(1.3 / 3))
+    assert SetResult("corecube", tuple(cases[:2])).answerability is None
+    run = measured(questions, world.principal("alice"))
+    figures = runs.figures_json(run, runs.result_of(run))["answerability"]
+    assert 0 <= figures["auroc"] <= 1
+    assert sum(it["count"] for it in figures["bins"]) == 3

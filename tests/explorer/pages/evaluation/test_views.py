@@ -2,7 +2,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from corecube.access import scope_for
-from retrieval.evaluation.question_sets import save_case, set_named
+from retrieval.evaluation.question_sets import CaseFacts, save_case, set_named
 from retrieval.models import Case, Chunk, Judgment, QuestionSet
 from retrieval.records.judgments import PassageId, judge
 
@@ -18,7 +18,7 @@ def questions(world):
     """Return a set with a question that is judged in all three connections, and one that nothing answers."""
     made = set_named("Release questions", actor=world.alice)
     save_case(made, QUERY, actor=world.alice)
-    save_case(made, "who won the football cup", actor=world.alice, is_answerable=False)
+    save_case(made, "who won the football cup", actor=world.alice, facts=CaseFacts(is_answerable=False))
     scope = scope_for(world.principal("alice"))
     for word in ("deployctl", "zanzibar", "tangerine"):
         chunk = Chunk.objects.get(text__contains=word)
@@ -35,7 +35,11 @@ def limited_admin(browse, world):
 
 
 @pytest.mark.parametrize(
-    "address", ["", "release-questions/", "release-questions/export.csv", "release-questions/export.qrels"]
+    "address",
+    [
+        *("", "release-questions/", "release-questions/export.csv", "release-questions/export.qrels"),
+        *("release-questions/judge/", "release-questions/disputed/"),
+    ],
 )
 def test_question_sets_are_for_admins(browse, questions, address):
     assert browse("alice").get(f"/judgments/{address}").status_code == 200
@@ -44,7 +48,7 @@ def test_question_sets_are_for_admins(browse, questions, address):
 
 @pytest.mark.parametrize(
     "address",
-    ["", "release-questions/", "release-questions/runs/", "release-questions/import/", "release-questions/delete/"],
+    ["", *(f"release-questions/{it}" for it in ("", "runs/", "import/", "draw/", "disputed/decide/", "delete/"))],
 )
 def test_only_admins_change_them(browse, questions, address):
     assert browse("bob").post(f"/judgments/{address}", {"name": "x", "query": "x"}).status_code == 404

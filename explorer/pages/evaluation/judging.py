@@ -1,0 +1,136 @@
+"""Judging a question set: the queue of its questions, and the passages that its raters grade differently."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+
+from corecube.access import Principal, scope_for
+from corecube.http import HtmxHttpRequest
+from explorer.pages.evaluation.judge import given_grade, next_page
+from explorer.viewer import admin_action, admin_page, errors_shown, viewer_of, wants_fragment, whole_number
+from retrieval.evaluation import judging as services
+from retrieval.models import Case, QuestionSet
+from retrieval.presets.catalog import PRESETS, TUNED
+from retrieval.records.judgments import GRADES, judge, normalised_query
+
+_DEPTHS: Final = (5, 10, 20, services.MAX_DEPTH)
+_MAX_DISPUTED: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """What the queue pools: the addresses of its questions carry it on."""
+
+    presets: tuple[str, ...]
+    depth: int
+
+    @classmethod
+    def of(cls, request: HtmxHttpRequest) -> "_Chosen":
+        presets = tuple(it for it in PRESETS if it in request.GET.getlist("preset"))
+        depth = whole_number(request.GET.get("depth", ""), services.DEFAULT_DEPTH, digits=2)
+        return cls(presets or tuple(TUNED), depth if depth in _DEPTHS else services.DEFAULT_DEPTH)
+
+    def address(self, question_set: QuestionSet, case: Case | None) -> str:
+        if case is None:
+            return ""
+        chosen = {"case": case.pk, "preset": self.presets, "depth": self.depth}
+        return f"{reverse('explorer:judging_queue', args=[question_set.slug])}?{urlencode(chosen, doseq=True)}"
+
+
+@admin_page("GET")
+def judging_queue(request: HtmxHttpRequest, slug: str) -> HttpResponse:
+    """Show the passages of one question of a set to judge: the named one, else the first without grades by the viewer.
+
+    The passages are those in the viewer's scope.
+    """
+    found = get_object_or_404(QuestionSet, slug=slug)
+    viewer, chosen = viewer_of(request), _Chosen.of(request)
+    scope = scope_for(Principal(viewer))
+    cases = list(found.cases.filter(is_answerable=True))
+    if not cases:
+        messages.error(request, "This question set has no answerable cases to judge.")
+        return redirect("explorer:question_set", slug=slug)
+    judged = services.judged_by(viewer, cases, scope)
+    place = _place(cases, request.GET.get("case", ""), judged)
+    case = cases[place]
+    passages: tuple[services.PooledPassage, ...] = ()
+    with errors_shown(request):
+        pooled = services.pool(case.query, chosen.presets, depth=chosen.depth, principal=Principal(viewer))
+        passages = services.passages_to_judge(case.query, pooled, rater=viewer, scope=scope)
+    context = {
+        "section": "judgments",
+        "question_set": found,
+        "case": case,
+        "number": place + 1,
+        "total": len(cases),
+        "begun": sum(bool(judged.get(normalised_query(it.query))) for it in cases),
+        "passages": passages,
+        "grades": GRADES.items(),
+        "presets": [(name, name in chosen.presets) for name in PRESETS],
+        "depths": [(depth, depth == chosen.depth) for depth in _DEPTHS],
+        "previous": chosen.address(found, cases[place - 1] if place else None),
+        "next": chosen.address(found, cases[place + 1] if place + 1 < len(cases) else None),
+    }
+    return render(request, "explorer/evaluation/judging.html", context)
+
+
+def _place(cases: Sequence[Case], named: str, judged: Mapping[str, int]) -> int:
+    places = {str(it.pk): place for place, it in enumerate(cases)}
+    unjudged = (place for place, it in enumerate(cases) if not judged.get(normalised_query(it.query)))
+    return places.get(named, next(unjudged, 0))
+
+
+@admin_action
+def grade_pooled(request: HtmxHttpRequest, case_id: UUID) -> HttpResponse:
+    """Store the viewer's grade of a passage for a case's question, and show the passage again.
+
+    A passage outside the viewer's scope is a 404.
+    """
+    case, viewer = get_object_or_404(Case, pk=case_id), viewer_of(request)
+    passage, grade = given_grade(request.POST)
+    scope = scope_for(Principal(viewer))
+    explanation = request.POST.get("explanation", "")
+    judge(case.query, passage, grade=grade, by=viewer, scope=scope, explanation=explanation)
+    if not wants_fragment(request):
+        return redirect(next_page(request))
+    shown = services.passages_to_judge(case.query, [passage], rater=viewer, scope=scope)
+    context = {"case": case, "row": shown[0], "grades": GRADES.items()}
+    return render(request, "explorer/evaluation/_pooled.html", context)
+
+
+@admin_page("GET")
+def disputed(request: HtmxHttpRequest, slug: str) -> HttpResponse:
+    """List the passages of a set that its raters grade differently, the undecided ones first."""
+    found = get_object_or_404(QuestionSet, slug=slug)
+    viewer = viewer_of(request)
+    scope = scope_for(Principal(viewer))
+    rated = [it for it in services.rated_passages(found, scope) if it.is_disputed]
+    rated.sort(key=lambda it: it.final is not None)
+    rows = []
+    for it in rated[:_MAX_DISPUTED]:
+        rows += [(it, text) for text in services.passages_to_judge(it.query, [it.passage], rater=viewer, scope=scope)]
+    context = {
+        "section": "judgments",
+        "question_set": found,
+        "rows": rows,
+        "number": len(rated),
+        "grades": GRADES.items(),
+    }
+    return render(request, "explorer/evaluation/disputed.html", context)
+
+
+@admin_action
+def decide(request: HtmxHttpRequest, slug: str) -> HttpResponse:
+    """Store the final grade of a passage that raters grade differently, or withdraw it."""
+    found, viewer = get_object_or_404(QuestionSet, slug=slug), viewer_of(request)
+    passage, grade = given_grade(request.POST)
+    query = request.POST.get("query", "")
+    services.decide(found, query, passage, grade=grade, by=viewer, scope=scope_for(Principal(viewer)))
+    return redirect("explorer:disputed", slug=slug)

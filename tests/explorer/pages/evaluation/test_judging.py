@@ -1,0 +1,118 @@
+"""The queue of a question set, and the passages with different grades."""
+
+import pytest
+from lxml import html
+
+from corecube.access import scope_for
+from retrieval.evaluation.question_sets import CaseFacts, save_case, set_named
+from retrieval.models import Case, Chunk, Judgment
+from retrieval.records.judgments import PassageId, judge
+
+QUERY, OTHER = "rolling back", "draining the queue"
+QUEUE = "/judgments/release-questions/judge/"
+
+
+@pytest.fixture
+def questions(world):
+    made = set_named("Release questions", actor=world.alice)
+    save_case(made, QUERY, actor=world.alice)
+    save_case(made, OTHER, actor=world.alice)
+    save_case(made, "who won the football cup", actor=world.alice, facts=CaseFacts(is_answerable=False))
+    return made
+
+
+@pytest.fixture
+def limited_admin(browse, world):
+    """Return the browser of an admin who may see the runbooks alone."""
+    world.bob.is_staff = True
+    world.bob.save()
+    return browse("bob")
+
+
+def passage(word):
+    chunk = Chunk.objects.get(text__contains=word)
+    return PassageId(chunk.document_id, chunk.content_hash)
+
+
+def text_of(response):
+    return response.content.decode()
+
+
+def test_the_queue_begins_with_the_first_question_without_own_grades(browse, questions, world):
+    client = browse("alice")
+    page = client.get(QUEUE)
+    assert (page.context["case"].query, page.context["number"], page.context["total"]) == (OTHER, 1, 2)
+    judge(OTHER, passage("Q-4711"), grade=3, by=world.bob, scope=scope_for(world.principal("bob")))
+    assert client.get(QUEUE).context["case"].query == OTHER
+    judge(OTHER, passage("Q-4711"), grade=3, by=world.alice, scope=scope_for(world.principal("alice")))
+    page = client.get(QUEUE)
+    assert (page.context["case"].query, page.context["begun"], page.context["next"]) == (QUERY, 1, "")
+    assert client.get(page.context["previous"]).context["case"].query == OTHER
+
+
+def test_neither_rank_nor_preset_nor_the_grades_of_others_are_shown(browse, questions, world):
+    judge(QUERY, passage("deployctl"), grade=3, by=world.bob, scope=scope_for(world.principal("bob")))
+    case = Case.objects.get(query=QUERY)
+    page = html.fromstring(text_of(browse("alice").get(QUEUE, {"case": case.pk, "preset": ["corecube", "helix"]})))
+    (rollback,) = page.xpath("//li[contains(@class, 'pooled')][contains(., 'deployctl')]")
+    assert rollback.xpath(".//*[@aria-pressed='true']") == []
+    assert not {"data-rank", "data-preset"} & {name for it in rollback.iter() for name in it.attrib}
+    assert "bob" not in rollback.text_content()
+
+
+def test_the_queue_shows_nothing_outside_the_raters_scope(browse, questions, world, limited_admin):
+    case = Case.objects.get(query=QUERY)
+    assert "tangerine" in text_of(browse("alice").get(QUEUE, {"case": case.pk}))
+    shown = text_of(limited_admin.get(QUEUE, {"case": case.pk}))
+    assert "deployctl" in shown
+    assert "tangerine" not in shown
+    costs = passage("tangerine")
+    sent = {"grade": f"{costs.document_id}:{costs.content_hash}=3"}
+    assert limited_admin.post(f"/judgments/cases/{case.pk}/grade/", sent).status_code == 404
+    assert Judgment.objects.count() == 0
+
+
+def test_a_grade_is_stored_with_its_explanation_and_shown(browse, questions, world):
+    case, where = Case.objects.get(query=QUERY), passage("deployctl")
+    sent = {"grade": f"{where.document_id}:{where.content_hash}=2", "explanation": "names the <command>"}
+    client = browse("alice")
+    fragment = text_of(client.post(f"/judgments/cases/{case.pk}/grade/", sent, headers={"HX-Request": "true"}))
+    assert "names the &lt;command&gt;" in fragment
+    stored = Judgment.objects.get()
+    assert (stored.by, stored.grade, stored.explanation) == (world.alice, 2, "names the <command>")
+    back = client.post(f"/judgments/cases/{case.pk}/grade/", {**sent, "next": QUEUE})
+    assert (back.status_code, back.url) == (302, QUEUE)
+
+
+def test_a_set_without_answerable_cases_has_no_queue(browse, world):
+    save_case(set_named("Empty", actor=world.alice), "none", actor=world.alice, facts=CaseFacts(is_answerable=False))
+    assert "no answerable cases" in text_of(browse("alice").get("/judgments/empty/judge/", follow=True))
+
+
+def test_different_grades_are_decided(browse, questions, world, limited_admin):
+    for person, grade in ((world.alice, 3), (world.bob, 0)):
+        for word in ("deployctl", "tangerine") if person == world.alice else ("deployctl",):
+            judge(QUERY, passage(word), grade=grade, by=person, scope=scope_for(world.principal(person.username)))
+    client = browse("alice")
+    assert "1 passage with different grades" in text_of(client.get("/judgments/release-questions/"))
+    page = text_of(client.get("/judgments/release-questions/disputed/"))
+    assert "alice: 3" in page
+    assert "bob: 0" in page
+    where = passage("deployctl")
+    sent = {"query": QUERY, "grade": f"{where.document_id}:{where.content_hash}=2"}
+    assert client.post("/judgments/release-questions/disputed/decide/", sent, follow=True).status_code == 200
+    assert Judgment.objects.get(source="final").grade == 2
+    assert "Final grade by alice: 2" in text_of(limited_admin.get("/judgments/release-questions/disputed/"))
+    assert client.post("/judgments/release-questions/disputed/decide/", {**sent, "query": "x"}).status_code == 404
+
+
+def test_a_questions_of_the_log_are_drawn(browse, questions, world):
+    client = browse("alice")
+    browse("bob").get("/explorer/", {"q": "who is the release captain"})
+    sent = {"sample": "random", "number": "5"}
+    assert "Added 1 question of the log" in text_of(
+        client.post("/judgments/release-questions/draw/", sent, follow=True)
+    )
+    assert Case.objects.get(tags=["log"]).user == world.bob
+    assert "no other such question" in text_of(client.post("/judgments/release-questions/draw/", sent, follow=True))
+    assert "at once" in text_of(client.post("/judgments/release-questions/draw/", {"sample": "random"}, follow=True))
