@@ -33,6 +33,9 @@ class RunIn(StrictBody):
     draft: bool = Field(default=False, description="Measure the preset's draft instead of its live version.")
     overrides: Overrides = Field(default_factory=dict)
     name: str = Field(default="", max_length=120)
+    model_grades: bool = Field(
+        default=False, description="Let a language model grade what nobody judged, and count its grades."
+    )
 
 
 class RunOut(BaseModel):
@@ -258,7 +261,9 @@ def start_run(request: HttpRequest, body: RunIn) -> Status[RunOut]:
     """Queue a run with the principal's access; a worker measures it. For admins."""
     principal = _admin(request)
     question_set = set_of(body.question_set)
-    asked = runs.RunRequest(body.preset, is_draft=body.draft, overrides=body.overrides, name=body.name)
+    asked = runs.RunRequest(
+        body.preset, is_draft=body.draft, overrides=body.overrides, name=body.name, counts_model=body.model_grades
+    )
     run = runs.queue_run(question_set, asked, principal=principal)
     wake_worker_on_commit()
     return Status(202, RunOut.of(run))

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from statistics import median_low
 from typing import Any, Final
 
 from django.db import transaction
@@ -40,6 +41,7 @@ MAX_DEPTH: Final = 50
 DEFAULT_DEPTH: Final = 10
 _PERSON: Final = Judgment.Source.PERSON
 _FINAL: Final = Judgment.Source.FINAL
+_MODEL: Final = Judgment.Source.MODEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,14 @@ class RatedPassage:
     passage: PassageId
     ratings: tuple[Rating, ...]  #: By name of the rater.
     final: Rating | None
+    model: int | None  #: A language model's grade.
+
+    @property
+    def grade(self) -> int | None:
+        """What people decided: the final grade, else the lower median; None if only a model graded it."""
+        if self.final is not None:
+            return self.final.grade
+        return median_low([it.grade for it in self.ratings]) if self.ratings else None
 
     @property
     def is_disputed(self) -> bool:
@@ -159,6 +169,7 @@ class SetAgreement:
 
     pairs: tuple[RaterPair, ...]
     overall: Agreement  #: Fleiss' kappa.
+    model: Agreement  #: Of people's grades with a language model's: Cohen's kappa with quadratic weights.
     disputed: int
     decided: int  #: Of the disputed passages, those with a final grade.
 
@@ -168,16 +179,19 @@ def rated_passages(question_set: QuestionSet, scope: AccessScope) -> tuple[Rated
     rows = standing(scope).filter(query__in=_queries(question_set)).select_related("by").order_by("query", "at")
     ratings: dict[tuple[str, PassageId], dict[str, Rating]] = {}
     final: dict[tuple[str, PassageId], Rating] = {}
+    model: dict[tuple[str, PassageId], int] = {}
     for row in rows:
         key = row.query, PassageId(row.document_id, row.content_hash)
         rating = Rating(row.by.username, row.grade, row.explanation)
         by_rater = ratings.setdefault(key, {})
         if row.source == _FINAL:
             final[key] = rating
+        elif row.source == _MODEL:
+            model[key] = row.grade
         else:
             by_rater[rating.rater] = rating
     return tuple(
-        RatedPassage(*key, tuple(by_rater[name] for name in sorted(by_rater)), final.get(key))
+        RatedPassage(*key, tuple(by_rater[name] for name in sorted(by_rater)), final.get(key), model.get(key))
         for key, by_rater in ratings.items()
     )
 
@@ -192,6 +206,7 @@ def agreement(rated: Sequence[RatedPassage]) -> SetAgreement:
     return SetAgreement(
         pairs=tuple(RaterPair(*names, cohen(grades)) for names, grades in sorted(shared.items())),
         overall=fleiss([[rating.grade for rating in it.ratings] for it in rated]),
+        model=cohen([(it.grade, it.model) for it in rated if it.grade is not None and it.model is not None]),
         disputed=counts.total(),
         decided=counts[True],
     )

@@ -18,9 +18,10 @@ from corecube.errors import InvalidRequestError, NotPermittedError
 from corecube.models import User
 from corecube.sanitise import storable
 from retrieval.engine.types import Verdict
-from retrieval.errors import SearchTimeoutError
+from retrieval.errors import JudgingError, SearchTimeoutError
 from retrieval.evaluation.calibration import Bin, auroc, calibration_error, reliability
 from retrieval.evaluation.latency import Percentiles, percentiles
+from retrieval.evaluation.model_grades import grade_unjudged
 from retrieval.models import Case, QuestionSet, SearchRecord
 from retrieval.ranking.measures import MEASURED_DEPTH, Measures, mean, measure
 from retrieval.records.judgments import MAX_QUERY_LENGTH, PassageId, grades_of, ranked_passages
@@ -142,6 +143,7 @@ class CaseResult:
     confidence: float | None = None
     ranking: tuple[PassageId, ...] = ()  #: What was measured, best first.
     grades: Mapping[PassageId, int] = field(default_factory=dict)  #: All that the principal may see.
+    model_grades: int = 0  #: Of the grades, those of a language model.
     milliseconds: float = 0.0
     tokens: int = 0  #: Of the packed context.
     degraded: tuple[str, ...] = ()  #: Codes of what the search went without.
@@ -181,6 +183,11 @@ class SetResult:
     def measured(self) -> int:
         """The number of answerable cases with judgments."""
         return sum(case.measures is not None and case.measures.ndcg is not None for case in self.cases)
+
+    @property
+    def grades(self) -> tuple[int, int]:
+        """The number of grades by a language model, and of all grades."""
+        return sum(it.model_grades for it in self.cases), sum(len(it.grades) for it in self.cases)
 
     @property
     def refusals(self) -> tuple[int, int]:
@@ -255,9 +262,17 @@ def unrecorded_search(
 
 
 def measured_case(
-    case: Case, asked: SearchRequest, *, principal: Principal, resources: Resources | None = None
+    case: Case,
+    asked: SearchRequest,
+    *,
+    principal: Principal,
+    resources: Resources | None = None,
+    counts_model: bool = False,
 ) -> CaseResult:
     """Search for a case as `asked`, and return its result; one whose search timed out found nothing.
+
+    With `counts_model` a language model grades those of the first ten passages that nobody has judged, and its grades
+    count; if it fails, the result is degraded.
 
     A case with a user is searched with that user's access. The grades are those that the principal gives, within the
     access of the search. Raises as `search` does, and NotPermittedError for a user who was deactivated.
@@ -267,6 +282,7 @@ def measured_case(
     try:
         outcome = unrecorded_search(replace(asked, text=case.query), principal=principal, resources=resources)
     except SearchTimeoutError as error:
+        outcome = None
         found: Sequence[PassageId] = ()
         scope, result = scope_for(principal), CaseResult(case.pk, case.query, case.is_answerable, None, None)
         result = replace(result, degraded=(error.code,))
@@ -288,6 +304,19 @@ def measured_case(
     milliseconds = (perf_counter() - started) * 1000
     if not case.is_answerable:
         return replace(result, milliseconds=milliseconds)
-    grades = {passage: it.grade for passage, it in grades_of(case.query, viewer=rater, scope=scope).items()}
-    ranking = tuple(found[:MEASURED_DEPTH])
-    return replace(result, measures=measure(found, grades), ranking=ranking, grades=grades, milliseconds=milliseconds)
+    graded = grades_of(case.query, viewer=rater, scope=scope, counts_model=counts_model)
+    if counts_model and outcome is not None:
+        try:
+            grade_unjudged(outcome, graded, principal=principal)
+        except JudgingError as error:
+            result = replace(result, degraded=(*result.degraded, error.code))
+        graded = grades_of(case.query, viewer=rater, scope=scope, counts_model=True)
+    grades = {passage: it.grade for passage, it in graded.items()}
+    return replace(
+        result,
+        measures=measure(found, grades),
+        ranking=tuple(found[:MEASURED_DEPTH]),
+        grades=grades,
+        model_grades=sum(it.is_model for it in graded.values()),
+        milliseconds=milliseconds,
+    )

@@ -53,6 +53,7 @@ class RunRequest:
     #: Complete numbers instead of the live version's, as differences from the shipped defaults.
     values: Mapping[str, float] | None = None
     trigger: EvaluationRun.Trigger | str = ""
+    counts_model: bool = False  #: Whether a language model grades what nobody has judged.
 
 
 def queue_run(question_set: QuestionSet, asked: RunRequest, *, principal: Principal) -> EvaluationRun:
@@ -77,6 +78,7 @@ def queue_run(question_set: QuestionSet, asked: RunRequest, *, principal: Princi
             values=asked.values,
             is_fixed=asked.values is not None,
             trigger=asked.trigger,
+            counts_model=asked.counts_model,
             user=principal.user,
             connection_ids=scope_for(principal).connection_ids,
         )
@@ -210,7 +212,7 @@ def measure_missing(
             continue
         if not goes_on():
             return False
-        result = measured_case(case, asked, principal=principal, resources=resources)
+        result = measured_case(case, asked, principal=principal, resources=resources, counts_model=run.counts_model)
         if not run.fingerprint and result.fingerprint:
             run.version, run.fingerprint, run.values = result.version, result.fingerprint, result.values
             run.save(update_fields=["version", "fingerprint", "values"])
@@ -230,6 +232,7 @@ def _store(run: EvaluationRun, result: CaseResult) -> None:
             "measures": asdict(result.measures) if result.measures else {},
             "ranking": [[str(document), digest] for document, digest in result.ranking],
             "grades": [[str(it.document_id), it.content_hash, grade] for it, grade in result.grades.items()],
+            "model_grades": result.model_grades,
             "verdict": result.verdict.value if result.verdict else "",
             "confidence": result.confidence,
             "milliseconds": result.milliseconds,
@@ -277,6 +280,7 @@ def _case_result(row: RunCase) -> CaseResult:
         confidence=row.confidence,
         ranking=tuple(PassageId(UUID(document), digest) for document, digest in row.ranking),
         grades={PassageId(UUID(document), digest): grade for document, digest, grade in row.grades},
+        model_grades=row.model_grades,
         milliseconds=row.milliseconds,
         tokens=row.tokens,
         degraded=tuple(row.degraded),
@@ -366,6 +370,7 @@ def figures_json(run: EvaluationRun, result: SetResult) -> dict[str, Any]:
         "values": run.values,
         "trigger": run.trigger,
         "set_version": run.set_version,
+        "counts_model": run.counts_model,
         "version": run.version,
         "fingerprint": run.fingerprint,
         "release": run.release,
@@ -396,6 +401,7 @@ def _case_json(case: CaseResult) -> dict[str, Any]:
         "milliseconds": round(case.milliseconds, 1),
         "tokens": case.tokens,
         "degraded": case.degraded,
+        "model_grades": case.model_grades,
         "ranking": [{"document": str(it.document_id), "passage": it.content_hash} for it in case.ranking],
         "grades": [
             {"document": str(it.document_id), "passage": it.content_hash, "grade": grade}

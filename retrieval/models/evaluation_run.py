@@ -40,6 +40,8 @@ class EvaluationRun(models.Model):
     #: The numbers that it measures, as differences from the shipped defaults, by dotted name. Fixed ones are given
     #: when it is queued; the live version's or the draft's are known once it has begun, and None before.
     values = models.JSONField(null=True)
+    #: Whether a language model grades what nobody has judged, and its grades count.
+    counts_model = models.BooleanField(default=False, db_default=False)
     is_fixed = models.BooleanField(default=False, db_default=False)
     trigger = models.CharField(max_length=10, choices=Trigger, blank=True, default="", db_default="")
     #: Whose access it searches with, and who started it.
@@ -85,6 +87,7 @@ class RunCase(models.Model):
     #: [document id, content hash, grade].
     ranking = models.JSONField(default=list)
     grades = models.JSONField(default=list)
+    model_grades = models.PositiveIntegerField(default=0, db_default=0)  #: Of the grades, those of a language model.
     verdict = models.CharField(max_length=20, blank=True, default="")
     confidence = models.FloatField(null=True)
     milliseconds = models.FloatField()

@@ -58,6 +58,7 @@ class Judgment(models.Model):
 
         PERSON = "person"
         FINAL = "final"  #: A person, on a passage that others grade differently: it counts before all others.
+        MODEL = "model"  #: A language model, called by a person: it counts only in runs that say so.
 
     #: Normalised by `retrieval.records.judgments`, so that case and white space do not matter; short enough for an
     #: index.

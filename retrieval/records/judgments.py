@@ -1,6 +1,7 @@
 """Judgments: people's grades of how well a passage answers a query."""
 
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median_low
@@ -20,6 +21,7 @@ from retrieval.search.outcome import SearchOutcome
 MAX_QUERY_LENGTH: Final = 500  #: Characters of a query that are stored: retrieval uses no more.
 MAX_EXPLANATION_LENGTH: Final = 500
 GRADES: Final[Mapping[int, str]] = {0: "not relevant", 1: "related", 2: "answers in part", 3: "answers"}
+_FINAL, _PERSON, _MODEL = Judgment.Source.FINAL, Judgment.Source.PERSON, Judgment.Source.MODEL
 THUMB_GRADES: Final[Mapping[int, int]] = {1: 2, -1: 0}  #: The grade of a thumb on a cited passage: up or down.
 
 
@@ -38,6 +40,7 @@ class Graded:
     own: int | None  #: The viewer's grade; None where they have not judged it.
     others: int
     is_final: bool = False  #: Whether an admin has decided between different grades.
+    is_model: bool = False  #: Whether only a language model graded it.
 
 
 def normalised_query(query: str) -> str:
@@ -58,7 +61,7 @@ def judge(
 
     An explanation is cut to 500 characters; without one, an earlier one stays.
     """
-    key: dict[str, Any] = {"query": normalised_query(query), "by": by, "source": Judgment.Source.PERSON}
+    key: dict[str, Any] = {"query": normalised_query(query), "by": by, "source": _PERSON}
     reason = storable(explanation).strip()[:MAX_EXPLANATION_LENGTH]
     with transaction.atomic():
         hold(passage, scope)
@@ -79,26 +82,24 @@ def hold(passage: PassageId, scope: AccessScope) -> None:
         raise UnknownPassageError
 
 
-def grades_of(query: str, *, viewer: User, scope: AccessScope) -> dict[PassageId, Graded]:
+def grades_of(query: str, *, viewer: User, scope: AccessScope, counts_model: bool = False) -> dict[PassageId, Graded]:
     """Return the grades of a query's passages in scope.
 
-    A final grade counts, else the viewer's, else the lower median of the others'. A text that its document no longer
-    contains has none.
+    A final grade counts, else the viewer's, else the lower median of the others', else, with `counts_model`, a language
+    model's. A text that its document no longer contains has none.
     """
-    grades: dict[PassageId, dict[int, int]] = {}
-    final: dict[PassageId, int] = {}
+    sources = defaultdict[str, dict[PassageId, dict[int, int]]](lambda: defaultdict(dict))
     for passage, by, source, grade in _rows(query, scope):
-        by_person = grades.setdefault(passage, {})
-        if source == Judgment.Source.FINAL:
-            final[passage] = grade
-        else:
-            by_person[by] = grade
+        sources[source][passage][by] = grade
+    final, people, model = (sources[it] for it in (_FINAL, _PERSON, _MODEL))
     found = {}
-    for passage, by_person in grades.items():
-        own = by_person.pop(viewer.pk, None)
-        others = list(by_person.values())
-        first = [it for it in (final.get(passage), own) if it is not None]
-        found[passage] = Graded(first[0] if first else median_low(others), own, len(others), passage in final)
+    for passage in {**final, **people, **(model if counts_model else {})}:
+        others = dict(people.get(passage, {}))
+        own = others.pop(viewer.pk, None)
+        decided = next(iter(final.get(passage, {}).values()), own)
+        is_model = decided is None and not others
+        grade = median_low((model[passage] if is_model else others).values()) if decided is None else decided
+        found[passage] = Graded(grade, own, len(others), passage in final, is_model)
     return found
 
 

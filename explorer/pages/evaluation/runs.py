@@ -54,7 +54,8 @@ def label(run: EvaluationRun) -> str:
     version = f", version {run.version}" if run.version and not run.is_draft else ""
     changed = f", {len(run.overrides)} changed" if run.overrides else ""
     name = f", {run.name[0].lower()}{run.name[1:]}" if run.name and run.trigger else ""
-    return f"{run.preset}{_DRAFT if run.is_draft else ''}{version}{changed}{name}"
+    model = ", with model grades" if run.counts_model else ""
+    return f"{run.preset}{_DRAFT if run.is_draft else ''}{version}{changed}{model}{name}"
 
 
 @admin_action
@@ -63,7 +64,10 @@ def start_run(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     question_set = get_object_or_404(QuestionSet, slug=slug)
     wanted = request.POST.get("configuration", DEFAULT_PRESET)
     asked = services.RunRequest(
-        wanted.removesuffix(_DRAFT), is_draft=wanted.endswith(_DRAFT), name=request.POST.get("name", "")
+        wanted.removesuffix(_DRAFT),
+        is_draft=wanted.endswith(_DRAFT),
+        name=request.POST.get("name", ""),
+        counts_model="model_grades" in request.POST,
     )
     try:
         run = services.queue_run(question_set, asked, principal=Principal(viewer_of(request)))
@@ -91,6 +95,7 @@ def evaluation_run(request: HtmxHttpRequest, run_id: UUID) -> HttpResponse:
         "refused": _share(result.refusals),
         "wrongly_refused": _share(result.wrongly_refused),
         "cases": [(it, measure_cells(it.measures) if it.measures else ()) for it in result.cases],
+        "grades": result.grades,
         "by_tag": _by_tag(run, result),
         "answerability": (known := result.answerability),
         "charts": [reliability_chart(known.bins)] if known and not run.is_open else [],
