@@ -20,7 +20,7 @@ from retrieval.records.judgments import normalised_query
 MAX_DRAWN: Final = 500
 _LAST: Final = timedelta(days=90)
 _MAX_READ: Final = 50_000  #: Records of the log that are considered, the newest.
-_SLOW: Final = 0.95  #: Searches that take longer than this share of all are slow.
+_SLOW: Final = 0.95  #: Searches that take longer than this share of all ones are slow.
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,5 +91,5 @@ def _condition(sample: str) -> Q:
     if sample == "slow":
         durations = list(SearchRecord.objects.order_by("-at").values_list("milliseconds", flat=True)[:_MAX_READ])
         durations.sort()
-        return Q(milliseconds__gte=durations[int(_SLOW * len(durations))]) if durations else Q()
+        return Q(milliseconds__gt=durations[int(_SLOW * len(durations))]) if durations else Q()
     return FLAGS.get(sample, Q())

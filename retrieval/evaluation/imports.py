@@ -92,8 +92,8 @@ def _joined(lines: Sequence[Line], cases: Mapping[str, str]) -> list[Line]:
     graded = {it.number for it in lines if it.number and not it.query}
     if unknown := sorted(graded - questions.keys()):
         raise InvalidRequestError(f"No file and no case has the question {unknown[0]!r} that a grade belongs to.")
-    kept = (it for it in lines if not graded or not it.number or not it.query or it.number in graded)
-    return [it if it.query else replace(it, query=questions[it.number]) for it in kept]
+    wanted = (it for it in lines if not (graded and it.number and it.query))
+    return [it if it.query else replace(it, query=questions[it.number]) for it in wanted]
 
 
 def _scaled(lines: Sequence[Line]) -> list[Line]:

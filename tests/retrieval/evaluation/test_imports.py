@@ -144,7 +144,7 @@ def test_a_document_is_named_by_its_file_and_each_passage_gets_the_grade(questio
 
 def test_documents_outside_the_scope_are_skipped_by_any_name(questions, world):
     costs = Document.objects.get(external_id="rollback-costs.md")
-    names = (str(costs.pk), costs.external_id, "rollback-costs", costs.uri)
+    names = (str(costs.pk), costs.external_id, "rollback-costs")
     lines = [Line(ROLLBACK, document=name, grade=3) for name in names]
     done = import_lines(lines, questions, actor=world.bob, scope=scope_for(Principal(world.bob)))
     assert (done.judgments, done.skipped) == (0, len(names))

@@ -63,7 +63,7 @@ def test_depth_and_presets_are_checked(world):
 
 def test_texts_come_with_grade_and_explanation_within_the_scope(questions, world):
     scope = scope_of(world.alice)
-    judge(QUERY, passage("deployctl"), grade=3, by=world.alice, scope=scope, explanation=" names\0 the command ")
+    judge(QUERY, passage("deployctl"), grade=3, by=world.alice, scope=scope, explanation=" names the command ")
     asked = [passage("tangerine"), passage("deployctl")]
     costs, rollback = passages_to_judge(QUERY, asked, rater=world.alice, scope=scope)
     assert (costs.graded, costs.chunk.document.title) == (None, "Costs")
@@ -86,21 +86,18 @@ def rate(person, grade, word="deployctl"):
 
 
 def test_raters_agree_beyond_chance_on_what_both_judged(questions, world):
-    for person, grades in ((world.alice, (3, 0, 2)), (world.bob, (3, 0, 0))):
-        for word, grade in zip(("deployctl", "Q-4711", "release captain"), grades, strict=True):
+    for person, grades in ((world.alice, (3, 0)), (world.bob, (3, 2))):
+        for word, grade in zip(("deployctl", "Q-4711"), grades, strict=True):
             rate(person, grade, word)
     rate(world.alice, 1, "tangerine")
     found = agreement(rated_passages(questions, scope_of(world.alice)))
     ((pair),) = found.pairs
-    # Squared distances 0, 0, 4: mean 4/3. Expected over 9 pairs: 3: 0+9+9, 0: 9+0+0, 2: 1+4+4, 36/9 = 4.
-    assert (pair.first, pair.second, pair.agreement) == ("alice", "bob", Agreement(3, pytest.approx(1 - (4 / 3) / 4)))
-    assert (found.overall.passages, found.disputed, found.decided) == (3, 1, 0)
+    # Squared distances 0 and 4: mean 2. Expected over 4 pairs: 0 + 1 + 9 + 4, mean 3.5.
+    assert (pair.first, pair.second, pair.agreement) == ("alice", "bob", Agreement(2, pytest.approx(1 - 2 / 3.5)))
+    assert (found.overall.passages, found.disputed, found.decided) == (2, 1, 0)
     # Bob does not see what lies in finance.
-    assert {it.passage for it in rated_passages(questions, scope_of(world.bob))} == {
-        passage("deployctl"),
-        passage("Q-4711"),
-        passage("release captain"),
-    }
+    seen = {it.passage for it in rated_passages(questions, scope_of(world.bob))}
+    assert seen == {passage("deployctl"), passage("Q-4711")}
 
 
 def test_a_final_grade_counts_before_all_others_until_it_is_withdrawn(questions, world):

@@ -73,7 +73,7 @@ def test_its_grades_count_only_in_runs_that_say_so(questions, world, model):
     assert case.grades[passage("tangerine")] == 2
     assert case.measures.judged == 1
     assert case.model_grades == len(case.grades) - 1 > 0
-    assert set(Judgment.objects.filter(source="model").values_list("explanation", flat=True)) == {"by M"}
+    assert set(Judgment.objects.filter(source="model").values_list("explanation", flat=True)) == {"by m"}
     # Nothing else knows them.
     assert set(grades_of(QUERY, viewer=world.bob, scope=scope)) == {passage("tangerine")}
     assert set(runs.result_of(measured(questions, world)).cases[0].grades) == {passage("tangerine")}

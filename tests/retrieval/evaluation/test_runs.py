@@ -220,6 +220,7 @@ def test_a_case_of_a_deactivated_user_fails_the_run(questions, world):
 
 
 def test_a_run_knows_the_version_of_its_set(questions, world):
+    questions.refresh_from_db()
     before = questions.version
     case, _ = save_case(questions, "draining", actor=world.alice)
     assert measured(questions, world.principal("alice")).set_version == before + 1

@@ -105,9 +105,9 @@ def test_judgments_are_imported_from_a_file_or_pasted(browse, questions):
 @pytest.mark.parametrize(
     ("sent", "said"),
     [
-        ({"text": ""}, "contains no judgments"),
+        ({"text": ""}, "contains no questions"),
         ({"file": SimpleUploadedFile("x.csv", b"\xff\xfe\x00")}, "not UTF-8 text"),
-        ({"file": SimpleUploadedFile("x.csv", b"q" * 2_000_001)}, "exceeds 2,000,000 bytes"),
+        ({"file": SimpleUploadedFile("x.csv", b"q" * 2_000_001)}, "exceed 2,000,000 bytes"),
     ],
 )
 def test_what_cannot_be_imported_is_said(browse, questions, sent, said):
