@@ -269,12 +269,11 @@ def _passages(lines: Iterable[Line], scope: AccessScope) -> dict[tuple[str, str]
     rows = passages_in(scope, documents.values()).order_by("ordinal").values_list("document_id", "content_hash")
     for document, content_hash in rows:
         texts.setdefault(document, []).append(content_hash)
-    found = {}
-    for key in {(it.document, it.passage) for it in lines}:
-        document = documents.get(key[0])
-        passages = [it for it in dict.fromkeys(texts.get(document, ())) if key[1] in {"", it}] if document else []
-        if passages:
-            found[key] = [PassageId(document, it) for it in passages]
+    found: dict[tuple[str, str], list[PassageId]] = {}
+    for name, passage in {(it.document, it.passage) for it in lines}:
+        if known := documents.get(name):
+            own = [PassageId(known, it) for it in dict.fromkeys(texts.get(known, ())) if passage in {"", it}]
+            found |= {(name, passage): own} if own else {}
     return found
 
 
@@ -282,7 +281,8 @@ def _documents(names: set[str], scope: AccessScope) -> dict[str, UUID]:
     """Return the documents in scope that names stand for; a file's name without its suffix stands for the first one."""
     in_scope = Document.objects.in_scope(scope).order_by("connection_id", "external_id")
     ids = {name: known for name in names if (known := id_in(name))}
-    found = {name: known for name, known in ids.items() if known in {*_ids(in_scope.filter(pk__in=ids.values()))}}
+    existing = set(in_scope.filter(pk__in=ids.values()).values_list("pk", flat=True))
+    found = {name: known for name, known in ids.items() if known in existing}
     for field in ("uri", "external_id"):
         found |= dict(in_scope.filter(**{f"{field}__in": names - found.keys()}).values_list(field, "pk"))
     if missing := names - found.keys():
@@ -292,7 +292,3 @@ def _documents(names: set[str], scope: AccessScope) -> dict[str, UUID]:
                 if name in missing:
                     found.setdefault(name, pk)
     return found
-
-
-def _ids(documents: Any) -> Iterable[UUID]:  # noqa: ANN401 -- a query of documents
-    return documents.values_list("pk", flat=True)

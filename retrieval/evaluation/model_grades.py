@@ -7,6 +7,7 @@ from typing import Final
 from django.db import transaction
 
 from corecube.access import Principal
+from corecube.models import User
 from retrieval.engine.types import Ranking
 from retrieval.errors import JudgingForbiddenError
 from retrieval.models import Judgment
@@ -21,11 +22,11 @@ _GRADES: Final = ((85.0, 3), (55.0, 2), (20.0, 1))
 _CONFIG: Final = RelevanceConfig()
 
 
-def grade_unjudged(outcome: SearchOutcome, graded: Collection[PassageId], *, principal: Principal) -> int:
+def grade_unjudged(outcome: SearchOutcome, graded: Collection[PassageId], *, principal: Principal, by: User) -> int:
     """Have a language model grade those of the first ten passages that are not in `graded`; return how many it graded.
 
-    It reads only what the routing rules allow for the principal. Each grade is stored as the model's. Raises
-    JudgingError, NoJudgeError without a model.
+    It reads only what the routing rules allow for the principal. Each grade is stored as the model's, called by `by`.
+    Raises JudgingError, NoJudgeError without a model.
     """
     first: Ranking = outcome.state.hits[:CUTOFF] if outcome.state.access_checked else ()
     passages = {
@@ -44,7 +45,7 @@ def grade_unjudged(outcome: SearchOutcome, graded: Collection[PassageId], *, pri
             hold(passages[chunk_id], outcome.state.scope)
             Judgment.objects.update_or_create(
                 query=normalised_query(text),
-                by=principal.user,
+                by=by,
                 source=Judgment.Source.MODEL,
                 **passages[chunk_id]._asdict(),
                 defaults={"grade": grade_of(it.score), "explanation": f"by {model}"},

@@ -277,46 +277,53 @@ def measured_case(
     A case with a user is searched with that user's access. The grades are those that the principal gives, within the
     access of the search. Raises as `search` does, and NotPermittedError for a user who was deactivated.
     """
-    rater, principal = principal.user, principal_of_case(case, principal)
-    started = perf_counter()
-    try:
-        outcome = unrecorded_search(replace(asked, text=case.query), principal=principal, resources=resources)
-    except SearchTimeoutError as error:
-        outcome = None
-        found: Sequence[PassageId] = ()
-        scope, result = scope_for(principal), CaseResult(case.pk, case.query, case.is_answerable, None, None)
-        result = replace(result, degraded=(error.code,))
-    else:
-        found, scope, judged = ranked_passages(outcome), outcome.state.scope, outcome.state.answerability
-        result = CaseResult(
-            case.pk,
-            case.query,
-            case.is_answerable,
-            measures=None,
-            verdict=judged.verdict if judged else None,
-            confidence=judged.confidence if judged else None,
-            tokens=sum(passage.token_count for passage in outcome.passages),
-            degraded=outcome.state.degraded,
-            version=outcome.version_number,
-            fingerprint=outcome.preset_version,
-            values=outcome.preset.changes(outcome.configuration.config),
-        )
-    milliseconds = (perf_counter() - started) * 1000
+    searcher = principal_of_case(case, principal)
+    result, outcome = _searched(case, asked, searcher, resources)
     if not case.is_answerable:
-        return replace(result, milliseconds=milliseconds)
-    graded = grades_of(case.query, viewer=rater, scope=scope, counts_model=counts_model)
-    if counts_model and outcome is not None:
+        return result
+    scope = outcome.state.scope if outcome else scope_for(searcher)
+    graded = grades_of(case.query, viewer=principal.user, scope=scope, counts_model=counts_model)
+    if counts_model and outcome:
         try:
-            grade_unjudged(outcome, graded, principal=principal)
+            grade_unjudged(outcome, graded, principal=searcher, by=principal.user)
         except JudgingError as error:
             result = replace(result, degraded=(*result.degraded, error.code))
-        graded = grades_of(case.query, viewer=rater, scope=scope, counts_model=True)
+        graded = grades_of(case.query, viewer=principal.user, scope=scope, counts_model=True)
+    found = ranked_passages(outcome) if outcome else ()
     grades = {passage: it.grade for passage, it in graded.items()}
     return replace(
         result,
         measures=measure(found, grades),
-        ranking=tuple(found[:MEASURED_DEPTH]),
+        ranking=found[:MEASURED_DEPTH],
         grades=grades,
         model_grades=sum(it.is_model for it in graded.values()),
-        milliseconds=milliseconds,
     )
+
+
+def _searched(
+    case: Case, asked: SearchRequest, principal: Principal, resources: Resources | None
+) -> tuple[CaseResult, SearchOutcome | None]:
+    """Search for a case and return its result before it is measured, with the outcome; None if it timed out."""
+    started = perf_counter()
+    try:
+        outcome = unrecorded_search(replace(asked, text=case.query), principal=principal, resources=resources)
+    except SearchTimeoutError as error:
+        milliseconds = (perf_counter() - started) * 1000
+        result = CaseResult(case.pk, case.query, case.is_answerable, None, None, milliseconds=milliseconds)
+        return replace(result, degraded=(error.code,)), None
+    judged = outcome.state.answerability
+    result = CaseResult(
+        case.pk,
+        case.query,
+        case.is_answerable,
+        measures=None,
+        verdict=judged.verdict if judged else None,
+        confidence=judged.confidence if judged else None,
+        milliseconds=(perf_counter() - started) * 1000,
+        tokens=sum(passage.token_count for passage in outcome.passages),
+        degraded=outcome.state.degraded,
+        version=outcome.version_number,
+        fingerprint=outcome.preset_version,
+        values=outcome.preset.changes(outcome.configuration.config),
+    )
+    return result, outcome

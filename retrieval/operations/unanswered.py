@@ -64,10 +64,10 @@ def unanswered(since: datetime, *, scope: AccessScope, limit: int) -> tuple[Unan
     rows = SearchRecord.objects.filter(FLAGS["refused"] | FLAGS["unsure"], at__gte=since).exclude(query="")
     found: dict[str, list[set[UUID]]] = {}
     for query, ranking in rows.values_list("query", "trace__ranking")[:_MAX_READ]:
-        documents = {chunk_id_of(chunk).document_id for chunk, _ in (ranking or ())[:_NEAR]}
-        found.setdefault(" ".join(query.split()), []).append(documents)
+        near = {chunk_id_of(chunk).document_id for chunk, _ in (ranking or ())[:_NEAR]}
+        found.setdefault(" ".join(query.split()), []).append(near)
     asked = [query for query, searches in found.items() for _ in searches]
-    known = {document for searches in found.values() for documents in searches for document in documents}
+    known = {document for searches in found.values() for near in searches for document in near}
     documents = Document.objects.in_scope(scope).select_related("connection").in_bulk(known)
     return tuple(
         _with_nearest(topic, [near for query in topic.questions for near in found[query]], documents)

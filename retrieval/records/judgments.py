@@ -106,8 +106,9 @@ def grades_of(query: str, *, viewer: User, scope: AccessScope, counts_model: boo
 def _rows(query: str, scope: AccessScope) -> Iterator[tuple[PassageId, int, str, int]]:
     """Yield a query's judgments in scope, the latest last: passage, who, source, grade."""
     judged = standing(scope).filter(query=normalised_query(query)).order_by("at")
-    for document, digest, *rest in judged.values_list("document_id", "content_hash", "by_id", "source", "grade"):
-        yield PassageId(document, digest), *rest
+    rows = judged.values_list("document_id", "content_hash", "by_id", "source", "grade")
+    for document, digest, by, source, grade in rows:
+        yield PassageId(document, digest), by, source, grade
 
 
 def ranked_passages(outcome: SearchOutcome) -> tuple[PassageId, ...]:

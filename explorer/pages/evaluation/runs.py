@@ -113,7 +113,7 @@ def _by_tag(run: EvaluationRun, result: SetResult) -> list[tuple[str, int, tuple
     tags: dict[str, list[CaseResult]] = {}
     tagged = dict(run.question_set.cases.exclude(tags=[]).values_list("pk", "tags"))
     for case in result.cases:
-        for tag in tagged.get(case.case, ()):
+        for tag in tagged.get(case.case, ()) if case.case else ():
             tags.setdefault(tag, []).append(case)
     return [
         (tag, len(cases), measure_cells(SetResult(run.preset, tuple(cases)).means))

@@ -11,12 +11,12 @@ from django.utils import timezone
 
 from corecube.access import Principal, scope_for
 from corecube.http import HtmxHttpRequest
-from explorer.pages.log.filters import SINCE
 from explorer.viewer import admin_page, viewer_of
 from retrieval.models import QuestionSet
 from retrieval.operations.unanswered import UnansweredTopic, unanswered
 
-_PERIODS: Final = {"day": "24 hours", "week": "7 days", "month": "30 days"}
+#: The periods, by their names in the query log: days, and how they are called.
+_PERIODS: Final = {"day": (1, "24 hours"), "week": (7, "7 days"), "month": (30, "30 days")}
 _MAX_TOPICS: Final = 30
 
 
@@ -24,13 +24,13 @@ _MAX_TOPICS: Final = 30
 def unanswered_questions(request: HtmxHttpRequest) -> HttpResponse:
     """Show the topics of refused questions and of those with low confidence, with documents of the viewer's scope."""
     since = name if (name := request.GET.get("since", "")) in _PERIODS else "month"
-    length: timedelta = SINCE[since]
+    begins = timezone.now() - timedelta(days=_PERIODS[since][0])
     scope = scope_for(Principal(viewer_of(request)))
     context = {
         "section": "unanswered",
-        "periods": _PERIODS.items(),
+        "periods": [(name, words) for name, (_, words) in _PERIODS.items()],
         "since": since,
-        "rows": [(it, _log(it, since)) for it in unanswered(timezone.now() - length, scope=scope, limit=_MAX_TOPICS)],
+        "rows": [(it, _log(it, since)) for it in unanswered(begins, scope=scope, limit=_MAX_TOPICS)],
         "question_sets": QuestionSet.objects.all(),
     }
     return render(request, "explorer/evaluation/unanswered.html", context)
