@@ -35,7 +35,7 @@ from retrieval.search import calibrations, runtime
 from retrieval.search.record_writer import record_writer
 from tests import marks, profiles, purity
 from tests.fakes import HashEncoder
-from tests.kept_rows import KeptRows, Stand, empty_tables, same_row
+from tests.kept_rows import KeptRows, Stand, empty_tables, same_rows
 from tests.migrated import migrated_database
 from tests.questions import release_questions
 from tests.redis_server import running_redis, sharing
@@ -311,36 +311,35 @@ def impatient(db):
     PresetVersion.objects.create(preset="consolidated", number=1, status="live", values=waits)
 
 
-def _person(name, /, **fields):
-    return same_row(User.objects, name, username=name, password=make_password(name[0]), **fields)
-
-
 @pytest.fixture
 def people(db):
-    return {
-        "alice": _person("alice", is_staff=True, is_superuser=True),
-        "bob": _person("bob"),
-        "charlie": _person("charlie"),
-    }
+    found = {name: User(username=name, password=make_password(name[0])) for name in ("alice", "bob", "charlie")}
+    found["alice"].is_staff = found["alice"].is_superuser = True
+    same_rows(**found)
+    return found
 
 
 @pytest.fixture
 def governed(people, tmp_path):
     """Two compartments, three connections whose documents are not taken in, and grants for Alice and Bob."""
-    engineering = same_row(Compartment.objects, "engineering", slug="engineering", name="Engineering")
-    finance = same_row(Compartment.objects, "finance", slug="finance", name="Finance")
+    engineering, finance = (Compartment(slug=it, name=it.capitalize()) for it in ("engineering", "finance"))
+    same_rows(engineering=engineering, finance=finance)
     staff = Group.objects.create(name="engineers")
-    people["bob"].groups.add(staff)
-    Grant.objects.create(group=staff, compartment=engineering, clearance=Sensitivity.INTERNAL)
-    for compartment in (engineering, finance):
-        Grant.objects.create(user=people["alice"], compartment=compartment, clearance=Sensitivity.RESTRICTED)
-    return World(
-        **people,
-        runbooks=_source(tmp_path, "runbooks", engineering, Sensitivity.INTERNAL, TrustLevel.AUTHORITATIVE),
-        vault=_source(tmp_path, "vault", engineering, Sensitivity.RESTRICTED, TrustLevel.REFERENCE),
-        ledger=_source(tmp_path, "ledger", finance, Sensitivity.INTERNAL, TrustLevel.VOLATILE),
-        root=tmp_path,
+    people["bob"].groups.through.objects.create(user=people["bob"], group=staff)
+    everything = {"user": people["alice"], "clearance": Sensitivity.RESTRICTED}
+    Grant.objects.bulk_create(
+        [
+            Grant(group=staff, compartment=engineering, clearance=Sensitivity.INTERNAL),
+            *(Grant(compartment=it, **everything) for it in (engineering, finance)),
+        ]
     )
+    sources = {
+        "runbooks": _source(tmp_path, "runbooks", engineering, Sensitivity.INTERNAL, TrustLevel.AUTHORITATIVE),
+        "vault": _source(tmp_path, "vault", engineering, Sensitivity.RESTRICTED, TrustLevel.REFERENCE),
+        "ledger": _source(tmp_path, "ledger", finance, Sensitivity.INTERNAL, TrustLevel.VOLATILE),
+    }
+    same_rows(**sources)
+    return World(**people, **sources, root=tmp_path)
 
 
 @pytest.fixture
@@ -362,14 +361,16 @@ def sync_once(governed, request):
         if kind in _syncs:
             old_root, rows = _syncs[kind]
             rows.put_back(old_root, str(root))
+            fresh = Connection.objects.in_bulk([it.pk for it in connections])
             for connection in connections:
-                connection.refresh_from_db()
+                connection.last_synced_at = fresh[connection.pk].last_synced_at
+                connection.next_sync_at = fresh[connection.pk].next_sync_at
             return
         stand = Stand.now()
         for connection in connections:
             sync_connection(connection)
         if done[0]:
-            _syncs[kind] = str(root), KeptRows.since(stand)
+            _syncs[kind] = str(root), KeptRows.since(stand, text=str(root))
 
     return sync
 
@@ -429,9 +430,7 @@ def _source(root: Path, slug: str, compartment: Compartment, sensitivity: Sensit
     for name, text in _SOURCES[slug].items():
         (folder / name).write_text(text)
         os.utime(folder / name, (_WRITTEN_AT, _WRITTEN_AT))
-    return same_row(
-        Connection.objects,
-        slug,
+    return Connection(
         slug=slug,
         name=slug.capitalize(),
         kind="folder",

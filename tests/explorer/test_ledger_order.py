@@ -117,7 +117,7 @@ _company = []
 def reader(db, monkeypatch):
     """Return one of the sample company, for whom no time passes: freshness would differ in its last digits."""
     if _company:
-        _company[0].put_back("", "")
+        _company[0].put_back()
     else:
         before = Stand.now()
         add_samples(Company.read(settings.CORECUBE_SAMPLES_DIR))
