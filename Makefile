@@ -116,5 +116,11 @@ test-tools:
 		|| { $(call debian,redis-server,The tests with Redis are left out.) }
 	@command -v pgbouncer >/dev/null || test -x /usr/sbin/pgbouncer \
 		|| { $(call debian,pgbouncer,The tests with PgBouncer are left out.) }
+	@test -x /usr/sbin/nginx \
+		|| { $(call debian,nginx-light,The tests with nginx are left out.) }
+	@command -v caddy >/dev/null \
+		|| { $(call debian,caddy,The tests with Caddy are left out.) }
+	@command -v prometheus >/dev/null \
+		|| { $(call debian,prometheus,The tests with Prometheus are left out.) }
 	@command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null \
 		|| { $(call debian,chromium-headless-shell,The tests in a browser are left out.) }

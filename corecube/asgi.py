@@ -12,7 +12,7 @@ from django.http import HttpResponseBase
 from django.urls import get_resolver
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from corecube import process
+from corecube import logs, process
 from corecube.health import check_database, serving, stopping
 from corecube.overload import overload_guard, waiting_requests
 
@@ -50,9 +50,22 @@ class Handler(ASGIHandler):
             return None, error_response("The Content-Type header is not valid.", status=400, code="bad_request")
 
 
+class TrustedProxies(ProxyHeadersMiddleware):
+    """Takes the client's address, the scheme and the id of a request from trusted proxies, and nothing from others."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 -- uvicorn's types are private
+        """Give the request its id, which all lines of the log have, and pass it on."""
+        if scope["type"] == "http":
+            is_trusted = bool(scope["client"]) and scope["client"][0] in self.trusted_hosts
+            proposed = dict(scope["headers"]).get(b"x-request-id", b"") if is_trusted else b""
+            scope["request_id"] = logs.request_id(proposed.decode("latin-1"))
+            logs.origin.set({"request_id": scope["request_id"]})
+        await super().__call__(scope, receive, send)
+
+
 django.setup(set_prefix=False)
 _guarded = overload_guard.wrap(Handler(), connections=settings.CORECUBE_POOL_CONNECTIONS)
-application = ProxyHeadersMiddleware(
+application = TrustedProxies(
     waiting_requests.wrap(_guarded),  # type: ignore[arg-type]  # uvicorn has a type for each message
     trusted_hosts=settings.CORECUBE_TRUSTED_PROXIES,
 )

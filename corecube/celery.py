@@ -3,7 +3,9 @@
 import os
 
 from celery import Celery
-from celery.signals import worker_init
+from celery.signals import task_postrun, task_prerun, worker_init
+
+from corecube.logs import origin
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "corecube.settings")
 # Celery would run Django's system checks and drop their results. They load every page and API, which no worker needs.
@@ -20,3 +22,15 @@ def check_database(**_: object) -> None:
     from corecube.health import check_database  # noqa: PLC0415 -- Django is set up now
 
     check_database()
+
+
+@task_prerun.connect
+def mark_lines(task_id: str, **_: object) -> None:
+    """Write the task's id to the lines of the log that it causes."""
+    origin.set({"task_id": task_id})
+
+
+@task_postrun.connect
+def unmark_lines(**_: object) -> None:
+    """Write no task's id any more."""
+    origin.set({})

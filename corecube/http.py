@@ -1,7 +1,6 @@
 """Middleware for all responses: request id and content security policy; and the response to a database outage."""
 
 import logging
-import uuid
 from collections.abc import Callable
 from typing import Final
 
@@ -12,6 +11,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django_htmx.middleware import HtmxDetails
 
+from corecube import logs
 from corecube.errors import DatabaseUnavailableError
 from corecube.overload import API_PREFIXES
 from corecube.process import with_frame_memory
@@ -63,12 +63,13 @@ class Middleware:
 class RequestIdMiddleware(Middleware):
     """Gives every request an id, logs it for failures and returns it as `x-request-id`.
 
-    An id sent by the client is ignored, so that clients cannot write to the log.
+    A trusted proxy may have set it (`corecube.asgi`). One sent by a client is ignored, so that clients cannot write to
+    the log.
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Return the response with the id in a header."""
-        new_id = uuid.uuid4().hex
+        new_id = getattr(request, "scope", {}).get("request_id") or logs.request_id()
         request.request_id = new_id  # type: ignore[attr-defined]  # a dynamic attribute
         response = with_frame_memory(self.get_response, request)
         response.headers["x-request-id"] = new_id

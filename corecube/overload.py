@@ -1,13 +1,13 @@
 """Overload protection: counts requests that wait for processing, and refuses API requests while too many wait."""
 
 import json
-import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from threading import Lock
 from typing import Any, Final
 
 from corecube.errors import OverloadedError, error_body
+from corecube.logs import request_id
 
 Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -93,19 +93,19 @@ class OverloadGuard:
                 await application(scope, receive, send)
                 return
             self.refused += 1
-            await _refuse(send)
+            await _refuse(scope, send)
 
         return guarded
 
 
-async def _refuse(send: Send) -> None:
+async def _refuse(scope: Mapping[str, Any], send: Send) -> None:
     error = OverloadedError(reason="door", retry_after_seconds=_RETRY_SECONDS)
     body = json.dumps(error_body(str(error), status=error.status, code=error.code)).encode()
     headers = {
         "content-type": "application/json",
         "content-length": str(len(body)),
         "retry-after": str(error.retry_after_seconds),
-        "x-request-id": uuid.uuid4().hex,
+        "x-request-id": scope.get("request_id") or request_id(),
     }
     encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": error.status, "headers": encoded})

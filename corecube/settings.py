@@ -36,6 +36,7 @@ CORECUBE_RETRIEVAL_SLOTS = env.integer("CORECUBE_RETRIEVAL_SLOTS", 16, low=16, h
 #: timeout of its response in milliseconds.
 _NETWORK_OPTIONS: Final = {"connect_timeout": 5, "keepalives_idle": 30, "tcp_user_timeout": 10_000}
 _LOG_LEVELS: Final = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
+_LOG_FORMAT: Final = env.choice("CORECUBE_LOG_FORMAT", "text", ("text", "json"))
 
 
 def _database() -> dict[str, Any]:
@@ -242,9 +243,16 @@ CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 2.0
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname:<7} {name} {message}", "style": "{"}},
+    "formatters": {
+        "text": {
+            "()": "corecube.logs.LineFormatter",
+            "format": "{asctime} {levelname:<7} {name} {message}",
+            "style": "{",
+        },
+        "json": {"()": "corecube.logs.JsonFormatter"},
+    },
     "filters": {"refusals": {"()": "corecube.logs.RefusalFilter"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["refusals"]}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": _LOG_FORMAT, "filters": ["refusals"]}},
     # The HTTP clients would log URLs, responses and signatures; OAuth, codes and tokens; dulwich, missing features.
     "loggers": {
         **{
@@ -254,6 +262,8 @@ LOGGING = {
         "dulwich": {"level": "ERROR"},
         # Its warnings repeat errors that callers log.
         "psycopg.pool": {"level": "ERROR"},
+        # The web server's own handlers write text.
+        **({"uvicorn": {"handlers": []}} if _LOG_FORMAT == "json" else {}),
     },
     "root": {"handlers": ["console"], "level": env.choice("CORECUBE_LOG_LEVEL", "WARNING", _LOG_LEVELS)},
 }

@@ -5,6 +5,7 @@ Alice may see everything and is an admin, Bob sees engineering up to internal, C
 
 import gc
 import os
+import threading
 import time
 from collections.abc import Generator
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from typing import Final
 from unittest import mock
 
 import pytest
+import uvicorn
 from django.conf import settings as configured
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Group
@@ -218,6 +220,26 @@ def static_files_found_once():
 
     with mock.patch.object(WhiteNoiseMiddleware, "add_files_from_finders", add):
         yield
+
+
+@pytest.fixture
+def server(transactional_db, settings):
+    """Return the address of an ASGI server on the test's database."""
+    from corecube.asgi import application
+    from retrieval.search.record_writer import record_writer
+
+    settings.ALLOWED_HOSTS = ["127.0.0.1"]
+    record_writer.begin()
+    config = uvicorn.Config(application, port=0, lifespan="on", log_level="warning")
+    running = uvicorn.Server(config)
+    thread = threading.Thread(target=running.run, daemon=True)
+    thread.start()
+    while not running.started:
+        time.sleep(0.01)
+    port = running.servers[0].sockets[0].getsockname()[1]
+    yield f"http://127.0.0.1:{port}"
+    running.should_exit = True
+    thread.join(timeout=10)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextvars import copy_context
 from functools import cache, partial
 from pathlib import Path
 from socket import gethostname
@@ -107,7 +108,7 @@ class DatabaseThreads(ThreadPoolExecutor):
                 connection.close()
                 self._idle.release()
 
-        return super().submit(call)
+        return super().submit(copy_context().run, call)
 
     def without_thread(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
         """Run the call at once in the caller's thread."""

@@ -1,15 +1,13 @@
-"""Hits and scopes made by hand for the pure tests, and a real server for clients that need one."""
+"""Hits and scopes made by hand for the pure tests, and a reranking service."""
 
 import contextlib
 import json
 import socketserver
 import threading
-import time
 import uuid
 from datetime import UTC, datetime
 
 import pytest
-import uvicorn
 
 from corecube.scope import AccessScope, ConnectionFacts, FreshnessBasis, Inclusion, Sensitivity, TrustLevel
 from retrieval.engine.deadline import Deadline
@@ -143,26 +141,6 @@ def state(clock):
         now=NOW,
         top_k=10,
     )
-
-
-@pytest.fixture
-def server(transactional_db, settings):
-    """Return the address of an ASGI server on the test's database."""
-    from corecube.asgi import application
-    from retrieval.search.record_writer import record_writer
-
-    settings.ALLOWED_HOSTS = ["127.0.0.1"]
-    record_writer.begin()
-    config = uvicorn.Config(application, port=0, lifespan="on", log_level="warning")
-    running = uvicorn.Server(config)
-    thread = threading.Thread(target=running.run, daemon=True)
-    thread.start()
-    while not running.started:
-        time.sleep(0.01)
-    port = running.servers[0].sockets[0].getsockname()[1]
-    yield f"http://127.0.0.1:{port}"
-    running.should_exit = True
-    thread.join(timeout=10)
 
 
 @pytest.fixture
