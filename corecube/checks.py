@@ -20,7 +20,7 @@ _MIN_PGVECTOR: Final = (0, 8)
 _CONNECT_SECONDS: Final = 5
 _CLIENTS: Final = 6  #: Clients to detect shared sessions, as poolers with several processes share a port.
 _PID_SQL: Final = "SELECT pg_backend_pid()"
-_NO_ANSWER: Final = "corecube.E001"
+NO_ANSWER: Final = "corecube.E001"  #: The id of the only problem whose message has words of the driver.
 _FACTS_SQL: Final = """
 SELECT current_setting('server_version_num')::int / 10000,
        (SELECT default_version FROM pg_available_extensions WHERE name = 'vector'),
@@ -94,14 +94,14 @@ def require_server() -> None:
     """Check the server in DATABASE_URL, if any; raise DatabaseUnavailableError, ConfigError for a permanent problem."""
     for problem in check_server(databases=["default"]):
         message = " ".join(filter(None, (problem.msg, problem.hint)))
-        raise DatabaseUnavailableError(message) if problem.id == _NO_ANSWER else ConfigError(message)
+        raise DatabaseUnavailableError(message) if problem.id == NO_ANSWER else ConfigError(message)
 
 
 def _check(alias: str) -> Error | None:
     try:
         return server_problem(server_facts(alias))
     except psycopg.Error as error:
-        return Error(f"The server in DATABASE_URL is not available: {first_line(error)}", id=_NO_ANSWER)
+        return Error(f"The server in DATABASE_URL is not available: {first_line(error)}", id=NO_ANSWER)
 
 
 def shares_sessions(parameters: Mapping[str, Any]) -> bool:

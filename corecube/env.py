@@ -48,6 +48,7 @@ class Reading:
     name: str
     value: str  #: As text; for a secret only whether it is set.
     origin: Origin
+    is_plain: bool = False  #: Whether it is a number, yes or no, or one of some words, which say nothing of the site.
 
     @property
     def is_locked(self) -> bool:
@@ -69,13 +70,13 @@ def files_named() -> frozenset[Path]:
     return frozenset(_files)
 
 
-def _recorded(name: str, value: _T, *, secret: bool = False) -> _T:
+def _recorded(name: str, value: _T, *, secret: bool = False, plain: bool = False) -> _T:
     shown = ("set" if value else "not set") if secret else _shown(value)
     if os.environ.get(f"{name}_FILE"):
         origin = Origin.FILE
     else:
         origin = Origin.ENVIRONMENT if os.environ.get(name, "").strip() else Origin.DEFAULT
-    _readings[name] = Reading(name, shown, origin)
+    _readings[name] = Reading(name, shown, origin, plain)
     return value
 
 
@@ -111,9 +112,9 @@ def flag(name: str, *, default: bool) -> bool:
     """Return a yes/no variable: 1/0, true/false, yes/no or on/off."""
     value = _read(name).lower()
     if not value:
-        return _recorded(name, default)
+        return _recorded(name, default, plain=True)
     if value in _TRUE | _FALSE:
-        return _recorded(name, value in _TRUE)
+        return _recorded(name, value in _TRUE, plain=True)
     raise ImproperlyConfigured(f"{name} must be yes or no, not {value!r}.")
 
 
@@ -134,7 +135,7 @@ def _number(name: str, default: _N, low: _N, high: _N, convert: Callable[[str], 
     except ValueError as error:
         raise ImproperlyConfigured(f"{name} must be {noun}, not {value!r}.") from error
     if low <= number <= high:
-        return _recorded(name, number)
+        return _recorded(name, number, plain=True)
     raise ImproperlyConfigured(f"{name} must be between {_shown(low)} and {_shown(high)}, not {_shown(number)}.")
 
 
@@ -142,10 +143,10 @@ def choice(name: str, default: str, choices: Sequence[str]) -> str:
     """Return one of the choices, compared without case."""
     value = _read(name)
     if not value:
-        return _recorded(name, default)
+        return _recorded(name, default, plain=True)
     for choice in choices:
         if choice.casefold() == value.casefold():
-            return _recorded(name, choice)
+            return _recorded(name, choice, plain=True)
     raise ImproperlyConfigured(f"{name} must be one of {', '.join(choices)}, not {value!r}.")
 
 

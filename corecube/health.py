@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -9,6 +10,7 @@ from threading import Thread
 from typing import Final
 
 from django.db import connections
+from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.dispatch import Signal
@@ -70,6 +72,21 @@ def database_facts() -> DatabaseFacts:
             cursor.execute(_ALL_BYTES_SQL)
             (size,) = cursor.fetchone()
     return DatabaseFacts(server.split()[0], pgvector or "", size, *rest)
+
+
+def pending_migrations() -> int:
+    """Return how many migrations of this version the database lacks. Raises the errors of the driver."""
+    executor = MigrationExecutor(connections["default"])
+    return len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+
+
+def clock_lead_seconds() -> float:
+    """Return by how many seconds this machine's clock is ahead of the database's. Raises the errors of the driver."""
+    with connections["default"].cursor() as cursor:
+        before = time.time()
+        cursor.execute("SELECT extract(epoch FROM clock_timestamp())::float8")
+        (there,) = cursor.fetchone()
+    return (before + time.time()) / 2 - float(there)
 
 
 def pool_figures() -> Mapping[str, int]:

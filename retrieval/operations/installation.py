@@ -65,11 +65,13 @@ class Installation:
     versions: Mapping[str, str] = field(default_factory=dict)
 
 
-def installation() -> Installation:
-    """Check every part with a fixed number of statements. Raises the driver's error if the database is down."""
-    parts = checked_parts()
-    database = database_facts()
-    usage, now = shutil.disk_usage(settings.CORECUBE_VAR_DIR), timezone.now()
+def installation(parts: Mapping[str, Part] | None = None) -> Installation:
+    """Check every part, or take its state from `parts`, with a fixed number of statements.
+
+    Raises the driver's error if the database is down.
+    """
+    parts = parts or checked_parts()
+    database, now = database_facts(), timezone.now()
     models = [f"{it.name} {status_words(status_of(it), now)}" for it in stored_models() if it.is_enabled]
     return Installation(
         parts=parts,
@@ -81,20 +83,25 @@ def installation() -> Installation:
         stuck=list(EmbeddingIndex.objects.exclude(problem="")),
         workers=list(Worker.objects.all()),
         waiting=messages_waiting(),
-        disk=Disk(usage.total, usage.free),
+        disk=disk(),
         load=runtime.admission().load(),
         ingest=ingest_load(settings.CORECUBE_EMBED_CONCURRENCY),
         language_models=" ".join(models) or "No language model is enabled: answers quote the documents.",
         read_models={name: it.follower().status() for name, it in (("bm25", bm25), ("vectors", vectors))},
         has_redis=shared() is not None,
-        versions={
-            "CoreCube": VERSION,
-            "Python": platform.python_version(),
-            "PostgreSQL": database.server,
-            "pgvector": database.pgvector,
-            **{name: version(name) for name in _PACKAGES},
-        },
+        versions=versions() | {"PostgreSQL": database.server, "pgvector": database.pgvector},
     )
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of CoreCube, of Python and of the main packages."""
+    return {"CoreCube": VERSION, "Python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
+
+
+def disk() -> Disk:
+    """Return the disk of the data directory."""
+    usage = shutil.disk_usage(settings.CORECUBE_VAR_DIR)
+    return Disk(usage.total, usage.free)
 
 
 def _reranker_name() -> str:

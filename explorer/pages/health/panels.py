@@ -15,7 +15,7 @@ from retrieval.index.following import ReadModelStatus
 from retrieval.ingest.workers import lost_workers
 from retrieval.models import Worker
 from retrieval.operations.health import Part, State
-from retrieval.operations.installation import Installation
+from retrieval.operations.installation import Disk, Installation
 
 _RUNGS: Final = WORDS["admission_rungs"]
 _TIGHT: Final = 0.9  #: Share of memory in use from which ingestion runs with the minimum of calls.
@@ -140,22 +140,20 @@ class HealthRow:
 def health_rows(found: Installation, now: datetime) -> tuple[HealthRow, ...]:
     """Return all parts of the installation, each after those it depends on."""
     tone = "warn" if is_memory_tight(found.ingest) else "good"
-    disk = found.disk
-    disk_tone = "bad" if disk.free_share < _NO_SPACE else "warn" if disk.free_share < _LOW_SPACE else "good"
     return (
         _database(found),
-        _part("model", "Embedding model", found.parts["model"], f"{found.model} is available."),
+        part_row("model", "Embedding model", found.parts["model"], f"{found.model} is available."),
         _index(found),
-        _part("reranker", "Reranker", found.parts["reranker"], found.reranker or "Not configured."),
+        part_row("reranker", "Reranker", found.parts["reranker"], found.reranker or "Not configured."),
         _read_model("bm25", "BM25 index", found),
         _read_model("vectors", "Vector files", found),
-        _part("language_model", "Language models", found.parts["language_model"], found.language_models),
-        _part("redis", "Redis", found.parts["redis"], _REDIS if found.has_redis else _NO_REDIS),
+        part_row("language_model", "Language models", found.parts["language_model"], found.language_models),
+        part_row("redis", "Redis", found.parts["redis"], _REDIS if found.has_redis else _NO_REDIS),
         _load(found),
         HealthRow("ingest", "Ingestion memory", tone, ingest_words(found.ingest)),
         _workers(found.workers, now),
-        _queue(found.waiting),
-        HealthRow("disk", "Disk", disk_tone, f"{size(disk.free)} free of {size(disk.total)} in the data directory."),
+        queue_row(found.waiting),
+        disk_row(found.disk),
     )
 
 
@@ -175,7 +173,8 @@ def size(count: int) -> str:
     return f"{value:.1f} {_UNITS[unit]}" if unit and value < 100 else f"{value:.0f} {_UNITS[unit]}"  # noqa: PLR2004 -- three digits
 
 
-def _part(key: str, label: str, part: Part, detail: str) -> HealthRow:
+def part_row(key: str, label: str, part: Part, detail: str) -> HealthRow:
+    """Return the state of a checked part: the reason if something is wrong, else the detail."""
     return HealthRow(key, label, _TONES[part.state], part.reason or detail)
 
 
@@ -188,7 +187,7 @@ def _database(found: Installation) -> HealthRow:
         f"{facts.connections} of {facts.max_connections} connections",
         f"{pool['pool_size']} of {pool['pool_max']} in this process" if pool else "",
     )
-    return _part("database", "Database", found.parts["database"], f"{', '.join(filter(None, words))}.")
+    return part_row("database", "Database", found.parts["database"], f"{', '.join(filter(None, words))}.")
 
 
 def _index(found: Installation) -> HealthRow:
@@ -202,7 +201,7 @@ def _index(found: Installation) -> HealthRow:
 
 
 def _read_model(key: str, label: str, found: Installation) -> HealthRow:
-    return _part(key, label, found.parts[key], _read_model_words(found.read_models.get(key)))
+    return part_row(key, label, found.parts[key], _read_model_words(found.read_models.get(key)))
 
 
 def _read_model_words(status: ReadModelStatus | None) -> str:
@@ -235,7 +234,14 @@ def _workers(workers: Sequence[Worker], now: datetime) -> HealthRow:
     return HealthRow("workers", "Workers", "good", f"{wording.counted(len(alive), 'worker')}: {names}{lost_ones}.")
 
 
-def _queue(waiting: int | None) -> HealthRow:
+def disk_row(disk: Disk) -> HealthRow:
+    """Return the state of the data directory's disk."""
+    tone = "bad" if disk.free_share < _NO_SPACE else "warn" if disk.free_share < _LOW_SPACE else "good"
+    return HealthRow("disk", "Disk", tone, f"{size(disk.free)} free of {size(disk.total)} in the data directory.")
+
+
+def queue_row(waiting: int | None) -> HealthRow:
+    """Return the state of the queue with this many messages, None if it does not respond."""
     if waiting is None:
         return HealthRow("queue", "Queue", "warn", "The queue does not respond. Workers poll the database meanwhile.")
     tone = "warn" if waiting >= _MANY_WAITING else "good"
