@@ -1,7 +1,9 @@
 """Application configuration."""
 
 from django.apps import AppConfig
+from django.conf import settings
 
+from corecube import tracing
 from corecube.metadata_addresses import refuse_connections
 from corecube.shared_state.opening import open_store
 from corecube.shared_state.store import provide
@@ -13,7 +15,7 @@ class CoreCubeConfig(AppConfig):
     name = "corecube"
 
     def ready(self) -> None:
-        """Guard outgoing connections, load the Celery application, and register checks, receivers and shared store."""
+        """Guard outgoing connections, load Celery, register checks, receivers and shared store, and begin to trace."""
         from corecube import (  # noqa: PLC0415 -- models must be loaded first
             celery,  # noqa: F401
             checks,  # noqa: F401
@@ -24,3 +26,5 @@ class CoreCubeConfig(AppConfig):
 
         refuse_connections()
         provide(open_store)
+        if settings.OTEL_EXPORTER_OTLP_ENDPOINT:
+            tracing.begin()

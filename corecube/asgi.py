@@ -12,7 +12,7 @@ from django.http import HttpResponseBase
 from django.urls import get_resolver
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from corecube import logs, process
+from corecube import logs, process, tracing
 from corecube.health import check_database, serving, stopping
 from corecube.overload import overload_guard, waiting_requests
 
@@ -34,6 +34,7 @@ class Handler(ASGIHandler):
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await to_thread(stopping.send, sender=None)
+        await to_thread(tracing.end)
         await send({"type": "lifespan.shutdown.complete"})
 
     def create_request(
@@ -60,7 +61,12 @@ class TrustedProxies(ProxyHeadersMiddleware):
             proposed = dict(scope["headers"]).get(b"x-request-id", b"") if is_trusted else b""
             scope["request_id"] = logs.request_id(proposed.decode("latin-1"))
             logs.origin.set({"request_id": scope["request_id"]})
-        await super().__call__(scope, receive, send)
+            parent = scope["headers"] if is_trusted else ()
+            with tracing.span(scope["method"], parent=parent, corecube__request_id=scope["request_id"]) as traced:
+                scope["traced"] = traced
+                await super().__call__(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
 
 
 django.setup(set_prefix=False)

@@ -1,10 +1,13 @@
 """The Celery application: `celery -A corecube worker`. Redis when REDIS_URL is set, else files under `var/queue`."""
 
 import os
+from contextlib import ExitStack
+from typing import Final
 
 from celery import Celery
 from celery.signals import task_postrun, task_prerun, worker_init
 
+from corecube import tracing
 from corecube.logs import origin
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "corecube.settings")
@@ -24,13 +27,18 @@ def check_database(**_: object) -> None:
     check_database()
 
 
+_running: Final = ExitStack()
+
+
 @task_prerun.connect
-def mark_lines(task_id: str, **_: object) -> None:
-    """Write the task's id to the lines of the log that it causes."""
+def mark_lines(task_id: str, task: object, **_: object) -> None:
+    """Write the task's id to the lines of the log that it causes, and trace it."""
     origin.set({"task_id": task_id})
+    _running.enter_context(tracing.span(getattr(task, "name", ""), celery__task_id=task_id))
 
 
 @task_postrun.connect
 def unmark_lines(**_: object) -> None:
-    """Write no task's id any more."""
+    """Write no task's id any more, and end its span."""
     origin.set({})
+    _running.close()

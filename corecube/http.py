@@ -73,12 +73,22 @@ class RequestIdMiddleware(Middleware):
         request.request_id = new_id  # type: ignore[attr-defined]  # a dynamic attribute
         response = with_frame_memory(self.get_response, request)
         response.headers["x-request-id"] = new_id
+        _trace(request, response.status_code)
         return response
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> None:
         """Log the failed request; Django then logs the traceback."""
         if not isinstance(exception, _REFUSALS):
             logger.error("request.failed id=%s path=%s", request_id(request), request.path)
+
+
+def _trace(request: HttpRequest, status: int) -> None:
+    """Name the request's span by its route; a path may contain ids."""
+    traced = getattr(request, "scope", {}).get("traced")
+    if traced is not None:
+        route = request.resolver_match.route if request.resolver_match else ""
+        traced.rename(f"{request.method} {route}".strip())
+        traced.set(http__request__method=request.method or "", http__route=route, http__response__status_code=status)
 
 
 class ContentSecurityPolicyMiddleware(Middleware):

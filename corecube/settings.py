@@ -1,6 +1,7 @@
 """CoreCube's settings. Only this module reads the environment; `docs/configuration.md` lists the variables."""
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -267,6 +268,13 @@ LOGGING = {
     },
     "root": {"handlers": ["console"], "level": env.choice("CORECUBE_LOG_LEVEL", "WARNING", _LOG_LEVELS)},
 }
+
+#: Where OpenTelemetry's spans go; none by default.
+OTEL_EXPORTER_OTLP_ENDPOINT = env.url("OTEL_EXPORTER_OTLP_ENDPOINT")
+if OTEL_EXPORTER_OTLP_ENDPOINT and not all(map(find_spec, ("opentelemetry.sdk", "opentelemetry.exporter"))):
+    raise ImproperlyConfigured(
+        "OTEL_EXPORTER_OTLP_ENDPOINT requires opentelemetry-sdk and opentelemetry-exporter-otlp-proto-http."
+    )
 
 
 _EMBEDDERS = ("local", "sentence-transformers", "openai", "voyage")

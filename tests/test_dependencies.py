@@ -15,10 +15,14 @@ ROOT = Path(__file__).parent.parent
 OURS = {"corecube", "retrieval", "explorer"}
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 DECLARED = [Requirement(line) for line in PYPROJECT["project"]["dependencies"]]
-TORCH = [Requirement(line) for line in PYPROJECT["project"]["optional-dependencies"]["torch"]]
+EXTRAS = [Requirement(it) for lines in PYPROJECT["project"]["optional-dependencies"].values() for it in lines]
 DEVELOPMENT = [Requirement(line) for line in PYPROJECT["dependency-groups"]["dev"]]
-#: They come with django, django-ninja, celery, psycopg and django-oauth-toolkit, whose interfaces they are part of.
-COME_ALONG = {"anyio", "asgiref", "kombu", "mcp-types", "oauthlib", "psycopg-pool", "pydantic", "pydantic-core"}
+#: They come with django, django-ninja, celery, psycopg, django-oauth-toolkit and opentelemetry-sdk, whose interfaces
+#: they are part of.
+COME_ALONG = {
+    *("anyio", "asgiref", "kombu", "mcp-types", "oauthlib", "opentelemetry-api"),
+    *("psycopg-pool", "pydantic", "pydantic-core"),
+}
 
 
 def locked(name):
@@ -42,7 +46,7 @@ def test_every_imported_package_is_declared():
     distributions = packages_distributions()
     names = set(imported()) - sys.stdlib_module_names - OURS
     needed = {canonicalize_name(distributions.get(name, [name])[0]) for name in names}
-    assert needed - {canonicalize_name(it.name) for it in DECLARED + TORCH} - COME_ALONG == set()
+    assert needed - {canonicalize_name(it.name) for it in DECLARED + EXTRAS} - COME_ALONG == set()
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from threading import Lock, Thread
 from time import monotonic
 from typing import Any, Final, TypeVar
 
+from corecube import tracing
 from corecube.errors import CoreCubeError
 from corecube.scope import AccessScope
 from retrieval import errors
@@ -97,13 +98,14 @@ class ModelCalls:
         call.outcome.add_done_callback(lambda _: self._finish(call, self._model(model), faults))
         Thread(target=call.run, args=(work,), name="model-call", daemon=True).start()
         outcome: Future[_T] = call.outcome
-        try:
-            return outcome.result(seconds)
-        except TimeoutError:
-            if not self._mark_late(call, self._model(model)):
-                return outcome.result()
-            logger.warning("model_call.timed_out model=%s seconds=%.2f", model, seconds)
-            raise faults.late from None
+        with tracing.span("model call", corecube__model=model):
+            try:
+                return outcome.result(seconds)
+            except TimeoutError:
+                if not self._mark_late(call, self._model(model)):
+                    return outcome.result()
+                logger.warning("model_call.timed_out model=%s seconds=%.2f", model, seconds)
+                raise faults.late from None
 
     def reading_within(
         self, seconds: float, work: Callable[[], _T], *, model: str, faults: Faults = ENCODER, breaks: bool = True

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import ClassVar, Final, Protocol, Self, runtime_checkable
 
+from corecube import tracing
 from corecube.errors import CoreCubeError
 from retrieval.engine.about import About, StageGroup
 from retrieval.engine.state import Note, SearchState, Span
@@ -127,7 +128,9 @@ def run_stage(stage: Stage, state: SearchState, clock: Callable[[], float] = per
     """Run one stage and append its span."""
     started = clock()
     try:
-        after = stage(state)
+        with tracing.span(f"stage {stage.name}", corecube__hits_in=len(state.hits)) as traced:
+            after = stage(state)
+            traced.set(corecube__hits_out=len(after.hits))
     except CoreCubeError:
         raise
     except Exception as error:

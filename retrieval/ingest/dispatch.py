@@ -6,13 +6,14 @@ only wakes it.
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Final
 from uuid import UUID, uuid4
 
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
+from corecube import tracing
 from corecube.errors import CoreCubeError
 from retrieval.errors import SyncRunningError
 from retrieval.ingest import claims
@@ -71,10 +72,14 @@ def _list(sync: Sync, worker: UUID, wake: Wake) -> bool:
         if sync.status not in {Sync.Status.QUEUED, Sync.Status.RUNNING} or is_alive(sync):
             return True
         start(sync, is_private=False)
-        with _logging_failure(sync), recording_failure(sync):
+        with _logging_failure(sync), recording_failure(sync), _traced("list", sync):
             _list_source(sync, worker, wake)
         return True
     return False
+
+
+def _traced(step: str, sync: Sync) -> AbstractContextManager[object]:
+    return tracing.span(f"sync {step}", corecube__sync_id=str(sync.pk), corecube__kind=sync.connection.kind)
 
 
 @contextmanager
@@ -112,7 +117,7 @@ def process_next(worker: UUID) -> bool:
     if sync is None:
         return False
     steps = new_steps()
-    with _logging_failure(sync), recording_failure(sync):
+    with _logging_failure(sync), recording_failure(sync), _traced("process", sync):
         try:
             with Watchdog(sync, worker, steps):
                 Work(job_of(sync), worker, lambda _: None, steps).process_batch()
@@ -137,7 +142,7 @@ def _complete(sync: Sync) -> bool:
         reload(sync)
         if sync.status == Sync.Status.RUNNING and not has_open_items(sync):
             steps = new_steps()
-            with recording_failure(sync), Watchdog(sync, uuid4(), steps):
+            with recording_failure(sync), _traced("complete", sync), Watchdog(sync, uuid4(), steps):
                 complete(sync, steps)
             logger.info("sync.%s connection=%s chunks=%d", sync.status, sync.connection.slug, sync.chunks)
         return True

@@ -14,6 +14,7 @@ from http import HTTPStatus
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
+from corecube import tracing
 from corecube.data import read_toml
 from retrieval import errors
 from retrieval.encoders.breaker import CircuitBreaker
@@ -120,7 +121,10 @@ class ModelClient:
         started = perf_counter()
         self._running += 1
         try:
-            with self._breaker.guarding(excused=_EXCUSED):
+            with (
+                tracing.span("language model", is_current=False, corecube__model=self.service.model),
+                self._breaker.guarding(excused=_EXCUSED),
+            ):
                 async with aclosing(self._limited(messages, options)) as pieces:
                     async for piece in pieces:
                         yield piece

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, overload
 
+from corecube import tracing
 from corecube.access import Principal
 from corecube.overload import mark_started
 from retrieval.engine.ids import timed_id
@@ -116,9 +117,18 @@ def search(
     """
     allowed = read(request, principal)
     admission = resources.admission if resources else runtime.admission()
-    with admission.query(budget_seconds=allowed.budget_seconds) as waited_seconds:
+    with (
+        tracing.span("search", corecube__preset=allowed.preset.name) as traced,
+        admission.query(budget_seconds=allowed.budget_seconds) as waited_seconds,
+    ):
         prepared = prepare(allowed.after(waited_seconds), resources)
         with bounded(prepared.state.deadline):
             outcome = record(run(prepared, watch), prepared)
+        traced.set(
+            corecube__search_id=str(outcome.id),
+            corecube__waited_seconds=waited_seconds,
+            corecube__hits=outcome.hit_count,
+            corecube__degraded=len(outcome.state.degraded),
+        )
     mark_started()
     return outcome

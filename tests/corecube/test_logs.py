@@ -98,7 +98,7 @@ def test_only_a_trusted_proxy_names_a_request(trusted, is_taken):
         seen.update(scope, origin=logs.origin.get())
 
     headers = [(b"x-request-id", b"a1b2c3d4")]
-    scope = {"type": "http", "client": ("127.0.0.1", 9), "scheme": "http", "headers": headers}
+    scope = {"type": "http", "method": "GET", "client": ("127.0.0.1", 9), "scheme": "http", "headers": headers}
     asyncio.run(TrustedProxies(application, trusted)(scope, None, None))
     assert (seen["request_id"] == "a1b2c3d4") is is_taken
     assert seen["origin"] == {"request_id": seen["request_id"]}
@@ -111,7 +111,7 @@ def test_lines_of_a_task_have_its_id_until_it_ends():
     def task():
         seen.append(logs.origin.get())
 
-    mark_lines(task_id="t1")
+    mark_lines(task_id="t1", task=task)
     task()
     unmark_lines()
     task()
