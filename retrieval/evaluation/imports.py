@@ -43,7 +43,7 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 _QRELS: Final = re.compile(r"(\S+)[ \t]+Q?\d+[ \t]+(\S+)[ \t]+(-?\d+)[ \t]*")
 _NUMBERED: Final = re.compile(r"(\S+)\t([^\t]*\S)[ \t]*")
 _TOPIC_FIELD: Final = re.compile(r"<(num|title)>([^<]*)")
-_TOPIC_LABEL: Final = re.compile(r"\s*(?:Number|Topic):", re.IGNORECASE)
+_TOPIC_LABEL: Final = re.compile(r"(?:Number|Topic):", re.IGNORECASE)
 _NO: Final = frozenset({"no", "false", "0"})
 
 
