@@ -1,5 +1,7 @@
 """Shared by management commands: checks of the database, and errors in a sentence."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -33,6 +35,17 @@ class CoreCubeCommand(BaseCommand):
     def bar(self, unit: str, *, leave: bool = False) -> Any:  # noqa: ANN401 -- tqdm has no types
         """Return a progress bar on standard error, hidden if that is not a terminal."""
         return tqdm(unit=f" {unit}", disable=None, file=self.stderr, leave=leave)
+
+    @contextmanager
+    def steps(self) -> Iterator[Callable[[str], None]]:
+        """Yield a function that shows a step on standard error, hidden if that is not a terminal."""
+        with self.bar("steps") as bar:
+
+            def report(step: str) -> None:
+                bar.set_postfix_str(step, refresh=False)
+                bar.update()
+
+            yield report
 
 
 class DatabaseCommand(CoreCubeCommand):

@@ -239,6 +239,14 @@ def path(name: str, default: Path) -> Path:
     return _recorded(name, Path(value).expanduser().resolve() if value else default)
 
 
+def backup_place(name: str) -> str:
+    """Return an absolute path or an address in a bucket, or empty."""
+    value = text(name)
+    if not value or value.startswith("s3://") or Path(value).is_absolute():
+        return value
+    raise ImproperlyConfigured(f"{name} must be an absolute path, or an address such as s3://bucket/prefix.")
+
+
 def folders(name: str, default: Iterable[Path]) -> list[Path]:
     """Return the comma-separated folders of a variable, which must be absolute or start with a home folder."""
     if not (named := [part.strip() for part in _read(name).split(",") if part.strip()]):

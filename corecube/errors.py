@@ -14,8 +14,10 @@ CoreCubeError
 ├── RefusedForNowError          the same request may succeed later
 │   ├── RateLimitedError        the rate limit of the API key
 │   └── OverloadedError         the server is overloaded
+├── BackupError                 a backup cannot be made, read or restored
 └── UnavailableError            a required service is down
-    └── DatabaseUnavailableError
+    ├── DatabaseUnavailableError
+    └── RestoringError          a restore is running or was interrupted
 
 `retrieval.errors` continues the tree for the engine. A class's docstring is its default message;
 `status` is the HTTP status of an API response, and `code` a stable identifier for API clients.
@@ -113,12 +115,20 @@ class OverloadedError(RefusedForNowError, code="overloaded"):
         self.reason = reason  #: A stable identifier for logs and metrics: "pool_full", "hard_reject" ...
 
 
+class BackupError(CoreCubeError, code="backup_error"):
+    """The backup cannot be made, read or restored."""
+
+
 class UnavailableError(CoreCubeError, status=503, code="unavailable"):
     """A required service is not available."""
 
 
 class DatabaseUnavailableError(UnavailableError, code="database_unavailable"):
     """The database is not available."""
+
+
+class RestoringError(UnavailableError, code="restoring"):
+    """A restore is running or was interrupted, so the data is incomplete. Run the same `manage.py restore` again."""
 
 
 def error_body(message: str, *, status: int, code: str, param: str | None = None) -> dict[str, Any]:

@@ -17,11 +17,13 @@ from django.dispatch import Signal
 
 from corecube.checks import require_server
 from corecube.database import close_pools
-from corecube.errors import ConfigError, CoreCubeError, DatabaseUnavailableError, UnavailableError
+from corecube.errors import ConfigError, CoreCubeError, DatabaseUnavailableError, RestoringError, UnavailableError
 
 MIGRATE: Final = (
     "Migrations are pending: run `manage.py migrate`. `make run` and `manage.py start` do this automatically."
 )
+#: Recorded like a migration while a backup is being restored, so that every process sees it and waits.
+RESTORING: Final = ("corecube", "restoring")
 logger = logging.getLogger(__name__)
 
 serving: Final = Signal()  #: Sent once by each web process, when it has loaded its code. Receivers must not block.
@@ -43,13 +45,21 @@ FROM run_command_on_all_nodes('SELECT pg_database_size(current_database())')
 
 
 def require_database() -> None:
-    """Raise DatabaseUnavailableError without the database, UnavailableError for pending migrations."""
+    """Raise DatabaseUnavailableError without the database, RestoringError, UnavailableError for pending migrations."""
     try:
         applied = MigrationRecorder(connections["default"]).applied_migrations()
     except Exception as error:  # from the driver, the pool or the embedded server
         raise DatabaseUnavailableError from error
+    if RESTORING in applied:
+        raise RestoringError
     if not _latest_migrations() <= applied.keys():
         raise UnavailableError(MIGRATE)
+
+
+def require_restored() -> None:
+    """Raise RestoringError while the database is incomplete because of a restore."""
+    if RESTORING in MigrationRecorder(connections["default"]).applied_migrations():
+        raise RestoringError
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +111,7 @@ def _latest_migrations() -> frozenset[tuple[str, str]]:
 
 
 def check_database() -> None:
-    """Exit if the server in DATABASE_URL cannot be used at all; log any other problem.
+    """Exit if the server in DATABASE_URL cannot be used at all, or during a restore; log any other problem.
 
     A server that does not respond and pending migrations may be fixed while the process runs.
     """
@@ -118,7 +128,7 @@ def _check(problems: list[str]) -> None:
     try:
         require_server()
         require_database()
-    except ConfigError as error:
+    except (ConfigError, RestoringError) as error:
         problems.append(str(error))
     except CoreCubeError as error:
         # The traceback has no useful information.

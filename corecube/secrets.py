@@ -7,6 +7,7 @@ import base64
 import json
 from collections.abc import Mapping
 from enum import StrEnum
+from pathlib import Path
 from typing import Final
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
@@ -64,6 +65,28 @@ def unseal(token: str, purpose: Purpose = Purpose.CONNECTION) -> dict[str, str]:
     return opened
 
 
+def key_ids() -> tuple[str, ...]:
+    """Return what identifies the secret key, then the fallbacks, without revealing them: 32 hexadecimal digits each."""
+    return tuple(_derived(key, b"corecube key id v1")[:16].hex() for key in _secret_keys())
+
+
+def own_key() -> str:
+    """Return the secret key if CoreCube made it and stores it; empty for one from the environment."""
+    try:
+        stored = settings.CORECUBE_SECRET_KEY_FILE.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+    return stored if stored == settings.SECRET_KEY else ""
+
+
+def replace_own_key(key: str) -> None:
+    """Store another secret key for the processes that start from now on."""
+    file: Path = settings.CORECUBE_SECRET_KEY_FILE
+    draft = file.with_name(f"{file.name}.new")
+    draft.write_text(key, encoding="ascii")
+    draft.replace(file)
+
+
 class CacheCipher:
     """Encrypts what is cached outside the process, and makes its keys."""
 
@@ -87,9 +110,13 @@ class CacheCipher:
 
 
 def _keys(purpose: Purpose) -> MultiFernet:
-    keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
-    derived = (
-        HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=None, info=_INFO[purpose]).derive(force_bytes(key))
-        for key in keys
-    )
+    derived = (_derived(key, _INFO[purpose]) for key in _secret_keys())
     return MultiFernet([Fernet(base64.urlsafe_b64encode(it)) for it in derived])
+
+
+def _secret_keys() -> tuple[str, ...]:
+    return (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+
+
+def _derived(key: str, info: bytes) -> bytes:
+    return HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=None, info=info).derive(force_bytes(key))

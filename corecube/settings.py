@@ -63,7 +63,9 @@ def _database_at(url: str) -> dict[str, Any]:
 
 
 DEBUG = env.flag("CORECUBE_DEBUG", default=False)
-SECRET_KEY = env.secret("SECRET_KEY") or env.secret_key(CORECUBE_VAR_DIR / "secret_key")
+#: Where CoreCube stores the key that it makes.
+CORECUBE_SECRET_KEY_FILE: Final = CORECUBE_VAR_DIR / "secret_key"
+SECRET_KEY = env.secret("SECRET_KEY") or env.secret_key(CORECUBE_SECRET_KEY_FILE)
 ALLOWED_HOSTS = env.texts("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 CSRF_TRUSTED_ORIGINS = env.texts("CSRF_TRUSTED_ORIGINS")
 #: Pages of these origins may call the APIs from a browser, with a key; never with the session of the console.
@@ -396,3 +398,15 @@ CORECUBE_BM25 = env.flag("CORECUBE_BM25", default=True)
 CORECUBE_VECTORS = env.flag("CORECUBE_VECTORS", default=True)
 #: Threads for quoting and checking answers.
 CORECUBE_ANSWER_THREADS = env.integer("CORECUBE_ANSWER_THREADS", 2, low=1, high=64)
+#: Where backups are stored, a folder or `s3://bucket/prefix`; empty for no scheduled ones.
+CORECUBE_BACKUP_TO = env.backup_place("CORECUBE_BACKUP_TO")
+#: Hours between scheduled backups, and how many are retained.
+CORECUBE_BACKUP_EVERY_HOURS = env.integer("CORECUBE_BACKUP_EVERY_HOURS", 24, low=1, high=8_760)
+CORECUBE_BACKUP_KEEP = env.integer("CORECUBE_BACKUP_KEEP", 7, low=1, high=10_000)
+#: Encrypts backups; empty for no encryption.
+CORECUBE_BACKUP_PASSPHRASE = env.secret("CORECUBE_BACKUP_PASSPHRASE")
+#: The object store of backups, by default Amazon's, and its keys.
+CORECUBE_BACKUP_S3_ENDPOINT = env.url("CORECUBE_BACKUP_S3_ENDPOINT")
+CORECUBE_BACKUP_S3_REGION = env.text("CORECUBE_BACKUP_S3_REGION", "us-east-1")
+CORECUBE_BACKUP_S3_ACCESS_KEY = env.secret("CORECUBE_BACKUP_S3_ACCESS_KEY")
+CORECUBE_BACKUP_S3_SECRET_KEY = env.secret("CORECUBE_BACKUP_S3_SECRET_KEY")

@@ -102,7 +102,8 @@ def _refused_paths(except_parents_of: Path | None = None) -> list[Path]:
         return except_parents_of is not None and except_parents_of.is_relative_to(folder)
 
     var = _real(settings.CORECUBE_VAR_DIR)
-    folders = [it for it in (var, *map(_real, SYSTEM_FOLDERS)) if not is_parent(it)]
+    backups = [_real(Path(it))] if (it := settings.CORECUBE_BACKUP_TO).startswith("/") else []
+    folders = [it for it in (var, *backups, *map(_real, SYSTEM_FOLDERS)) if not is_parent(it)]
     files = list(map(_real, files_named()))
     shown = points_showing([*folders, *files], read_mounts())
     var_files: list[Path] = []

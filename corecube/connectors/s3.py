@@ -90,7 +90,7 @@ class S3Connector(Connector):
             try:
                 client.head_object(Bucket=self.config.bucket, Key=entry["Key"])
             except (ClientError, BotoCoreError) as error:
-                yield Capability.failed("read", f"Objects cannot be read: {_label(error)}.")
+                yield Capability.failed("read", f"Objects cannot be read: {error_label(error)}.")
             else:
                 yield Capability.passed("read", "Objects can be read.")
 
@@ -108,7 +108,7 @@ class S3Connector(Connector):
                     if not entry["Key"].endswith("/") and self.globs.includes(path):
                         yield self._item(entry)
         except (ClientError, BotoCoreError) as error:
-            raise UnavailableError(f"The bucket cannot be listed: {_label(error)}.") from error
+            raise UnavailableError(f"The bucket cannot be listed: {error_label(error)}.") from error
 
     def read(self, item: SourceItem) -> bytes:
         """Return an object's bytes; raise ItemError if it is too large, too slow, deleted or refused."""
@@ -125,31 +125,19 @@ class S3Connector(Connector):
                 return bytes(content)
         except (ClientError, BotoCoreError) as error:
             reason = "unavailable" if _is_temporary(error) else "unreadable"
-            raise ItemError(reason, f"The object cannot be read: {_label(error)}.") from error
+            raise ItemError(reason, f"The object cannot be read: {error_label(error)}.") from error
 
     @cached_property
     def _client(self) -> Any:  # noqa: ANN401 -- botocore makes its clients' classes at run time
         return self._connected(attempts=4)
 
     def _connected(self, *, attempts: int) -> Any:  # noqa: ANN401 -- botocore makes its clients' classes at run time
-        """Return a client, which ignores the machine's environment and config files."""
-        session = botocore.session.Session(session_vars=_NO_ENVIRONMENT)
-        key, secret = self.secrets["access_key"], self.secrets["secret_key"]
-        # Always set: otherwise botocore reads the environment and calls the cloud's metadata service.
-        session.set_credentials(key or "anonymous", secret or "anonymous", self.secrets["session_token"] or None)
-        client = session.create_client(
-            "s3",
-            region_name=self.config.region,
-            endpoint_url=self.config.endpoint or None,
-            config=Config(
-                user_agent=USER_AGENT,
-                connect_timeout=10,
-                read_timeout=30,
-                retries={"mode": "standard", "total_max_attempts": attempts},
-                s3={"addressing_style": self.config.addressing},
-                proxies={},
-                signature_version=None if key else botocore.UNSIGNED,
-            ),
+        client = s3_client(
+            endpoint=self.config.endpoint,
+            region=self.config.region,
+            addressing=self.config.addressing,
+            attempts=attempts,
+            **self.secrets,
         )
         weakref.finalize(self, client.close)
         return client
@@ -172,18 +160,56 @@ class S3Connector(Connector):
         )
 
 
+def s3_client(  # noqa: PLR0913 -- keyword-only, each a plain fact
+    *,
+    endpoint: str,
+    region: str,
+    addressing: str,
+    access_key: str,
+    secret_key: str,
+    session_token: str = "",
+    attempts: int = 4,
+) -> Any:  # noqa: ANN401 -- botocore makes its clients' classes at run time
+    """Return a client, which ignores the machine's environment and config files; without keys it is anonymous.
+
+    An empty `endpoint` is Amazon's.
+    """
+    session = botocore.session.Session(session_vars=_NO_ENVIRONMENT)
+    # Always set: otherwise botocore reads the environment and calls the cloud's metadata service.
+    session.set_credentials(access_key or "anonymous", secret_key or "anonymous", session_token or None)
+    return session.create_client(
+        "s3",
+        region_name=region,
+        endpoint_url=endpoint or None,
+        config=Config(
+            user_agent=USER_AGENT,
+            connect_timeout=10,
+            read_timeout=30,
+            retries={"mode": "standard", "total_max_attempts": attempts},
+            s3={"addressing_style": addressing},
+            proxies={},
+            signature_version=None if access_key else botocore.UNSIGNED,
+        ),
+    )
+
+
+def error_label(error: Exception) -> str:
+    """Return an error's code or type; the service's messages may contain keys and are not shown."""
+    return _code(error) or type(error).__name__
+
+
 def _failed_listing(error: Exception) -> Iterator[Capability]:
     code = _code(error)
     if not code:
-        yield Capability.failed("reach", f"The service cannot be reached: {_label(error)}.")
+        yield Capability.failed("reach", f"The service cannot be reached: {error_label(error)}.")
         return
     yield Capability.passed("reach", "The service answers.")
     if code in _UNKNOWN_KEY:
-        yield Capability.failed("authenticate", f"The keys are refused: {_label(error)}.")
+        yield Capability.failed("authenticate", f"The keys are refused: {error_label(error)}.")
         return
     yield Capability.passed("authenticate", "The keys are valid.")
     problem = "No permission to list the bucket" if code in _REFUSED else "The bucket cannot be listed"
-    yield Capability.failed("list", f"{problem}: {_label(error)}.")
+    yield Capability.failed("list", f"{problem}: {error_label(error)}.")
 
 
 def _code(error: Exception) -> str:
@@ -196,8 +222,3 @@ def _is_temporary(error: Exception) -> bool:
         return True
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     return bool(status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS)
-
-
-def _label(error: Exception) -> str:
-    """Return an error's code or type; the service's messages may contain keys and are not shown."""
-    return _code(error) or type(error).__name__

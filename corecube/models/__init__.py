@@ -1,5 +1,6 @@
 """Models of users, access, connections and sign-in."""
 
 from corecube.models.access import ApiKey, AuditEvent, Compartment, ForwardedToken, Grant, User
+from corecube.models.backup import Backup
 from corecube.models.connection import Connection, PushedItem
 from corecube.models.sign_in import OidcGroup, OidcIdentity, OidcMembership, SignInPace

@@ -64,6 +64,12 @@ def has_citus() -> bool:
         return bool(cursor.fetchone()[0])
 
 
+def has_shards() -> bool:
+    """Return whether the documents of the database lie on shards."""
+    with connection.cursor() as cursor:
+        return is_distributed(cursor)
+
+
 def is_distributed(cursor: Any) -> bool:  # noqa: ANN401 -- Django's cursor wrapper has no public type
     """Return whether the documents lie on shards; each connection is asked once."""
     asked = cursor.connection

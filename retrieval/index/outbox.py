@@ -14,7 +14,7 @@ from retrieval.index.citus import await_commits
 from retrieval.index.reading import rows
 from retrieval.index.statements import statement
 from retrieval.index.types import ChunkTexts
-from retrieval.models import ReadModel, SearchRecord
+from retrieval.models import OutboxEntry, ReadModel, SearchRecord
 
 _ENTRIES: Final = statement("upkeep/outbox_entries")
 _WAITING: Final = statement("upkeep/outbox_waiting")
@@ -24,6 +24,7 @@ _VECTORS: Final = statement("upkeep/chunk_vectors")
 _HISTORY: Final = statement("upkeep/history")
 _MARK: Final = statement("upkeep/outbox_mark")
 _HORIZON: Final = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
+_CURRENT: Final = "SELECT pg_current_xact_id()::text::bigint"
 _NEWEST: Final = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
 MAX_COUNTED: Final = 10_000  #: Maximum number of counted pending changes of a follower.
 _MAX_PRUNED: Final = 5_000
@@ -137,6 +138,16 @@ def prune(limit: int = _MAX_PRUNED) -> int:
                 name=_PRUNED, defaults={"transaction_id": max(newest_gone, pruned_up_to()), "at": timezone.now()}
             )
     return int(count)
+
+
+def forget_all() -> None:
+    """Forget all changes and followers, as in a database whose content was replaced: every read model is rebuilt."""
+    with transaction.atomic():
+        OutboxEntry.objects.all().delete()
+        ReadModel.objects.all().delete()
+        SearchRecord.objects.filter(transaction_id__isnull=False).update(transaction_id=None)
+        now = int(_value(_CURRENT))
+        ReadModel.objects.create(name=_PRUNED, transaction_id=now, at=timezone.now())
 
 
 def _needed_from() -> int:

@@ -20,6 +20,7 @@ from retrieval.index.bm25 import follower as bm25
 from retrieval.index.vectors import follower as vectors
 from retrieval.llm.clients import stored_models
 from retrieval.llm.reachability import ModelState, status_of, status_words
+from retrieval.operations.backups import backup_status
 from retrieval.search import runtime
 
 logger = logging.getLogger(__name__)
@@ -120,6 +121,10 @@ def _sharing_problem() -> str:
     return store.problem if store else ""
 
 
+def _backup_problem() -> str:
+    return backup_status().problem
+
+
 _CHECKS: Final[Mapping[str, BoundedCheck[Part]]] = {
     "database": BoundedCheck(lambda: _required(require_database)),
     "model": BoundedCheck(lambda: _required(lambda: active.encoder())),  # noqa: PLW0108 -- tests replace the encoder
@@ -128,4 +133,5 @@ _CHECKS: Final[Mapping[str, BoundedCheck[Part]]] = {
     "vectors": BoundedCheck(lambda: _optional(lambda: vectors.follower().status().problem)),
     "language_model": BoundedCheck(lambda: _optional(_failing_models)),
     "redis": BoundedCheck(lambda: _optional(_sharing_problem)),
+    "backup": BoundedCheck(lambda: _optional(_backup_problem)),
 }

@@ -24,6 +24,7 @@ from retrieval.ingest.workers import messages_waiting
 from retrieval.llm.clients import stored_models
 from retrieval.llm.reachability import status_of, status_words
 from retrieval.models import EmbeddingIndex, Worker
+from retrieval.operations.backups import BackupStatus, backup_status
 from retrieval.operations.health import Part, State, checked_parts
 from retrieval.search import runtime
 
@@ -59,6 +60,7 @@ class Installation:
     disk: Disk
     load: Load  #: Running and rejected searches of this process.
     ingest: IngestLoad
+    backups: BackupStatus
     language_models: str = ""  #: The status of the enabled language models, in sentences.
     read_models: Mapping[str, ReadModelStatus] = field(default_factory=dict)  #: Of this machine, by their parts.
     has_redis: bool = False  #: Whether processes share state in Redis.
@@ -85,6 +87,7 @@ def installation(parts: Mapping[str, Part] | None = None) -> Installation:
         waiting=messages_waiting(),
         disk=disk(),
         load=runtime.admission().load(),
+        backups=backup_status(),
         ingest=ingest_load(settings.CORECUBE_EMBED_CONCURRENCY),
         language_models=" ".join(models) or "No language model is enabled: answers quote the documents.",
         read_models={name: it.follower().status() for name, it in (("bm25", bm25), ("vectors", vectors))},

@@ -1,9 +1,11 @@
 """`/metrics`: this process's load and latencies for Prometheus. For admins; numbers only."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Final, TypeVar
 
 from django.conf import settings
+from django.db import Error
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -22,6 +24,7 @@ from retrieval.encoders.admission import IngestLoad, ingest_load
 from retrieval.encoders.breaker import BreakerState
 from retrieval.engine.admission import Load
 from retrieval.engine.admission_ladder import Refusal, Rung
+from retrieval.operations.backups import backup_status
 from retrieval.presets.catalog import preset_named
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.density import DensityConfig
@@ -48,6 +51,7 @@ class LoadCollector(Collector):
         config = configuration_of(preset_named(PRESET)).config
         density = config.density if isinstance(config, ConsolidatedConfig) else DensityConfig()
         yield from rerank_metrics(runtime.rerank_guards, density)
+        yield from backup_metrics()
 
     def describe(self) -> Iterable[Metric]:
         """Return nothing, so that registering reads no figure."""
@@ -112,6 +116,14 @@ def ingest_metrics(load: IngestLoad) -> Iterator[Metric]:
     yield _gauge("memory_used_bytes", "Resident memory of this process.", load.memory.used)
     yield _gauge("memory_in_use_bytes", "Memory in use by all processes.", load.memory.in_use)
     yield _gauge("memory_limit_bytes", "Memory limit; 0 if unknown.", load.memory.limit)
+
+
+def backup_metrics() -> Iterator[Metric]:
+    """Yield the time of the last good backup; nothing without one, or without the database."""
+    with suppress(Error):
+        if good := backup_status().last_good:
+            at = good.started_at.timestamp()
+            yield _gauge("backup_last_success_timestamp_seconds", "Time of the last good backup.", at)
 
 
 def rerank_metrics(guards: RerankGuards, config: DensityConfig) -> Iterator[Metric]:

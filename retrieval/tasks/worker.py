@@ -21,7 +21,7 @@ from retrieval.ingest.tasks import wake_workers
 from retrieval.ingest.workers import record_worker, remove_worker
 from retrieval.llm.reachability import check_due
 from retrieval.records.retention import forget_old_searches
-from retrieval.tasks import evaluation_runs, queued_searches
+from retrieval.tasks import backups, evaluation_runs, queued_searches
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ _stopping = Event()
 
 
 def tick() -> None:
-    """Queue due syncs, end cancelled ones, delete old searches and conversations, and wake a worker for new work."""
+    """Queue due syncs and backups, end cancelled ones, delete what is old, and wake a worker for new work."""
     queue_due()
     forget_old_searches()
     forget_old_conversations()
@@ -43,6 +43,7 @@ def tick() -> None:
     finish_all_cancelled()
     queued_searches.tick()
     evaluation_runs.tick()
+    backups.tick()
     if has_work() and is_wake_due():
         wake_workers()
 

@@ -14,6 +14,7 @@ from tests.installation import new_installation
 
 #: What each command needs beside its name.
 _ARGUMENTS = {
+    "backup": ["/tmp/none"],
     "bench": ["--chunks", "1"],
     "bm25": ["status"],
     "distribute": ["--dry-run"],
@@ -31,13 +32,14 @@ _ARGUMENTS = {
     "models": ["list"],
     "preview": ["."],
     "quality": [],
+    "restore": ["/tmp/none"],
     "samples": [],
     "showconfig": [],
     "sign_ins": ["lift"],
     "tunables": [],
 }
-#: They need no table of the database; `start` makes all of them.
-_WITHOUT_TABLES = {"bench", "doctor", "models", "showconfig", "tunables"}
+#: They need no table of the database; `start` and `restore` make all of them.
+_WITHOUT_TABLES = {"bench", "doctor", "models", "restore", "showconfig", "tunables"}
 _SCRIPT = """
 import io, json, sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -96,7 +98,7 @@ def test_on_a_database_that_was_never_migrated_every_command_says_what_to_do(emp
     for name, (status, errors) in told.items():
         assert "Traceback" not in errors, name
         if name in _WITHOUT_TABLES:
-            assert status == (1 if name in {"bench", "doctor"} else 0), (name, errors)
+            assert status == (1 if name in {"bench", "doctor", "restore"} else 0), (name, errors)
         else:
             assert (status, "manage.py migrate" in errors) == (1, True), (name, status, errors)
 

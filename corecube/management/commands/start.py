@@ -1,7 +1,6 @@
 """`manage.py start`: prepares and runs CoreCube. `make run` calls it."""
 
 import errno
-import os
 import socket
 import sys
 from argparse import ArgumentParser
@@ -19,9 +18,11 @@ from corecube.checks import require_server
 from corecube.commands import database_problem
 from corecube.database import close_pools
 from corecube.embedded.server import release, users_lock
-from corecube.errors import ConfigError, CoreCubeError, UnavailableError
+from corecube.errors import ConfigError, CoreCubeError
+from corecube.health import require_restored
+from corecube.only_start import only_start
 from corecube.people import ensure_first_admin
-from corecube.process import make_all_private, make_private, open_lock, try_exclusive
+from corecube.process import make_all_private, make_private
 from corecube.run import Task, become
 from corecube.steps import Steps
 
@@ -42,7 +43,7 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         try:
-            with _only_start() as lock, _released_database():
+            with only_start() as lock, _released_database():
                 self._make_data_private()
                 self._prepare(samples=not options["no_samples"])
                 if not options["prepare_only"]:
@@ -70,6 +71,7 @@ class Command(BaseCommand):
         with steps.step("Database"):
             require_server()
             connections["default"].ensure_connection()
+            require_restored()
         with steps.step("Tables") as notes:
             call_command("migrate", interactive=False, verbosity=0, skip_checks=True, stdout=notes)
         with steps.step("Model") as notes:
@@ -98,19 +100,6 @@ class Command(BaseCommand):
                 users_lock=users_lock(settings.CORECUBE_POSTGRES_DIR),
             )
         )
-
-
-@contextmanager
-def _only_start() -> Iterator[int]:
-    """Prevent a second start on the same data; yield the descriptor of the lock."""
-    lock = open_lock(settings.CORECUBE_VAR_DIR / "start.lock")
-    try:
-        if not try_exclusive(lock):
-            folder = settings.CORECUBE_VAR_DIR
-            raise UnavailableError(f"CoreCube is already running on {folder}. Set CORECUBE_VAR_DIR to another folder.")
-        yield lock
-    finally:
-        os.close(lock)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from retrieval.engine.admission_ladder import Ladder, LadderConfig, PoolConfig, 
 from retrieval.index.following import ReadModelStatus
 from retrieval.ingest.workers import lost_workers
 from retrieval.models import Worker
+from retrieval.operations.backups import BackupStatus
 from retrieval.operations.health import Part, State
 from retrieval.operations.installation import Disk, Installation
 
@@ -149,6 +150,7 @@ def health_rows(found: Installation, now: datetime) -> tuple[HealthRow, ...]:
         _read_model("vectors", "Vector files", found),
         part_row("language_model", "Language models", found.parts["language_model"], found.language_models),
         part_row("redis", "Redis", found.parts["redis"], _REDIS if found.has_redis else _NO_REDIS),
+        part_row("backup", "Backup", found.parts["backup"], _backup_words(found.backups, now)),
         _load(found),
         HealthRow("ingest", "Ingestion memory", tone, ingest_words(found.ingest)),
         _workers(found.workers, now),
@@ -214,6 +216,13 @@ def _read_model_words(status: ReadModelStatus | None) -> str:
         f"{wording.counted(lag.transactions, 'transaction')} or {lag.seconds:.0f} s behind" if lag.transactions else ""
     )
     return f"{wording.counted(status.chunks, 'chunk')}, {size(status.bytes)}, {behind or 'up to date'}."
+
+
+def _backup_words(status: BackupStatus, now: datetime) -> str:
+    good = status.last_good
+    if good:
+        return f"The last one was made {wording.ago(good.started_at, now)}: {good.name}, {size(good.size)}."
+    return "None yet." if status.is_scheduled else "None. CORECUBE_BACKUP_TO schedules backups."
 
 
 def _load(found: Installation) -> HealthRow:

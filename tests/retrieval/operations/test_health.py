@@ -42,7 +42,7 @@ def test_a_living_process_says_so_without_asking_the_database(client):
 
 @pytest.mark.django_db
 def test_an_installation_that_can_search_is_ready(client):
-    names = ("database", "model", "reranker", "bm25", "vectors", "language_model", "redis")
+    names = ("database", "model", "reranker", "bm25", "vectors", "language_model", "redis", "backup")
     parts = dict.fromkeys(names, "ok")
     assert get(client, "/readyz") == (200, {"status": "ok", "parts": parts})
 

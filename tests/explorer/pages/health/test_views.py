@@ -1,8 +1,12 @@
 """Health, for admins."""
 
+from datetime import timedelta
+
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
+from corecube.models import Backup
 from explorer.pages.health.views import _ADVICE
 from retrieval.encoders.reranker import UnavailableReranker
 from retrieval.ingest.workers import record_worker
@@ -25,6 +29,7 @@ def test_an_admin_sees_every_part_the_versions_and_the_settings(browse, settings
         "vectors",
         "language_model",
         "redis",
+        "backup",
         "load",
         "ingest",
         "workers",
@@ -53,6 +58,19 @@ def test_what_is_wrong_is_told_with_its_reason(browse, monkeypatch):
     assert "It is not on this machine." in text
     assert 'data-first="reranker"' in text
     assert text.index("What to do first") < text.index('data-part="database"')
+
+
+def test_the_last_backup_and_what_is_wrong_with_it_are_shown(browse, settings):
+    settings.CORECUBE_BACKUP_TO = "/backups"
+    at = timezone.now() - timedelta(days=3)
+    Backup.objects.create(place="/backups", host="here", name="20261126T193000Z", size=2_000_000, finished_at=at)
+    alice = browse("alice")
+    assert "20261126T193000Z, 2.0 MB" in page(alice.get("/health/"))
+    assert 'data-part="backup" data-tone="good"' in page(alice.get("/health/"))
+    Backup.objects.update(started_at=at)
+    text = page(alice.get("/health/"))
+    assert 'data-part="backup" data-tone="warn"' in text
+    assert "overdue" in text
 
 
 def test_every_part_has_an_advice_and_its_page_exists(browse):

@@ -1,0 +1,106 @@
+"""Content in parts: cutting, storing what is not stored yet, and reading with a check of each part."""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from corecube.backup.places import Place
+from corecube.backup.sealing import Seal
+from corecube.errors import BackupError
+
+PART_BYTES: Final = 16 * 2**20
+FOLDER: Final = "parts"
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Bytes in parts."""
+
+    size: int
+    parts: tuple[str, ...]  #: The names of the parts, in order.
+
+
+class Parts:
+    """The parts in a place."""
+
+    def __init__(self, place: Place, seal: Seal) -> None:
+        self._place, self._seal = place, seal
+        self._present: dict[str, datetime] = {}
+        self.written_bytes = 0  #: Stored bytes that this object wrote.
+
+    def look(self) -> dict[str, datetime]:
+        """Find the parts that exist, which are not written again; return each with the time when it was written."""
+        found = ((path.rpartition("/")[2], path, at) for path, at in self._place.names(FOLDER).items())
+        self._present = {name: at for name, path, at in found if _is_part(name) and path == _path(name)}
+        return dict(self._present)
+
+    def write(self, blocks: Iterable[bytes | memoryview]) -> Content:
+        """Store a content in parts; raise BackupError."""
+        size, names = 0, []
+        for part in cut(blocks):
+            names.append(self._write_part(part))
+            size += len(part)
+        return Content(size, tuple(names))
+
+    def read(self, content: Content) -> Iterator[bytes]:
+        """Yield the parts of a content; raise BackupError if one is missing or damaged."""
+        return map(self.part, content.parts)
+
+    def part(self, name: str) -> bytes:
+        """Return a part; raise BackupError if it is missing or damaged."""
+        stored = self._place.read(_path(name))
+        if stored is None:
+            raise BackupError(f"The part {name} is missing.")
+        part = self._seal.unpack(name, stored, max_bytes=PART_BYTES)
+        if self._seal.name(part) != name:
+            raise BackupError(f"The part {name} is damaged.")
+        return part
+
+    def check(self, names: Collection[str]) -> None:
+        """Read parts again; raise BackupError if one is missing or damaged.
+
+        A damaged part is deleted, so that the next backup writes it again.
+        """
+        for name in names:
+            try:
+                self.part(name)
+            except BackupError:
+                self.delete(name)
+                raise
+
+    def delete(self, name: str) -> None:
+        """Delete a part; raise BackupError."""
+        self._place.delete(_path(name))
+        self._present.pop(name, None)
+
+    def _write_part(self, part: bytes) -> str:
+        name = self._seal.name(part)
+        if name not in self._present:
+            stored = self._seal.pack(name, part)
+            self._place.write(_path(name), stored)
+            self.written_bytes += len(stored)
+            self._present[name] = datetime.now(UTC)
+        return name
+
+
+def cut(blocks: Iterable[bytes | memoryview], size: int = PART_BYTES) -> Iterator[bytes]:
+    """Yield the bytes of blocks in parts of `size`, the last one smaller."""
+    rest = bytearray()
+    for block in blocks:
+        rest += block
+        while len(rest) >= size:
+            yield bytes(rest[:size])
+            del rest[:size]
+    if rest:
+        yield bytes(rest)
+
+
+def _path(name: str) -> str:
+    if not _is_part(name):
+        raise BackupError("The manifest names a part that cannot exist.")
+    return f"{FOLDER}/{name[:2]}/{name}"
+
+
+def _is_part(name: str) -> bool:
+    return len(name) == 64 and set(name) <= set("0123456789abcdef")  # noqa: PLR2004 -- a SHA-256 in hexadecimal

@@ -1,0 +1,252 @@
+"""Backing up and restoring installations, by real processes on real servers."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from corecube.embedded.server import embedded_server
+from tests.corecube.backup.installations import FILL, looked_at, manage, run
+from tests.installation import new_installation
+from tests.race import until
+
+PASSPHRASE = "correct horse battery staple"
+BIG = 40  #: Uploads of a megabyte, so that there is time to interrupt something.
+
+
+@pytest.fixture(scope="module")
+def places():
+    with tempfile.TemporaryDirectory(prefix="corecube-test-") as name:
+        yield Path(name)
+
+
+@pytest.fixture(scope="module")
+def source(places):
+    """The environment of an installation that was backed up, without and with encryption."""
+    with new_installation() as environment:
+        run(environment, "shell", "--verbosity", "0", "-c", FILL)
+        run(environment, "backup", str(places / "plain"))
+        run({**environment, "CORECUBE_BACKUP_PASSPHRASE": PASSPHRASE}, "backup", str(places / "sealed"))
+        yield environment
+
+
+@pytest.fixture(scope="module")
+def original(source):
+    return looked_at(source)
+
+
+@contextmanager
+def another_server():
+    """Yield the address of an empty database on a server that CoreCube does not start itself."""
+    server, name = embedded_server(settings.CORECUBE_POSTGRES_DIR), f"test_restore_{os.getpid()}"
+    with server.connect("postgres") as connection:
+        connection.execute(f'CREATE DATABASE "{name}"')
+        try:
+            yield f"postgres://{server.user}@/{name}?host={server.socket_dir}&port={server.port}"
+        finally:
+            connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+def test_another_installation_has_all_that_the_first_one_had(source, original, places):
+    with new_installation(is_migrated=False) as target:
+        printed = run(target, "restore", str(places / "plain"))
+        assert "tiny" in printed
+        found = looked_at(target)
+        assert found == original
+        assert found["secret"] == {"token": "tangerine"}
+        assert found["uploads"] == {"2026/notes.md": "# Notes"}
+        assert {"retrieval_embedding_hnsw_1", "retrieval_sparse_hnsw_12"} <= set(found["indexes"])
+        # A number that was used once is not used again.
+        assert found["sequence"] == 3
+        # Read models follow from here on, whatever they followed before.
+        script = (
+            "from retrieval.models import *; print(OutboxEntry.objects.count(), *ReadModel.objects.values_list('name'))"
+        )
+        assert run(target, "shell", "--verbosity", "0", "-c", script).startswith("0 ('outbox',)")
+        # A second restore would replace it.
+        done = manage(target, "restore", str(places / "plain"))
+        assert (done.returncode, "--replace" in done.stderr) == (1, True)
+
+
+def test_it_moves_to_another_server_and_back_encrypted(source, original, places):
+    passphrase = {"CORECUBE_BACKUP_PASSPHRASE": PASSPHRASE}
+    with another_server() as url, new_installation(is_migrated=False, DATABASE_URL=url, **passphrase) as elsewhere:
+        run(elsewhere, "restore", str(places / "sealed"))
+        assert looked_at(elsewhere) == original
+        run(elsewhere, "backup", str(places / "back"))
+        with new_installation(is_migrated=False, **passphrase) as target:
+            run(target, "restore", str(places / "back"))
+            assert looked_at(target) == original
+
+
+def test_nothing_in_an_encrypted_backup_can_be_read(source, places):
+    key = (Path(source["CORECUBE_VAR_DIR"]) / "secret_key").read_bytes()
+    for file in (places / "sealed").rglob("*"):
+        content = file.read_bytes() if file.is_file() else b""
+        assert not any(word in content for word in (key, b"alice", b"Notes", b"corecube_user")), file
+
+
+@pytest.fixture(scope="module")
+def used():
+    """An installation with other data."""
+    with new_installation() as environment:
+        make = "from corecube.models import User; User.objects.create(username='bob')"
+        run(environment, "shell", "--verbosity", "0", "-c", make)
+        uploads = Path(environment["CORECUBE_VAR_DIR"]) / "uploads" / "9"
+        uploads.mkdir(parents=True)
+        (uploads / "mine.txt").write_text("mine")
+        yield environment
+
+
+def users(environment):
+    script = "from corecube.models import User; print(*User.objects.values_list('username', flat=True))"
+    return run(environment, "shell", "--verbosity", "0", "-c", script).split()
+
+
+@pytest.mark.parametrize("kind", ["data", "damaged", "missing", "passphrase", "later", "escaping"])
+def test_what_cannot_be_restored_changes_nothing(source, places, used, kind):
+    place, options, variables = places / kind, ["--replace"], {}
+    subprocess.run(["cp", "-a", places / ("sealed" if kind == "passphrase" else "plain"), place], check=True)
+    part = max((place / "parts").rglob("*"), key=lambda it: it.stat().st_size if it.is_file() else 0)
+    if kind == "data":
+        options, problem = [], "--replace"
+    elif kind == "damaged":
+        content = bytearray(part.read_bytes())
+        content[len(content) // 2] ^= 1
+        part.write_bytes(content)
+        problem = "damaged"
+    elif kind == "missing":
+        part.unlink()
+        problem = "missing"
+    elif kind == "passphrase":
+        variables, problem = {"CORECUBE_BACKUP_PASSPHRASE": "wrong"}, "passphrase is wrong"
+    else:
+        change, problem = _CHANGES[kind]
+        done = manage(source, "shell", "--verbosity", "0", "-c", _CHANGE.format(place=str(place), change=change))
+        assert done.returncode == 0, done.stderr
+    done = manage({**used, **variables}, "restore", str(place), *options)
+    assert (done.returncode, problem in done.stderr, "Traceback" in done.stderr) == (1, True, False), done.stderr
+    assert users(used) == ["bob"]
+    assert (Path(used["CORECUBE_VAR_DIR"]) / "uploads" / "9" / "mine.txt").exists()
+
+
+_CHANGE = """
+from dataclasses import replace
+from datetime import timedelta
+from corecube.backup.manifest import FileEntry
+from corecube.backup.shelf import Shelf
+# What the last migrations of two apps made; the two tables with new columns have no rows.
+LAST = ("0038_gates_and_sweeps", "0011_backup")
+NEW_TABLES = ("retrieval_gate", "retrieval_schedule", "retrieval_sweep", "retrieval_trial")
+NEW_COLUMNS = {{"retrieval_evaluationrun": ("is_fixed", "trigger", "values"), "retrieval_presetversion": ("replaced",)}}
+def before(table):
+    assert not (table.name in NEW_COLUMNS and table.rows)
+    new = NEW_COLUMNS.get(table.name, ())
+    return replace(table, columns=tuple(it for it in table.columns if it not in new))
+shelf = Shelf.at({place!r}, "")
+found = shelf.manifest(shelf.names()[-1])
+shelf.add(replace(found, made_at=found.made_at + timedelta(minutes=1), {change}))
+"""
+_CHANGES = {
+    "later": ("migrations={'corecube': ('9999_later',)}, version='99.0'", "99.0"),
+    "escaping": ("files=(FileEntry('../secret_key', found.files[0].content),)", "outside the uploads"),
+}
+
+
+def test_a_backup_of_an_earlier_version_is_migrated_forward(source, original, places):
+    place = places / "earlier"
+    subprocess.run(["cp", "-a", places / "plain", place], check=True)
+    change = (
+        "migrations={app: tuple(it for it in names if it not in LAST) for app, names in found.migrations.items()},"
+        " sequences=tuple(it for it in found.sequences if it.table not in NEW_TABLES),"
+        " tables=tuple(map(before, (it for it in found.tables if it.name not in NEW_TABLES)))"
+    )
+    run(source, "shell", "--verbosity", "0", "-c", _CHANGE.format(place=str(place), change=change))
+    with new_installation(is_migrated=False) as target:
+        run(target, "restore", str(place))
+        assert looked_at(target) == original
+
+
+def test_a_used_installation_is_replaced_only_when_it_is_stopped(source, original, places):
+    with new_installation() as target:
+        holder = subprocess.Popen(
+            [sys.executable, "-c", _HOLD],
+            cwd=settings.BASE_DIR,
+            env={**target, "DJANGO_SETTINGS_MODULE": "corecube.settings"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert holder.stdout.readline() == b"connected\n"
+        done = manage(target, "restore", str(places / "plain"), "--replace")
+        assert (done.returncode, "Stop all" in done.stderr) == (1, True)
+        holder.communicate()
+        run(target, "restore", str(places / "plain"), "--replace")
+        assert looked_at(target) == original
+
+
+_HOLD = """
+import sys, django
+django.setup()
+from django.db import connection
+connection.ensure_connection()
+print("connected", flush=True)
+sys.stdin.read()
+"""
+
+
+def begun(environment, *arguments):
+    return subprocess.Popen(
+        [sys.executable, "manage.py", *arguments],
+        cwd=settings.BASE_DIR,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def killed_when(process, condition):
+    """Kill a process as soon as the condition holds, while it runs."""
+    until(lambda: condition() or process.poll() is not None)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+
+
+def test_an_interrupted_backup_and_restore_are_resumed(places):
+    place = places / "resumed"
+    with new_installation() as environment:
+        run(environment, "shell", "--verbosity", "0", "-c", FILL)
+        uploads = Path(environment["CORECUBE_VAR_DIR"]) / "uploads" / "2"
+        for number in range(BIG):
+            (uploads / f"{number}.bin").write_bytes(os.urandom(2**20))
+        parts = place / "parts"
+        killed_when(begun(environment, "backup", str(place)), lambda: len(list(parts.rglob("?" * 64))) > BIG)
+        written = {it.name: it.stat().st_mtime_ns for it in parts.rglob("?" * 64)}
+        assert "no complete backup" in manage(environment, "restore", str(place), "--check").stderr
+        run(environment, "backup", str(place))
+        after = {it.name: it.stat().st_mtime_ns for it in parts.rglob("?" * 64)}
+        assert written.items() <= after.items()
+        assert len(after) > len(written)
+        listed = "from corecube.models import Backup; print(*Backup.objects.values_list('problem', flat=True), sep='|')"
+        assert run(environment, "shell", "--verbosity", "0", "-c", listed).strip() == "|It was interrupted."
+        first = looked_at_without_big(environment)
+    with new_installation(is_migrated=False) as target:
+        uploads = Path(target["CORECUBE_VAR_DIR"]) / "uploads" / "2"
+        killed_when(begun(target, "restore", str(place)), lambda: uploads.exists() and len(list(uploads.iterdir())) > 2)
+        for command in (("start", "--no-samples", "--prepare-only"), ("jobs",), ("backup", str(places / "other"))):
+            done = manage(target, *command)
+            assert (done.returncode, "Run the same" in done.stderr) == (1, True), done.stderr
+        run(target, "restore", str(place))
+        assert looked_at_without_big(target) == first
+        assert len(list(uploads.glob("*.bin"))) == BIG
+
+
+def looked_at_without_big(environment):
+    script = "from retrieval.models import *; print(Document.objects.count(), Chunk.objects.count())"
+    return run(environment, "shell", "--verbosity", "0", "-c", script)
