@@ -7,18 +7,20 @@ fits another major version and another server. Indexes are built by the migratio
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from time import monotonic, sleep
 from typing import Any, Final
 
+import psycopg
 from django.apps import apps
 from django.db import connection, models, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
-from psycopg import Error as DriverError
 from psycopg import sql
 
 from corecube.backup.manifest import SequenceEntry, TableEntry
 from corecube.backup.parts import Parts
+from corecube.database import close_pools
 from corecube.errors import BackupError, first_line
 from corecube.health import RESTORING
 
@@ -30,18 +32,23 @@ _EMPTY: Final = sql.SQL("TRUNCATE {} CASCADE")
 _DROP: Final = sql.SQL("DROP TABLE {} CASCADE")
 _SEQUENCE: Final = "SELECT pg_get_serial_sequence(%s, %s)"
 _STATE: Final = sql.SQL("SELECT last_value, is_called FROM {}")
+#: Foreign keys, in whose referring tables no index can be built before.
+_CHECK: Final = "SET CONSTRAINTS ALL IMMEDIATE"
 _SET: Final = "SELECT setval(pg_get_serial_sequence(%s, %s), %s, %s)"
 #: Indexes that enforce nothing: they are built faster once the rows are there.
 _INDEXES: Final = """
 SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid)
 FROM pg_index
-WHERE indrelid = to_regclass(%s) AND NOT indisunique AND NOT indisexclusion
+WHERE indrelid = ANY(%s::regclass[]) AND NOT indisunique AND NOT indisexclusion
 """
 _OTHERS: Final = """
 SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
   AND backend_type = 'client backend'
 """
+#: How long sessions that were closed may take to end.
+_ENDING_SECONDS: Final = 3.0
+_PAUSE_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +123,20 @@ def require_known(migrations: Mapping[str, Sequence[str]], version: str) -> None
 
 
 def other_sessions() -> int:
-    """Return how many other sessions of this role use the database."""
-    with connection.cursor() as cursor:
-        cursor.execute(_OTHERS)
-        return int(cursor.fetchone()[0])
+    """Return how many other sessions of this role use the database, when those that are ending have ended."""
+    close_pools()
+    with psycopg.connect(**{**connection.get_connection_params(), "autocommit": True}) as session:
+        until = monotonic() + _ENDING_SECONDS
+        while others := _others(session):
+            if monotonic() > until:
+                return others
+            sleep(_PAUSE_SECONDS)
+    return 0
+
+
+def _others(session: "psycopg.Connection[Any]") -> int:
+    ((others,),) = session.execute(_OTHERS).fetchall()
+    return int(others)
 
 
 def is_restoring() -> bool:
@@ -153,10 +170,17 @@ def write_tables(tables: Sequence[TableEntry], sequences: Iterable[SequenceEntry
     """Replace the rows of the tables, all or none; raise BackupError for rows that do not fit or are incomplete."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_NO_LIMITS)
-        cursor.execute(_EMPTY.format(_columns([it.name for it in tables])))
+        names = [it.name for it in tables]
+        cursor.execute(_EMPTY.format(_columns(names)))
+        cursor.execute(_INDEXES, [list(map(_quoted, names))])
+        indexes = cursor.fetchall()
+        for index, _ in indexes:
+            cursor.execute(f"DROP INDEX {index}")
         for table in tables:
-            with _without_indexes(cursor, table.name):
-                _write_table(cursor, table, parts)
+            _write_table(cursor, table, parts)
+        cursor.execute(_CHECK)
+        for _, definition in indexes:
+            cursor.execute(definition)
         for it in sequences:
             cursor.execute(_SET, [_quoted(it.table), it.column, it.last_value, it.is_called])
 
@@ -167,21 +191,10 @@ def _write_table(cursor: Any, table: TableEntry, parts: Parts) -> None:  # noqa:
         with cursor.copy(statement) as copy:
             for block in parts.read(table.content):
                 copy.write(block)
-    except DriverError as error:
+    except psycopg.Error as error:
         raise BackupError(f"The rows of {table.name} do not fit: {first_line(error)}") from error
     if cursor.rowcount != table.rows:
         raise BackupError(f"{table.name} has {cursor.rowcount} rows instead of {table.rows}.")
-
-
-@contextmanager
-def _without_indexes(cursor: Any, table: str) -> Iterator[None]:  # noqa: ANN401 -- as above
-    cursor.execute(_INDEXES, [_quoted(table)])
-    indexes = cursor.fetchall()
-    for name, _ in indexes:
-        cursor.execute(f"DROP INDEX {name}")
-    yield
-    for _, definition in indexes:
-        cursor.execute(definition)
 
 
 def _existing(cursor: Any) -> list[str]:  # noqa: ANN401 -- as above

@@ -18,6 +18,7 @@ from corecube.models import ApiKey, Compartment, Connection, Grant, User
 from corecube.secrets import seal
 from corecube.scope import Sensitivity
 from retrieval.index.embedding_index import searched
+from retrieval.index.encodings import require_sparse_index
 from retrieval.index.writer import create_vector_index
 from retrieval.models import (
     Chunk, Document, Embedding, EmbeddingIndex, OutboxEntry, SearchRecord, SparseEmbedding, TermFrequency,
@@ -42,6 +43,7 @@ folder = upload_folder(inbox)
 (folder / "2026" / "notes.md").write_text("# Notes")
 index = EmbeddingIndex.objects.create(model="tiny", weights="w", dim=4, status="active")
 create_vector_index(searched(index))
+require_sparse_index(model_key=12, dim=1000)
 draw = random.Random(1)
 for number in range(30):
     document = Document.objects.create(
@@ -70,6 +72,7 @@ import json
 from django.db import connection
 from corecube.models import Connection
 from corecube.secrets import unseal
+from retrieval.models import OutboxEntry, ReadModel
 from corecube.connectors.setup import upload_folder
 
 LEFT_OUT = ("django_session", "django_migrations", "corecube_backup", "retrieval_outboxentry", "retrieval_readmodel")
@@ -87,10 +90,12 @@ with connection.cursor() as cursor:
     cursor.execute("SELECT last_value FROM corecube_connection_id_seq")
     sequence = cursor.fetchone()[0]
 inbox = Connection.objects.get(slug="inbox")
+follow = [OutboxEntry.objects.count(), list(ReadModel.objects.values_list("name", flat=True))]
 print(json.dumps({
     "digests": digests,
     "indexes": indexes,
     "sequence": sequence,
+    "followed": follow,
     "secret": unseal(inbox.sealed_secrets),
     "uploads": {it.relative_to(upload_folder(inbox)).as_posix(): it.read_text()
                 for it in sorted(upload_folder(inbox).rglob("*")) if it.is_file()},
@@ -119,5 +124,7 @@ def run(environment, *arguments):
 
 
 def looked_at(environment):
-    """Return what an installation has."""
-    return json.loads(run(environment, "shell", "--verbosity", "0", "-c", LOOK))
+    """Return what a restored installation has, whose read models follow from here on, whatever they followed before."""
+    found = json.loads(run(environment, "shell", "--verbosity", "0", "-c", LOOK))
+    assert found.pop("followed") == [0, ["outbox"]]
+    return found
