@@ -114,9 +114,9 @@ def _keys(purpose: Purpose) -> MultiFernet:
     return MultiFernet([Fernet(base64.urlsafe_b64encode(it)) for it in derived])
 
 
-def _secret_keys() -> tuple[str, ...]:
+def _secret_keys() -> tuple[str | bytes, ...]:
     return (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
 
 
-def _derived(key: str, info: bytes) -> bytes:
+def _derived(key: str | bytes, info: bytes) -> bytes:
     return HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=None, info=info).derive(force_bytes(key))

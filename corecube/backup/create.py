@@ -88,8 +88,7 @@ def _stored(request: Request, parts: Parts, report: Callable[[str], None]) -> Ma
 
 def _database(request: Request, uploads: LinkedUploads, parts: Parts, report: Callable[[str], None]) -> dict[str, Any]:
     made_at = timezone.now()
-    connections = Connection.objects.values_list("pk", flat=True)
-    uploads.leave_out(connections)
+    connections = list(Connection.objects.values_list("pk", flat=True))
     uploads.link()
     uploads.leave_out(connections)
     found = tables.all_tables({*LEFT_OUT, *request.left_out})

@@ -67,7 +67,7 @@ class Manifest:
     @property
     def parts(self) -> frozenset[str]:
         """The names of all parts."""
-        return frozenset(part for it in (*self.tables, *self.files) for part in it.content.parts)
+        return frozenset(part for it in self._contents for part in it.parts)
 
     @property
     def rows(self) -> int:
@@ -77,7 +77,11 @@ class Manifest:
     @property
     def size(self) -> int:
         """The bytes of all content, uncompressed."""
-        return sum(it.content.size for it in (*self.tables, *self.files))
+        return sum(it.size for it in self._contents)
+
+    @property
+    def _contents(self) -> list[Content]:
+        return [*(it.content for it in self.tables), *(it.content for it in self.files)]
 
 
 _MANIFEST: Final = TypeAdapter(Manifest)

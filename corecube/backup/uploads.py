@@ -50,13 +50,14 @@ class LinkedUploads:
 
     def leave_out(self, connections: Collection[int]) -> None:
         """Remove the links of all other connections."""
+        names = set(map(str, connections))
         for folder in self._folder.iterdir():
-            if folder.name not in set(map(str, connections)):
+            if folder.name not in names:
                 shutil.rmtree(folder)
 
     def store(self, parts: Parts, *, report: Callable[[str], None]) -> tuple[FileEntry, ...]:
         """Store the linked files."""
-        found = []
+        found: list[FileEntry] = []
         for path in sorted(uploaded(self._folder)):
             report(f"upload {len(found) + 1}")
             with (self._folder / path).open("rb") as file:

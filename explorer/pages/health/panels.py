@@ -150,7 +150,7 @@ def health_rows(found: Installation, now: datetime) -> tuple[HealthRow, ...]:
         _read_model("vectors", "Vector files", found),
         part_row("language_model", "Language models", found.parts["language_model"], found.language_models),
         part_row("redis", "Redis", found.parts["redis"], _REDIS if found.has_redis else _NO_REDIS),
-        part_row("backup", "Backup", found.parts["backup"], _backup_words(found.backups, now)),
+        _backup(found.backups, now),
         _load(found),
         HealthRow("ingest", "Ingestion memory", tone, ingest_words(found.ingest)),
         _workers(found.workers, now),
@@ -218,11 +218,14 @@ def _read_model_words(status: ReadModelStatus | None) -> str:
     return f"{wording.counted(status.chunks, 'chunk')}, {size(status.bytes)}, {behind or 'up to date'}."
 
 
-def _backup_words(status: BackupStatus, now: datetime) -> str:
+def _backup(status: BackupStatus, now: datetime) -> HealthRow:
     good = status.last_good
     if good:
-        return f"The last one was made {wording.ago(good.started_at, now)}: {good.name}, {size(good.size)}."
-    return "None yet." if status.is_scheduled else "None. CORECUBE_BACKUP_TO schedules backups."
+        detail = f"The last one was made {wording.ago(good.started_at, now)}: {good.name}, {size(good.size)}."
+    else:
+        detail = "None yet." if status.is_scheduled else "None. CORECUBE_BACKUP_TO schedules backups."
+    words = f"{status.problem} {detail}" if status.problem else detail
+    return HealthRow("backup", "Backup", "warn" if status.problem else "good", words)
 
 
 def _load(found: Installation) -> HealthRow:

@@ -52,11 +52,11 @@ def rows_of(manifest, model):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_backup_is_of_one_moment_whatever_is_written_meanwhile(world, place):
+def test_a_backup_is_of_one_moment_whatever_is_written_meanwhile(world, place, settings):
     upload_folder(world.vault).mkdir(parents=True)
     (upload_folder(world.vault) / "plan.md").write_text("# Plan")
     before = {model: model.objects.count() for model in (Connection, Document, Chunk, User)}
-    steps = []
+    steps, deleted = [], f"{world.vault.pk}/plan.md"
 
     def report(step):
         if not steps:
@@ -72,8 +72,8 @@ def test_a_backup_is_of_one_moment_whatever_is_written_meanwhile(world, place):
 
     manifest = manifest_of(back_up(backup_request(), report=report))
     assert {model: rows_of(manifest, model) for model in before} == before
-    assert not upload_folder(world.vault).exists()
-    assert [it.path for it in manifest.files] == [f"{world.vault.pk}/plan.md"]
+    assert not (settings.CORECUBE_UPLOADS_DIR / deleted).exists()
+    assert [it.path for it in manifest.files] == [deleted]
     assert User.objects.filter(username="later").exists()
 
 
@@ -111,7 +111,7 @@ def test_only_one_runs(world, place):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_failed_one_is_recorded_and_the_earlier_ones_remain(world, place):
+def test_a_failed_one_is_recorded_and_the_earlier_ones_remain(world, place, client):
     good = back_up(backup_request())
     (part, *_) = manifest_of(good).parts
 
@@ -123,6 +123,7 @@ def test_a_failed_one_is_recorded_and_the_earlier_ones_remain(world, place):
         back_up(backup_request(), report=report)
     assert Shelf.at(place, "").names() == [good.name]
     assert "missing" in backup_status().problem
+    assert client.get("/readyz").json()["parts"]["backup"] == "degraded"
     assert backup_status().last_good == good
     # The next one writes again what is missing, so that both are whole.
     back_up(backup_request())

@@ -14,6 +14,7 @@ from retrieval.engine.admission import Admission
 from retrieval.index.following import ReadModelStatus
 from retrieval.index.outbox import Lag
 from retrieval.models import EmbeddingIndex, Worker
+from retrieval.operations.backups import BackupStatus
 from retrieval.operations.health import Part, State
 from retrieval.operations.installation import Disk, Installation
 
@@ -41,6 +42,7 @@ def installation(**changes):
         disk=Disk(100 * GB, 40 * GB),
         load=Admission().load(),
         ingest=IngestLoad(16, 0, 0, 8, 8, Memory(GB, 8 * GB)),
+        backups=BackupStatus(is_scheduled=False, last_good=None, latest=None, now=timezone.now()),
     )
     return replace(well, **changes)
 
@@ -51,12 +53,13 @@ def rows(**changes):
 
 def test_an_installation_that_is_well_says_so_part_by_part():
     found = rows()
-    assert [row.tone for row in found.values()] == ["good"] * 13
+    assert [row.tone for row in found.values()] == ["good"] * 14
     assert (
         found["database"].detail
         == "PostgreSQL 18.4 with pgvector 0.8.5, 15.4 MB, 6 of 100 connections, 2 of 24 in this process."
     )
     assert found["bm25"].detail == "Not used on this machine."
+    assert found["backup"].detail == "None. CORECUBE_BACKUP_TO schedules backups."
     assert found["workers"].detail == "1 worker: vm:7, started 3 hours ago."
     assert overall(tuple(found.values())).detail == "All components are working."
 
