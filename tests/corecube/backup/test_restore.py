@@ -6,15 +6,14 @@ import signal
 import subprocess
 import sys
 import tempfile
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from django.conf import settings
 
-from corecube.embedded.server import embedded_server
 from tests.corecube.backup.installations import FILL, LOOK, looked_at, manage, run
 from tests.installation import Observer, new_installation
+from tests.other_postgres import other_postgres
 from tests.race import until
 
 PASSPHRASE = "correct horse battery staple"
@@ -57,21 +56,9 @@ with override_settings(CORECUBE_BACKUP_PASSPHRASE={passphrase!r}):
 """
 
 
-@contextmanager
-def another_server():
-    """Yield the address of an empty database on a server that CoreCube does not start itself."""
-    server, name = embedded_server(settings.CORECUBE_POSTGRES_DIR), f"test_restore_{os.getpid()}"
-    with server.connect("postgres") as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')
-        try:
-            yield f"postgres://{server.user}@/{name}?host={server.socket_dir}&port={server.port}"
-        finally:
-            connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
-
-
-def test_it_moves_to_another_server_and_back(source, original, places):
+def test_it_moves_to_a_server_of_another_major_version_and_back(source, original, places):
     passphrase = {"CORECUBE_BACKUP_PASSPHRASE": PASSPHRASE}
-    with another_server() as url, new_installation(is_migrated=False, DATABASE_URL=url, **passphrase) as elsewhere:
+    with other_postgres() as url, new_installation(is_migrated=False, DATABASE_URL=url, **passphrase) as elsewhere:
         assert "tiny" in run(elsewhere, "restore", str(places / "sealed"))
         run(elsewhere, "backup", str(places / "back"))
     with new_installation(is_migrated=False, **passphrase) as target:
