@@ -8,10 +8,10 @@ from typing import Final
 
 from celery import shared_task
 from django.conf import settings
-from django.db import connection
 from kombu.exceptions import OperationalError as QueueError
 
 from corecube.backup.create import back_up
+from corecube.database import release_connection
 from corecube.errors import ConflictError, CoreCubeError
 from retrieval.operations.backups import backup_request, is_backup_due
 
@@ -41,7 +41,7 @@ def _make_backup() -> None:
     except CoreCubeError as error:
         logger.error("backup.failed reason=%s", error)  # noqa: TRY400 -- the reason says it all
     finally:
-        connection.close()
+        release_connection()
 
 
 def tick() -> None:
