@@ -68,7 +68,7 @@ def documented_defaults():
     rows = re.findall(r"^\| (`[^|]+`) \|([^|]*)\| ", (DOCS / "configuration.md").read_text(), re.MULTILINE)
     for names, written in rows:
         defaults = written.strip()
-        listed = re.findall(r"`([A-Z_…]+)`", names)
+        listed = re.findall(r"`([A-Z0-9_…]+)`", names)
         shared = [defaults] if len(listed) == 1 or defaults in _IN_WORDS else defaults.split(", ")
         yield from zip(listed, shared * len(listed) if len(shared) == 1 else shared, strict=True)
 
