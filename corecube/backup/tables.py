@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import psycopg
 from django.apps import apps
-from django.db import connection, models, transaction
+from django.db import DatabaseError, connection, models, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
@@ -168,6 +168,13 @@ def end_restoring() -> None:
 
 def write_tables(tables: Sequence[TableEntry], sequences: Iterable[SequenceEntry], parts: Parts) -> None:
     """Replace the rows of the tables, all or none; raise BackupError for rows that do not fit or are incomplete."""
+    try:
+        _write_tables(tables, sequences, parts)
+    except DatabaseError as error:
+        raise BackupError(f"The rows do not fit: {first_line(error)}") from error
+
+
+def _write_tables(tables: Sequence[TableEntry], sequences: Iterable[SequenceEntry], parts: Parts) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_NO_LIMITS)
         names = [it.name for it in tables]

@@ -37,9 +37,11 @@ _ARGUMENTS = {
     "showconfig": [],
     "sign_ins": ["lift"],
     "tunables": [],
+    "upgrade": ["--check"],
 }
 #: They need no table of the database; `start` and `restore` make all of them.
-_WITHOUT_TABLES = {"bench", "doctor", "models", "restore", "showconfig", "tunables"}
+#: They need no table of the database; `start` and `restore` make all of them.
+_WITHOUT_TABLES = {"bench", "doctor", "models", "restore", "showconfig", "tunables", "upgrade"}
 _SCRIPT = """
 import io, json, sys
 from contextlib import redirect_stderr, redirect_stdout
