@@ -73,7 +73,9 @@ def _change(migration: Migration, operation: Operation) -> PendingChange:
 
 
 def _effect(operation: Operation) -> Effect:
-    if isinstance(operation, operations.AddField) and (operation.field.db_index or operation.field.unique):
+    if isinstance(operation, operations.AddField) and (
+        getattr(operation.field, "db_index", False) or operation.field.unique
+    ):
         return Effect.INDEX
     return _EFFECTS.get(type(operation), Effect.STATEMENTS)
 

@@ -74,8 +74,9 @@ class FolderPlace(Place):
         """Write a file under another name first, so that one that exists is whole."""
         target = self.root / name
         with _translated(f"{self.root} cannot be written to"):
-            for folder in reversed((target.parent, *target.parent.parents)):
-                folder.mkdir(mode=0o700, exist_ok=True)
+            # Not the folders above: without them a disk may not be mounted.
+            self.root.mkdir(mode=0o700, exist_ok=True)
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle, draft = tempfile.mkstemp(dir=self.root, prefix=".incoming-")
             try:
                 with os.fdopen(handle, "wb") as file:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+from contextlib import suppress
 from threading import Thread, get_native_id
 from time import monotonic
 from typing import Final
@@ -32,7 +33,8 @@ def make_backup() -> None:
 
 
 def _make_backup() -> None:
-    os.setpriority(os.PRIO_PROCESS, get_native_id(), _NICE)
+    with suppress(OSError):  # only Linux has priorities of threads
+        os.setpriority(os.PRIO_PROCESS, get_native_id(), _NICE)
     try:
         if is_backup_due():
             back_up(backup_request())

@@ -154,6 +154,11 @@ def test_other_accounts_can_read_nothing(folder):
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
 
 
+def test_a_folder_is_not_made_where_no_disk_may_be_mounted(tmp_path):
+    with pytest.raises(BackupError, match="No such file"):
+        opened(str(tmp_path / "disk" / "backups"))
+
+
 def test_a_changed_part_or_manifest_is_noticed(folder):
     shelf = opened(folder)
     name = stored(shelf, 0, TEXT)
