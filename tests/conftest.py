@@ -62,6 +62,7 @@ _SOURCES = {
 #: processes and for time-outs, lie between those in a browser, which are busy all the time and share it.
 _LONGEST: Final = (
     "tests/retrieval/tasks/test_worker.py",
+    "tests/corecube/backup/test_restore.py",
     "tests/browser/test_pages.py",
     "tests/browser/test_pickers.py",
     "tests/browser/test_chat.py",
