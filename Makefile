@@ -57,8 +57,9 @@ fmt: .venv/.dev-installed ## Format the code and mend what can be mended
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-docs: .venv/.dev-installed ## Write the generated parts of docs/
+docs: .venv/.dev-installed build/docs/.installed ## Write the generated parts of docs/, and build the site in build/docs/site
 	$(BIN)/python manage.py docs
+	build/docs/bin/sphinx-build --fail-on-warning --keep-going --quiet docs build/docs/site
 
 lock: .venv/.dev-installed ## Update the lock files from pyproject.toml (ARGS=--upgrade for newer versions)
 	$(LOCK) $(ARGS) pyproject.toml --output-file requirements.lock
@@ -89,6 +90,12 @@ help: ## List these commands
 .venv/.dev-installed: requirements-dev.lock .venv/.installed
 	@echo "Installing the development packages …"
 	@$(PIP) install -qq --require-hashes --requirement requirements.lock --requirement requirements-dev.lock
+	@touch $@
+
+# A separate environment, as Sphinx requires an earlier docutils.
+build/docs/.installed: docs/requirements.txt .venv/.dev-installed
+	@$(BIN)/uv venv --quiet --clear --python $(PYTHON) build/docs
+	@$(BIN)/uv pip install --quiet --python build/docs --requirement docs/requirements.txt
 	@touch $@
 
 # Two environments of Python, as two clients require an earlier openai, and one of Node.js.

@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from django.core.management import get_commands, load_command_class
 
 from retrieval.management.commands.docs import generated, updated
 from retrieval.management.commands.tunables import tunables_table
@@ -162,3 +163,34 @@ def test_the_constant_of_rank_fusion_is_in_one_place():
         if re.search(r"(?i)rank_constant\b[^=\n]*=\s*(?:tunable\()?\d", path.read_text())
     }
     assert written == {"retrieval/stages/fuse.py"}
+
+
+def test_every_page_is_in_the_navigation():
+    listed = set(re.findall(r"^[\w/-]+$", (DOCS / "index.md").read_text(), re.MULTILINE))
+    pages = {path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.rglob("*.md")}
+    assert {it for it in pages if not re.match(r"decisions/\d", it)} - {"index"} == listed
+
+
+def options_of(parser):
+    """Yield the options of a command and of its subcommands."""
+    for action in parser._actions:
+        yield from action.option_strings
+        for command in action.choices.values() if isinstance(action.choices, dict) else ():
+            yield from options_of(command)
+
+
+def test_commands_that_a_page_names_exist_with_their_options():
+    known, unknown = get_commands(), []
+    pages = [page for page in PAGES if page.parent.name != "decisions" and page.name != "CHANGELOG.md"]
+    named = {it for page in pages for it in re.findall(r"manage\.py ([a-z][a-z0-9_]+)([^`\n|#]*)", page.read_text())}
+    for name, rest in sorted(named):
+        if name not in known:
+            unknown.append(name)
+            continue
+        parser = load_command_class(known[name], name).create_parser("manage.py", name)
+        options = set(options_of(parser))
+        unknown += [
+            f"{name} {option}" for option in re.findall(r"(?<!\S)\[?(--[a-z-]+)", rest) if option not in options
+        ]
+    assert len(named) > 50
+    assert unknown == []

@@ -83,7 +83,8 @@ def create_data_dir(data_dir: Path, account: pwd.struct_passwd) -> None:
     if version.exists():
         if (found := version.read_text(encoding="ascii").strip()) != str(MAJOR):
             raise DatabaseUnavailableError(
-                f"{data_dir} was created by PostgreSQL {found}, but this release has {MAJOR}. See docs/operations.md."
+                f"{data_dir} was created by PostgreSQL {found}, but this release has {MAJOR}. "
+                "See docs/guides/running.md."
             )
         return
     unfinished = data_dir.with_name(f"{data_dir.name}.new")

@@ -95,7 +95,7 @@ def test_every_metric_is_in_the_manual(client, world):
 
     client.force_login(world.alice)
     search(SearchRequest(text="rollback", preset="corecube"), principal=world.principal("alice"))
-    manual = (Path(__file__).parents[3] / "docs/operations.md").read_text()
+    manual = (Path(__file__).parents[3] / "docs/guides/monitoring.md").read_text()
     lines = client.get("/metrics").content.decode().splitlines()
     names = {line.split()[2] for line in lines if line.startswith("# TYPE corecube_")}
     short = {"corecube_pool_connections_configured": "_configured", "corecube_pool_connections_active": "_active"}
