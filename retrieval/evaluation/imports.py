@@ -71,7 +71,7 @@ class Imported:
 
 
 def read_lines(texts: Sequence[str], question_set: QuestionSet) -> list[Line]:
-    """Return the questions and grades of files that are read together; grades above 3 are scaled to 0 to 3.
+    """Return the questions and grades of files that are read together, with grades from 0 to 3.
 
     Where questions have names, as in TREC and BEIR files, those without a grade are left out if others have one.
     Raises InvalidRequestError for content that no format explains, grades of unknown questions, and too much.
@@ -97,10 +97,11 @@ def _joined(lines: Sequence[Line], cases: Mapping[str, str]) -> list[Line]:
 
 
 def _scaled(lines: Sequence[Line]) -> list[Line]:
-    grades = [it.grade for it in lines]
-    best, highest = max(GRADES), max(grades)
-    is_fraction = any(grade != int(grade) for grade in grades)
-    scale = best / highest if highest > best or (is_fraction and highest) else 1.0
+    """Give the grades the range of judgments, where they have another: above 3, fractions, or only yes and no."""
+    best, highest = max(GRADES), max(it.grade for it in lines)
+    is_fraction = any(it.grade != int(it.grade) for it in lines)
+    is_binary = highest == 1 and not any(it.passage for it in lines)
+    scale = best / highest if highest > best or is_fraction or is_binary else 1.0
     return [replace(it, grade=max(0, int(it.grade * scale + 0.5))) for it in lines]
 
 
