@@ -101,7 +101,8 @@ def _scaled(lines: Sequence[Line]) -> list[Line]:
     best, highest = max(GRADES), max(it.grade for it in lines)
     is_fraction = any(it.grade != int(it.grade) for it in lines)
     is_binary = highest == 1 and not any(it.passage for it in lines)
-    scale = best / highest if highest > best or is_fraction or is_binary else 1.0
+    is_other = highest > best or is_binary or (is_fraction and highest > 0)
+    scale = best / highest if is_other else 1.0
     return [replace(it, grade=max(0, int(it.grade * scale + 0.5))) for it in lines]
 
 

@@ -122,7 +122,13 @@ def test_questions_without_grades(questions, text):
 
 @pytest.mark.parametrize(
     ("written", "stored"),
-    [((0, 5, 10), (0, 2, 3)), ((-2, 0, 1), (0, 0, 3)), (("0.0", "0.2", "1.0"), (0, 1, 3)), ((3, 1, 2), (3, 1, 2))],
+    [
+        ((0, 5, 10), (0, 2, 3)),
+        ((-2, 0, 1), (0, 0, 3)),
+        (("0.0", "0.2", "1.0"), (0, 1, 3)),
+        (("-0.5", "0"), (0, 0)),
+        ((3, 1, 2), (3, 1, 2)),
+    ],
 )
 def test_grades_of_another_range_are_scaled(questions, written, stored):
     rows = "".join(f"q,doc{place},{grade}\n" for place, grade in enumerate(written))
