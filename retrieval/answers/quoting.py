@@ -41,8 +41,8 @@ def choose(ranked: Sequence[Scored], *, max_characters: int) -> tuple[Quote, ...
     """Return the quotes of the best candidates that fit into some characters together, best first; at least one.
 
     They are taken by their scores less what their length costs: two sentences that fit in the place of a table are as
-    likely to answer. A candidate that contains another, such as the list of an item, takes its place. Expects the best
-    candidate first.
+    likely to answer. A candidate that contains another, such as the list of an item, takes its place. One that does not
+    fit alone, such as a table with its header, is only quoted if none fits. Expects the best candidate first.
     """
     chosen: dict[int, Candidate] = {}  # By their places in the answer.
     quotes: tuple[Quote, ...] = ()
@@ -57,9 +57,9 @@ def choose(ranked: Sequence[Scored], *, max_characters: int) -> tuple[Quote, ...
         wanted = {place: other for place, other in chosen.items() if place not in replaced}
         wanted[min({at, *replaced})] = candidate
         longer = quotes_of([wanted[place] for place in sorted(wanted)], ranked)
-        if not quotes or len("\n\n".join(quote.text for quote in longer)) <= max_characters:
+        if len("\n\n".join(quote.text for quote in longer)) <= max_characters:
             chosen, quotes = wanted, longer
-    return quotes
+    return quotes or quotes_of([it.candidate for it in ranked[:1]], ranked)
 
 
 def _worth(scored: Scored) -> float:

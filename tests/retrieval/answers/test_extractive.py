@@ -210,6 +210,8 @@ def test_length_costs_and_what_replaces_an_item_takes_its_place():
     assert quoted((a, 5.0 + cost - 0.01), (yes, 5.0), characters=410) == [(1, 1)]
     assert quoted((first, 5.0), (yes, 4.0), (whole, 3.9)) == [(3, 2), (1, 1)]
     assert quoted((a, 9.0), (yes, 2.9)) == [(2, 1)]  # Too far behind.
+    assert quoted((a, 5.0), (yes, 4.0), characters=300) == [(1, 1)]
+    assert quoted((a, 5.0), characters=300) == [(2, 1)]  # Nothing fits.
 
 
 def test_the_provider_yields_the_whole_answer_in_pieces(leave, terms):
