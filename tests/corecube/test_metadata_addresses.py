@@ -10,8 +10,10 @@ from threading import Thread
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.test import override_settings
 
 from corecube import env
+from corecube.backup.places import place_at
 from corecube.connectors.git.clients import GuardedGitClient, Meter
 from corecube.connectors.http import HttpClient, HttpLimits
 from corecube.connectors.network import AddressGuard, checked_url
@@ -108,6 +110,12 @@ def _s3():
         source.check()
 
 
+def _backup():
+    named = {"ENDPOINT": "http://cloud.test", "ACCESS_KEY": "key", "SECRET_KEY": "secret"}
+    with override_settings(**{f"CORECUBE_BACKUP_S3_{name}": value for name, value in named.items()}):
+        place_at("s3://bucket/backups").read("manifest")
+
+
 def _service():
     with closing(BoundedClient()) as client:
         client.post("http://cloud.test/", b"{}", timeout_seconds=5)
@@ -131,6 +139,7 @@ CLIENTS = {
         "http://cloud.test/r.git", credentials={}, meter=Meter(1000)
     ).get_refs(b""),
     "corecube/connectors/s3.py": _s3,
+    "corecube/backup/places.py": _backup,
     "corecube/oidc/provider.py": lambda: get_json("http://cloud.test/", trusted_host="cloud.test"),
     "corecube/oidc/backend.py": lambda: get_json("http://cloud.test/", trusted_host="cloud.test", form={}),
     "retrieval/encoders/bounded_http.py": _service,

@@ -24,7 +24,7 @@ class AnswerabilityConfig(Tunables):
 
     answerable_from: float = fraction(0.84, help="Minimum confidence of an answerable question.")
     partial_from: float = fraction(
-        0.25, help="Minimum confidence of a partly answerable question.", at_most="answerable_from"
+        0.1, help="Minimum confidence of a partly answerable question.", at_most="answerable_from"
     )
     sentences: int = costly(
         2,
