@@ -9,7 +9,7 @@ from explorer.pages.compare import views as compare
 from explorer.pages.connections import edit, jobs
 from explorer.pages.connections import views as connections
 from explorer.pages.documents import views as documents
-from explorer.pages.evaluation import gates, judge, judging, runs, schedules, sweeps, unanswered
+from explorer.pages.evaluation import gates, judge, judging, runs, schedules, sweeps, unanswered, use
 from explorer.pages.evaluation import views as evaluation
 from explorer.pages.evidence import section_sets
 from explorer.pages.evidence import views as evidence
@@ -84,6 +84,7 @@ urlpatterns = [
     # explorer/pages/evaluation
     path("judge/", judge.judge_hit, name="judge"),
     path("judge/case/", judge.save_as_case, name="save_as_case"),
+    path("use/<uuid:record_id>/", use.note_use, name="note_use"),
     path("unanswered/", unanswered.unanswered_questions, name="unanswered"),
     path("judgments/", evaluation.question_sets, name="judgments"),
     path("judgments/cases/<uuid:case_id>/", evaluation.change_case, name="change_case"),

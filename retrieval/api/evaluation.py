@@ -33,8 +33,10 @@ class RunIn(StrictBody):
     draft: bool = Field(default=False, description="Measure the preset's draft instead of its live version.")
     overrides: Overrides = Field(default_factory=dict)
     name: str = Field(default="", max_length=120)
-    model_grades: bool = Field(
-        default=False, description="Let a language model grade what nobody judged, and count its grades."
+    counts: Literal["people", "model", "use"] = Field(
+        default="people",
+        description="Whose grades count: people's; with `model` also those of a language model, which grades what "
+        "nobody judged; with `use` also those from what people opened, copied and rated.",
     )
 
 
@@ -262,7 +264,7 @@ def start_run(request: HttpRequest, body: RunIn) -> Status[RunOut]:
     principal = _admin(request)
     question_set = set_of(body.question_set)
     asked = runs.RunRequest(
-        body.preset, is_draft=body.draft, overrides=body.overrides, name=body.name, counts_model=body.model_grades
+        body.preset, is_draft=body.draft, overrides=body.overrides, name=body.name, counts=body.counts
     )
     run = runs.queue_run(question_set, asked, principal=principal)
     wake_worker_on_commit()

@@ -215,6 +215,7 @@ def _newest(gate: Gate, preset: Preset, values: _Values, principal: Principal) -
         question_set=gate.question_set,
         preset=preset.name,
         values=dict(values),
+        counts=EvaluationRun.Counts.PEOPLE,
         trial=None,
         connection_ids__contains=scope_for(principal).connection_ids,
     )

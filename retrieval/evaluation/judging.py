@@ -22,6 +22,7 @@ from corecube.scope import AccessScope
 from retrieval.engine.types import ChunkId
 from retrieval.errors import SearchTimeoutError
 from retrieval.evaluation.question_sets import unrecorded_search
+from retrieval.evaluation.use_grades import UseGrade, UseGrades
 from retrieval.models import Case, Chunk, Judgment, QuestionSet
 from retrieval.presets.catalog import preset_named
 from retrieval.ranking.agreement import Agreement, cohen, fleiss
@@ -140,6 +141,7 @@ class RatedPassage:
     ratings: tuple[Rating, ...]  #: By name of the rater.
     final: Rating | None
     model: int | None  #: A language model's grade.
+    use: UseGrade | None  #: From what people opened, copied and rated.
 
     @property
     def grade(self) -> int | None:
@@ -170,13 +172,15 @@ class SetAgreement:
     pairs: tuple[RaterPair, ...]
     overall: Agreement  #: Fleiss' kappa.
     model: Agreement  #: Of people's grades with a language model's: Cohen's kappa with quadratic weights.
+    use: Agreement  #: The same with grades from use, of passages that nobody rated below an answer.
     disputed: int
     decided: int  #: Of the disputed passages, those with a final grade.
 
 
 def rated_passages(question_set: QuestionSet, scope: AccessScope) -> tuple[RatedPassage, ...]:
     """Return the passages in scope that somebody graded for the questions of a set, by question."""
-    rows = standing(scope).filter(query__in=_queries(question_set)).select_related("by").order_by("query", "at")
+    queries = _queries(question_set)
+    rows = standing(scope).filter(query__in=queries).select_related("by").order_by("query", "at")
     ratings: dict[tuple[str, PassageId], dict[str, Rating]] = {}
     final: dict[tuple[str, PassageId], Rating] = {}
     model: dict[tuple[str, PassageId], int] = {}
@@ -190,8 +194,11 @@ def rated_passages(question_set: QuestionSet, scope: AccessScope) -> tuple[Rated
             model[key] = row.grade
         else:
             by_rater[rating.rater] = rating
+    use = UseGrades.read(queries).within(scope, queries)
     return tuple(
-        RatedPassage(*key, tuple(by_rater[name] for name in sorted(by_rater)), final.get(key), model.get(key))
+        RatedPassage(
+            *key, tuple(by_rater[name] for name in sorted(by_rater)), final.get(key), model.get(key), use.get(key)
+        )
         for key, by_rater in ratings.items()
     )
 
@@ -202,11 +209,13 @@ def agreement(rated: Sequence[RatedPassage]) -> SetAgreement:
     for it in rated:
         for first, second in combinations(it.ratings, 2):
             shared.setdefault((first.rater, second.rater), []).append((first.grade, second.grade))
+    used = [(it.grade, it.use.grade) for it in rated if it.use and not it.use.is_rated and it.grade is not None]
     counts = Counter(it.final is not None for it in rated if it.is_disputed)
     return SetAgreement(
         pairs=tuple(RaterPair(*names, cohen(grades)) for names, grades in sorted(shared.items())),
         overall=fleiss([[rating.grade for rating in it.ratings] for it in rated]),
         model=cohen([(it.grade, it.model) for it in rated if it.grade is not None and it.model is not None]),
+        use=cohen(used),
         disputed=counts.total(),
         decided=counts[True],
     )

@@ -22,6 +22,7 @@ from retrieval.errors import JudgingError, SearchTimeoutError
 from retrieval.evaluation.calibration import Bin, auroc, calibration_error, reliability
 from retrieval.evaluation.latency import Percentiles, percentiles
 from retrieval.evaluation.model_grades import grade_unjudged
+from retrieval.evaluation.use_grades import UseGrades
 from retrieval.models import Case, QuestionSet, SearchRecord
 from retrieval.ranking.measures import MEASURED_DEPTH, Measures, mean, measure
 from retrieval.records.judgments import MAX_QUERY_LENGTH, PassageId, grades_of, ranked_passages
@@ -143,7 +144,7 @@ class CaseResult:
     confidence: float | None = None
     ranking: tuple[PassageId, ...] = ()  #: What was measured, best first.
     grades: Mapping[PassageId, int] = field(default_factory=dict)  #: All that the principal may see.
-    model_grades: int = 0  #: Of the grades, those of a language model.
+    other_grades: int = 0  #: Of the grades, those of a language model or from use.
     milliseconds: float = 0.0
     tokens: int = 0  #: Of the packed context.
     degraded: tuple[str, ...] = ()  #: Codes of what the search went without.
@@ -186,8 +187,8 @@ class SetResult:
 
     @property
     def grades(self) -> tuple[int, int]:
-        """The number of grades by a language model, and of all grades."""
-        return sum(it.model_grades for it in self.cases), sum(len(it.grades) for it in self.cases)
+        """The number of grades by a language model or from use, and of all grades."""
+        return sum(it.other_grades for it in self.cases), sum(len(it.grades) for it in self.cases)
 
     @property
     def refusals(self) -> tuple[int, int]:
@@ -268,11 +269,12 @@ def measured_case(
     principal: Principal,
     resources: Resources | None = None,
     counts_model: bool = False,
+    use: UseGrades | None = None,
 ) -> CaseResult:
     """Search for a case as `asked`, and return its result; one whose search timed out found nothing.
 
     With `counts_model` a language model grades those of the first ten passages that nobody has judged, and its grades
-    count; if it fails, the result is degraded.
+    count; if it fails, the result is degraded. Grades from `use` count for passages that nobody has judged.
 
     A case with a user is searched with that user's access. The grades are those that the principal gives, within the
     access of the search. Raises as `search` does, and NotPermittedError for a user who was deactivated.
@@ -290,13 +292,15 @@ def measured_case(
             result = replace(result, degraded=(*result.degraded, error.code))
         graded = grades_of(case.query, viewer=principal.user, scope=scope, counts_model=True)
     found = ranked_passages(outcome) if outcome else ()
-    grades = {passage: it.grade for passage, it in graded.items()}
+    used = use.within(scope, [case.query]) if use else {}
+    other = {passage: it.grade for (_, passage), it in used.items() if passage not in graded}
+    grades = {passage: it.grade for passage, it in graded.items()} | other
     return replace(
         result,
         measures=measure(found, grades),
         ranking=found[:MEASURED_DEPTH],
         grades=grades,
-        model_grades=sum(it.is_model for it in graded.values()),
+        other_grades=len(other) + sum(it.is_model for it in graded.values()),
     )
 
 

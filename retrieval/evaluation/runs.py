@@ -22,6 +22,7 @@ from corecube.sanitise import storable
 from corecube.version import VERSION
 from retrieval.engine.types import Verdict
 from retrieval.evaluation.question_sets import CaseResult, SetResult, measured_case, principal_of_case
+from retrieval.evaluation.use_grades import UseGrades
 from retrieval.models import Case, EvaluationRun, QuestionSet, RunCase, Trial
 from retrieval.presets.catalog import preset_named
 from retrieval.ranking.measures import Measures, Objective
@@ -53,7 +54,7 @@ class RunRequest:
     #: Complete numbers instead of the live version's, as differences from the shipped defaults.
     values: Mapping[str, float] | None = None
     trigger: EvaluationRun.Trigger | str = ""
-    counts_model: bool = False  #: Whether a language model grades what nobody has judged.
+    counts: EvaluationRun.Counts | str = EvaluationRun.Counts.PEOPLE  #: Whose grades count.
 
 
 def queue_run(question_set: QuestionSet, asked: RunRequest, *, principal: Principal) -> EvaluationRun:
@@ -78,7 +79,7 @@ def queue_run(question_set: QuestionSet, asked: RunRequest, *, principal: Princi
             values=asked.values,
             is_fixed=asked.values is not None,
             trigger=asked.trigger,
-            counts_model=asked.counts_model,
+            counts=asked.counts,
             user=principal.user,
             connection_ids=scope_for(principal).connection_ids,
         )
@@ -207,12 +208,16 @@ def measure_missing(
         overrides=run.overrides,
         values=run.values if run.is_fixed else None,
     )
+    counts_model = run.counts == EvaluationRun.Counts.MODEL
+    use = UseGrades.read(it.query for it in cases) if run.counts == EvaluationRun.Counts.USE else None
     for case in cases:
         if case.query in done:
             continue
         if not goes_on():
             return False
-        result = measured_case(case, asked, principal=principal, resources=resources, counts_model=run.counts_model)
+        result = measured_case(
+            case, asked, principal=principal, resources=resources, counts_model=counts_model, use=use
+        )
         if not run.fingerprint and result.fingerprint:
             run.version, run.fingerprint, run.values = result.version, result.fingerprint, result.values
             run.save(update_fields=["version", "fingerprint", "values"])
@@ -232,7 +237,7 @@ def _store(run: EvaluationRun, result: CaseResult) -> None:
             "measures": asdict(result.measures) if result.measures else {},
             "ranking": [[str(document), digest] for document, digest in result.ranking],
             "grades": [[str(it.document_id), it.content_hash, grade] for it, grade in result.grades.items()],
-            "model_grades": result.model_grades,
+            "other_grades": result.other_grades,
             "verdict": result.verdict.value if result.verdict else "",
             "confidence": result.confidence,
             "milliseconds": result.milliseconds,
@@ -280,7 +285,7 @@ def _case_result(row: RunCase) -> CaseResult:
         confidence=row.confidence,
         ranking=tuple(PassageId(UUID(document), digest) for document, digest in row.ranking),
         grades={PassageId(UUID(document), digest): grade for document, digest, grade in row.grades},
-        model_grades=row.model_grades,
+        other_grades=row.other_grades,
         milliseconds=row.milliseconds,
         tokens=row.tokens,
         degraded=tuple(row.degraded),
@@ -370,7 +375,7 @@ def figures_json(run: EvaluationRun, result: SetResult) -> dict[str, Any]:
         "values": run.values,
         "trigger": run.trigger,
         "set_version": run.set_version,
-        "counts_model": run.counts_model,
+        "counts": run.counts,
         "version": run.version,
         "fingerprint": run.fingerprint,
         "release": run.release,
@@ -401,7 +406,7 @@ def _case_json(case: CaseResult) -> dict[str, Any]:
         "milliseconds": round(case.milliseconds, 1),
         "tokens": case.tokens,
         "degraded": case.degraded,
-        "model_grades": case.model_grades,
+        "other_grades": case.other_grades,
         "ranking": [{"document": str(it.document_id), "passage": it.content_hash} for it in case.ranking],
         "grades": [
             {"document": str(it.document_id), "passage": it.content_hash, "grade": grade}

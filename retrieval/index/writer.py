@@ -130,6 +130,7 @@ def delete_documents(ids: Sequence[UUID]) -> None:
         _remove_chunks(cursor, list(ids))
         cursor.execute(_FORGET_ITEMS, {"documents": list(ids)})
         cursor.execute("DELETE FROM retrieval_judgment WHERE document_id = ANY(%s)", [list(ids)])
+        cursor.execute("DELETE FROM retrieval_impression WHERE document_id = ANY(%s)", [list(ids)])
         cursor.execute("DELETE FROM retrieval_documentaccess WHERE document_id = ANY(%s)", [list(ids)])
         cursor.execute("DELETE FROM retrieval_document WHERE id = ANY(%s)", [list(ids)])
 

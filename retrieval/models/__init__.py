@@ -16,6 +16,7 @@ from retrieval.models.graph import (
     ReadModel,
     RouteExample,
 )
+from retrieval.models.impression import Impression
 from retrieval.models.judgment import Case, Judgment, QuestionSet
 from retrieval.models.preset import Calibration, PresetVersion, StoredSectionSet
 from retrieval.models.search import IdempotentRequest, QueuedSearch, SearchRecord

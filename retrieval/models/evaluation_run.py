@@ -29,6 +29,13 @@ class EvaluationRun(models.Model):
         NIGHT = "night"
         UPGRADE = "upgrade"
 
+    class Counts(models.TextChoices):
+        """Whose grades count: those of people, and for passages that nobody judged those of another source."""
+
+        PEOPLE = "people", "People"
+        MODEL = "model", "People and a language model"
+        USE = "use", "People and use"
+
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     question_set = models.ForeignKey(QuestionSet, on_delete=models.CASCADE, related_name="runs")
     #: The version of the set that it measures, once it has begun; None if the set changed meanwhile.
@@ -40,8 +47,7 @@ class EvaluationRun(models.Model):
     #: The numbers that it measures, as differences from the shipped defaults, by dotted name. Fixed ones are given
     #: when it is queued; the live version's or the draft's are known once it has begun, and None before.
     values = models.JSONField(null=True)
-    #: Whether a language model grades what nobody has judged, and its grades count.
-    counts_model = models.BooleanField(default=False, db_default=False)
+    counts = models.CharField(max_length=10, choices=Counts, default=Counts.PEOPLE, db_default=Counts.PEOPLE)
     is_fixed = models.BooleanField(default=False, db_default=False)
     trigger = models.CharField(max_length=10, choices=Trigger, blank=True, default="", db_default="")
     #: Whose access it searches with, and who started it.
@@ -87,7 +93,7 @@ class RunCase(models.Model):
     #: [document id, content hash, grade].
     ranking = models.JSONField(default=list)
     grades = models.JSONField(default=list)
-    model_grades = models.PositiveIntegerField(default=0, db_default=0)  #: Of the grades, those of a language model.
+    other_grades = models.PositiveIntegerField(default=0, db_default=0)  #: Of the grades, those not of people.
     verdict = models.CharField(max_length=20, blank=True, default="")
     confidence = models.FloatField(null=True)
     milliseconds = models.FloatField()

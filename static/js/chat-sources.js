@@ -1,6 +1,7 @@
 // Sources of an answer: a citation shows a card of its passage and opens the passage in the side panel; copying answers.
 
 import { excerptOf, placeOf, saidAt } from "./chat-quotes.js";
+import { reportUse } from "./use.js";
 
 const EDGE = 8;
 
@@ -92,6 +93,13 @@ document.addEventListener("focusout", (event) => {
   }
 });
 
+const report = (exchange, use) => {
+  const address = exchange.querySelector("[data-use-address]")?.dataset.useAddress;
+  if (address) {
+    reportUse(address, use);
+  }
+};
+
 // The passage.
 
 let opener = null;
@@ -155,6 +163,7 @@ const open = async (link, from) => {
   opener = from;
   from.setAttribute("aria-expanded", "true");
   show(await response.text(), from);
+  report(link.closest("[data-exchange]"), { number: link.dataset.number });
 };
 
 let isTouch = false;
@@ -241,7 +250,9 @@ document.addEventListener("click", async (event) => {
   if (!button) {
     return;
   }
-  await navigator.clipboard.writeText(textOf(button.closest("[data-exchange]")));
+  const exchange = button.closest("[data-exchange]");
+  await navigator.clipboard.writeText(textOf(exchange));
+  report(exchange, { copied: "1" });
   button.classList.add("is-done");
   announcement.textContent = "Copied.";
   setTimeout(() => button.classList.remove("is-done"), 1500);

@@ -1,6 +1,8 @@
 // The Query Explorer: the page has all results of a search, and this script shows one part or another. Without it, each
 // link loads the page with that part open.
 
+import { reportUse } from "./use.js";
+
 const FIRST_TAB = "hits";
 
 const links = (group) => [...document.querySelectorAll(`[data-switch="${group}"]`)];
@@ -113,6 +115,20 @@ document.addEventListener("click", (event) => {
     event.target.closest("[data-hit-card]").querySelector(".hit-link").click();
   }
 });
+
+// Opening a hit is reported, by any link of the page to its passage and with any button that opens it.
+
+const reportOpened = (event) => {
+  const hits = document.querySelector("[data-use-address]");
+  const address = event.target.closest("a[href]")?.href;
+  const opened = [...(hits?.querySelectorAll(".hit-open") ?? [])].find((link) => link.href === address);
+  if (opened && event.button !== 2) {
+    reportUse(hits.dataset.useAddress, { number: opened.dataset.number });
+  }
+};
+
+document.addEventListener("click", reportOpened);
+document.addEventListener("auxclick", reportOpened);
 
 document.addEventListener("click", (event) => {
   const example = event.target.closest("[data-example]");

@@ -72,6 +72,7 @@ NO_PAGES = {
     "judge",
     "new_connection_access",
     "new_link",
+    "note_use",
     "overview_jobs",
     "preset_effect",
     "queue_search",

@@ -27,6 +27,11 @@ from retrieval.ranking.significance import Difference
 from retrieval.tasks.evaluation_runs import wake_worker_on_commit
 
 _DRAFT: Final = " draft"  #: Behind a preset's name in the form: its draft.
+_PEOPLE: Final = EvaluationRun.Counts.PEOPLE
+_OTHER_GRADES: Final[Mapping[str, str]] = {
+    EvaluationRun.Counts.MODEL: ", with model grades",
+    EvaluationRun.Counts.USE: ", with grades from use",
+}
 _MAX_LISTED: Final = 50
 _MOVED: Final = 0.001  #: Differences of a query from here on are listed.
 _SHOWN_MEASURE: Final = "ndcg"
@@ -54,8 +59,8 @@ def label(run: EvaluationRun) -> str:
     version = f", version {run.version}" if run.version and not run.is_draft else ""
     changed = f", {len(run.overrides)} changed" if run.overrides else ""
     name = f", {run.name[0].lower()}{run.name[1:]}" if run.name and run.trigger else ""
-    model = ", with model grades" if run.counts_model else ""
-    return f"{run.preset}{_DRAFT if run.is_draft else ''}{version}{changed}{model}{name}"
+    other = _OTHER_GRADES.get(run.counts, "")
+    return f"{run.preset}{_DRAFT if run.is_draft else ''}{version}{changed}{other}{name}"
 
 
 @admin_action
@@ -67,7 +72,7 @@ def start_run(request: HtmxHttpRequest, slug: str) -> HttpResponse:
         wanted.removesuffix(_DRAFT),
         is_draft=wanted.endswith(_DRAFT),
         name=request.POST.get("name", ""),
-        counts_model="model_grades" in request.POST,
+        counts=chosen if (chosen := request.POST.get("counts", "")) in EvaluationRun.Counts else _PEOPLE,
     )
     try:
         run = services.queue_run(question_set, asked, principal=Principal(viewer_of(request)))

@@ -23,7 +23,7 @@ from retrieval.evaluation.drawing import MAX_DRAWN, SAMPLES, draw
 from retrieval.evaluation.imports import MAX_CHARACTERS, import_lines, read_lines
 from retrieval.evaluation.judging import agreement, rated_passages
 from retrieval.evaluation.qrels import csv_of, qrels_of
-from retrieval.models import Case, LanguageModel, QuestionSet
+from retrieval.models import Case, EvaluationRun, LanguageModel, QuestionSet
 from retrieval.records.judgments import normalised_query, standing
 
 _EXPORTS: Final = {"csv": (csv_of, "text/csv"), "qrels": (qrels_of, "text/plain")}
@@ -85,7 +85,7 @@ def _page(request: HtmxHttpRequest, found: QuestionSet) -> dict[str, Any]:
     return {
         "question_set": found,
         "cases": [(case, counts.get(normalised_query(case.query), 0)) for case in cases],
-        "has_model": LanguageModel.objects.filter(is_enabled=True).exists(),
+        "counts": [it for it in EvaluationRun.Counts if it != EvaluationRun.Counts.MODEL or _has_model()],
         "samples": SAMPLES.items(),
         "max_drawn": MAX_DRAWN,
         "configurations": configurations(),
@@ -94,6 +94,10 @@ def _page(request: HtmxHttpRequest, found: QuestionSet) -> dict[str, Any]:
         **set_gates_context(found),
         **schedules_context(found, Principal(viewer_of(request))),
     }
+
+
+def _has_model() -> bool:
+    return LanguageModel.objects.filter(is_enabled=True).exists()
 
 
 @admin_action

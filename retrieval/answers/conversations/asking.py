@@ -15,6 +15,7 @@ from retrieval.errors import UnknownPassageError
 from retrieval.models import Conversation, Message, SearchRecord
 from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
 from retrieval.records.judgments import THUMB_GRADES, PassageId, judge
+from retrieval.records.use import note_rating
 from retrieval.search.request import checked_query
 
 _MAX_TITLE_LENGTH: Final = 80
@@ -129,9 +130,9 @@ def rate_answer(answer: Message, rating: int | None) -> None:
 
 
 def rate_citation(answer: Message, number: int, rating: int | None) -> None:
-    """Store a rating of a passage, which also counts as a judgment; None deletes both.
+    """Store a rating of a passage, which also counts as a judgment and as use; None deletes all of them.
 
-    There is no judgment if the installation does not store query texts. Raises InvalidRequestError, ConflictError, and
+    There is neither if the installation does not store query texts. Raises InvalidRequestError, ConflictError, and
     UnknownPassageError for a passage that no longer exists or that the user can no longer see.
     """
     _check(answer, rating)
@@ -147,6 +148,8 @@ def rate_citation(answer: Message, number: int, rating: int | None) -> None:
         judged = PassageId(UUID(passage["document"]), passage["content_hash"])
         grade = None if rating is None else THUMB_GRADES[rating]
         judge(question.standalone or question.text, judged, grade=grade, by=user, scope=scope)
+        if answer.record is not None:
+            note_rating(answer.record, number, rating)
     with transaction.atomic():
         locked = Message.objects.select_for_update().get(pk=answer.pk)
         others = {key: value for key, value in locked.citation_feedback.items() if key != str(number)}

@@ -67,24 +67,24 @@ def test_a_score_has_the_grade_of_the_nearest_step(score, grade):
 def test_its_grades_count_only_in_runs_that_say_so(questions, world, model):
     scope = scope_for(world.principal("alice"))
     judge(QUERY, passage("tangerine"), grade=2, by=world.alice, scope=scope)
-    run = measured(questions, world, counts_model=True)
+    run = measured(questions, world, counts="model")
     ((case),) = runs.result_of(run).cases
     assert case.grades[passage("deployctl")] == 3
     assert case.grades[passage("tangerine")] == 2
     assert case.measures.judged == 1
-    assert case.model_grades == len(case.grades) - 1 > 0
+    assert case.other_grades == len(case.grades) - 1 > 0
     assert set(Judgment.objects.filter(source="model").values_list("explanation", flat=True)) == {"by m"}
     # Nothing else knows them.
     assert set(grades_of(QUERY, viewer=world.bob, scope=scope)) == {passage("tangerine")}
     assert set(runs.result_of(measured(questions, world)).cases[0].grades) == {passage("tangerine")}
     # They are asked for once.
     before = len(model.requests)
-    assert runs.result_of(measured(questions, world, counts_model=True)).grades == runs.result_of(run).grades
+    assert runs.result_of(measured(questions, world, counts="model")).grades == runs.result_of(run).grades
     assert len(model.requests) == before
 
 
 def test_people_come_before_it_and_their_agreement_is_known(questions, world, model):
-    measured(questions, world, counts_model=True)
+    measured(questions, world, counts="model")
     scope = scope_for(world.principal("alice"))
     for word, grade in (("deployctl", 3), ("zanzibar", 1), ("tangerine", 0)):
         judge(QUERY, passage(word), grade=grade, by=world.bob, scope=scope)
@@ -98,7 +98,7 @@ def test_people_come_before_it_and_their_agreement_is_known(questions, world, mo
 
 def test_it_reads_only_what_the_rules_allow(questions, world, model):
     RoutingRule.objects.create(compartment=world.ledger.compartment, language_model=None)
-    run = measured(questions, world, counts_model=True)
+    run = measured(questions, world, counts="model")
     assert "tangerine" not in model.heard()
     assert "deployctl" in model.heard()
     assert run.status == "done"
@@ -106,9 +106,9 @@ def test_it_reads_only_what_the_rules_allow(questions, world, model):
 
 def test_a_model_that_fails_degrades_the_case(questions, world, model):
     model.fault = Fault.ERROR
-    run = measured(questions, world, counts_model=True)
+    run = measured(questions, world, counts="model")
     ((case),) = runs.result_of(run).cases
     assert (run.status, case.grades, bool(case.degraded)) == ("done", {}, True)
     LanguageModel.objects.all().delete()
-    ((case),) = runs.result_of(measured(questions, world, counts_model=True)).cases
+    ((case),) = runs.result_of(measured(questions, world, counts="model")).cases
     assert case.degraded
