@@ -9,7 +9,7 @@ import uvicorn
 from playwright.sync_api import expect
 
 from corecube.models import Connection
-from retrieval.models import Conversation, Judgment, Message, SearchRecord
+from retrieval.models import Conversation, Impression, Judgment, Message, SearchRecord
 from tests.browser.axe import findings
 from tests.fake_llm import FakeLLM, Fault
 
@@ -147,7 +147,9 @@ def test_a_chip_shows_its_card_and_opens_its_passage(bob):
     bob.page.mouse.move(0, 0)
     expect(card).to_be_hidden()
     chip.focus()
-    bob.press("Enter")
+    with bob.page.expect_response(re.compile("/use/")):
+        bob.press("Enter")
+    assert list(Impression.objects.filter(opened=True).values_list("position", "copied")) == [(1, False)]
     sheet = bob.page.get_by_role("dialog", name=re.compile("Rolling back"))
     expect(sheet.locator("[data-cited]")).to_contain_text("deployctl rollback")
     expect(sheet.locator("mark")).to_contain_text("deployctl rollback")
@@ -368,8 +370,10 @@ def test_an_answer_is_copied_with_its_markers(start):
     browser = start(user="bob", permissions=["clipboard-read", "clipboard-write"])
     browser.open("/chat/")
     exchange = ask(browser)
-    exchange.get_by_role("button", name="Copy the answer").click()
+    with browser.page.expect_response(re.compile("/use/")):
+        exchange.get_by_role("button", name="Copy the answer").click()
     expect(browser.page.locator("#announcement")).to_have_text("Copied.")
+    assert set(Impression.objects.values_list("opened", "copied")) == {(False, True)}
     copied = browser.page.evaluate("navigator.clipboard.readText()")
     assert "deployctl rollback" in copied
     assert re.search(r"\[1\] Rolling back$", copied)

@@ -7,6 +7,8 @@ from playwright.sync_api import expect
 
 from corecube.models import Connection
 from corecube.scope import Sensitivity
+from retrieval.models import Impression
+from tests.race import until
 
 
 @pytest.fixture
@@ -114,8 +116,10 @@ def test_a_citation_opens_the_document_at_its_passage(searched):
     page = searched.page
     page.get_by_role("link", name="Answer", exact=True).click()
     expect(page).to_have_url(re.compile("tab=answer"))
-    page.locator(".citation:visible").first.click()
+    with page.expect_request(re.compile("/use/")):
+        page.locator(".citation:visible").first.click()
     expect(page.locator(":target.chunk")).to_be_visible()
+    until(Impression.objects.filter(opened=True).exists)
     assert page.locator(":target").get_attribute("id").startswith("chunk-")
 
 

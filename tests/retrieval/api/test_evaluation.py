@@ -48,10 +48,11 @@ def test_runs_are_started_read_compared_and_deleted(questions, as_user):
     assert send("get", SETS).json()["question_sets"] == [
         {"slug": "release-questions", "name": "Release questions", "version": 4, "cases": 3}
     ]
-    first, second = started(send), started(send, preset="helix", overrides={}, name="the other one")
+    first, second = started(send), started(send, preset="helix", overrides={}, name="the other one", counts="use")
     run_waiting()
     read = send("get", f"{RUNS}/{first}").json()
     assert (read["status"], read["measures"]["ndcg"], read["results"][0]["query"]) == ("done", 1.0, ROLLBACK)
+    assert (read["counts"], send("get", f"{RUNS}/{second}").json()["counts"]) == ("people", "use")
     listed = send("get", f"{RUNS}?question_set=release-questions").json()["runs"]
     assert [(it["id"], it["name"]) for it in listed] == [(second, "the other one"), (first, "")]
     compared = send("get", f"/api/v1/evaluation/compare?first={first}&second={second}").json()
