@@ -6,18 +6,16 @@ They count only in runs that say so. A grade needs several people, so that it do
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Final, Self
 
-from django.db.models import Count, Q
-from django.utils import timezone
+from django.db.models import Count, Max, Q
 
 from corecube.scope import AccessScope
 from retrieval.models import Impression
 from retrieval.ranking.examination import Counts, Place, Showing, examination, use_grade
 from retrieval.records.judgments import PassageId, normalised_query, passages_in
 
-_EXAMINED: Final = timedelta(days=90)  #: Age of the impressions that tell which places are examined.
+_MAX_EXAMINED: Final = 50_000  #: The newest impressions, which tell which places are examined.
 _USED: Final = Q(opened=True) | Q(copied=True) | Q(rating__isnull=False)
 
 
@@ -81,7 +79,8 @@ def _showings(queries: Iterable[str]) -> Mapping[tuple[str, PassageId], list[Sho
 
 
 def _counts() -> list[Counts]:
-    recent = Impression.objects.filter(record__at__gte=timezone.now() - _EXAMINED).order_by()
+    newest = Impression.objects.aggregate(newest=Max("pk"))["newest"] or 0
+    recent = Impression.objects.filter(pk__gt=newest - _MAX_EXAMINED)
     grouped = recent.values_list("query", "document_id", "content_hash", "record__surface", "position")
     counted = grouped.annotate(shown=Count("pk"), used=Count("pk", filter=_USED))
     return [

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,6 +42,21 @@ def test_surfaces_are_examined_differently():
     found = examination([*counts(1_000, 500, 100), *chat])
     assert found[Place("chat", 2)] > 0.9
     assert found[SECOND] < 0.3
+
+
+def test_simulated_readers_are_found_again():
+    """Readers examine places with known probabilities, two rankings share passages, unused searches are absent."""
+    true, random, many = np.array([1, 0.7, 0.5, 0.3, 0.2]), np.random.default_rng(7), []
+    for query in range(300):
+        useful = 0.3 * random.beta(1, 2, 5)
+        for order in (random.permutation(5), random.permutation(5)):
+            used = random.random((200, 5)) < true * useful[order]
+            used = used[used.any(axis=1)]
+            for position, passage in enumerate(order, start=1):
+                times = int(used[:, position - 1].sum())
+                many.append(Counts((query, int(passage)), Place("explorer", position), len(used), times))
+    found = examination(many)
+    assert [found[Place("explorer", it)] for it in range(1, 6)] == pytest.approx(true.tolist(), abs=0.05)
 
 
 showings = st.builds(
