@@ -73,7 +73,7 @@ def judge(
 
 
 def hold(passage: PassageId, scope: AccessScope) -> None:
-    """Let a concurrent deletion of a passage's document wait for the transaction, so that it deletes its judgments too.
+    """Let a concurrent deletion of a passage's document wait for the transaction, and then delete what that stores.
 
     Raises UnknownPassageError for a passage deleted or out of scope.
     """

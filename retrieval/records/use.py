@@ -1,5 +1,6 @@
 """What users do with the passages that a search showed them: open one, copy the answer that cites it, rate it."""
 
+from contextlib import suppress
 from uuid import UUID
 
 from django.conf import settings
@@ -7,8 +8,8 @@ from django.db import transaction
 
 from corecube.access import Principal, scope_for
 from retrieval.errors import UnknownPassageError
-from retrieval.models import Document, Impression, Message, SearchRecord
-from retrieval.records.judgments import PassageId, normalised_query, passages_in
+from retrieval.models import Impression, Message, SearchRecord
+from retrieval.records.judgments import PassageId, hold, normalised_query
 from retrieval.records.stored_trace import ranking_of
 
 
@@ -37,19 +38,13 @@ def _note(record: SearchRecord, number: int | None, **use: bool | int | None) ->
     shown = _shown(record, number)
     if number is not None and number not in shown:
         raise UnknownPassageError
-    documents = {it.document_id for it in shown.values()}
-    scope = scope_for(Principal(record.user))
+    scope, query, rows = scope_for(Principal(record.user)), normalised_query(record.query), []
     with transaction.atomic():
-        # A concurrent deletion of a document waits, and deletes its impressions too.
-        visible = Document.objects.in_scope(scope).filter(pk__in=documents).order_by("pk")
-        list(visible.select_for_update(no_key=True).values_list("pk"))
-        current = set(passages_in(scope, documents).values_list("document_id", "content_hash"))
-        query = normalised_query(record.query)
-        rows = [
-            Impression(record=record, query=query, position=position, **passage._asdict())
-            for position, passage in shown.items()
-            if passage in current
-        ]
+        # In the same order everywhere, so that no two wait for each other.
+        for passage, position in sorted((passage, position) for position, passage in shown.items()):
+            with suppress(UnknownPassageError):
+                hold(passage, scope)
+                rows.append(Impression(record=record, query=query, position=position, **passage._asdict()))
         Impression.objects.bulk_create(rows, ignore_conflicts=True)
         used = [it for it, passage in shown.items() if number is None or passage == shown[number]]
         record.impressions.filter(position__in=used).update(**use)

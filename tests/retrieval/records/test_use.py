@@ -1,6 +1,7 @@
 """What users do with the passages of real searches and answers."""
 
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.utils import timezone
@@ -17,6 +18,7 @@ from retrieval.records.stored_trace import ranking_of
 from retrieval.records.use import note_copied, note_opened
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
+from tests.race import race
 from tests.use import passage
 
 QUERY = " How to  ROLL back the staging database?"
@@ -106,6 +108,14 @@ def test_passages_outside_the_scope_are_left_out(searched, world):
     note_opened(record, 1)
     assert Impression.objects.exists()
     assert not Impression.objects.filter(document_id=passage("tangerine").document_id).exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_deletion_beside_it_waits_and_deletes_it_too(searched):
+    record, gone = searched("bob"), passage("deployctl").document_id
+    assert race(partial(note_opened, record, 1), partial(delete_documents, [gone])) is None
+    assert Impression.objects.exists()
+    assert not Impression.objects.filter(document_id=gone).exists()
 
 
 def test_it_goes_with_its_document_and_with_its_search(searched, settings):
