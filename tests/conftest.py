@@ -328,14 +328,6 @@ def unhurried(db, monkeypatch):
 
 
 @pytest.fixture
-def doubting(unhurried):
-    """Refuse sooner: the vectors of the tests' encoder have no meaning, so that nothing is surely no answer."""
-    for version in PresetVersion.objects.filter(preset__in=("corecube", "helix")):
-        version.values |= {"answerability.partial_from": 0.25}
-        version.save()
-
-
-@pytest.fixture
 def impatient(db):
     """Let the tiers of the recovery of missing sources follow each other without a wait."""
     waits = dict.fromkeys(("cascade.first_wait_seconds", "cascade.max_wait_seconds"), 0.0)

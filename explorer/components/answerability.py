@@ -6,6 +6,7 @@ from typing import Any, Final
 from explorer.components.bars import percent
 from explorer.wording import WORDS
 from retrieval.engine.types import Answerability
+from retrieval.ranking.answerability.verdict import partial_bound
 from retrieval.search.outcome import SearchOutcome
 
 VERDICTS: Final = WORDS["verdicts"]
@@ -24,7 +25,7 @@ def answerability_panel(outcome: SearchOutcome) -> dict[str, Any] | None:
         "confidence": found.confidence,
         "share": round(100 * found.confidence, 1),
         # The thresholds of the verdicts, in percent of the confidence bar.
-        "partial_from": 100 * config.partial_from,
+        "partial_from": 100 * partial_bound(config, found.contributions),
         "answerable_from": 100 * config.answerable_from,
         "is_calibrated": found.is_calibrated,
         "reason": WORDS["verdict_reasons"].get(found.reason, found.reason),

@@ -191,7 +191,7 @@ def _figures(own: Searches, ranker: QuoteRanker, model: AnswerabilityModel) -> d
     judged = [(it, it.outcome.state.answerability) for it in own]
     confidences = np.array([model.confidence(verdict.signals) if verdict else 0.0 for _, verdict in judged])
     answerable = np.array([it.is_answerable for it in own])
-    verdicts = [verdict_of(float(it), AnswerabilityConfig()) for it in confidences]
+    verdicts = [verdict_of(float(it), AnswerabilityConfig(), model.without_sentences.weights) for it in confidences]
     asserted = np.array([it is Verdict.ANSWERABLE for it in verdicts])
     refused = np.array([it is Verdict.NOT_ANSWERABLE for it in verdicts])
     return {

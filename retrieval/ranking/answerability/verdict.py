@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -10,7 +11,7 @@ from retrieval.engine.state import DropReason, SearchState
 from retrieval.engine.tunables import Tunables, costly, fraction
 from retrieval.engine.types import Answerability, Term, Verdict
 from retrieval.ranking.answerability.logistic import Signals
-from retrieval.ranking.answerability.model import AnswerabilityModel
+from retrieval.ranking.answerability.model import COSINES, AnswerabilityModel
 from retrieval.ranking.answerability.signals import unknown_terms
 
 _MUCH_UNKNOWN: Final = 0.2  #: Share of the question's weight that unknown terms must have to be the reason.
@@ -25,6 +26,11 @@ class AnswerabilityConfig(Tunables):
     answerable_from: float = fraction(0.84, help="Minimum confidence of an answerable question.")
     partial_from: float = fraction(
         0.1, help="Minimum confidence of a partly answerable question.", at_most="answerable_from"
+    )
+    partial_from_words: float = fraction(
+        0.25,
+        help="The same where the confidence reads no cosine: with an embedding model that it was not fitted for.",
+        at_most="answerable_from",
     )
     sentences: int = costly(
         2,
@@ -58,7 +64,7 @@ def judge(
     """Return the verdict on a search that packed passages; `disagreement` describes how they contradict each other."""
     fit = model.for_signals(signals)
     confidence = fit.probability(signals)
-    verdict = verdict_of(confidence, config)
+    verdict = verdict_of(confidence, config, fit.weights)
     reason, explanation = ("", "") if verdict is Verdict.ANSWERABLE else _weakness(state, signals)
     if disagreement and verdict is not Verdict.NOT_ANSWERABLE:
         reason, explanation = Reason.CONFLICTING, disagreement
@@ -85,11 +91,16 @@ def nothing(state: SearchState, *, model: AnswerabilityModel) -> Answerability:
     )
 
 
-def verdict_of(confidence: float, config: AnswerabilityConfig) -> Verdict:
-    """Return the verdict for a confidence; a confidence equal to a bound gets the better one."""
+def verdict_of(confidence: float, config: AnswerabilityConfig, signals: Iterable[str]) -> Verdict:
+    """Return the verdict for a confidence that reads these signals; one equal to a bound gets the better verdict."""
     if confidence >= config.answerable_from:
         return Verdict.ANSWERABLE
-    return Verdict.PARTIAL if confidence >= config.partial_from else Verdict.NOT_ANSWERABLE
+    return Verdict.PARTIAL if confidence >= partial_bound(config, signals) else Verdict.NOT_ANSWERABLE
+
+
+def partial_bound(config: AnswerabilityConfig, signals: Iterable[str]) -> float:
+    """Return the minimum confidence of a partly answerable question, for a confidence that reads these signals."""
+    return config.partial_from_words if set(COSINES).isdisjoint(signals) else config.partial_from
 
 
 def _absence(state: SearchState) -> tuple[Reason, str]:

@@ -113,7 +113,7 @@ def asked(tmp_path):
     return written(tmp_path / "answers" / "questions.jsonl", first, far)
 
 
-@pytest.mark.usefixtures("unhurried", "doubting")
+@pytest.mark.usefixtures("unhurried")
 @pytest.mark.parametrize("preset", ["corecube", "helix"])
 def test_questions_are_answered_as_they_would_be_on_the_chat_page(db, asked, capsys, preset):
     call_command("evaluate", "--answers", str(asked), "--preset", preset, "--json")

@@ -26,7 +26,6 @@ def questions(world):
     return made
 
 
-@pytest.mark.usefixtures("doubting")
 def test_each_case_is_asked_and_measured(questions, world):
     result = measure_cases(list(questions.cases.all()), preset="corecube", principal=world.principal("alice"))
     answerable, unanswerable = result.cases
@@ -44,7 +43,6 @@ def test_judgments_outside_the_askers_scope_do_not_count(questions, world):
     assert (result.measured, result.means.ndcg) == (0, None)
 
 
-@pytest.mark.usefixtures("doubting")
 def test_the_command_measures_a_set(questions, world):
     out = StringIO()
     call_command("evaluate", "--set", "release-questions", stdout=out)

@@ -53,7 +53,6 @@ def drafted(world):
     return save_draft(preset=preset_named("corecube"), values={"blend.dense": 0.0}, note="", actor=world.alice)
 
 
-@pytest.mark.usefixtures("doubting")
 def test_a_run_stores_each_case_and_says_what_it_measured(questions, world):
     run = measured(questions, world.principal("alice"))
     assert (run.status, run.message) == ("done", "")

@@ -27,7 +27,6 @@ def start(browse, questions):
     return started
 
 
-@pytest.mark.usefixtures("doubting")
 def test_a_run_is_started_followed_and_read(browse, questions, htmx):
     client = browse("alice")
     response = client.post("/judgments/release-questions/runs/", {"configuration": "helix"})

@@ -114,7 +114,6 @@ def test_a_model_may_repeat_any_text_that_it_was_given(world, talk):
     assert shared_exchanges(answer.conversation, world.bob)[0].exchange.withheld
 
 
-@pytest.mark.usefixtures("doubting")
 def test_a_refusal_does_not_say_what_the_owners_sources_lack(world, shared_by_alice):
     conversation = shared_by_alice("quokka bandicoot", narrowing=ScopeRequest(include=("runbooks",)))
     answer = conversation.messages.get(role="assistant")

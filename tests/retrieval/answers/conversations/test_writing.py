@@ -86,7 +86,6 @@ def test_an_answer_is_kept_with_its_passages_and_never_their_text(talk, world):
     assert answer.record_id == SearchRecord.objects.get().pk
 
 
-@pytest.mark.usefixtures("doubting")
 def test_a_refusal_is_kept_with_its_reason(talk):
     answer = talk("bob", "What does a zeppelin weigh?")
     assert answer.is_refused

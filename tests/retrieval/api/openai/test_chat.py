@@ -77,7 +77,6 @@ def test_an_explanation_is_what_search_would_have_answered(world, ask):
     assert explain["explain"]["spans"]
 
 
-@pytest.mark.usefixtures("doubting")
 def test_it_refuses_honestly_when_the_sources_do_not_say(world, ask):
     content = ask("Who won the regatta?", world.key("bob")).json()["choices"][0]["message"]["content"]
     assert content.startswith("I couldn't find this in your documents.")

@@ -234,7 +234,6 @@ def test_without_a_model_quotes_become_json_with_their_citations(world, ask):
     assert "".join(it["choices"][0]["delta"].get("content", "") for it in streamed) == message["content"]
 
 
-@pytest.mark.usefixtures("doubting")
 def test_without_a_model_a_refusal_in_json_is_no_content(world, ask):
     message = ask("What does the moon weigh on Tuesdays?", response_format=JSON).json()["choices"][0]["message"]
     assert (message["content"], bool(message["refusal"])) == (None, True)

@@ -30,7 +30,14 @@ CONFIG = AnswerabilityConfig(answerable_from=0.6, partial_from=0.3)
     ],
 )
 def test_a_bound_belongs_to_the_better_verdict(confidence, verdict):
-    assert verdict_of(confidence, CONFIG) is verdict
+    assert verdict_of(confidence, CONFIG, {"cosine_best"}) is verdict
+
+
+def test_a_confidence_that_reads_no_cosine_has_a_bound_that_refuses_sooner():
+    config = AnswerabilityConfig(partial_from=0.1, partial_from_words=0.25)
+    for signals, partial in (({"unknown_share", "sentence_cosine"}, 0.1), ({"unknown_share"}, 0.25)):
+        assert verdict_of(partial, config, signals) is Verdict.PARTIAL
+        assert verdict_of(partial - 0.001, config, signals) is Verdict.NOT_ANSWERABLE
 
 
 def judged(state, **signals):
@@ -51,7 +58,7 @@ def test_a_contradiction_is_a_reason_unless_nothing_answers(state, cosine, reaso
     signals = {"cosine_best": cosine, "coverage_passage": 0.4}
     found = judge(state, signals, model=MODEL, config=CONFIG, disagreement="They differ.")
     assert (found.reason, found.explanation == "They differ.") == (reason, reason == "conflicting")
-    assert found.verdict is verdict_of(found.confidence, CONFIG)
+    assert found.verdict is verdict_of(found.confidence, CONFIG, FIT.weights)
 
 
 def test_a_weak_match_tells_its_numbers(state):
