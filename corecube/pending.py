@@ -21,7 +21,7 @@ class Effect(StrEnum):
     INSTANT = "changes only the definition"
     INDEX = "builds an index; writers wait"
     ROWS = "may read or rewrite every row; readers and writers may wait"
-    STATEMENTS = "runs statements of its own"
+    STATEMENTS = "runs code or SQL whose time is unknown"
 
 
 _EFFECTS: Final = {
@@ -46,7 +46,7 @@ class PendingChange:
 
     @property
     def seconds(self) -> float | None:
-        """About how long it takes; None for statements of its own."""
+        """About how long it takes; None for code or SQL whose time is unknown."""
         return None if self.effect is Effect.STATEMENTS else self.bytes / _BYTES_A_SECOND
 
 

@@ -36,7 +36,7 @@ def _migrations(plan: UpgradePlan) -> Iterator[str]:
         return
     names = dict.fromkeys(it.migration for it in plan.changes)
     seconds = sum(it.seconds or 0 for it in plan.changes)
-    more = ", and statements of their own" if any(it.seconds is None for it in plan.changes) else ""
+    more = ", and steps whose time is unknown" if any(it.seconds is None for it in plan.changes) else ""
     yield f"Migrations: {len(names)} pending, about {seconds:.0f} s{more}."
     for it in plan.changes:
         size = f" ({it.bytes / _MB:,.1f} MB)" if it.bytes else ""
