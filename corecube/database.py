@@ -1,7 +1,7 @@
 """Database helpers: the pool, releasing connections, transactions of changes, unstorable values, prepared SQL."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Final, TypeVar
@@ -48,6 +48,20 @@ def first_or(error: Exception, rows: QuerySet[_Row]) -> _Row:
     if row is None:
         raise error
     return row
+
+
+def each_taken(waiting: QuerySet[_Row], take: Callable[[_Row], None]) -> Iterator[_Row]:
+    """Yield the first of the waiting rows that no other worker has, until there is none.
+
+    `take` stores that a row no longer waits, in the transaction that locks it.
+    """
+    while True:
+        with transaction.atomic():
+            row = waiting.select_for_update(skip_locked=True, of=("self",)).first()
+            if row is None:
+                return
+            take(row)
+        yield row
 
 
 def close_pools() -> None:

@@ -8,12 +8,9 @@ from django.http import HttpRequest
 from ninja import Query, Router, Status
 from pydantic import BaseModel, Field
 
-from corecube.access import Principal
-from corecube.api import principal_of
 from corecube.sanitise import storable
 from retrieval.admin.preset_versions import draft_of_best
-from retrieval.api.managed import installation_admin
-from retrieval.api.question_sets import set_of
+from retrieval.api.question_sets import admin_of, set_of
 from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, Overrides, StrictBody, filled
 from retrieval.evaluation import gates, runs, schedules, sweeps
 from retrieval.models import EvaluationRun, Gate, Sweep
@@ -243,16 +240,10 @@ class SweepDraftOut(BaseModel):
     fingerprint: str
 
 
-def _admin(request: HttpRequest) -> Principal:
-    principal = principal_of(request)
-    installation_admin(principal)
-    return principal
-
-
 @router.get("/evaluation/runs", response={200: RunsOut, **REFUSALS}, summary="List evaluation runs")
 def list_runs(request: HttpRequest, question_set: Annotated[str, Query(max_length=50)] = "") -> RunsOut:
     """Return the newest 100 runs whose whole scope the principal may see, of one question set or of all. For admins."""
-    found = runs.runs_for(_admin(request)).filter(trial=None).select_related("question_set")
+    found = runs.runs_for(admin_of(request)).filter(trial=None).select_related("question_set")
     if question_set:
         found = found.filter(question_set__slug=storable(question_set))
     return RunsOut(runs=[RunOut.of(it) for it in found[:100]])
@@ -261,7 +252,7 @@ def list_runs(request: HttpRequest, question_set: Annotated[str, Query(max_lengt
 @router.post("/evaluation/runs", response={202: RunOut, **CHANGE_REFUSALS}, summary="Start an evaluation run")
 def start_run(request: HttpRequest, body: RunIn) -> Status[RunOut]:
     """Queue a run with the principal's access; a worker measures it. For admins."""
-    principal = _admin(request)
+    principal = admin_of(request)
     question_set = set_of(body.question_set)
     asked = runs.RunRequest(
         body.preset, is_draft=body.draft, overrides=body.overrides, name=body.name, counts=body.counts
@@ -274,7 +265,7 @@ def start_run(request: HttpRequest, body: RunIn) -> Status[RunOut]:
 @router.get("/evaluation/runs/{run_id}", response={200: dict[str, Any], **REFUSALS}, summary="Read an evaluation run")
 def read_run(request: HttpRequest, run_id: UUID) -> dict[str, Any]:
     """Return a run with the result, the ranking and the grades of each case. For admins."""
-    run = runs.run_for(run_id, _admin(request))
+    run = runs.run_for(run_id, admin_of(request))
     return runs.as_json(run, runs.result_of(run))
 
 
@@ -283,7 +274,7 @@ def read_run(request: HttpRequest, run_id: UUID) -> dict[str, Any]:
 )
 def cancel_run(request: HttpRequest, run_id: UUID) -> RunOut:
     """End a run that waits or runs; its results stay. For admins."""
-    principal = _admin(request)
+    principal = admin_of(request)
     runs.cancel(runs.run_for(run_id, principal), actor=principal)
     return RunOut.of(runs.run_for(run_id, principal))
 
@@ -291,7 +282,7 @@ def cancel_run(request: HttpRequest, run_id: UUID) -> RunOut:
 @router.delete("/evaluation/runs/{run_id}", response={204: None, **CHANGE_REFUSALS}, summary="Delete an evaluation run")
 def delete_run(request: HttpRequest, run_id: UUID) -> Status[None]:
     """Delete a run with its results. For admins."""
-    principal = _admin(request)
+    principal = admin_of(request)
     runs.delete(runs.run_for(run_id, principal), actor=principal)
     return Status(204, None)
 
@@ -299,7 +290,7 @@ def delete_run(request: HttpRequest, run_id: UUID) -> Status[None]:
 @router.get("/evaluation/compare", response={200: DifferencesOut, **REFUSALS}, summary="Compare two evaluation runs")
 def compare(request: HttpRequest, first: UUID, second: UUID) -> DifferencesOut:
     """Return how much greater each measure is in the second run, over the queries of both. For admins."""
-    principal = _admin(request)
+    principal = admin_of(request)
     results = [runs.result_of(runs.run_for(run_id, principal)) for run_id in (first, second)]
     pairs = runs.compared(*results)
     found = {name: filled(DifferenceOut, it) for name, it in runs.differences(pairs).items()}
@@ -309,14 +300,14 @@ def compare(request: HttpRequest, first: UUID, second: UUID) -> DifferencesOut:
 @router.get("/evaluation/gates", response={200: GatesOut, **REFUSALS}, summary="List gates")
 def list_gates(request: HttpRequest) -> GatesOut:
     """Return the question sets that guard promotions. For admins."""
-    _admin(request)
+    admin_of(request)
     return GatesOut(gates=[GateOut.of(it) for it in Gate.objects.select_related("question_set")])
 
 
 @router.put("/evaluation/gates", response={200: GateOut, **CHANGE_REFUSALS}, summary="Set a gate")
 def set_gate(request: HttpRequest, body: GateIn) -> GateOut:
     """Let a question set guard the promotions of a preset, or of every preset. For admins."""
-    principal, objective = _admin(request), Objective(body.measure, body.cutoff)
+    principal, objective = admin_of(request), Objective(body.measure, body.cutoff)
     gate = gates.set_gate(
         set_of(body.question_set),
         preset=storable(body.preset),
@@ -334,7 +325,7 @@ def remove_gate(
     preset: Annotated[str, Query(max_length=40)] = "",
 ) -> Status[None]:
     """Let a question set no longer guard a preset. For admins."""
-    principal = _admin(request)
+    principal = admin_of(request)
     gates.remove_gate(set_of(question_set), preset=storable(preset), actor=principal)
     return Status(204, None)
 
@@ -342,14 +333,14 @@ def remove_gate(
 @router.get("/evaluation/schedules", response={200: TrendsOut, **REFUSALS}, summary="List schedules")
 def list_schedules(request: HttpRequest, question_set: Annotated[str, Query(max_length=50)]) -> TrendsOut:
     """Return the schedules of a set with their trends, of the runs that the principal may see. For admins."""
-    principal = _admin(request)
+    principal = admin_of(request)
     return TrendsOut(schedules=[TrendOut.of(it) for it in schedules.trends(set_of(question_set), principal)])
 
 
 @router.put("/evaluation/schedules", response={200: TrendsOut, **CHANGE_REFUSALS}, summary="Set a schedule")
 def set_schedule(request: HttpRequest, body: ScheduleIn) -> TrendsOut:
     """Set when a preset's live version is measured with the principal's access, or remove it. For admins."""
-    principal, question_set = _admin(request), set_of(body.question_set)
+    principal, question_set = admin_of(request), set_of(body.question_set)
     schedules.set_schedule(
         question_set,
         preset=storable(body.preset),
@@ -366,13 +357,13 @@ def set_schedule(request: HttpRequest, body: ScheduleIn) -> TrendsOut:
 @router.get("/evaluation/sweeps", response={200: SweepsOut, **REFUSALS}, summary="List sweeps")
 def list_sweeps(request: HttpRequest) -> SweepsOut:
     """Return the newest 50 sweeps whose whole scope the principal may see. For admins."""
-    return SweepsOut(sweeps=[SweepOut.of(it) for it in sweeps.sweeps_for(_admin(request))[:50]])
+    return SweepsOut(sweeps=[SweepOut.of(it) for it in sweeps.sweeps_for(admin_of(request))[:50]])
 
 
 @router.post("/evaluation/sweeps", response={202: SweepOut, **CHANGE_REFUSALS}, summary="Start a sweep")
 def start_sweep(request: HttpRequest, body: SweepIn) -> Status[SweepOut]:
     """Queue a sweep with the principal's access; a worker runs it. For admins."""
-    principal = _admin(request)
+    principal = admin_of(request)
     asked = sweeps.SweepRequest(
         preset=body.preset,
         ranges=[Range(it.name, tuple(it.values), it.low, it.high) for it in body.ranges],
@@ -389,7 +380,7 @@ def start_sweep(request: HttpRequest, body: SweepIn) -> Status[SweepOut]:
 @router.get("/evaluation/sweeps/{sweep_id}", response={200: SweepOut, **REFUSALS}, summary="Read a sweep")
 def read_sweep(request: HttpRequest, sweep_id: UUID) -> SweepOut:
     """Return a sweep with its trials. For admins."""
-    return SweepOut.of(sweeps.sweep_for(sweep_id, _admin(request)))
+    return SweepOut.of(sweeps.sweep_for(sweep_id, admin_of(request)))
 
 
 @router.post(
@@ -397,7 +388,7 @@ def read_sweep(request: HttpRequest, sweep_id: UUID) -> SweepOut:
 )
 def cancel_sweep(request: HttpRequest, sweep_id: UUID) -> SweepOut:
     """End a sweep that waits or runs; its results stay. For admins."""
-    principal = _admin(request)
+    principal = admin_of(request)
     sweeps.cancel(sweeps.sweep_for(sweep_id, principal), actor=principal)
     return SweepOut.of(sweeps.sweep_for(sweep_id, principal))
 
@@ -407,7 +398,7 @@ def cancel_sweep(request: HttpRequest, sweep_id: UUID) -> SweepOut:
 )
 def draft_sweep(request: HttpRequest, sweep_id: UUID, body: SweepDraftIn) -> SweepDraftOut:
     """Save the best trial's numbers as the preset's draft. For admins."""
-    principal = _admin(request)
+    principal = admin_of(request)
     sweep = sweeps.sweep_for(sweep_id, principal)
     return filled(SweepDraftOut, draft_of_best(sweep, actor=principal.user, replaces=body.replaces))
 
@@ -415,6 +406,6 @@ def draft_sweep(request: HttpRequest, sweep_id: UUID, body: SweepDraftIn) -> Swe
 @router.delete("/evaluation/sweeps/{sweep_id}", response={204: None, **CHANGE_REFUSALS}, summary="Delete a sweep")
 def delete_sweep(request: HttpRequest, sweep_id: UUID) -> Status[None]:
     """Delete a sweep with its trials. For admins."""
-    principal = _admin(request)
+    principal = admin_of(request)
     sweeps.delete(sweeps.sweep_for(sweep_id, principal), actor=principal)
     return Status(204, None)

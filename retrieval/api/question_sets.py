@@ -107,7 +107,8 @@ def set_of(slug: str) -> QuestionSet:
     return first_or(unknown, QuestionSet.objects.filter(slug=storable(slug)))
 
 
-def _admin(request: HttpRequest) -> Principal:
+def admin_of(request: HttpRequest) -> Principal:
+    """Return the principal of an admin's request; raise NotPermittedError for others and for a narrowed key."""
     principal = principal_of(request)
     installation_admin(principal)
     return principal
@@ -120,7 +121,7 @@ def _facts(it: QuestionSet, cases: int) -> dict[str, Any]:
 @router.get("/evaluation/sets", response={200: QuestionSetsOut, **REFUSALS}, summary="List question sets")
 def list_sets(request: HttpRequest) -> QuestionSetsOut:
     """Return the question sets. For admins."""
-    _admin(request)
+    admin_of(request)
     sets = QuestionSet.objects.annotate(size=Count("cases"))
     return QuestionSetsOut(question_sets=[QuestionSetOut(**_facts(it, it.size)) for it in sets])
 
@@ -128,7 +129,7 @@ def list_sets(request: HttpRequest) -> QuestionSetsOut:
 @router.post("/evaluation/sets", response={200: QuestionSetOut, **CHANGE_REFUSALS}, summary="Make a question set")
 def make_set(request: HttpRequest, body: QuestionSetIn) -> QuestionSetOut:
     """Return the question set of a name, made if there is none. For admins."""
-    made = set_named(body.name, actor=_admin(request).user)
+    made = set_named(body.name, actor=admin_of(request).user)
     return QuestionSetOut(**_facts(made, made.cases.count()))
 
 
@@ -137,7 +138,7 @@ def make_set(request: HttpRequest, body: QuestionSetIn) -> QuestionSetOut:
 )
 def read_set(request: HttpRequest, question_set: Slug) -> QuestionSetDetailOut:
     """Return a set's cases, and how well its raters agree. For admins."""
-    principal = _admin(request)
+    principal = admin_of(request)
     found = set_of(question_set)
     cases = list(found.cases.select_related("user"))
     known = agreement(rated_passages(found, scope_for(principal)))
@@ -172,7 +173,7 @@ def import_into_set(request: HttpRequest, question_set: Slug, body: ImportIn) ->
 
     Grades are stored as the principal's. For admins.
     """
-    principal = _admin(request)
+    principal = admin_of(request)
     found = set_of(question_set)
     lines = read_lines(body.files, found)
     return filled(ImportedOut, import_lines(lines, found, actor=principal.user, scope=scope_for(principal)))
@@ -185,6 +186,6 @@ def import_into_set(request: HttpRequest, question_set: Slug, body: ImportIn) ->
 )
 def draw_into_set(request: HttpRequest, question_set: Slug, body: DrawIn) -> DrawnOut:
     """Add questions of the last 90 days' log to a set, each with the access of its user. For admins."""
-    principal = _admin(request)
+    principal = admin_of(request)
     drawn = draw(set_of(question_set), body.sample, body.number, actor=principal.user, seed=body.seed)
     return DrawnOut(cases=drawn)

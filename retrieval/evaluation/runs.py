@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from corecube import audit
 from corecube.access import Principal, scope_for
-from corecube.database import first_or
+from corecube.database import each_taken, first_or
 from corecube.errors import ConflictError, CoreCubeError, InvalidRequestError, NotFoundError, NotPermittedError
 from corecube.sanitise import storable
 from corecube.version import VERSION
@@ -133,15 +133,10 @@ def take_up_lost() -> None:
 def run_waiting() -> int:
     """Measure the runs that wait, the oldest first, and return how many there were."""
     ran = 0
-    while True:
-        with transaction.atomic():
-            waiting = EvaluationRun.objects.filter(status=_Status.QUEUED).order_by("created_at")
-            run = waiting.select_for_update(skip_locked=True, of=("self",)).first()
-            if run is None:
-                return ran
-            _take(run)
+    for run in each_taken(EvaluationRun.objects.filter(status=_Status.QUEUED).order_by("created_at"), _take):
         measure_run(run)
         ran += 1
+    return ran
 
 
 def run_now(question_set: QuestionSet, asked: RunRequest, *, principal: Principal) -> EvaluationRun:

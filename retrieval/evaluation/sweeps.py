@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from corecube import audit
 from corecube.access import Principal, scope_for
-from corecube.database import first_or
+from corecube.database import each_taken, first_or
 from corecube.errors import ConflictError, CoreCubeError, InvalidRequestError, NotFoundError
 from retrieval.engine.tunables import TunableFacts
 from retrieval.errors import TunablesError
@@ -152,17 +152,16 @@ def take_up_lost() -> None:
 def run_waiting() -> int:
     """Run the sweeps that wait, the oldest first, and return how many there were."""
     ran = 0
-    while True:
-        with transaction.atomic():
-            waiting = Sweep.objects.filter(status=_Status.QUEUED).order_by("created_at")
-            sweep = waiting.select_for_update(skip_locked=True, of=("self",)).first()
-            if sweep is None:
-                return ran
-            now = timezone.now()
-            sweep.status, sweep.started_at, sweep.active_at = _Status.RUNNING, sweep.started_at or now, now
-            sweep.save(update_fields=["status", "started_at", "active_at"])
+    for sweep in each_taken(Sweep.objects.filter(status=_Status.QUEUED).order_by("created_at"), _take):
         run_sweep(sweep)
         ran += 1
+    return ran
+
+
+def _take(sweep: Sweep) -> None:
+    now = timezone.now()
+    sweep.status, sweep.started_at, sweep.active_at = _Status.RUNNING, sweep.started_at or now, now
+    sweep.save(update_fields=["status", "started_at", "active_at"])
 
 
 def run_sweep(sweep: Sweep) -> None:

@@ -11,12 +11,11 @@ from typing import Final
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from corecube.access import Principal, ScopeRequest, scope_for
-from corecube.database import first_or
+from corecube.database import each_taken, first_or
 from corecube.errors import ConflictError, CoreCubeError, InvalidRequestError, NotFoundError, NotPermittedError
 from corecube.models import ApiKey
 from retrieval.engine.pipeline import HYBRID
@@ -78,17 +77,15 @@ def queue_search(request: SearchRequest, *, principal: Principal) -> QueuedSearc
 def run_queued() -> int:
     """Run the searches that wait, one after the other, and return how many there were."""
     ran = 0
-    while True:
-        # The oldest one, of those that no other worker has.
-        with transaction.atomic():
-            waiting = QueuedSearch.objects.filter(status=_Status.QUEUED).order_by("at")
-            job = waiting.select_for_update(skip_locked=True, of=("self",)).first()
-            if job is None:
-                return ran
-            job.status, job.started_at = _Status.RUNNING, timezone.now()
-            job.save(update_fields=["status", "started_at"])
+    for job in each_taken(QueuedSearch.objects.filter(status=_Status.QUEUED).order_by("at"), _take):
         _run(job)
         ran += 1
+    return ran
+
+
+def _take(job: QueuedSearch) -> None:
+    job.status, job.started_at = _Status.RUNNING, timezone.now()
+    job.save(update_fields=["status", "started_at"])
 
 
 def queued_of(search_id: UUID, principal: Principal) -> QueuedSearch:

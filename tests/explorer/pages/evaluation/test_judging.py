@@ -106,7 +106,7 @@ def test_different_grades_are_decided(browse, questions, world, limited_admin):
     assert client.post("/judgments/release-questions/disputed/decide/", {**sent, "query": "x"}).status_code == 404
 
 
-def test_a_questions_of_the_log_are_drawn(browse, questions, world):
+def test_questions_of_the_log_are_drawn(browse, questions, world):
     client = browse("alice")
     browse("bob").get("/explorer/", {"q": "who is the release captain"})
     sent = {"sample": "random", "number": "5"}
