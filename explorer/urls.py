@@ -173,8 +173,10 @@ urlpatterns = [
     path("access/clearances/change/", clearances.change, name="change_clearance"),
     path("access/give/", give.give_access, name="give_access"),
     path("access/give/preview/", give.preview, name="preview_access"),
+    path("access/give/users/", give.find_users, name="find_users"),
     # access/users/
     path("access/users/", people.users, name="users"),
+    path("access/users/names/", people.names, name="user_names"),
     path("access/users/new/", people.new_user, name="new_user"),
     path("access/users/new/access/", give.preview_user, name="preview_user"),
     path("access/users/<int:user_id>/", people.user, name="user"),

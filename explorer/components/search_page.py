@@ -9,7 +9,6 @@ from django.http import QueryDict
 
 from corecube.access import Principal, ScopeRequest
 from corecube.errors import CoreCubeError
-from corecube.models import User
 from corecube.scope import AccessScope
 from retrieval.engine.metadata_conditions import Condition
 from retrieval.engine.pipeline import HYBRID
@@ -31,11 +30,6 @@ def with_chosen(choices: Iterable[tuple[str, str]], chosen: str) -> list[tuple[s
     """
     listed = list(choices)
     return listed if not chosen or chosen in dict(listed) else [*listed, (chosen, chosen)]
-
-
-def people_for(viewer: User) -> Iterable[User]:
-    """Return the active users that an admin can search as; nobody for anyone else."""
-    return User.objects.filter(is_active=True).order_by("username") if viewer.is_admin else ()
 
 
 def run_as_name(principal: Principal) -> str:

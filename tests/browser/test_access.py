@@ -1,9 +1,12 @@
 """Clearances and keys in a real browser."""
 
+import re
+
 from playwright.sync_api import expect
 
-from corecube.models import Grant
+from corecube.models import Grant, User
 from corecube.scope import Sensitivity
+from explorer.components.user_menu import MAX_LISTED
 from tests.browser.axe import findings
 
 
@@ -84,3 +87,22 @@ def test_a_key_is_shown_once_works_and_is_revoked(start, world, live_server):
     expect(page.get_by_role("row", name="nightly report")).to_contain_text("revoked")
     browser.watch.expect(401)
     assert browser.context.request.post("/api/v1/search", **ask).status == 401
+
+
+def test_among_many_users_one_is_found_by_name(start, world):
+    User.objects.bulk_create(User(username=f"user{number:03}") for number in range(MAX_LISTED))
+    alice = start(user="alice")
+    alice.open("/explorer/?q=rollback")
+    field = alice.page.get_by_label("Run as")
+    field.fill("bo")
+    expect(alice.page.locator("#run-as-names option")).to_have_count(1)
+    field.fill("bob")
+    field.press("Tab")
+    expect(alice.page).to_have_url(re.compile("as=bob"))
+    alice.open("/access/give/")
+    alice.page.get_by_label("user001").check()
+    alice.page.get_by_label("Find a user").fill("char")
+    alice.page.get_by_label("charlie").check()
+    alice.page.get_by_label("Find a user").fill("user09")
+    expect(alice.page.locator("#users :checked")).to_have_count(2)
+    expect(alice.page.locator("#users input")).to_have_count(12)

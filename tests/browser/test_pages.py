@@ -66,6 +66,7 @@ NO_PAGES = {
     "draw_questions",
     "export_judgments",
     "export_run",
+    "find_users",
     "grade_pooled",
     "home",
     "import_judgments",
@@ -84,6 +85,7 @@ NO_PAGES = {
     "sync_connection",
     "test_language_model",
     "upload",
+    "user_names",
 }
 #: Pages that one test looks at.
 _BATCH = 12

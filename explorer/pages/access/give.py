@@ -1,5 +1,7 @@
 """Give groups and users access to compartments, in one form with a preview of who gains what."""
 
+from collections.abc import Iterable
+
 from django.contrib import messages
 from django.db.models import Q
 from django.http import HttpResponse, HttpResponseRedirect
@@ -9,6 +11,7 @@ from django.urls import reverse
 from corecube.grants import Holder, give_clearances
 from corecube.http import HtmxHttpRequest
 from corecube.models import User
+from explorer.components.user_menu import user_boxes
 from explorer.pages.access.confirm import AccessEffect, effect_of, is_confirmed
 from explorer.pages.access.forms import AccessForm, GiveAccessForm
 from explorer.viewer import admin_action, admin_page, viewer_of, whole_number
@@ -19,13 +22,21 @@ from explorer.wording import reach_summary
 def give_access(request: HtmxHttpRequest) -> HttpResponse:
     """Give a clearance to groups and users; a POST saves it if the effect shown is the one that it has."""
     form = GiveAccessForm(request.POST or None, initial=_chosen(request))
-    context: dict[str, object] = {"form": form, "section": "clearances"}
+    boxes = user_boxes(_numbers(form["users"].value()))
+    context: dict[str, object] = {"form": form, "section": "clearances", "boxes": boxes}
     if request.method == "POST" and form.is_valid():
         effect = _effect(form, viewer_of(request))
         if is_confirmed(request, effect):
             return _give(request, form)
         context |= {"effect": effect, "is_unconfirmed": True}
     return render(request, "explorer/access/give.html", context, status=422 if form.errors else 200)
+
+
+@admin_page("GET")
+def find_users(request: HtmxHttpRequest) -> HttpResponse:
+    """Show the checked users, and those whose name contains the text."""
+    boxes = user_boxes(_numbers(request.GET.getlist("users")), request.GET.get("named", ""))
+    return render(request, "explorer/access/_user_boxes.html", {"boxes": boxes})
 
 
 @admin_action
@@ -47,7 +58,11 @@ def preview_user(request: HtmxHttpRequest) -> HttpResponse:
 def _chosen(request: HtmxHttpRequest) -> dict[str, list[int]]:
     """Return what links to the page preselect: a group, a user, a compartment."""
     names = {"groups": "group", "users": "user", "compartments": "compartment"}
-    return {field: [whole_number(it, 0) for it in request.GET.getlist(name)] for field, name in names.items()}
+    return {field: _numbers(request.GET.getlist(name)) for field, name in names.items()}
+
+
+def _numbers(values: Iterable[str | int] | None) -> list[int]:
+    return [whole_number(str(it), 0) for it in values or ()]
 
 
 def _effect(form: GiveAccessForm, actor: User) -> AccessEffect:

@@ -20,6 +20,7 @@ from corecube.http import HtmxHttpRequest
 from corecube.models import ApiKey, User
 from corecube.oauth.clients import connected_clients, disconnect
 from explorer import wording
+from explorer.components.user_menu import user_menu
 from explorer.pages.access.clearances import level_of
 from explorer.pages.access.forms import KeyForm
 from explorer.viewer import admin_page, user_page, viewer_of
@@ -113,7 +114,7 @@ def new_key(request: HtmxHttpRequest) -> HttpResponse:
         section = _section(key, viewer)
         issued = {"section": section, "row": row, "secret": secret, "forwarding_secret": forwarding_secret}
         return render(request, "explorer/access/key_issued.html", issued)
-    context = {"section": "own_keys", "form": form, "is_admin": viewer.is_admin}
+    context = {"section": "own_keys", "form": form, "is_admin": viewer.is_admin, "user_menu": user_menu(viewer)}
     return render(request, "explorer/access/key_new.html", context, status=422 if form.errors else 200)
 
 

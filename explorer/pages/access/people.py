@@ -8,7 +8,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import Group
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -26,6 +26,7 @@ from corecube.oidc.accounts import map_value, unmap_value
 from corecube.oidc.provider import is_configured
 from corecube.reach import reach_of
 from explorer.components.scope import scope_chips, scope_rows
+from explorer.components.user_menu import MAX_SUGGESTED, users_named
 from explorer.pages.access.clearances import clearances_of, columns, last_change, row
 from explorer.pages.access.confirm import confirmation, effect_of, is_confirmed
 from explorer.pages.access.forms import ClaimForm, GroupForm, GroupsForm, NamesForm, NewUserForm
@@ -41,8 +42,7 @@ _MAX_MEMBERS = 500
 def users(request: HtmxHttpRequest) -> HttpResponse:
     """List the users, or those whose name contains the search text."""
     find = request.GET.get("find", "").replace("\0", "").strip()
-    matching = Q(username__icontains=find) | Q(first_name__icontains=find) | Q(last_name__icontains=find)
-    found = User.objects.filter(matching).order_by("-is_active", "username")
+    found = users_named(find).order_by("-is_active", "username")
     context = {"find": find, **_people_list(found, MAX_USERS)}
     return render(request, "explorer/access/users.html", context)
 
@@ -63,6 +63,13 @@ def _clearances(holder: Holder) -> dict[str, Any]:
         "grants": row(holder, compartments, clearances_of(holder.grants)),
         "origin": "holder",
     }
+
+
+@admin_page("GET")
+def names(request: HtmxHttpRequest) -> HttpResponse:
+    """Suggest active users for the text of a field, which is the only parameter."""
+    found = users_named(next(request.GET.values(), "")).filter(is_active=True)[:MAX_SUGGESTED]
+    return render(request, "explorer/components/_user_names.html", {"names": found})
 
 
 @sensitive_post_parameters("password")
@@ -291,11 +298,9 @@ def remove_claim(request: HtmxHttpRequest, group_id: int, claim_id: int) -> Http
 
 
 def _group_context(found: Group) -> dict[str, object]:
-    others = User.objects.filter(is_active=True).exclude(groups=found).order_by("username")
     return {
         "group": found,
         **_people_list(User.objects.filter(groups=found).order_by("username"), _MAX_MEMBERS),
-        "others": others.values_list("username", flat=True)[:_MAX_MEMBERS],
         **_clearances(Holder.of(found)),
         "claims": found.oidc_values.all(),
         "offers_claims": is_configured() or found.oidc_values.exists(),

@@ -22,6 +22,7 @@ from explorer.components.preset_numbers import change_rows
 from explorer.components.scope import scope_chips
 from explorer.components.sections import has_sections, picker, section_asked
 from explorer.components.sides import Run, Side, narrowing_of, opposite, read_side, run
+from explorer.components.user_menu import user_menu
 from explorer.pages.explorer.page import completed
 from explorer.viewer import principal_for, render_page, user_page, viewer_of
 from retrieval.engine.stored_filter import filter_of, read_filter
@@ -158,7 +159,7 @@ def compare(request: HtmxHttpRequest) -> HttpResponse:
             drafts=frozenset(draft.preset for draft in drafts),
             chosen=(asked.left, asked.right),
         ),
-        "people": search_page.people_for(viewer),
+        "user_menu": user_menu(viewer, asked.run_as),
         "max_query_length": settings.CORECUBE_MAX_QUERY_CHARACTERS,
     }
     fragment = "explorer/compare/_compare_fragment.html"

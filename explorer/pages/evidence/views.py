@@ -16,8 +16,9 @@ from corecube.models import Compartment, User
 from corecube.sanitise import storable
 from explorer import wording
 from explorer.components.badges import badges, hit_badges
-from explorer.components.search_page import failed, people_for, run_as_name
+from explorer.components.search_page import failed, run_as_name
 from explorer.components.snippets import hit_text
+from explorer.components.user_menu import user_menu
 from explorer.viewer import includes_results, principal_for, render_page, user_page, viewer_of, whole_number
 from explorer.wording import WORDS
 from retrieval.models import Document, SearchRecord
@@ -176,7 +177,7 @@ def _page(viewer: User, asked: _EvidenceParameters, query: QueryDict, *, searche
         "max_subject": MAX_SUBJECT,
         "min_seconds": MIN_SECONDS,
         "max_seconds": MAX_SECONDS,
-        "people": people_for(viewer),
+        "user_menu": user_menu(viewer, asked.run_as),
     }
     try:
         principal = principal_for(viewer, asked.run_as)

@@ -25,6 +25,7 @@ from explorer.components.preset_numbers import ChangeRow, change_rows
 from explorer.components.scope import scope_chips, scope_rows, view_as
 from explorer.components.sections import has_sections, picker, section_asked, section_strip
 from explorer.components.sides import Side
+from explorer.components.user_menu import user_menu
 from explorer.pages.evaluation.judge import judging_context
 from explorer.pages.explorer.examples import examples_for
 from explorer.pages.explorer.page import lanes_of, result_panels
@@ -127,7 +128,7 @@ def search(request: HtmxHttpRequest) -> HttpResponse:
     context |= {
         # Only an admin can choose a user or the draft.
         "offers_draft": viewer.is_admin and (asked.draft or drafts.exists()),
-        "people": search_page.people_for(viewer),
+        "user_menu": user_menu(viewer, asked.run_as),
         "presets": PRESETS.values(),
         "max_query_length": settings.CORECUBE_MAX_QUERY_CHARACTERS,
         "section": "explorer",

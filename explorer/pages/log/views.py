@@ -13,7 +13,6 @@ from django.utils import timezone
 
 from corecube.access import Principal, scope_for
 from corecube.http import HtmxHttpRequest
-from corecube.models import User
 from corecube.scope import AccessScope
 from explorer import wording
 from explorer.charts.chart import ABSENT
@@ -23,8 +22,8 @@ from explorer.components.bars import score_bar
 from explorer.components.drops import ChunkLabels, chunk_label
 from explorer.components.funnel import span_rows, stored_funnel
 from explorer.components.preset_numbers import version_label
-from explorer.components.search_page import with_chosen
 from explorer.components.sections import section_label
+from explorer.components.user_menu import user_menu
 from explorer.pages.evaluation.judge import case_context
 from explorer.pages.log.filters import SINCE, LogFilter, Place
 from explorer.pages.log.panels import badges_of, log_flags, log_matches, log_page, log_row, surface_label, with_facts
@@ -149,9 +148,6 @@ def log(request: HtmxHttpRequest) -> HttpResponse:
         after=Place.read(request.GET.get("after", "")),
         now=now,
     )
-    # Only an admin can choose a user; a fragment has no form.
-    offers_people = viewer.is_admin and not wants_fragment(request)
-    names = User.objects.order_by("username").values_list("username", flat=True) if offers_people else ()
     context = {
         "shows_people": viewer.is_admin,
         "wanted": wanted,
@@ -161,7 +157,8 @@ def log(request: HtmxHttpRequest) -> HttpResponse:
         "presets": list(PRESETS),
         "surfaces": [(value, surface_label(value)) for value in SearchRecord.Surface.values],
         "sinces": [(word, _SINCE_LABELS[word]) for word in SINCE],
-        "people": with_chosen(((name, name) for name in names), wanted.user) if viewer.is_admin else (),
+        # A fragment has no form.
+        "user_menu": None if wants_fragment(request) else user_menu(viewer, wanted.user, with_inactive=True),
     }
     return render_page(request, "explorer/log/log.html", "explorer/log/_log_fragment.html", context)
 

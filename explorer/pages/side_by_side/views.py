@@ -15,7 +15,8 @@ from corecube.http import HtmxHttpRequest
 from corecube.models import User
 from corecube.scope import AccessScope
 from explorer.components.scope import scope_chips
-from explorer.components.search_page import excluded_slugs, excluding, failed, filter_words, people_for, run_as_name
+from explorer.components.search_page import excluded_slugs, excluding, failed, filter_words, run_as_name
+from explorer.components.user_menu import user_menu
 from explorer.pages.side_by_side.panels import Attempt, ask_each, side_by_side_panel, usable_presets
 from explorer.viewer import includes_results, principal_for, render_page, user_page, viewer_of
 from retrieval.engine.stored_filter import read_filter
@@ -53,7 +54,10 @@ def side_by_side(request: HtmxHttpRequest) -> HttpResponse:
     viewer, asked = viewer_of(request), Asked.read(request.GET)
     searches = includes_results(request, whole=asked.whole, run_as=asked.run_as)
     context, status = _page(viewer, asked, searches=searches)
-    context |= {"people": people_for(viewer), "max_query_length": settings.CORECUBE_MAX_QUERY_CHARACTERS}
+    context |= {
+        "user_menu": user_menu(viewer, asked.run_as),
+        "max_query_length": settings.CORECUBE_MAX_QUERY_CHARACTERS,
+    }
     fragment = "explorer/side_by_side/_side_by_side_fragment.html"
     return render_page(request, "explorer/side_by_side/side_by_side.html", fragment, context, status=status)
 

@@ -2,6 +2,7 @@
 
 import pytest
 from django.contrib.auth.models import Group
+from lxml import html
 
 from corecube.access import scope_for
 from corecube.models import AuditEvent, Compartment, Grant, User
@@ -32,6 +33,10 @@ def sent(world):
     return fields
 
 
+def boxes_of(page):
+    return html.fromstring(page.content).xpath("//input[@name='users']")
+
+
 def seen(world, name):
     return [it.connection.slug for it in scope_for(world.principal(name)).included]
 
@@ -41,6 +46,12 @@ def test_it_does_not_exist_for_anyone_else(browse, sent, path):
     assert browse("bob").get(path).status_code in {404, 405}
     assert browse("bob").post(path, sent()).status_code == 404
     assert not AuditEvent.objects.filter(action="grant.changed").exists()
+
+
+@pytest.mark.parametrize("path", ["/access/give/users/?named=a", "/access/users/names/?as=a"])
+def test_nobody_else_finds_users(browse, path):
+    assert browse("alice").get(path).status_code == 200
+    assert browse("bob").get(path).status_code == 404
 
 
 def test_the_preview_names_who_gains_what_and_changes_nothing(alice, world, sent):
@@ -104,3 +115,18 @@ def test_the_membership_of_a_group_is_confirmed(alice, world):
     assert not world.charlie.groups.exists()
     alice.post(address, {**sent, "seen": page.context["effect"].token})
     assert world.charlie.groups.get() == engineers
+
+
+def test_users_are_found_by_name_and_the_checked_ones_stay(alice, world):
+    found = alice.get("/access/give/users/", {"named": "char", "users": [world.bob.pk, "no number"]})
+    assert [(it.get("value"), "checked" in it.attrib) for it in boxes_of(found)] == [
+        (str(world.bob.pk), True),
+        (str(world.charlie.pk), False),
+    ]
+    assert "No users found." in alice.get("/access/give/users/", {"named": "nobody"}).content.decode()
+
+
+def test_a_refused_form_shows_the_checked_users(alice, world, sent):
+    page = alice.post(PAGE, sent(users=[world.charlie.pk], compartments=[]))
+    assert page.status_code == 422
+    assert [it.get("value") for it in boxes_of(page) if "checked" in it.attrib] == [str(world.charlie.pk)]

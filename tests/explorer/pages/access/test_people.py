@@ -40,6 +40,13 @@ def test_the_list_can_be_searched_by_any_name(admin, world):
     assert "No users found" in admin.get(USERS, {"find": "zz"}).content.decode()
 
 
+@pytest.mark.parametrize("field", ["as", "user", "username"])
+def test_active_users_are_suggested_for_a_field_of_any_name(admin, world, field):
+    User.objects.filter(username="bob").update(is_active=False)
+    found = admin.get("/access/users/names/", {field: "L"})
+    assert re.findall('value="(.*?)"', found.content.decode()) == ["alice", "charlie"]
+
+
 def test_a_user_is_added_with_a_password(admin):
     admin.post(f"{USERS}new/", new_user())
     assert Client().login(username="dora", password=LONG)
