@@ -68,7 +68,7 @@ def _clearances(holder: Holder) -> dict[str, Any]:
 @admin_page("GET")
 def names(request: HtmxHttpRequest) -> HttpResponse:
     """Suggest active users for the text of a field, which is the only parameter."""
-    found = users_named(next(request.GET.values(), "")).filter(is_active=True)[:MAX_SUGGESTED]
+    found = users_named(request.GET.get(next(iter(request.GET), ""), "")).filter(is_active=True)[:MAX_SUGGESTED]
     return render(request, "explorer/components/_user_names.html", {"names": found})
 
 
