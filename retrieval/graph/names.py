@@ -16,6 +16,7 @@ _NO_FIRST_NAMES: Final = frozenset(
     {"a", "about", "an", "at", "by", "for", "from", "how", "in", "notes", "of", "on", "some", "the", "to", "towards"}
     | {"two", "using", "what", "when", "why", "with"}
 )
+_CONJUNCTIONS: Final = frozenset({"and", "or", "und", "oder", "et", "ou", "y", "o"})
 _LITTLE_WORD: Final = 3  #: Words up to this length do not decide whether a title is a name: of, the, von.
 MAX_CHARACTERS: Final = 120  #: Characters of a name: longer ones are sentences.
 _MAX_NAMES: Final = 40  #: Maximum number of names of one document; a page with more headings is a list.
@@ -101,8 +102,8 @@ def _candidates(
     yield NameKind.TITLE, title
     yield NameKind.BARE, bare
     if looks_like_a_name(bare):
-        before, comma, _ = bare.partition(",")
-        if comma:
+        before, comma, behind = bare.partition(",")
+        if comma and not _is_list(behind):
             yield NameKind.SHORT, before
         words = words_of(before)
         capitals = [word for word in words if word.is_capitalised]
@@ -120,6 +121,12 @@ def _candidates(
         if is_identifier(heading) or (len(words_of(heading)) > 1 and looks_like_a_name(heading)):
             yield NameKind.HEADING, heading
     yield from ((NameKind.IDENTIFIER, text) for text in identifiers if is_identifier(text))
+
+
+def _is_list(behind: str) -> bool:
+    """Return whether what is behind a comma goes on with a list: "Documentation and Tables", not "Duke of A and B"."""
+    first_small = next((word.form for word in words_of(behind) if not word.is_capitalised), "")
+    return first_small in _CONJUNCTIONS
 
 
 def _can_name(text: str, words: Sequence[Word]) -> bool:

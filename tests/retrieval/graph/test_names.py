@@ -27,6 +27,11 @@ def test_short_forms_of_a_name():
     assert kinds("John Ronald Tolkien")["John Tolkien"] == NameKind.ENDS
 
 
+def test_the_first_of_a_list_is_no_short_form():
+    assert list(kinds("Data, Documentation and Decision Tables")) == ["Data, Documentation and Decision Tables"]
+    assert kinds("Peter, Duke of Coimbra and Aveiro")["Peter"] == NameKind.SHORT
+
+
 @pytest.mark.parametrize("title", ["A Programming Language", "The Art of Storage", "On Complement Division"])
 def test_a_title_that_begins_with_no_first_name_is_not_known_by_its_ends(title):
     assert NameKind.ENDS not in kinds(title).values()
