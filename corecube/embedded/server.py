@@ -25,6 +25,7 @@ from psycopg import errors, sql
 
 from corecube.embedded import install
 from corecube.embedded.postmaster import PORT, Postmaster, cluster_name, drop_reused_pid, end_orphans, read_postmaster
+from corecube.embedded.upgrade import to_this_major
 from corecube.errors import DatabaseUnavailableError
 from corecube.logs import last_lines, open_log
 from corecube.process import end_with_parent, exclusive, open_lock, share, try_exclusive
@@ -179,6 +180,7 @@ def _accepting(data_dir: Path) -> Postmaster | None:
 def _launch(data_dir: Path, server: int, account: pwd.struct_passwd) -> None:
     """Start the server, which inherits the lock."""
     install.allow_programs(account)
+    to_this_major(data_dir, account)
     install.create_data_dir(data_dir, account)
     drop_reused_pid(data_dir)
     socket_dir = _socket_dir(data_dir, account)

@@ -30,8 +30,8 @@ _LEAVES = {
 
 
 def _new_name(name):
-    section, _, leaf = name.rpartition(".")
-    return _NAMES.get(name, f"{section}.{_LEAVES.get(leaf, leaf)}")
+    section, point, leaf = name.rpartition(".")
+    return _NAMES.get(name, f"{section}{point}{_LEAVES.get(leaf, leaf)}")
 
 
 def rename(apps, schema_editor):
