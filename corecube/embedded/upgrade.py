@@ -81,9 +81,9 @@ def _upgrade(data_dir: Path, upgraded: Path, major: str, account: pwd.struct_pas
 def _shut_down(programs: Path, data: str, account: pwd.struct_passwd, descriptor: int) -> None:
     """Let the earlier version recover what a killed server left."""
     with _socket_folder(account) as folder:
-        control = [programs / "pg_ctl", "--wait", "--timeout=3600", "--pgdata", data]
-        options = f"-k {folder} -c listen_addresses="
-        _output([*control, "--log", folder / "log", "--options", options, "start"], account, folder, descriptor)
+        control = str(programs / "pg_ctl"), "--wait", "--timeout=3600", f"--pgdata={data}"
+        options = f"--log={folder / 'log'}", f"--options=-k {folder} -c listen_addresses="
+        _output([*control, *options, "start"], account, folder, descriptor)
         _output([*control, "--mode=fast", "stop"], account, folder, descriptor)
 
 
