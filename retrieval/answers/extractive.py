@@ -29,6 +29,7 @@ _EQUAL: Final = "Another document says otherwise"
 _OLD: Final = "An older version says otherwise"
 _MAX_OTHERS: Final = 2
 ASSERTED: Final = "Quoted from your documents:"
+NO_ACCESS: Final = "You have no access to any of the sources that were searched. An admin can give it to you."
 HEDGED: Final = "This may not answer your question. The nearest text:"
 MAX_CHARACTERS: Final = 700
 _GAP: Final = "\n\n"
@@ -133,12 +134,14 @@ def _follow_up(task: Task, language: str) -> FollowUp | None:
 def _refusal(task: Task, passages: Sequence[Passage]) -> str:
     if task.skipped:
         return f"{REFUSAL} {task.skipped}"
+    judged = task.answerability
+    if judged and judged.reason == Reason.NO_SCOPE:
+        return f"{REFUSAL} {NO_ACCESS}"
     nearest: dict[str, int] = {}
     for passage in passages:
         nearest.setdefault(escape_markers(" ".join(passage.hit.chunk.title.split())), passage.number)
     if not nearest:
         return f"{REFUSAL} No document is close to this question."
-    judged = task.answerability
     # Other explanations are about scores, which the Explorer shows.
     why = escape_markers(judged.explanation) if judged and judged.reason == Reason.UNKNOWN_TERMS else ""
     named = ", ".join(f"“{title}” [{number}]" for title, number in list(nearest.items())[:_MAX_NEAR_MISSES])

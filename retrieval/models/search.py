@@ -56,6 +56,15 @@ class SearchRecordQuerySet(models.QuerySet["SearchRecord"]):
         """Return a user's searches, as themselves or as another user."""
         return self.filter(Q(user=person, for_another=False) | Q(actor=person))
 
+    def asked(self) -> Self:
+        """Return what people asked by themselves in the chat, through the API or an agent: no trials in the console."""
+        surfaces = (SearchRecord.Surface.CHAT, SearchRecord.Surface.API, SearchRecord.Surface.AGENT)
+        return self.filter(surface__in=surfaces, for_another=False).exclude(query="")
+
+    def unanswered(self) -> Self:
+        """Return what people asked and got no answer to: refusals, and answers of low confidence."""
+        return self.asked().filter(FLAGS["refused"] | FLAGS["unsure"])
+
     def mark_refused(self, record_id: uuid.UUID) -> None:
         """Store that the answer to a search was a refusal."""
         self.filter(pk=record_id).update(is_refused=True)

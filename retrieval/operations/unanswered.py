@@ -12,11 +12,10 @@ from corecube.data import read_toml
 from corecube.models import Connection
 from corecube.scope import AccessScope
 from retrieval.models import Document, SearchRecord
-from retrieval.models.search import FLAGS
 from retrieval.records.stored_trace import chunk_id_of
 from retrieval.text.language import common_words
 
-_MAX_READ: Final = 500  #: The latest refusals that are grouped.
+_MAX_READ: Final = 500  #: The latest questions that are grouped.
 _NEAR: Final = 3  #: The first hits of a search that count as near.
 _SHOWN: Final = 3  #: Documents and connections of a topic.
 _MIN_TERM_LENGTH: Final = 3
@@ -33,7 +32,7 @@ _LIGHT: Final = frozenset[str]().union(
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """Refused questions that share a term."""
+    """Unanswered questions that share a term."""
 
     term: str  #: In lower case and without the plural's s; empty for questions that share none.
     count: int  #: How often they were asked.
@@ -61,7 +60,7 @@ def unanswered(since: datetime, *, scope: AccessScope, limit: int) -> tuple[Unan
 
     Reads the latest 500 of them.
     """
-    rows = SearchRecord.objects.filter(FLAGS["refused"] | FLAGS["unsure"], at__gte=since).exclude(query="")
+    rows = SearchRecord.objects.unanswered().filter(at__gte=since)
     found: dict[str, list[set[UUID]]] = {}
     for query, ranking in rows.values_list("query", "trace__ranking")[:_MAX_READ]:
         near = {chunk_id_of(chunk).document_id for chunk, _ in (ranking or ())[:_NEAR]}
@@ -84,9 +83,9 @@ def _with_nearest(topic: Topic, searches: Sequence[set[UUID]], documents: Mappin
     return UnansweredTopic(topic, tuple(counts.most_common(_SHOWN)), tuple(shares))
 
 
-def refused_questions(since: datetime) -> list[str]:
-    """Return the latest refused questions since a time, at most 500; none where their text is not stored."""
-    found = SearchRecord.objects.filter(FLAGS["refused"], at__gte=since).exclude(query="")
+def unanswered_questions(since: datetime) -> list[str]:
+    """Return the latest unanswered questions since a time, at most 500; none where their text is not stored."""
+    found = SearchRecord.objects.unanswered().filter(at__gte=since)
     return list(found.values_list("query", flat=True)[:_MAX_READ])
 
 

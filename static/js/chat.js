@@ -61,7 +61,13 @@ const complain = (text) => {
 // Scrolls with the text only while the reader is at its end.
 const isAtEnd = () => window.innerHeight + window.scrollY > document.documentElement.scrollHeight - NEAR_THE_END;
 
-const toEnd = (behavior = "instant") => window.scrollTo({ top: document.documentElement.scrollHeight, behavior });
+// To the end, but not beyond the start of the last answer, where reading begins.
+const toEnd = (behavior = "instant") => {
+  const last = thread.lastElementChild;
+  const start = window.scrollY + last.getBoundingClientRect().top - parseFloat(getComputedStyle(last).scrollMarginBlockStart);
+  const end = document.documentElement.scrollHeight - window.innerHeight;
+  window.scrollTo({ top: Math.min(start, end), behavior });
+};
 
 const swap = (exchange, html) => {
   const fresh = nodeOf(html);

@@ -23,7 +23,7 @@ from retrieval.evaluation.runs import runs_for
 from retrieval.ingest.jobs import STALLED
 from retrieval.models import EvaluationRun, RunCase, SearchRecord, Sync
 from retrieval.operations import feedback, usage
-from retrieval.operations.unanswered import Topic, refused_questions, topics
+from retrieval.operations.unanswered import Topic, topics, unanswered_questions
 
 _MAX_TOPICS: Final = 5
 _MAX_SOURCES: Final = 6
@@ -38,10 +38,9 @@ _NONE: Final = "\N{EN DASH}"
 def usage_figures(since: datetime, now: datetime, name: str) -> tuple[Figure, ...]:
     """Return who asked how much, how it was received and what it cost; `name` is the period in the query log."""
     asked = SearchRecord.objects.filter(at__gte=since, for_another=False).aggregate(
-        people=Count("user", distinct=True),
-        questions=Count("pk", filter=Q(surface=SearchRecord.Surface.CHAT)),
-        unanswered=Count("pk", filter=Q(is_refused=True)),
+        people=Count("user", distinct=True), questions=Count("pk", filter=Q(surface=SearchRecord.Surface.CHAT))
     )
+    unanswered = SearchRecord.objects.unanswered().filter(at__gte=since).count()
     thumbs = feedback.total(feedback.rated_between(since.date(), now.date()))
     sums = usage.total(usage.used_between(since.date(), now.date()))
     rated = _NONE if thumbs.share is None else f"{thumbs.share:.0%} of {thumbs.total:,}"
@@ -49,7 +48,7 @@ def usage_figures(since: datetime, now: datetime, name: str) -> tuple[Figure, ..
     return (
         Figure("People", f"{asked['people']:,}", reverse("explorer:users"), key="people"),
         Figure("Chat questions", f"{asked['questions']:,}", _log(since=name, surface="chat"), key="questions"),
-        Figure("Unanswered", f"{asked['unanswered']:,}", _log(since=name, flag="refused"), key="unanswered"),
+        Figure("Unanswered", f"{unanswered:,}", f"{reverse('explorer:unanswered')}?since={name}", key="unanswered"),
         Figure("Thumbs up", rated, reverse("explorer:feedback"), key="thumbs"),
         Figure("Model tokens", f"{sums.prompt_tokens + sums.completion_tokens:,}", spent, key="tokens"),
         Figure("Model cost", wording.money(sums.cost), spent, key="cost"),
@@ -61,10 +60,10 @@ def _log(**query: str) -> str:
 
 
 def unanswered_topics(since: datetime, name: str) -> list[tuple[Topic, str]]:
-    """Return the topics of refused questions, each with the address of its searches in the query log."""
+    """Return the topics of unanswered questions, each with the address of its searches in the query log."""
     return [
-        (it, _log(since=name, flag="refused", **({"q": it.term} if it.term else {})))
-        for it in topics(refused_questions(since), limit=_MAX_TOPICS)
+        (it, _log(since=name, flag="unsure", **({"q": it.term} if it.term else {})))
+        for it in topics(unanswered_questions(since), limit=_MAX_TOPICS)
     ]
 
 

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from corecube.access import scope_for
 from retrieval.models import Document, SearchRecord
-from retrieval.operations.unanswered import Topic, refused_questions, topics, unanswered
+from retrieval.operations.unanswered import Topic, unanswered_questions, topics, unanswered
 
 ASKED = (
     *["How many holidays do we have?"] * 3,
@@ -46,9 +46,14 @@ def test_a_question_alone_and_words_of_every_question_are_no_topic():
 @pytest.mark.django_db
 def test_refusals_of_the_period_are_read_where_their_text_is_stored():
     for query, is_refused in (("a", True), ("b", False), ("", True), ("old", True)):
-        SearchRecord.objects.create(preset="corecube", milliseconds=1, hit_count=0, query=query, is_refused=is_refused)
+        SearchRecord.objects.create(
+            preset="corecube", milliseconds=1, hit_count=0, query=query, is_refused=is_refused, surface="chat"
+        )
+    # Trials in the console, also as somebody else, are no questions.
+    for facts in ({"surface": "explorer"}, {"surface": "chat", "for_another": True}):
+        SearchRecord.objects.create(preset="corecube", milliseconds=1, hit_count=0, query="c", is_refused=True, **facts)
     SearchRecord.objects.filter(query="old").update(at=timezone.now() - timedelta(days=8))
-    assert refused_questions(timezone.now() - timedelta(days=7)) == ["a"]
+    assert unanswered_questions(timezone.now() - timedelta(days=7)) == ["a"]
 
 
 def test_a_topic_has_the_documents_that_came_nearest_within_the_readers_scope(world):
@@ -67,6 +72,7 @@ def test_a_topic_has_the_documents_that_came_nearest_within_the_readers_scope(wo
             hit_count=1,
             query=query,
             verdict=verdict,
+            surface="api",
             trace={"ranking": [[f"{it.pk}:0", "hash"] for it in near]},
         )
     since = timezone.now() - timedelta(days=7)

@@ -121,12 +121,12 @@ def test_usage_is_counted_in_the_period_and_leads_to_its_pages(browse, world):
         "tokens": "1,234",
         "cost": "1.50",
     }
-    assert figures["unanswered"].address == "/log/?since=week&flag=refused"
+    assert figures["unanswered"].address == "/unanswered/?since=week"
 
 
 def test_unanswered_questions_lead_by_topic_to_their_searches(browse):
     for query in ("How many holidays do we have?", "Who approves a holiday?", "Is there a canteen?"):
-        search(query=query, is_refused=True)
+        search(query=query, is_refused=True, verdict="not_answerable", surface="chat")
     alice = browse("alice")
     found = alice.get("/overview/").context["topics"]
     assert [(it.term, it.count) for it, _ in found] == [("holiday", 2), ("", 1)]
