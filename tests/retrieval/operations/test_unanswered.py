@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from corecube.access import scope_for
 from retrieval.models import Document, SearchRecord
-from retrieval.operations.unanswered import Topic, unanswered_questions, topics, unanswered
+from retrieval.operations.unanswered import Topic, topics, unanswered, unanswered_questions
 
 ASKED = (
     *["How many holidays do we have?"] * 3,
