@@ -22,7 +22,7 @@ _RUNGS: Final = WORDS["admission_rungs"]
 _TIGHT: Final = 0.9  #: Share of memory in use from which ingestion runs with the minimum of calls.
 _GIB: Final = 2**30
 _TONES: Final = {State.OK: "good", State.DEGRADED: "warn", State.FAILED: "bad"}
-_STATUSES: Final = {"good": "ok", "warn": "warning", "bad": "failed"}
+_STATUSES: Final = {"good": "ok", "off": "not set up", "warn": "warning", "bad": "failed"}
 _LOW_SPACE: Final = 0.1  #: Free shares of the disk below which the state is a warning or failed.
 _NO_SPACE: Final = 0.03
 _MANY_WAITING: Final = 100  #: Waiting messages from which the state is a warning.
@@ -124,7 +124,7 @@ class HealthRow:
 
     key: str  #: Stable, for links and tests.
     label: str
-    tone: str  #: good, warn or bad.
+    tone: str  #: good, off, warn or bad.
     detail: str
 
     @property
@@ -135,7 +135,7 @@ class HealthRow:
     @property
     def is_well(self) -> bool:
         """Whether it needs no attention."""
-        return self.tone == "good"
+        return self.tone in {"good", "off"}
 
 
 def health_rows(found: Installation, now: datetime) -> tuple[HealthRow, ...]:
@@ -223,9 +223,10 @@ def _backup(status: BackupStatus, now: datetime) -> HealthRow:
     if good:
         detail = f"The last one was made {wording.ago(good.started_at, now)}: {good.name}, {size(good.size)}."
     else:
-        detail = "None yet." if status.is_scheduled else "None. CORECUBE_BACKUP_TO schedules backups."
+        detail = "None yet." if status.is_scheduled else "None. Set CORECUBE_BACKUP_TO, or run manage.py backup."
     words = f"{status.problem} {detail}" if status.problem else detail
-    return HealthRow("backup", "Backup", "warn" if status.problem else "good", words)
+    tone = "warn" if status.problem else "good" if good or status.is_scheduled else "off"
+    return HealthRow("backup", "Backup", tone, words)
 
 
 def _load(found: Installation) -> HealthRow:

@@ -61,7 +61,7 @@ def usage(request: HtmxHttpRequest) -> HttpResponse:
         "ranges": list(_RANGES.items()),
         "days": days,
         "figures": [
-            Figure("Answers", f"{sums.answers:,}"),
+            Figure("Model calls", f"{sums.answers:,}"),
             Figure("Input tokens", f"{sums.prompt_tokens:,}"),
             Figure("Output tokens", f"{sums.completion_tokens:,}"),
             Figure("Cost", wording.money(sums.cost)),

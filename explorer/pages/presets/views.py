@@ -57,6 +57,9 @@ def preset(request: HtmxHttpRequest, name: str) -> HttpResponse:
     form = TunablesForm(request.POST, defaults=chosen.defaults)
     if not form.is_valid():
         return _page(request, chosen, form, 422, replaces=request.POST.get("replaces", ""))
+    if _is_live(chosen, form):
+        messages.info(request, "Nothing differs from the live version, so no draft was saved.")
+        return redirect("explorer:preset", name=name)
     try:
         preset_versions.save_draft(
             preset=chosen,
@@ -70,6 +73,12 @@ def preset(request: HtmxHttpRequest, name: str) -> HttpResponse:
         return _page(request, chosen, form, error.status)
     messages.success(request, "The draft was saved. Searches use it after you promote it.")
     return _measured(request, chosen) if "measure" in request.POST else redirect("explorer:preset", name=name)
+
+
+def _is_live(chosen: Preset, form: TunablesForm) -> bool:
+    """Return whether there is no draft, and the form has the settings of the live version."""
+    has_draft = PresetVersion.objects.filter(preset=chosen.name, status=_DRAFT).exists()
+    return not has_draft and chosen.defaults.with_values(form.numbers) == configuration_of(chosen).config
 
 
 def _measured(request: HtmxHttpRequest, chosen: Preset) -> HttpResponse:
@@ -122,6 +131,7 @@ def promote(request: HtmxHttpRequest, name: str, number: int) -> HttpResponse:
         "fingerprint": version.fingerprint if version else "",
         "note": version.note if version else "",
         "changes": preset_numbers.change_rows(live.config, preset_numbers.stored_config(chosen, version)),
+        **(_effect(request, chosen, effect.question_sets()) if version and version.status == _DRAFT else {}),
         **gate_context(chosen, version, Principal(viewer_of(request))),
     }
     return render(request, "explorer/presets/preset_promote.html", context)

@@ -53,13 +53,13 @@ def rows(**changes):
 
 def test_an_installation_that_is_well_says_so_part_by_part():
     found = rows()
-    assert [row.tone for row in found.values()] == ["good"] * 14
+    assert [row.tone for row in found.values()] == ["good" if name != "backup" else "off" for name in found]
     assert (
         found["database"].detail
         == "PostgreSQL 18.4 with pgvector 0.8.5, 15.4 MB, 6 of 100 connections, 2 of 24 in this process."
     )
     assert found["bm25"].detail == "Not used on this machine."
-    assert found["backup"].detail == "None. CORECUBE_BACKUP_TO schedules backups."
+    assert found["backup"].detail == "None. Set CORECUBE_BACKUP_TO, or run manage.py backup."
     assert found["workers"].detail == "1 worker: vm:7, started 3 hours ago."
     assert overall(tuple(found.values())).detail == "All components are working."
 
