@@ -29,7 +29,7 @@ def badges(spans: Iterable[Span]) -> tuple[Badge, ...]:
 
 def _badges(spans: Iterable[Span]) -> Iterator[Badge]:
     for note in (note for span in spans for note in span.notes):
-        tone = "bad" if note.degraded else "warn"
+        tone = "bad" if note.degraded else ""
         if note.quotes and note.text and note.code in wording.BADGES:
             yield Badge(note.text.rstrip("."), "This spelling is from one of the best hits.", tone)
         elif note.degraded or note.code in wording.BADGES:

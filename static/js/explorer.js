@@ -27,7 +27,9 @@ const remember = (group, name) => {
     address.searchParams.set(group, name);
   }
   address.hash = "";
-  window.history.replaceState(window.history.state, "", address);
+  // Back leads to the tab before; everything else belongs to its tab.
+  const keep = group === "tab" && address.href !== window.location.href ? "pushState" : "replaceState";
+  window.history[keep](window.history.state, "", address);
 };
 
 const show = (group, name) => {

@@ -11,7 +11,7 @@ from explorer.charts.contributions import contributions
 from explorer.charts.scores import score_charts
 from explorer.charts.waterfall import waterfall
 from explorer.components.answerability import answerability_panel
-from explorer.components.badges import badges, hit_badges
+from explorer.components.badges import Badge, badges, hit_badges
 from explorer.components.bars import score_bar
 from explorer.components.context import context_panel
 from explorer.components.drops import ChunkLabels
@@ -157,7 +157,7 @@ def _row(rank: int, hit: Hit, source: LedgerSource) -> dict[str, Any]:
         "citation": numbers.get(hit.chunk_id),
         "ledger": ledger(hit, source),
         "verdict": _verdict(rank, hit, outcome),
-        "badges": tuple(hit_badges(hit)),
+        "badges": (*hit_badges(hit), *_tie(rank, hit, outcome)),
     }
 
 
@@ -180,6 +180,14 @@ def _verdict(rank: int, hit: Hit, outcome: SearchOutcome) -> str:
     if section is not None:
         return evidence_beats_next(hit, following, rank=rank, ask=section.ask)
     return beats_next(hit, following, rank=rank, scope=outcome.state.scope, tolerance=outcome.config.tie_tolerance)
+
+
+def _tie(rank: int, hit: Hit, outcome: SearchOutcome) -> Iterator[Badge]:
+    """Yield a badge for a hit before one with a higher score."""
+    following = outcome.state.hits[rank : rank + 1]
+    tolerance = outcome.config.tie_tolerance
+    if tolerance and following and hit.score_type is following[0].score_type and hit.score < following[0].score:
+        yield Badge("tie", f"Scores within {tolerance:g} count as equal. Then the more trusted source ranks first.")
 
 
 def age(chunk: ChunkFacts, connection: ConnectionFacts, now: datetime) -> str:

@@ -6,7 +6,7 @@ from retrieval.engine.state import Note, Span
 
 def test_a_relaxed_query_is_told(finished):
     assert [(badge.text, badge.tone) for badge in badges(finished.trace)] == [
-        ("few exact matches: searched for any term", "warn")
+        ("few exact matches: searched for any term", "")
     ]
 
 
@@ -44,7 +44,7 @@ def test_a_question_that_needs_no_search_is_told(make_outcome):
     )
     outcome = make_outcome(trace=(Span("route", 0.1, 0, 0, notes=(note,)),))
     assert [(badge.text, badge.detail, badge.tone) for badge in badges(outcome.trace)] == [
-        ("no search needed", note.text, "warn")
+        ("no search needed", note.text, "")
     ]
 
 

@@ -64,3 +64,12 @@ def test_age_counts_from_what_the_connection_says(finished):
     assert age(changed, connection, finished.state.now) == "synced 3 days ago"
     assert age(changed, by_change, finished.state.now) == "changed 3 months ago"
     assert age(chunk, by_change, finished.state.now) == "synced 3 days ago"
+
+
+def test_a_hit_before_one_with_a_higher_score_is_marked_as_a_tie(finished, make_outcome):
+    first, second, third = (
+        replace(hit, score=score) for hit, score in zip(finished.hits, (0.695, 0.7, 0.2), strict=True)
+    )
+    rows = hit_rows(make_outcome(hits=(first, second, third)))
+    assert [[badge.text for badge in row["badges"]] for row in rows] == [["tie"], [], []]
+    assert rows[0]["badges"][0].detail.startswith("Scores within 0.01 count as equal.")

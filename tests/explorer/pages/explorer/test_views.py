@@ -244,3 +244,9 @@ def test_documents_that_contradict_each_other_are_the_reason_and_the_answer_show
     assert "Conflicting documents." in text
     answer = page(reader.get(f"/answer/{SearchRecord.objects.get().pk}/"))
     assert "Another document says otherwise (Leave rules, updated 9 May 2024)" in answer
+
+
+def test_the_scope_of_someone_else_needs_no_query(browse):
+    text = page(browse("alice").get("/explorer/?as=bob&tab=scope"))
+    assert "What bob can see" in text
+    assert "Runbooks" in text
