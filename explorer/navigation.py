@@ -20,6 +20,7 @@ class Entry:
     view: str = ""  #: The name of its page's URL; empty if that is the section.
     icon: str = ""  #: The name of the icon's file; empty if that is the section.
     admins_only: bool = True
+    also: str = ""  #: Other words that it is found by.
 
     @property
     def address(self) -> str:

@@ -56,7 +56,7 @@ def _contains(name: str, words: Sequence[str]) -> bool:
 
 def _pages(viewer: User, words: Sequence[str]) -> Iterator[Found]:
     for place in visible_entries(is_admin=viewer.is_admin):
-        if _contains(place.entry.label, words):
+        if _contains(f"{place.entry.label} {place.entry.also}", words):
             yield Found(place.entry.label, place.group.heading, place.entry.address)
 
 

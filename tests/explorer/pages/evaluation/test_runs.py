@@ -43,7 +43,7 @@ def test_a_run_is_started_followed_and_read(browse, questions, htmx):
     assert "1 of 1" in part
     listed = page(client.get("/judgments/release-questions/"))
     assert address in listed
-    assert '<a href="/judgments/">Judgments</a>' in page(client.get(address))
+    assert '<a href="/judgments/">Question sets</a>' in page(client.get(address))
 
 
 def test_two_runs_are_compared(browse, start):

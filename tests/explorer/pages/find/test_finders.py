@@ -28,6 +28,8 @@ def headings(user, text):
         ("helix", "Presets", "helix"),
         ("rank_constant", "Settings", "fusion.rank_constant"),
         ("corecube_port", "Settings", "CORECUBE_PORT"),
+        ("upload", "Pages", "Add a source"),
+        ("ollama", "Pages", "Language models"),
     ],
 )
 def test_an_admin_finds_each_kind_by_its_name(world, text, heading, title):
