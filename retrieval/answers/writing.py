@@ -160,7 +160,8 @@ class Writing:
             text = f"{used} of {used + cut.left_out_passages} passages fit into the language model's context."
             notices.append(Notice("context_shortened", text))
         if cut.left_out_turns:
-            text = f"{cut.left_out_turns} earlier turns did not fit into its context."
+            turns = "1 earlier turn" if cut.left_out_turns == 1 else f"{cut.left_out_turns} earlier turns"
+            text = f"{turns} did not fit into its context."
             notices.append(Notice("history_shortened", text))
         self._notices += tuple(notices)
         return tuple(notices)

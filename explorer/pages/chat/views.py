@@ -29,7 +29,7 @@ from retrieval.answers.conversations.shelf import conversation_of, delete_all, r
 from retrieval.answers.conversations.writing import begin, claimed, finished
 from retrieval.models import Conversation, Message
 from retrieval.models.document import id_in
-from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
+from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS, TUNED
 
 logger = logging.getLogger(__name__)
 _KINDS: Final = {
@@ -113,20 +113,28 @@ def _page_context(viewer: User, found: Conversation | None, sent: QueryDict) -> 
     exchanges = tuple(exchange_panel(it) for it in exchanges_of(found, Principal(viewer))) if found else ()
     narrowing = _sent_narrowing(scope, sent) or (found.narrowing if found else {})
     choices = source_choices(scope, narrowing.get("include", ()), narrowing.get("exclude", ()))
+    preset = sent.get("preset") or (found.preset if found else DEFAULT_PRESET)
+    is_narrowed = not all(is_chosen for _, is_chosen in choices)
     return {
         "conversation": found,
         "exchanges": exchanges,
         "asked": sent.get("q", ""),
         "failure": "",
-        "presets": PRESETS.values(),
-        "chosen_preset": sent.get("preset") or (found.preset if found else DEFAULT_PRESET),
+        # Reference versions are for comparing.
+        "presets": [
+            (it, wording.preset_title(it.name))
+            for it in PRESETS.values()
+            if viewer.is_admin or it.name in {*TUNED, preset}
+        ],
+        "chosen_preset": preset,
         "max_query_length": settings.CORECUBE_MAX_QUERY_CHARACTERS,
         "readers": readers_text(
             keeps_text=settings.CORECUBE_KEEP_QUERY_TEXT,
             days=settings.CORECUBE_KEEP_SEARCHES_DAYS,
             is_shared=bool(found and found.shared_as),
         ),
-        "examples": () if exchanges else suggestions_for(viewer, scope),
+        "is_narrowed": is_narrowed,
+        "examples": () if exchanges or is_narrowed else suggestions_for(viewer, scope),
         "current": found.pk if found else None,
         "not_shared": questions_not_shared(found) if found else 0,
         "sources": choices,
