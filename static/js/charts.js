@@ -162,7 +162,7 @@
   };
 
   const configured = ({ Icons }) => ({
-    displayModeBar: true,
+    displayModeBar: "hover",
     displaylogo: false,
     responsive: true,
     scrollZoom: false,
