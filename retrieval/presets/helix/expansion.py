@@ -31,7 +31,7 @@ class GraphConfig(Tunables, label="Links"):
         4, low=0, high=20, unit="documents", help="Documents named in the question that get a reserved rank."
     )
     seat_share: float = fraction(
-        0.5,
+        0.35,
         help="A named document needs at least this cosine for its reserved rank: the share of the way from the mean of "
         "the scope to the best hit. With 0 it needs none.",
     )
