@@ -30,6 +30,7 @@ _ARGUMENTS = {
     "ingest": ["."],
     "jobs": [],
     "models": ["list"],
+    "plan": ["--chunks", "1000"],
     "preview": ["."],
     "quality": [],
     "restore": ["/tmp/none"],
@@ -41,7 +42,7 @@ _ARGUMENTS = {
 }
 #: They need no table of the database; `start` and `restore` make all of them.
 #: They need no table of the database; `start` and `restore` make all of them.
-_WITHOUT_TABLES = {"bench", "doctor", "models", "restore", "showconfig", "tunables", "upgrade"}
+_WITHOUT_TABLES = {"bench", "doctor", "models", "plan", "restore", "showconfig", "tunables", "upgrade"}
 _SCRIPT = """
 import io, json, sys
 from contextlib import redirect_stderr, redirect_stdout

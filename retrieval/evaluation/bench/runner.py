@@ -15,6 +15,7 @@ from django.conf import settings
 from corecube import process
 from corecube.access import Principal
 from corecube.scope import AccessScope
+from retrieval.engine.pipeline import Legs
 from retrieval.engine.state import Span
 from retrieval.engine.types import ChunkId, Ranking, Vector
 from retrieval.errors import SearchTimeoutError
@@ -119,6 +120,8 @@ class ScopeFigures:
     recall_against_exact: float | None
     walk_recall: float  #: The same for an HNSW index scan, which small scopes do not use, and its duration.
     walk_ms: Percentiles
+    #: How long each search waited for its slowest leg, ascending: `manage.py plan` draws from these times.
+    legs_ms: tuple[float, ...]
     #: Number of searches by note in the trace; "out_of_time" counts searches without a trace.
     notes: Mapping[str, int]
 
@@ -268,8 +271,14 @@ def _scope_figures(plan: Plan, percent: int, progress: Progress) -> ScopeFigures
         quickest_ms=quickest_ms(totals, queries=plan.queries) if plan.passes > 1 else None,
         budget=budget,
         **_recall_figures(observed[:_RECALL_QUERIES], index, config),
+        legs_ms=tuple(sorted(_legs_ms(observed))),
         notes=dict(sorted(notes.items())),
     )
+
+
+def _legs_ms(observed: Sequence[ObservedSearch]) -> Iterator[float]:
+    for it in observed:
+        yield from (round(span.seconds * 1000, 2) for span in it.trace if span.stage == Legs.name)
 
 
 def _between(observed: Sequence[ObservedSearch]) -> Percentiles:

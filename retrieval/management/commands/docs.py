@@ -8,6 +8,7 @@ from django.core.management.base import CommandError
 
 from corecube.commands import CoreCubeCommand
 from retrieval.engine.pipeline import Legs
+from retrieval.management.commands.plan import plan_tables
 from retrieval.management.commands.tunables import tunables_table
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.preset import Preset
@@ -43,6 +44,7 @@ def generated() -> dict[Path, str]:
     return {
         docs / "configuration.md": "\n\n".join(sections),
         docs / "stages.md": "\n".join(rows),
+        docs / "scaling.md": plan_tables(),
         decisions / "README.md": "\n".join(links),
     }
 
