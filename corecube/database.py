@@ -36,10 +36,10 @@ _fitted: Final[WeakKeyDictionary[_Pool, int]] = WeakKeyDictionary()
 
 
 def release_connection() -> None:
-    """Return the thread's connection to the pool, except inside a transaction, before waiting for something else."""
-    connection = transaction.get_connection()
-    if not connection.in_atomic_block:
-        connection.close()
+    """Return the thread's connections to the pools, except inside a transaction, before waiting for something else."""
+    for opened in connections.all(initialized_only=True):
+        if not opened.in_atomic_block:
+            opened.close()
 
 
 def first_or(error: Exception, rows: QuerySet[_Row]) -> _Row:

@@ -56,6 +56,7 @@ class Reading:
         return self.origin is not Origin.DEFAULT
 
 
+_BUCKET: Final = re.compile(r"s3://[A-Za-z0-9._-]{3,255}(?:/[^\s?#]{0,900})?")
 _readings: Final[dict[str, Reading]] = {}
 _files: Final[set[Path]] = set()
 
@@ -96,6 +97,11 @@ def text(name: str, default: str = "") -> str:
 def secret(name: str) -> str:
     """Return a secret variable, or the content of its file; empty if unset."""
     return _recorded(name, _read(name), secret=True)
+
+
+def secret_texts(name: str) -> list[str]:
+    """Return the comma-separated values of a secret variable."""
+    return [part.strip() for part in secret(name).split(",") if part.strip()]
 
 
 def _read(name: str, default: str = "") -> str:
@@ -245,6 +251,14 @@ def backup_place(name: str) -> str:
     if not value or value.startswith("s3://") or Path(value).is_absolute():
         return value
     raise ImproperlyConfigured(f"{name} must be an absolute path, or an address such as s3://bucket/prefix.")
+
+
+def bucket(name: str) -> str:
+    """Return an address in a bucket, or empty."""
+    value = text(name)
+    if not value or _BUCKET.fullmatch(value):
+        return value
+    raise ImproperlyConfigured(f"{name} must be an address such as s3://bucket/prefix.")
 
 
 def folders(name: str, default: Iterable[Path]) -> list[Path]:

@@ -51,14 +51,22 @@ def _database() -> dict[str, Any]:
     return {**settings, "OPTIONS": options}
 
 
-def _database_at(url: str) -> dict[str, Any]:
+def _replica(url: str) -> dict[str, Any]:
+    settings = _database_at(url, "Each address in CORECUBE_REPLICA_URLS")
+    # A replica that does not answer is not waited for: the primary is read.
+    pool = {"min_size": 1, "max_size": CORECUBE_POOL_CONNECTIONS, "timeout": 1}
+    options = {**_NETWORK_OPTIONS, "connect_timeout": 2, **settings.get("OPTIONS", {}), "pool": pool}
+    return {**settings, "OPTIONS": options, "TEST": {"MIRROR": "default"}}
+
+
+def _database_at(url: str, name: str = "DATABASE_URL") -> dict[str, Any]:
     """Return Django's settings for a server; raise ImproperlyConfigured without the URL, which contains a password."""
     try:
         settings: dict[str, Any] = dict(dj_database_url.parse(url))
     except ValueError:
         settings = {}
     if settings.get("ENGINE") != "django.db.backends.postgresql":
-        raise ImproperlyConfigured("DATABASE_URL must have the form postgres://user:password@host/name.")
+        raise ImproperlyConfigured(f"{name} must have the form postgres://user:password@host/name.")
     return {**settings, "ENGINE": "corecube.postgresql"}
 
 
@@ -126,7 +134,14 @@ TEMPLATES = [
     }
 ]
 
-DATABASES = {"default": _database()}
+#: Addresses of read replicas of the database, separated by commas; searches read documents from them.
+CORECUBE_REPLICA_URLS: Final = env.secret_texts("CORECUBE_REPLICA_URLS")
+#: Seconds that a replica may be behind; beyond, the database in DATABASE_URL is read.
+CORECUBE_REPLICA_LAG_SECONDS = env.integer("CORECUBE_REPLICA_LAG_SECONDS", 10, low=1, high=3600)
+DATABASES = {
+    "default": _database(),
+    **{f"replica_{number}": _replica(url) for number, url in enumerate(CORECUBE_REPLICA_URLS, 1)},
+}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "corecube.User"
@@ -398,6 +413,15 @@ CORECUBE_BM25 = env.flag("CORECUBE_BM25", default=True)
 CORECUBE_VECTORS = env.flag("CORECUBE_VECTORS", default=True)
 #: Threads for quoting and checking answers.
 CORECUBE_ANSWER_THREADS = env.integer("CORECUBE_ANSWER_THREADS", 2, low=1, high=64)
+#: Where uploads are stored, an address such as `s3://bucket/prefix`; empty for a folder on this machine. The object
+#: store is by default Amazon's.
+CORECUBE_UPLOADS_TO = env.bucket("CORECUBE_UPLOADS_TO")
+CORECUBE_UPLOADS_S3_ENDPOINT = env.url("CORECUBE_UPLOADS_S3_ENDPOINT")
+CORECUBE_UPLOADS_S3_REGION = env.text("CORECUBE_UPLOADS_S3_REGION", "us-east-1")
+CORECUBE_UPLOADS_S3_ACCESS_KEY = env.secret("CORECUBE_UPLOADS_S3_ACCESS_KEY")
+CORECUBE_UPLOADS_S3_SECRET_KEY = env.secret("CORECUBE_UPLOADS_S3_SECRET_KEY")
+if CORECUBE_UPLOADS_TO and not (CORECUBE_UPLOADS_S3_ACCESS_KEY and CORECUBE_UPLOADS_S3_SECRET_KEY):
+    raise ImproperlyConfigured("CORECUBE_UPLOADS_TO requires CORECUBE_UPLOADS_S3_ACCESS_KEY and _SECRET_KEY.")
 #: Where backups are stored, a folder or `s3://bucket/prefix`; empty for no scheduled ones.
 CORECUBE_BACKUP_TO = env.backup_place("CORECUBE_BACKUP_TO")
 #: Hours between scheduled backups, and how many are retained.

@@ -7,13 +7,15 @@ from typing import Any, Final
 from uuid import UUID
 
 import numpy as np
-from django.db import connection, transaction
+from django.db import connection, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import QuerySet
-from django.db.utils import InterfaceError, OperationalError
+from django.db.utils import InterfaceError, OperationalError, ProgrammingError
 from psycopg.errors import QueryCanceled
 
 from corecube.database import Prepared, execution
 from corecube.errors import DatabaseUnavailableError
+from corecube.replicas import replicas
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.types import Ranking, Vector
 from retrieval.errors import SearchTimeoutError
@@ -50,22 +52,39 @@ def fetch(
     timeout_seconds: float | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Do the same and return the names of the columns, and the rows as they come."""
+    """Do the same and return the names of the columns, and the rows as they come.
+
+    What is limited to a scope is read from a replica, where there is one that may be read.
+    """
     local = {**(settings or {})}
     if timeout_seconds is not None:
         local["statement_timeout"] = f"{max(1, int(timeout_seconds * 1000))}ms"
     given = {name: _sent(it) for name, it in parameters.items()}
+    if "scope" in parameters and (replica := replicas().usable()):
+        try:
+            found = _fetch(connections[replica.alias], sql, given, local, has_settings=bool(settings))
+        except (DatabaseUnavailableError, ProgrammingError) as error:
+            replicas().failed(replica, error)
+        else:
+            replicas().succeeded(replica)
+            return found
+    return _fetch(connections["default"], sql, given, local, has_settings=bool(settings))
+
+
+def _fetch(
+    connection: BaseDatabaseWrapper, sql: str, given: Mapping[str, Any], local: Mapping[str, str], *, has_settings: bool
+) -> tuple[list[str], list[tuple[Any, ...]]]:
     # A transaction must outlive a failed read. Elsewhere no savepoint is needed: statements that are sent together are
     # one transaction anyway, at a quarter of the round trips.
-    savepoint = transaction.atomic() if connection.in_atomic_block else nullcontext()
+    savepoint = transaction.atomic(connection.alias) if connection.in_atomic_block else nullcontext()
     with translated(), savepoint, connection.cursor() as cursor:
         is_on_shards = is_distributed(cursor)
-        if is_on_shards and settings:
+        if is_on_shards and has_settings:
             return _fetch_from_shards(cursor, for_shards(sql), given, local)
         # The coordinator breaks off what its shards do when the time is up, without a setting of theirs.
         run = for_shards(sql) if is_on_shards else execution(cursor, sql) if isinstance(sql, Prepared) else sql
         calls = (f"set_config('{name}', %({name})s, true)" for name in local)
-        cursor.execute(f"{_READ} SELECT {', '.join(calls)};\n{run}", given | local)
+        cursor.execute(f"{_READ} SELECT {', '.join(calls)};\n{run}", {**given, **local})
         cursor.nextset()
         return _result(cursor)
 
@@ -77,7 +96,7 @@ def _fetch_from_shards(
     settings: Mapping[str, str],
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Do the same where the settings must reach shards: in a transaction, sent at once."""
-    with connection.wrap_database_errors, cursor.connection.pipeline(), cursor.connection.transaction():
+    with cursor.db.wrap_database_errors, cursor.connection.pipeline(), cursor.connection.transaction():
         set_local(cursor, settings)
         cursor.execute(f"{_READ} {sql}", parameters)
         return _result(cursor)

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 
 from corecube.bounded import BoundedCheck
 from corecube.health import require_database
+from corecube.replicas import replicas
 from corecube.shared_state.store import shared
 from retrieval.encoders.breaker import BreakerState
 from retrieval.index import active
@@ -134,4 +135,5 @@ _CHECKS: Final[Mapping[str, BoundedCheck[Part]]] = {
     "language_model": BoundedCheck(lambda: _optional(_failing_models)),
     "redis": BoundedCheck(lambda: _optional(_sharing_problem)),
     "backup": BoundedCheck(lambda: _optional(_backup_problem)),
+    **({"replicas": BoundedCheck(lambda: _optional(replicas().words))} if replicas().each else {}),
 }

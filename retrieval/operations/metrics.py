@@ -20,6 +20,7 @@ from corecube.errors import CoreCubeError, RefusedForNowError
 from corecube.keys import USER_HEADER
 from corecube.models import User
 from corecube.overload import overload_guard
+from corecube.replicas import Problem, Replicas, replicas
 from retrieval.encoders.admission import IngestLoad, ingest_load
 from retrieval.encoders.breaker import BreakerState
 from retrieval.engine.admission import Load
@@ -52,6 +53,7 @@ class LoadCollector(Collector):
         density = config.density if isinstance(config, ConsolidatedConfig) else DensityConfig()
         yield from rerank_metrics(runtime.rerank_guards, density)
         yield from backup_metrics()
+        yield from replica_metrics(replicas())
 
     def describe(self) -> Iterable[Metric]:
         """Return nothing, so that registering reads no figure."""
@@ -124,6 +126,18 @@ def backup_metrics() -> Iterator[Metric]:
         if good := backup_status().last_good:
             at = good.started_at.timestamp()
             yield _gauge("backup_last_success_timestamp_seconds", "Time of the last good backup.", at)
+
+
+def replica_metrics(found: Replicas) -> Iterator[Metric]:
+    """Yield the figures of read replicas; every reason is there, so that none appears late."""
+    fallbacks = {problem: found.fallbacks[problem] for problem in Problem if problem}
+    lags = {it.alias: it.lag_seconds for it in found.each}
+    known = {alias: seconds for alias, seconds in lags.items() if seconds is not None}
+    reads = {it.alias: found.reads[it.alias] for it in found.each}
+    yield _by_label(CounterMetricFamily, "replica_reads", "Reads of a replica.", "replica", reads)
+    meaning = "Reads of the primary instead of a replica."
+    yield _by_label(CounterMetricFamily, "replica_fallbacks", meaning, "reason", fallbacks)
+    yield _by_label(GaugeMetricFamily, "replica_lag_seconds", "Age of its content, at most.", "replica", known)
 
 
 def rerank_metrics(guards: RerankGuards, config: DensityConfig) -> Iterator[Metric]:

@@ -11,7 +11,6 @@ from threading import Semaphore, Thread
 from typing import Final, ParamSpec, TypeVar
 
 from django.conf import settings
-from django.db import connection
 
 from corecube.database import connections_in_use, max_connections, release_connection
 from corecube.process import cores
@@ -105,7 +104,7 @@ class DatabaseThreads(ThreadPoolExecutor):
             try:
                 return fn(*args, **kwargs)
             finally:
-                connection.close()
+                release_connection()
                 self._idle.release()
 
         return super().submit(copy_context().run, call)

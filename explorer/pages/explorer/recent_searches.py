@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from corecube.access import Principal
+from corecube.replicas import replicas
 from corecube.scope import AccessScope
 from retrieval.engine.caches import RecentCache
 from retrieval.index import outbox
@@ -65,7 +66,8 @@ def searched(asking: Asking, trace: str) -> SearchOutcome:
     mark = outbox.mark(asking.scope.connection_ids)
     outcome = search(asking.request, principal=asking.principal)
     # The search reads the scope again; if it differs, the mark may not match.
-    if outcome.is_recorded and outcome.resources and asking.is_of(outcome):
+    # A replica may lack changes before the mark.
+    if outcome.is_recorded and outcome.resources and asking.is_of(outcome) and not replicas().each:
         # The cache must not hold models that are replaced later, nor what only the running search needs.
         light = replace(outcome, resources=None, pending=None, state=replace(outcome.state, prefetch={}))
         _recent.put(asking.key(str(outcome.id)), CachedSearch(light, asking.request, outcome.resources.index, mark))

@@ -45,7 +45,7 @@ _CLOCK_SECONDS: Final = 5.0
 _FOLDERS: Final = ("models", "uploads", "sources", "bm25", "vectors", "queue", "log")
 _BROKEN: Final = frozenset({STALLED, Sync.Status.FAILED.value, Sync.Status.STOPPED.value})
 #: Rows whose details are always numbers, and those whose details are as long as nothing is wrong.
-_NUMBERS: Final = frozenset({"disk", "queue", "ingest", "migrations", "clock", "syncs", "debug", "server"})
+_NUMBERS: Final = frozenset({"replicas", "disk", "queue", "ingest", "migrations", "clock", "syncs", "debug", "server"})
 _NUMBERS_IF_WELL: Final = frozenset({"database", "bm25", "vectors", "redis"})
 #: Rows of `health_rows` about this process, which serves no searches.
 _OF_A_SERVER: Final = frozenset({"load"})

@@ -143,6 +143,7 @@ def health_rows(found: Installation, now: datetime) -> tuple[HealthRow, ...]:
     tone = "warn" if is_memory_tight(found.ingest) else "good"
     return (
         _database(found),
+        *_replicas(found),
         part_row("model", "Embedding model", found.parts["model"], f"{found.model} is available."),
         _index(found),
         part_row("reranker", "Reranker", found.parts["reranker"], found.reranker or "Not configured."),
@@ -178,6 +179,11 @@ def size(count: int) -> str:
 def part_row(key: str, label: str, part: Part, detail: str) -> HealthRow:
     """Return the state of a checked part: the reason if something is wrong, else the detail."""
     return HealthRow(key, label, _TONES[part.state], part.reason or detail)
+
+
+def _replicas(found: Installation) -> Iterator[HealthRow]:
+    if part := found.parts.get("replicas"):
+        yield part_row("replicas", "Read replicas", part, "Searches read documents from them.")
 
 
 def _database(found: Installation) -> HealthRow:
