@@ -111,7 +111,7 @@ def _latest_migrations() -> frozenset[tuple[str, str]]:
 
 
 def check_database() -> None:
-    """Exit if the server in DATABASE_URL cannot be used at all, or during a restore; log any other problem.
+    """Exit if the server in DATABASE_URL or SECRET_KEY cannot be used, or during a restore; log any other problem.
 
     A server that does not respond and pending migrations may be fixed while the process runs.
     """
@@ -125,9 +125,12 @@ def check_database() -> None:
 
 
 def _check(problems: list[str]) -> None:
+    from corecube.same_key import require_same_key  # noqa: PLC0415 -- a web server imports this module without models
+
     try:
         require_server()
         require_database()
+        require_same_key()
     except (ConfigError, RestoringError) as error:
         problems.append(str(error))
     except CoreCubeError as error:

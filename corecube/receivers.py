@@ -1,15 +1,19 @@
 """Clean-up after a compartment or connection is deleted, or a membership ends."""
 
+from contextlib import suppress
 from functools import partial
 
 from django.contrib.auth.models import Group
-from django.db import transaction
+from django.db import Error, transaction
 from django.db.models.signals import m2m_changed, post_delete, pre_delete
 from django.dispatch import receiver
 
 from corecube.compartments import revoke_limited_keys
-from corecube.connectors.setup import remove_folder, state_folder, upload_folder
+from corecube.connectors.setup import remove_folder, state_folder
+from corecube.connectors.upload import remove_uploads
+from corecube.health import stopping
 from corecube.models import Compartment, Connection, OidcMembership, User
+from corecube.same_key import forget_key
 
 
 @receiver(pre_delete, sender=Compartment)
@@ -21,8 +25,15 @@ def revoke_narrowed_keys(instance: Compartment, **_: object) -> None:
 @receiver(post_delete, sender=Connection)
 def remove_files_with_connection(instance: Connection, **_: object) -> None:
     """Remove the uploads and the connector state of a connection after the commit."""
-    for folder in (upload_folder(instance), state_folder(instance)):
-        transaction.on_commit(partial(remove_folder, folder))
+    transaction.on_commit(partial(remove_uploads, instance.pk))
+    transaction.on_commit(partial(remove_folder, state_folder(instance)))
+
+
+@receiver(stopping)
+def forget_key_of_process(**_: object) -> None:
+    """Note that a web server ends, so that one with another key may start."""
+    with suppress(Error):
+        forget_key()
 
 
 @receiver(m2m_changed, sender=User.groups.through)

@@ -15,7 +15,7 @@ from corecube.backup import tables
 from corecube.backup.manifest import FORMAT, Manifest
 from corecube.backup.parts import Parts
 from corecube.backup.shelf import Shelf
-from corecube.backup.uploads import LinkedUploads, linked_uploads
+from corecube.backup.uploads import Uploads, preserved_uploads
 from corecube.errors import ConflictError, CoreCubeError
 from corecube.health import database_facts
 from corecube.models import Backup, Connection
@@ -24,8 +24,8 @@ from corecube.version import VERSION
 
 logger = logging.getLogger(__name__)
 
-#: Not part of a backup: sessions, as users sign in again, and the list of backups.
-LEFT_OUT: Final = frozenset({"sessions.Session", "corecube.Backup"})
+#: Not part of a backup: sessions, as users sign in again, the list of backups, and what runs where.
+LEFT_OUT: Final = frozenset({"sessions.Session", "corecube.Backup", "corecube.KeyUse"})
 _LOCK: Final = 7_310  #: Key of the advisory lock of the only backup that runs.
 _INTERRUPTED: Final = "It was interrupted."
 
@@ -71,7 +71,7 @@ def _make(row: Backup, request: Request, report: Callable[[str], None]) -> None:
 
 
 def _stored(request: Request, parts: Parts, report: Callable[[str], None]) -> Manifest:
-    with linked_uploads() as uploads:
+    with preserved_uploads() as uploads:
         uploads.link()
         with tables.one_moment():
             database = _database(request, uploads, parts, report)
@@ -86,7 +86,7 @@ def _stored(request: Request, parts: Parts, report: Callable[[str], None]) -> Ma
         )
 
 
-def _database(request: Request, uploads: LinkedUploads, parts: Parts, report: Callable[[str], None]) -> dict[str, Any]:
+def _database(request: Request, uploads: Uploads, parts: Parts, report: Callable[[str], None]) -> dict[str, Any]:
     made_at = timezone.now()
     connections = list(Connection.objects.values_list("pk", flat=True))
     uploads.link()

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from corecube.backup.places import Place
 from corecube.backup.sealing import Seal
+from corecube.connectors.places import Place
 from corecube.errors import BackupError
 
 PART_BYTES: Final = 16 * 2**20

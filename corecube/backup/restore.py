@@ -11,7 +11,7 @@ from corecube.backup import tables
 from corecube.backup.manifest import Manifest
 from corecube.backup.parts import Parts
 from corecube.backup.shelf import Shelf
-from corecube.backup.uploads import uploaded, write_uploads
+from corecube.backup.uploads import has_uploads, write_uploads
 from corecube.errors import BackupError
 from corecube.models import Connection, User
 from corecube.only_start import only_start
@@ -88,7 +88,7 @@ def _require_empty() -> None:
     if tables.is_restoring():
         return
     used = (it for it in (User, Connection) if it._meta.db_table in existing)  # noqa: SLF001 -- Django's documented way
-    if any(it.objects.exists() for it in used) or any(uploaded(settings.CORECUBE_UPLOADS_DIR)):
+    if any(it.objects.exists() for it in used) or has_uploads():
         raise BackupError(
             "This installation has data. With --replace, the backup takes its place and the data is lost."
         )

@@ -10,8 +10,8 @@ from typing import Final, Self
 from corecube.backup import manifest as manifests
 from corecube.backup.manifest import Manifest
 from corecube.backup.parts import Parts
-from corecube.backup.places import Place, place_at
 from corecube.backup.sealing import SALT_BYTES, Seal
+from corecube.connectors.places import Place, place_at
 from corecube.errors import BackupError
 from corecube.secrets import key_ids
 

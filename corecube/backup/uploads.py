@@ -10,15 +10,65 @@ import tempfile
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from django.conf import settings
 
 from corecube.backup.manifest import FileEntry
 from corecube.backup.parts import PART_BYTES, Parts
+from corecube.connectors.places import Place
+from corecube.connectors.upload import upload_place
 from corecube.errors import BackupError
 
 _LINKS: Final = ".backup-"  #: The folder of links, on the file system of the uploads, begins with this.
+
+
+class Uploads(Protocol):
+    """The uploads of one moment."""
+
+    def link(self) -> None:
+        """Preserve the uploads that are there now, from now on or as far as it can be done."""
+
+    def leave_out(self, connections: Collection[int]) -> None:
+        """Leave out all connections but these."""
+
+    def store(self, parts: Parts, *, report: Callable[[str], None]) -> tuple[FileEntry, ...]:
+        """Store the files."""
+
+
+@contextmanager
+def preserved_uploads() -> Iterator[Uploads]:
+    """Yield the uploads, wherever they are stored."""
+    if place := upload_place():
+        yield StoredUploads(place)
+    else:
+        with linked_uploads() as uploads:
+            yield uploads
+
+
+class StoredUploads:
+    """Uploads in a bucket, which has no links: what is deleted during the backup with its connection is missing."""
+
+    def __init__(self, place: Place) -> None:
+        self._place, self._connections = place, frozenset[int]()
+
+    def link(self) -> None:
+        """Do nothing."""
+
+    def leave_out(self, connections: Collection[int]) -> None:
+        """Leave out all connections but these."""
+        self._connections = frozenset(connections)
+
+    def store(self, parts: Parts, *, report: Callable[[str], None]) -> tuple[FileEntry, ...]:
+        """Store the objects."""
+        found: list[FileEntry] = []
+        for connection in sorted(self._connections):
+            for name in sorted(self._place.names(str(connection))):
+                report(f"upload {len(found) + 1}")
+                if (content := self._place.read(name)) is not None:
+                    blocks = (content[at : at + PART_BYTES] for at in range(0, len(content), PART_BYTES))
+                    found.append(FileEntry(name, parts.write(blocks)))
+        return tuple(found)
 
 
 @contextmanager
@@ -75,10 +125,25 @@ def uploaded(root: Path) -> Iterator[str]:
                 yield path
 
 
+def has_uploads() -> bool:
+    """Return whether there are uploads. Raises UnavailableError."""
+    place = upload_place()
+    return bool(place.names()) if place else any(uploaded(settings.CORECUBE_UPLOADS_DIR))
+
+
 def write_uploads(files: Collection[FileEntry], parts: Parts) -> None:
-    """Replace all uploads; raise BackupError for a path that leads elsewhere, before anything is changed."""
+    """Replace all uploads; raise BackupError for a path that leads elsewhere, before anything is changed.
+
+    Raises UnavailableError if the bucket of uploads does not store them.
+    """
     root: Path = settings.CORECUBE_UPLOADS_DIR
     paths = [root / it.folder() for it in files]
+    if place := upload_place():
+        for name in place.names():
+            place.delete(name)
+        for entry in files:
+            place.write(entry.path, b"".join(parts.read(entry.content)))
+        return
     try:
         for left in root.iterdir() if root.exists() else ():
             shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()

@@ -57,9 +57,9 @@ class Listing:
         """List the source, or only its changes. Raises what the connector raises, and SyncEndedError."""
         connector, connection = self.job.source.connector, self.job.target.connection
         connector.check()
-        # Files that were uploaded on another machine are not gone.
+        # Files that were uploaded to another place are not gone.
         if isinstance(connector, UploadConnector) and _has_uploads(connection):
-            connector.require_folder()
+            connector.require_files()
         if not self._list_changes():
             self._list_all()
         self._update(listed_at=timezone.now(), stage=Sync.Stage.WORKING)

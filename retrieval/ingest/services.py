@@ -88,13 +88,13 @@ def store_upload(
 ) -> None:
     """Store an upload, in a folder of the connection's uploads, for the next sync.
 
-    Raises InvalidRequestError, ConnectionDisabledError, ItemError.
+    Raises InvalidRequestError, ConnectionDisabledError, ItemError, UnavailableError.
     """
     require_enabled(connection)
     if connection.kind != "upload":
         raise InvalidRequestError("Files can be uploaded only to a connection of kind upload.")
-    target = save_upload(connection, name=name, content=content, folder=folder)
-    audit.record(FILE_UPLOADED, actor=actor, subject=connection.slug, file=target.name, connection_id=connection.pk)
+    file = save_upload(connection, name=name, content=content, folder=folder)
+    audit.record(FILE_UPLOADED, actor=actor, subject=connection.slug, file=file, connection_id=connection.pk)
 
 
 def delete_connection(connection: Connection, *, actor: User | None) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 from corecube.bounded import BoundedCheck
 from corecube.health import require_database
 from corecube.replicas import replicas
+from corecube.same_key import note_key
 from corecube.shared_state.store import shared
 from retrieval.encoders.breaker import BreakerState
 from retrieval.index import active
@@ -82,6 +83,11 @@ def checked_parts(seconds: float = _PART_SECONDS) -> Mapping[str, Part]:
     return parts
 
 
+def _database() -> None:
+    require_database()
+    note_key()
+
+
 def _required(use: Callable[[], object]) -> Part:
     try:
         use()
@@ -127,7 +133,7 @@ def _backup_problem() -> str:
 
 
 _CHECKS: Final[Mapping[str, BoundedCheck[Part]]] = {
-    "database": BoundedCheck(lambda: _required(require_database)),
+    "database": BoundedCheck(lambda: _required(_database)),
     "model": BoundedCheck(lambda: _required(lambda: active.encoder())),  # noqa: PLW0108 -- tests replace the encoder
     "reranker": BoundedCheck(_reranker),
     "bm25": BoundedCheck(lambda: _optional(lambda: bm25.follower().status().problem)),

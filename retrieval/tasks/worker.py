@@ -11,6 +11,7 @@ from django.db import Error, connection
 
 from corecube.commands import database_problem
 from corecube.oauth.clients import forget_ended
+from corecube.same_key import forget_key, note_key
 from retrieval.answers.conversations.shelf import forget_old_conversations
 from retrieval.index.outbox import prune
 from retrieval.index.read_models import keep_up
@@ -81,6 +82,7 @@ def _tick_until_stopped() -> None:
     def step() -> float:
         try:
             record_worker()
+            note_key()
             tick()
         except Error as error:
             logger.warning("tick.failed error=%s %s", type(error).__name__, database_problem(error))
@@ -89,6 +91,7 @@ def _tick_until_stopped() -> None:
     _repeat(step)
     try:
         remove_worker()
+        forget_key()
     except Error as error:
         logger.info("worker.not_removed error=%s", type(error).__name__)
     finally:

@@ -13,10 +13,10 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 
 from corecube import env
-from corecube.backup.places import place_at
 from corecube.connectors.git.clients import GuardedGitClient, Meter
 from corecube.connectors.http import HttpClient, HttpLimits
 from corecube.connectors.network import AddressGuard, checked_url
+from corecube.connectors.places import place_at
 from corecube.connectors.s3 import S3Connector
 from corecube.connectors.setup import SourceSetup
 from corecube.connectors.types import ItemError
@@ -139,7 +139,7 @@ CLIENTS = {
         "http://cloud.test/r.git", credentials={}, meter=Meter(1000)
     ).get_refs(b""),
     "corecube/connectors/s3.py": _s3,
-    "corecube/backup/places.py": _backup,
+    "corecube/connectors/places.py": _backup,
     "corecube/oidc/provider.py": lambda: get_json("http://cloud.test/", trusted_host="cloud.test"),
     "corecube/oidc/backend.py": lambda: get_json("http://cloud.test/", trusted_host="cloud.test", form={}),
     "retrieval/encoders/bounded_http.py": _service,

@@ -24,6 +24,7 @@ from corecube.only_start import only_start
 from corecube.people import ensure_first_admin
 from corecube.process import make_all_private, make_private
 from corecube.run import Task, become
+from corecube.same_key import require_same_key
 from corecube.steps import Steps
 
 _FIRST_PORT: Final = 8000
@@ -74,6 +75,7 @@ class Command(BaseCommand):
             require_restored()
         with steps.step("Tables") as notes:
             call_command("migrate", interactive=False, verbosity=0, skip_checks=True, stdout=notes)
+            require_same_key()
         with steps.step("Model") as notes:
             call_command("models", "fetch", stdout=notes, stderr=notes)
         if samples:

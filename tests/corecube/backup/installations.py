@@ -75,7 +75,10 @@ from corecube.secrets import unseal
 from retrieval.models import OutboxEntry, ReadModel
 from corecube.connectors.setup import upload_folder
 
-LEFT_OUT = ("django_session", "django_migrations", "corecube_backup", "retrieval_outboxentry", "retrieval_readmodel")
+LEFT_OUT = (
+    *("django_session", "django_migrations", "corecube_backup", "corecube_keyuse"),
+    *("retrieval_outboxentry", "retrieval_readmodel"),
+)
 with connection.cursor() as cursor:
     tables = [it for it in connection.introspection.table_names(cursor) if it not in LEFT_OUT]
     digests = {}

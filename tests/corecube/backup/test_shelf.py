@@ -1,6 +1,5 @@
 """Backups in a folder and in a bucket of moto's S3 server."""
 
-import logging
 import os
 import stat
 from dataclasses import replace
@@ -8,35 +7,22 @@ from datetime import timedelta
 from pathlib import Path
 from time import time
 
-import botocore.session
 import pytest
-from moto.server import ThreadedMotoServer
 
 from corecube.backup.manifest import FileEntry
 from corecube.backup.shelf import Shelf
 from corecube.errors import BackupError, ConfigError
 from tests.corecube.backup.test_manifest import MANIFEST
+from tests.s3_server import s3_admin, s3_server
 
 TEXT = b"The codeword is tangerine."
 
 
 @pytest.fixture(scope="module")
 def endpoint():
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    client = botocore.session.get_session().create_client(
-        "s3",
-        endpoint_url=f"http://{host}:{port}",
-        region_name="us-east-1",
-        aws_access_key_id="a",
-        aws_secret_access_key="b",
-    )
-    client.create_bucket(Bucket="backups")
-    client.close()
-    yield f"http://{host}:{port}"
-    server.stop()
+    with s3_server() as address, s3_admin(address) as admin:
+        admin.create_bucket(Bucket="backups")
+        yield address
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ import pytest
 
 from corecube.backup.manifest import FileEntry
 from corecube.backup.parts import Content, Parts
-from corecube.backup.places import FolderPlace
 from corecube.backup.sealing import Seal
 from corecube.backup.uploads import linked_uploads, uploaded, write_uploads
+from corecube.connectors.places import FolderPlace
 from corecube.errors import BackupError
 
 

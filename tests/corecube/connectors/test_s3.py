@@ -3,38 +3,30 @@
 import logging
 import socket
 
-import botocore.session
 import pytest
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.s3.models import s3_backends
-from moto.server import ThreadedMotoServer
 
 from corecube.connectors.s3 import S3Connector
 from corecube.connectors.setup import SourceSetup
 from corecube.connectors.types import ItemError, ItemProblem, SourceItem
 from corecube.errors import ConfigError, UnavailableError
+from tests.s3_server import s3_admin, s3_server
 
 KEYS = {"access_key": "AKIATESTTEST", "secret_key": "not-so-secret"}
 
 
 @pytest.fixture(scope="module")
 def endpoint():
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+    with s3_server() as address:
+        yield address
 
 
 @pytest.fixture
 def admin(endpoint):
     """A client with which a test fills its buckets."""
-    client = botocore.session.get_session().create_client(
-        "s3", endpoint_url=endpoint, region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b"
-    )
-    yield client
-    client.close()
+    with s3_admin(endpoint) as client:
+        yield client
 
 
 @pytest.fixture

@@ -80,8 +80,9 @@ def test_an_item_that_another_worker_listed_is_tried_again_by_one_that_has_the_f
     upload(inbox, "plan.md")
     connector = connector_for(inbox if kind == "upload" else world.runbooks)
     item = next(connector.items())
-    shutil.rmtree(connector.root)
-    with pytest.raises(ItemError, match=str(connector.root)) as caught:
+    root = upload_folder(inbox) if kind == "upload" else connector.root
+    shutil.rmtree(root)
+    with pytest.raises(ItemError, match=str(root)) as caught:
         connector.read(item)
     assert caught.value.reason == "unavailable"
 

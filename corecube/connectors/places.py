@@ -1,21 +1,21 @@
-"""Where backups are stored: a folder, or an S3 bucket below a prefix."""
+"""Where backups and uploads are stored: a folder, or an S3 bucket below a prefix."""
 
 import os
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from botocore.exceptions import BotoCoreError, ClientError
 from django.conf import settings
 
 from corecube.connectors.s3 import error_label, s3_client
-from corecube.errors import BackupError, ConfigError
+from corecube.errors import BackupError, ConfigError, CoreCubeError
 
 _BUCKET: Final = "s3://"
 _MISSING: Final = frozenset({"NoSuchKey", "404"})
@@ -33,8 +33,8 @@ class Place(ABC):
         """Store a content as a whole, in place of what the name has; raise BackupError."""
 
     @abstractmethod
-    def names(self, folder: str) -> dict[str, datetime]:
-        """Return the names in a folder and below, each with the time when it was written; raise BackupError."""
+    def names(self, folder: str = "") -> dict[str, datetime]:
+        """Return the names in a folder and below, or all, each with the time when it was written; raise BackupError."""
 
     @abstractmethod
     def delete(self, name: str) -> None:
@@ -44,16 +44,43 @@ class Place(ABC):
         """Return when all that was written outlives a loss of power."""
 
 
+@dataclass(frozen=True, slots=True)
+class S3Account:
+    """An object store and the key that signs requests to it."""
+
+    endpoint: str  #: Empty for Amazon's.
+    region: str
+    access_key: str
+    secret_key: str = field(repr=False)
+
+    @property
+    def addressing(self) -> Literal["auto", "path"]:
+        """Where the bucket's name is put: services other than Amazon's often have no host name for each bucket."""
+        return "path" if self.endpoint else "auto"
+
+
+def bucket_and_prefix(address: str) -> tuple[str, str]:
+    """Return both parts of an address such as s3://bucket/prefix; a prefix ends with a slash. Raises ConfigError."""
+    bucket, _, prefix = address.removeprefix(_BUCKET).partition("/")
+    if not bucket or not address.startswith(_BUCKET):
+        raise ConfigError("A place in a bucket has the form s3://bucket/prefix.")
+    return bucket, f"{prefix.strip('/')}/" if prefix.strip("/") else ""
+
+
+def s3_account(purpose: str) -> S3Account:
+    """Return the account in the settings for backups ("BACKUP") or uploads ("UPLOADS")."""
+    names = ("ENDPOINT", "REGION", "ACCESS_KEY", "SECRET_KEY")
+    return S3Account(*(getattr(settings, f"CORECUBE_{purpose}_S3_{name}") for name in names))
+
+
 def place_at(address: str) -> Place:
-    """Return the place at a folder's path or an address such as s3://bucket/prefix; raise ConfigError."""
+    """Return the place of backups at a folder's path or an address such as s3://bucket/prefix; raise ConfigError."""
     if not address.startswith(_BUCKET):
         return FolderPlace(Path(address).expanduser().absolute())
-    bucket, _, prefix = address.removeprefix(_BUCKET).partition("/")
-    if not bucket:
-        raise ConfigError("A place in a bucket has the form s3://bucket/prefix.")
-    if not settings.CORECUBE_BACKUP_S3_ACCESS_KEY or not settings.CORECUBE_BACKUP_S3_SECRET_KEY:
+    account, (bucket, prefix) = s3_account("BACKUP"), bucket_and_prefix(address)
+    if not account.access_key or not account.secret_key:
         raise ConfigError("Set CORECUBE_BACKUP_S3_ACCESS_KEY and CORECUBE_BACKUP_S3_SECRET_KEY for a bucket.")
-    return BucketPlace(bucket, f"{prefix.strip('/')}/" if prefix.strip("/") else "")
+    return BucketPlace(bucket, prefix, account)
 
 
 @dataclass(frozen=True)
@@ -85,7 +112,7 @@ class FolderPlace(Place):
             finally:
                 Path(draft).unlink(missing_ok=True)
 
-    def names(self, folder: str) -> dict[str, datetime]:
+    def names(self, folder: str = "") -> dict[str, datetime]:
         """Return the files of a folder."""
         with _translated(f"{self.root} cannot be read"):
             files = (Path(parent, file) for parent, _, files in os.walk(self.root / folder) for file in files)
@@ -105,14 +132,16 @@ class FolderPlace(Place):
 
 @dataclass(frozen=True)
 class BucketPlace(Place):
-    """A bucket, with the keys of the settings."""
+    """A bucket."""
 
     bucket: str
-    prefix: str
+    prefix: str  #: Empty, or ends with a slash.
+    account: S3Account
+    failure: type[CoreCubeError] = BackupError
 
     def read(self, name: str) -> bytes | None:
         """Return the bytes of an object."""
-        with _translated("The bucket cannot be read"):
+        with _translated("The bucket cannot be read", self.failure):
             try:
                 answer = self._client.get_object(Bucket=self.bucket, Key=self.prefix + name)
             except ClientError as error:
@@ -122,43 +151,59 @@ class BucketPlace(Place):
             content: bytes = answer["Body"].read()
             return content
 
+    def has(self, name: str) -> bool:
+        """Return whether there is an object of a name; raise the place's error."""
+        with _translated("The bucket cannot be read", self.failure):
+            try:
+                self._client.head_object(Bucket=self.bucket, Key=self.prefix + name)
+            except ClientError as error:
+                if error_label(error) in _MISSING:
+                    return False
+                raise
+        return True
+
+    def has_folder(self, name: str) -> bool:
+        """Return whether there are objects below a name; raise the place's error."""
+        with _translated("The bucket cannot be listed", self.failure):
+            found = self._client.list_objects_v2(Bucket=self.bucket, Prefix=f"{self.prefix}{name}/", MaxKeys=1)
+        return bool(found.get("Contents"))
+
     def write(self, name: str, content: bytes) -> None:
         """Store an object."""
-        with _translated("The bucket cannot be written to"):
+        with _translated("The bucket cannot be written to", self.failure):
             self._client.put_object(Bucket=self.bucket, Key=self.prefix + name, Body=content)
 
-    def names(self, folder: str) -> dict[str, datetime]:
+    def names(self, folder: str = "") -> dict[str, datetime]:
         """Return the objects of a folder."""
-        with _translated("The bucket cannot be listed"):
+        with _translated("The bucket cannot be listed", self.failure):
             pages = self._client.get_paginator("list_objects_v2").paginate(
-                Bucket=self.bucket, Prefix=f"{self.prefix}{folder}/"
+                Bucket=self.bucket, Prefix=f"{self.prefix}{folder}/" if folder else self.prefix
             )
             found = [entry for page in pages for entry in page.get("Contents", ())]
         return {str(it["Key"]).removeprefix(self.prefix): it["LastModified"] for it in found}
 
     def delete(self, name: str) -> None:
         """Delete an object."""
-        with _translated("The bucket cannot be written to"):
+        with _translated("The bucket cannot be written to", self.failure):
             self._client.delete_object(Bucket=self.bucket, Key=self.prefix + name)
 
     @cached_property
     def _client(self) -> Any:  # noqa: ANN401 -- botocore makes its clients' classes at run time
         return s3_client(
-            endpoint=settings.CORECUBE_BACKUP_S3_ENDPOINT,
-            region=settings.CORECUBE_BACKUP_S3_REGION,
-            # Services other than Amazon's often have no host name for each bucket.
-            addressing="path" if settings.CORECUBE_BACKUP_S3_ENDPOINT else "auto",
-            access_key=settings.CORECUBE_BACKUP_S3_ACCESS_KEY,
-            secret_key=settings.CORECUBE_BACKUP_S3_SECRET_KEY,
+            endpoint=self.account.endpoint,
+            region=self.account.region,
+            addressing=self.account.addressing,
+            access_key=self.account.access_key,
+            secret_key=self.account.secret_key,
         )
 
 
 @contextmanager
-def _translated(problem: str) -> Iterator[None]:
-    """Raise BackupError with the cause of a failed access; the messages of services may contain keys."""
+def _translated(problem: str, failure: type[CoreCubeError] = BackupError) -> Iterator[None]:
+    """Raise the error with the cause of a failed access; the messages of services may contain keys."""
     try:
         yield
     except OSError as error:
-        raise BackupError(f"{problem}: {error.strerror}.") from error
+        raise failure(f"{problem}: {error.strerror}.") from error
     except (ClientError, BotoCoreError) as error:
-        raise BackupError(f"{problem}: {error_label(error)}.") from error
+        raise failure(f"{problem}: {error_label(error)}.") from error
