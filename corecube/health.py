@@ -125,12 +125,14 @@ def check_database() -> None:
 
 
 def _check(problems: list[str]) -> None:
-    from corecube.same_key import require_same_key  # noqa: PLC0415 -- a web server imports this module without models
+    # A web server imports this module before there are models.
+    from corecube.same_key import note_key, require_same_key  # noqa: PLC0415
 
     try:
         require_server()
         require_database()
         require_same_key()
+        note_key()
     except (ConfigError, RestoringError) as error:
         problems.append(str(error))
     except CoreCubeError as error:

@@ -4,6 +4,7 @@ Each process notes the id of its key in the database while it runs, and a proces
 """
 
 import logging
+import os
 import socket
 import time
 from datetime import timedelta
@@ -20,36 +21,36 @@ logger = logging.getLogger(__name__)
 
 _NOTE_SECONDS: Final = 20.0  #: A process notes its key at most this often.
 _ALIVE: Final = timedelta(seconds=60)
-_noted: "Final[dict[str, float]]" = {}  #: When this process noted a key, by the monotonic clock.
+_noted: "Final[dict[tuple[str, int], float]]" = {}  #: When each process and key was noted, by the monotonic clock.
 
 
 def require_same_key() -> None:
-    """Note the key of this process; raise ConfigError if a process that runs elsewhere has another one."""
+    """Raise ConfigError if a process that runs elsewhere has another key."""
     if other := _others().first():
         raise ConfigError(
             f"SECRET_KEY differs from that of {other.host}, which uses the same database. Set the same SECRET_KEY on "
             "every machine, or copy the file `secret_key` of the data directory there. If you have changed the key, "
             "stop all processes with the old one and wait a minute."
         )
-    note_key()
 
 
 def note_key() -> None:
-    """Note that a process with this key runs, unless that was noted just now; log the hosts with other keys."""
-    key, now = key_ids()[0], time.monotonic()
-    if now - _noted.get(key, -_NOTE_SECONDS) < _NOTE_SECONDS:
+    """Note that this process runs with its key, unless that was noted just now; log the hosts with other keys."""
+    key, pid, now = key_ids()[0], os.getpid(), time.monotonic()
+    if now - _noted.get((key, pid), -_NOTE_SECONDS) < _NOTE_SECONDS:
         return
-    facts: dict[str, Any] = {"host": socket.gethostname(), "seen_at": Now()}
-    KeyUse.objects.update_or_create(key_id=key, defaults=facts)
-    _noted[key] = now
-    if hosts := [it.host for it in _others()]:
+    facts: dict[str, Any] = {"key_id": key, "seen_at": Now()}
+    KeyUse.objects.update_or_create(host=socket.gethostname(), pid=pid, defaults=facts)
+    KeyUse.objects.filter(seen_at__lt=Now() - _ALIVE).delete()
+    _noted[key, pid] = now
+    if hosts := sorted({it.host for it in _others()}):
         # Both started at the same moment.
         logger.error("secret_key.differs hosts=%s", ",".join(hosts))
 
 
 def forget_key() -> None:
-    """Note that a process with this key ends; others that run note theirs again."""
-    KeyUse.objects.filter(key_id=key_ids()[0]).delete()
+    """Note that this process ends."""
+    KeyUse.objects.filter(host=socket.gethostname(), pid=os.getpid()).delete()
     _noted.clear()
 
 

@@ -75,20 +75,27 @@ class PostgresServer:
 
 
 @contextmanager
+def running_server():
+    """Yield a server with CoreCube's tables, which are empty."""
+    with tempfile.TemporaryDirectory(prefix="corecube-test-") as name:
+        copy_migrated_server(Path(name))
+        server = PostgresServer(Path(name))
+        server.begin()
+        try:
+            yield server
+        finally:
+            server.end()
+
+
+@contextmanager
 def primary_and_replica():
     """Yield a server with CoreCube's tables, and a replica that streams its changes."""
-    with tempfile.TemporaryDirectory(prefix="corecube-test-") as first, tempfile.TemporaryDirectory() as second:
-        copy_migrated_server(Path(first))
-        primary = PostgresServer(Path(first))
-        primary.begin()
-        replica = PostgresServer(Path(second), account=install.server_account(primary.data))
+    with running_server() as primary, tempfile.TemporaryDirectory(prefix="corecube-test-") as name:
+        replica = PostgresServer(Path(name), account=install.server_account(primary.data))
+        source = ("--write-recovery-conf", f"--host={primary.folder}", "--user=postgres")
+        replica.run("pg_basebackup", f"--pgdata={replica.data}", *source, "--checkpoint=fast", "--no-sync")
+        replica.begin()
         try:
-            options = ("--write-recovery-conf", "--checkpoint=fast", "--no-sync", f"--host={first}", "--user=postgres")
-            replica.run("pg_basebackup", f"--pgdata={replica.data}", *options)
-            replica.begin()
-            try:
-                yield primary, replica
-            finally:
-                replica.end()
+            yield primary, replica
         finally:
-            primary.end()
+            replica.end()

@@ -24,15 +24,18 @@ def _nothing_noted():
 def elsewhere(settings):
     """Let a process with another key run elsewhere."""
     own, settings.SECRET_KEY = settings.SECRET_KEY, "tangerine"
-    require_same_key()
+    note_key()
     KeyUse.objects.update(host="web-1")
     settings.SECRET_KEY = own
 
 
 def test_a_process_with_the_same_key_starts():
+    note_key()
+    KeyUse.objects.update(host="web-1")
     require_same_key()
-    require_same_key()
-    assert KeyUse.objects.count() == 1
+    same_key._noted.clear()
+    note_key()
+    assert KeyUse.objects.count() == 2
 
 
 def test_a_process_with_another_key_is_told_what_to_do(elsewhere):
@@ -45,10 +48,19 @@ def test_a_process_with_another_key_is_told_what_to_do(elsewhere):
 def test_a_key_in_use_before_may_differ(elsewhere):
     KeyUse.objects.update(seen_at=F("seen_at") - timedelta(seconds=61))
     require_same_key()
+    note_key()
+    assert [it.host for it in KeyUse.objects.all()] != ["web-1"]
+
+
+def test_a_process_that_ends_does_not_speak_for_others(elsewhere):
+    note_key()
+    forget_key()
+    with pytest.raises(ConfigError):
+        require_same_key()
 
 
 def test_a_key_may_be_changed_where_its_processes_have_ended(settings):
-    require_same_key()
+    note_key()
     forget_key()
     settings.SECRET_KEY = "tangerine"
     require_same_key()
