@@ -44,7 +44,7 @@ def extended(tmp_path_factory):
     for name in (
         "manage.py",
         "pyproject.toml",
-        *(f"docs/{it}.md" for it in ("configuration", "stages", "decisions/README")),
+        *(f"docs/{it}.md" for it in ("configuration", "stages", "scaling", "decisions/README")),
     ):
         shutil.copy(ROOT / name, root / name)
     for path, language, text in blocks():

@@ -27,19 +27,13 @@ def endpoint():
         yield address
 
 
-@pytest.fixture
-def bucket(endpoint, settings, request):
-    """Store the test's uploads in a bucket."""
-    settings.CORECUBE_UPLOADS_TO = f"s3://uploads/{abs(hash(request.node.name))}"
-    settings.CORECUBE_UPLOADS_S3_ENDPOINT = endpoint
-    settings.CORECUBE_UPLOADS_S3_ACCESS_KEY = settings.CORECUBE_UPLOADS_S3_SECRET_KEY = "key"
-
-
 @pytest.fixture(params=["folder", "bucket"], autouse=True)
-def stored_in(request, own_engine):
+def stored_in(request, own_engine, endpoint, settings):
     """Store the uploads of each test first in a folder, then in a bucket."""
     if request.param == "bucket":
-        request.getfixturevalue("bucket")
+        settings.CORECUBE_UPLOADS_TO = f"s3://uploads/{abs(hash(request.node.name))}"
+        settings.CORECUBE_UPLOADS_S3_ENDPOINT = endpoint
+        settings.CORECUBE_UPLOADS_S3_ACCESS_KEY = settings.CORECUBE_UPLOADS_S3_SECRET_KEY = "key"
     return request.param
 
 

@@ -160,6 +160,9 @@ def test_the_report_has_the_figures(story):
     assert report["index_bytes_by_name"]["chunk_search"] > 0
     assert report["build_seconds"] == pytest.approx(sum(report["build_seconds_by_step"].values()), abs=0.01)
     assert report["peak_rss_bytes"] > 2**20
+    legs = report["scopes"][0]["legs_ms"]
+    assert (len(legs), legs) == (8, sorted(legs))
+    assert min(legs) > 0
 
 
 def test_a_small_scope_is_compared_exactly_so_nothing_is_missed(story):
