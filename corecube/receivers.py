@@ -11,6 +11,7 @@ from django.dispatch import receiver
 from corecube.compartments import revoke_limited_keys
 from corecube.connectors.setup import remove_folder, state_folder
 from corecube.connectors.upload import remove_uploads
+from corecube.database import release_connection
 from corecube.health import stopping
 from corecube.models import Compartment, Connection, OidcMembership, User
 from corecube.same_key import forget_key
@@ -34,6 +35,7 @@ def forget_key_of_process(**_: object) -> None:
     """Note that a web server ends, so that one with another key may start."""
     with suppress(Error):
         forget_key()
+    release_connection()
 
 
 @receiver(m2m_changed, sender=User.groups.through)

@@ -55,4 +55,7 @@ def forget_key() -> None:
 
 
 def _others() -> QuerySet[KeyUse]:
-    return KeyUse.objects.exclude(key_id__in=key_ids()).filter(seen_at__gt=Now() - _ALIVE).order_by("-seen_at")
+    """Return the other processes that run with another key, the one seen last first."""
+    alive = KeyUse.objects.filter(seen_at__gt=Now() - _ALIVE).exclude(key_id__in=key_ids())
+    # In a container that was restarted, an earlier process had this one's number.
+    return alive.exclude(host=socket.gethostname(), pid=os.getpid()).order_by("-seen_at")

@@ -66,6 +66,12 @@ def test_a_key_may_be_changed_where_its_processes_have_ended(settings):
     require_same_key()
 
 
+def test_an_earlier_process_of_the_same_number_has_ended(settings):
+    note_key()
+    settings.SECRET_KEY = "tangerine"
+    require_same_key()
+
+
 def test_a_fallback_is_no_other_key(elsewhere, settings):
     settings.SECRET_KEY_FALLBACKS = ["tangerine"]
     require_same_key()
