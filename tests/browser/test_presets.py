@@ -54,13 +54,13 @@ def test_a_change_is_measured_and_promoted_after_eight_clicks(alice, judged):
     alice.go("System", "Presets")
     page.get_by_role("link", name="General search", exact=True).click()
     page.locator("summary", has_text="Fusion").click()
-    page.get_by_label("fusion.pool", exact=True).click()
-    page.get_by_label("fusion.pool", exact=True).fill("40")
+    page.get_by_label("Pool fusion.pool", exact=True).click()
+    page.get_by_label("Pool fusion.pool", exact=True).fill("40")
     page.get_by_role("button", name="Save draft and measure").click()
     expect(page.get_by_role("progressbar")).to_have_count(2)
     run_waiting()
     expect(page.locator("#effect")).to_contain_text("nDCG@10")
-    expect(page.locator("#effect .effect-verdict")).to_contain_text("No winner")
+    expect(page.locator("#effect .effect-verdict")).to_contain_text("No difference in nDCG (1 judged question).")
     page.get_by_role("link", name="Promote …", exact=True).first.click()
     page.get_by_role("button", name="Promote", exact=True).click()
     expect(page.locator(".notice.is-good")).to_be_visible()
@@ -68,7 +68,7 @@ def test_a_change_is_measured_and_promoted_after_eight_clicks(alice, judged):
     assert PresetVersion.objects.get().values == {"fusion.pool": 40}
     # What the draft was measured with is the figure of the live version now.
     page.get_by_label("Search settings").fill("fusion.pool")
-    page.get_by_label("fusion.pool", exact=True).fill("60")
+    page.get_by_label("Pool fusion.pool", exact=True).fill("60")
     page.get_by_role("button", name="Save draft and measure").click()
     expect(page.get_by_role("progressbar")).to_have_count(1)
 
@@ -78,7 +78,10 @@ def test_settings_are_found_moved_and_reset(alice):
     alice.open("/presets/corecube/")
     page.get_by_label("Search settings").fill("freshness weight")
     expect(page.locator("[data-setting]:visible")).to_have_count(1)
-    number, slider = page.get_by_label("blend.freshness", exact=True), page.get_by_label("Slider of blend.freshness")
+    number, slider = (
+        page.get_by_label("Freshness blend.freshness", exact=True),
+        page.get_by_label("Slider of blend.freshness"),
+    )
     expect(slider).to_have_value("10")
     slider.focus()
     alice.press("ArrowRight", "ArrowRight")
@@ -94,11 +97,11 @@ def test_settings_are_found_moved_and_reset(alice):
     page.locator("summary", has_text="Vector search").click()
     page.get_by_label("Slider of dense.files_below").focus()
     alice.press("End")
-    expect(page.get_by_label("dense.files_below", exact=True)).to_have_value("10000000")
+    expect(page.get_by_label("Files below dense.files_below", exact=True)).to_have_value("10000000")
     alice.press("Home")
-    expect(page.get_by_label("dense.files_below", exact=True)).to_have_value("0")
+    expect(page.get_by_label("Files below dense.files_below", exact=True)).to_have_value("0")
     page.get_by_role("button", name="Reset all to the shipped values in Vector search").click()
-    expect(page.get_by_label("dense.files_below", exact=True)).to_have_value("300000")
+    expect(page.get_by_label("Files below dense.files_below", exact=True)).to_have_value("300000")
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,7 @@ def verdict(ndcg: Difference | None, judged: Difference | None, names: tuple[str
     if ndcg is None:
         return "No query has judgments in both runs, so nothing can be compared."
     if not (ndcg.wins or ndcg.losses):
-        return f"No difference: nDCG is the same for all {ndcg.queries} queries with judgments."
+        return f"No difference in nDCG ({wording.counted(ndcg.queries, 'judged question')})."
     if not ndcg.is_clear:
         return f"No winner: the 95 % interval of the difference in nDCG holds 0 ({ndcg.low:+.3f} to {ndcg.high:+.3f})."
     if judged is not None and judged.is_clear:
