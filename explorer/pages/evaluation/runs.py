@@ -13,6 +13,7 @@ from django.urls import reverse
 from corecube.access import Principal
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
+from explorer import wording
 from explorer.charts.reliability import reliability_chart
 from explorer.components.sides import Side
 from explorer.pages.evaluation.judge import measure_cells
