@@ -110,6 +110,11 @@ class SluggedForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # gener
             self.add_error("name", "Use a letter (a-z) or digit in the name, or enter a slug.")
         return values
 
+    def _get_validation_exclusions(self) -> set[str]:
+        """Do not complain about a slug that could not be made of a missing name."""
+        excluded: set[str] = super()._get_validation_exclusions()  # type: ignore[misc]  # not in the stubs
+        return excluded if self.cleaned_data.get("slug") else excluded | {"slug"}
+
     def identity(self) -> list[BoundField]:
         """Return the fields that identify the row."""
         return [self["name"], self["slug"]]

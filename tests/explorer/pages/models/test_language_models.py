@@ -217,6 +217,11 @@ def test_what_is_wrong_is_said(alice, form, stored, fields, words):
     assert LanguageModel.objects.count() == 1
 
 
+def test_without_a_name_only_the_name_is_missing(alice, form):
+    got = alice.post(NEW, form(name=""))
+    assert list(got.context["form"].errors) == ["name"]
+
+
 def test_rules_are_set_and_removed(alice, stored, world):
     address = "/language-models/routing/"
     alice.post(address, {"compartment": world.ledger.compartment_id, "user": "", "language_model": "ours"})
