@@ -83,6 +83,8 @@ class LanguageModelForm(SluggedForm):
         super()._post_clean()  # type: ignore[misc]  # Django's, and not in the stubs
         for name, message in problems_of(self.instance, self.key).items():
             field = name if name in self.fields else None
+            if field == "slug" and "name" in self.errors:
+                continue  # It is made of the name.
             if field is None or field not in self.errors:
                 self.add_error(field, message)
 
