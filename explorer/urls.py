@@ -9,7 +9,7 @@ from explorer.pages.compare import views as compare
 from explorer.pages.connections import edit, jobs
 from explorer.pages.connections import views as connections
 from explorer.pages.documents import views as documents
-from explorer.pages.evaluation import gates, judge, judging, runs, schedules, sweeps, unanswered, use
+from explorer.pages.evaluation import experiments, gates, judge, judging, runs, schedules, sweeps, unanswered, use
 from explorer.pages.evaluation import views as evaluation
 from explorer.pages.evidence import section_sets
 from explorer.pages.evidence import views as evidence
@@ -99,6 +99,8 @@ urlpatterns = [
     path("runs/compare/", runs.compare_runs, name="compare_runs"),
     path("judgments/<slug:slug>/gates/", gates.change_gate, name="change_gate"),
     path("judgments/<slug:slug>/schedules/", schedules.change_schedule, name="change_schedule"),
+    path("experiments/", experiments.experiments, name="experiments"),
+    path("experiments/<uuid:experiment_id>/stop/", experiments.stop_experiment, name="stop_experiment"),
     path("sweeps/", sweeps.sweeps, name="sweeps"),
     path("sweeps/new/", sweeps.new_sweep, name="new_sweep"),
     path("sweeps/<uuid:sweep_id>/", sweeps.sweep, name="sweep"),

@@ -13,6 +13,7 @@ from retrieval.engine.types import ChunkFacts
 from retrieval.models import Chunk
 from retrieval.presets.stage_catalog import ABOUT, stage_classes
 from retrieval.search.configuration import CONFIGURE, CONFIGURE_SPAN
+from retrieval.search.draft import INTERLEAVE, INTERLEAVE_SPAN
 from retrieval.text.document import row_unit
 
 #: The words by code.
@@ -34,7 +35,8 @@ _STEPS: Final = (
     (timedelta(hours=1), timedelta(hours=1), "hour"),
     (timedelta(minutes=1), timedelta(minutes=1), "minute"),
 )
-_ABOUTS: Final = (*(it.about for it in stage_classes()), CONFIGURE)
+_SPANS: Final = {CONFIGURE_SPAN: CONFIGURE, INTERLEAVE_SPAN: INTERLEAVE}  #: Those that are no stages.
+_ABOUTS: Final = (*(it.about for it in stage_classes()), *_SPANS.values())
 _NOTE_LABELS: Final[Mapping[str, str]] = {code: label for it in _ABOUTS for code, label in it.notes.items()}
 #: Notes that get a badge even where nothing degraded.
 BADGES: Final = frozenset[str]().union(*(it.badges for it in _ABOUTS))
@@ -49,7 +51,7 @@ def preset_title(name: str) -> str:
 
 def about(stage: str) -> About | None:
     """Return a stage's description; None for a stage of an earlier release."""
-    return CONFIGURE if stage == CONFIGURE_SPAN else ABOUT.get(stage)
+    return _SPANS.get(stage) or ABOUT.get(stage)
 
 
 def stage_label(stage: str) -> str:

@@ -15,7 +15,18 @@ from retrieval.operations.metrics import metrics
 #: The modules of CoreCube's own API, in the order of its documentation.
 _ROUTERS: Final = (
     *("access", "search", "evidence", "context_pack", "lifeline", "documents", "connections", "quality"),
-    *("presets", "jobs", "indexes", "judgments", "evaluation", "question_sets", "language_models", "memory", "keys"),
+    *(
+        "presets",
+        "jobs",
+        "indexes",
+        "judgments",
+        "evaluation",
+        "experiments",
+        "question_sets",
+        "language_models",
+        "memory",
+        "keys",
+    ),
 )
 _OPENAI_ROUTERS: Final = ("chat.router", "responses.router", "embeddings.router", "rerank.first_router")
 #: Title and description of each API, and the parameter of its requests that causes an error, by the error's code.

@@ -23,10 +23,10 @@ from retrieval.api.schemas import (
 )
 from retrieval.models import QueuedSearch, SearchRecord
 from retrieval.records.stored_outcome import recent_outcome
+from retrieval.search.live import live_search
 from retrieval.search.outcome import SearchOutcome
 from retrieval.search.queued_searches import queue_search, queued_of
 from retrieval.search.request import SearchRequest
-from retrieval.search.service import search
 from retrieval.tasks.queued_searches import wake_worker_on_commit
 
 router = Router(tags=["search"])
@@ -75,7 +75,7 @@ def _out(request: HttpRequest, job: QueuedSearch) -> QueuedOut:
 def search_documents(request: HttpRequest, body: SearchIn) -> SearchOut:
     """Find the chunks that answer a query, among those that the key's user may see."""
     principal = principal_of(request)
-    outcome = search(_wanted(body, principal), principal=principal)
+    outcome = live_search(_wanted(body, principal), principal=principal, through_api=True)
     explain = explanation_for(principal, outcome) if body.explain else None
     found = shape.search_out(outcome, request.build_absolute_uri, explain)
     if body.group_by:

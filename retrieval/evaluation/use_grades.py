@@ -16,7 +16,7 @@ from retrieval.ranking.examination import Counts, Place, Showing, examination, u
 from retrieval.records.judgments import PassageId, normalised_query, passages_in
 
 _MAX_EXAMINED: Final = 50_000  #: The newest impressions, which tell which places are examined.
-_USED: Final = Q(opened=True) | Q(copied=True) | Q(rating__isnull=False)
+USED: Final = Q(opened=True) | Q(copied=True) | Q(rating__isnull=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def _counts() -> list[Counts]:
     newest = Impression.objects.aggregate(newest=Max("pk"))["newest"] or 0
     recent = Impression.objects.filter(pk__gt=newest - _MAX_EXAMINED)
     grouped = recent.values_list("query", "document_id", "content_hash", "record__surface", "position")
-    counted = grouped.annotate(shown=Count("pk"), used=Count("pk", filter=_USED))
+    counted = grouped.annotate(shown=Count("pk"), used=Count("pk", filter=USED))
     return [
         Counts((query, document, content_hash), Place(surface, position), shown, used)
         for query, document, content_hash, surface, position, shown, used in counted

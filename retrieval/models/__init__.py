@@ -5,6 +5,7 @@ from retrieval.models.conversation import Conversation, Memory, Message, Startin
 from retrieval.models.document import Chunk, Document, OutboxEntry, TermFrequency
 from retrieval.models.embedding import Embedding, EmbeddingIndex, SentenceEmbedding, SparseEmbedding, TokenEmbedding
 from retrieval.models.evaluation_run import EvaluationRun, RunCase
+from retrieval.models.experiment import Experiment
 from retrieval.models.gate import Gate, Schedule
 from retrieval.models.graph import (
     ChunkLink,

@@ -13,6 +13,7 @@ from django.db.models.sql.compiler import SQLCompiler
 from django.dispatch import Signal
 
 from corecube.models import User
+from retrieval.models.experiment import Experiment
 
 #: Filters of the log that do not depend on the viewer; each has an index.
 FLAGS: Final[Mapping[str, Q]] = {
@@ -109,6 +110,10 @@ class SearchRecord(models.Model):
     for_another = models.BooleanField(default=False, db_default=False)
     key = models.ForeignKey("corecube.ApiKey", null=True, on_delete=models.SET_NULL, related_name="searches")
     surface = models.CharField(max_length=10, choices=Surface, default=Surface.API, db_default=Surface.API)
+    #: The experiment that it was a question of.
+    experiment = models.ForeignKey(
+        Experiment, null=True, on_delete=models.SET_NULL, related_name="records", db_index=False
+    )
     preset = models.CharField(max_length=40)
     preset_version = models.CharField(max_length=64)  #: SHA-256 of the preset's stages and configuration.
     query = models.TextField(blank=True)  #: Empty if CORECUBE_KEEP_QUERY_TEXT is off.
@@ -127,7 +132,8 @@ class SearchRecord(models.Model):
     feedback = models.SmallIntegerField(null=True)  #: The user's rating of the answer: 1 or -1; empty for none.
     #: {"spans": [...], "hits": [...], "passages": [...]}; the configuration:
     #: {"version": 3, "is_draft": false, "overrides": {"blend.dense": 0.5}}; and the request, the settings and the
-    #: embedding index.
+    #: embedding index. Of an experiment also {"interleaving": {"seed": 7, "a": "corecube 1", "b": "corecube 2",
+    #: "teams": [[chunk, hash of its text, "A"], ...]}}, without teams where it is not counted.
     trace = models.JSONField(default=dict)
 
     objects = SearchRecordManager()
@@ -138,6 +144,7 @@ class SearchRecord(models.Model):
             models.Index(F("at").desc(), F("id").desc(), name="search_by_time"),
             models.Index(F("user").asc(), F("at").desc(), F("id").desc(), name="search_by_user"),
             models.Index(fields=["milliseconds"], name="search_by_duration"),
+            models.Index(fields=["experiment"], condition=Q(experiment__isnull=False), name="search_by_experiment"),
             *(
                 models.Index(F("at").desc(), F("id").desc(), condition=condition, name=f"search_{name}")
                 for name, condition in {**FLAGS, "rated": Q(feedback__isnull=False)}.items()

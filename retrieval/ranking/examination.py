@@ -57,10 +57,15 @@ class Showing:
 
     @property
     def value(self) -> int:
-        """What its use is worth, -3 to 3: a thumb before a copy before an opening."""
-        if self.rating is not None:
-            return self.rating * _RATED
-        return _COPIED if self.copied else _OPENED * self.opened
+        """What its use is worth."""
+        return use_value(opened=self.opened, copied=self.copied, rating=self.rating)
+
+
+def use_value(*, opened: bool, copied: bool, rating: int | None) -> int:
+    """Return what a use is worth, -3 to 3: a thumb before a copy before an opening."""
+    if rating is not None:
+        return rating * _RATED
+    return _COPIED if copied else _OPENED * opened
 
 
 def examination(counts: Sequence[Counts], *, rounds: int = _ROUNDS) -> dict[Place, float]:

@@ -1,8 +1,8 @@
 """Two rankings merged into one that people see, and which of the two they then use more. Free of Django.
 
-Team draft (Radlinski, Kurup and Joachims, How does clickthrough data reflect retrieval quality?, CIKM 2008): each ranking
-in turn adds its best item that is not in the list yet, and is credited with its use, as captains pick players. A coin
-decides which one begins each round, so that neither gains by the places of its items.
+Team draft (Radlinski, Kurup and Joachims, How does clickthrough data reflect retrieval quality?, CIKM 2008): in turn
+each ranking adds its best item that is not in the list yet, as captains pick players, and is credited with the item's
+use. A coin decides which one begins each round, so that neither gains by the places of its items.
 """
 
 import math

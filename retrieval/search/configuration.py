@@ -80,12 +80,17 @@ def configuration_of(
     overrides: Mapping[str, object] | None = None,
     draft: bool = False,
     values: Mapping[str, object] | None = None,
+    number: int | None = None,
 ) -> Configuration:
     """Return the numbers that a search with the preset runs with, read by one query, so that a promotion holds at once.
 
-    A reference version has no stored ones. With `values`, the differences from the defaults, nothing stored is read.
+    A reference version has no stored ones. With `values`, the differences from the defaults, nothing stored is read;
+    with a `number` too, they are those that this version had earlier, as far as they fit this release.
     Raises UnknownVersionError when there is no draft to run with, TunablesError for invalid values, and OverridesError.
     """
+    if values is not None and number is not None:
+        config, unfit = fitted(preset, number, values)
+        return Configuration(config=config, number=number, unfit=unfit)
     if values is not None:
         return Configuration(config=preset.defaults.with_values(values), is_draft=True)
     status = PresetVersion.Status.DRAFT if draft else PresetVersion.Status.LIVE

@@ -32,7 +32,7 @@ from retrieval.presets.contextpack.config import ContextPackConfig
 from retrieval.presets.contextpack.judge import Judge, Judged, RelevanceCache, RelevanceConfig
 from retrieval.presets.contextpack.judging import Judging
 from retrieval.presets.helix.optional_rerank import QueuedTier
-from retrieval.presets.preset import PresetConfig
+from retrieval.presets.preset import Preset, PresetConfig
 from retrieval.search import runtime
 from retrieval.search.configuration import Configuration, configuration_of
 from retrieval.search.request import AllowedRequest, SearchRequest
@@ -140,10 +140,7 @@ def prepare(allowed: AllowedRequest, resources: Resources | None) -> PreparedSea
     """
     request, preset, started = allowed.request, allowed.preset, perf_counter()
     with bounded(Deadline(_seconds(request, preset.defaults), started, perf_counter)):
-        configuration = replace(
-            configuration_of(preset, overrides=request.overrides, draft=request.draft, values=request.values),
-            mode=request.mode,
-        )
+        configuration = replace(_configuration(preset, request), mode=request.mode)
     if isinstance(configuration.config, ContextPackConfig):
         configuration = replace(configuration, config=configuration.config.with_model(request.judge_model))
     config = configuration.config
@@ -162,14 +159,20 @@ def prepare(allowed: AllowedRequest, resources: Resources | None) -> PreparedSea
         if configuration.mode != HYBRID:
             # A confidence was calibrated for all legs, not for one.
             used = replace(used, calibrations={})
-        if configuration.is_draft:
-            # The numbers of a draft must not become those of the guards that all searches share.
+        if configuration.is_draft or request.contender:
+            # The numbers of a draft or an experiment must not become those of the guards that all searches share.
             used = used.with_part(RerankGuards, RerankGuards())
         if request.is_queued:
             used = used.with_part(QueuedTier, QueuedTier())
         pipeline = preset.build(config, used).in_mode(configuration.mode)
     pipeline = with_variants(pipeline, request.variants, characters=config.query.retrieval_characters)
     return PreparedSearch(allowed, configuration, tools, pipeline, state)
+
+
+def _configuration(preset: Preset, request: SearchRequest) -> Configuration:
+    if it := request.contender:
+        return configuration_of(preset, values=it.values, number=it.number)
+    return configuration_of(preset, overrides=request.overrides, draft=request.draft, values=request.values)
 
 
 def _seconds(request: SearchRequest, config: PresetConfig) -> float:

@@ -1,7 +1,7 @@
 """The fourth step of a search: its trace is stored as JSON without any document text, and its latency is counted."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache, partial
@@ -22,6 +22,7 @@ from retrieval.models import SearchRecord
 from retrieval.presets.contextpack.judge import Judge
 from retrieval.presets.preset import PresetConfig
 from retrieval.ranking.measures import MEASURED_DEPTH
+from retrieval.search.draft import Draft
 from retrieval.search.outcome import SearchOutcome
 from retrieval.search.prepare import ModelJudge, PreparedSearch
 from retrieval.search.record_writer import record_writer
@@ -46,12 +47,15 @@ STAGE_SECONDS: Final = Histogram(
 )
 
 
-def record(outcome: SearchOutcome, prepared: PreparedSearch) -> SearchOutcome:
-    """Return the outcome with its trace stored, or soon stored; a store that takes too long is not waited for."""
+def record(outcome: SearchOutcome, prepared: PreparedSearch, *others: PreparedSearch) -> SearchOutcome:
+    """Return the outcome with its trace stored, or soon stored; a store that takes too long is not waited for.
+
+    What language models took to judge counts to the search, also of `others` that belong to it.
+    """
     make = partial(_row, outcome, prepared.allowed, index=prepared.resources.index.id, at=timezone.now())
-    judge = prepared.resources.part(Judge)
-    asked = judge.ask if judge is not None and isinstance(judge.ask, ModelJudge) and judge.ask.is_charged else None
-    is_early = asked is not None or transaction.get_connection().in_atomic_block
+    judges = [it.resources.part(Judge) for it in (prepared, *others)]
+    asked = [it.ask for it in judges if it and isinstance(it.ask, ModelJudge) and it.ask.is_charged]
+    is_early = asked or transaction.get_connection().in_atomic_block
     if not is_early and (pending := record_writer.add(outcome.id, make)):
         outcome = replace(outcome, pending=pending)
     else:
@@ -64,11 +68,11 @@ def record(outcome: SearchOutcome, prepared: PreparedSearch) -> SearchOutcome:
     return outcome
 
 
-def _recorded(outcome: SearchOutcome, make: Callable[[], SearchRecord], asked: ModelJudge | None) -> SearchOutcome:
+def _recorded(outcome: SearchOutcome, make: Callable[[], SearchRecord], asked: Sequence[ModelJudge]) -> SearchOutcome:
     try:
         add_later(make())
-        if asked is not None:
-            asked.charge(outcome.id)
+        for judge in asked:
+            judge.charge(outcome.id)
     except SearchTimeoutError:
         logger.error("search.unrecorded id=%s preset=%s", outcome.id, outcome.preset.name)  # noqa: TRY400
         return replace(outcome, is_recorded=False)
@@ -86,7 +90,9 @@ def _row(outcome: SearchOutcome, allowed: AllowedRequest, *, index: int, at: dat
     if request.section and keeps_text:
         section["subject"] = request.section.subject
     is_hurried = state.deadline.budget_seconds < outcome.config.deadline_ms / 1000
-    is_other = configuration.overrides or configuration.is_draft or configuration.mode != HYBRID or is_hurried
+    draft = state.part(Draft)
+    is_other = configuration.overrides or configuration.is_draft or configuration.mode != HYBRID or is_hurried or draft
+    interleaved = {"interleaving": draft.as_json()} if draft else {}
     left = filter_json(FullFilter(request.filter, request.conditions), keep_words=keeps_text)
     return SearchRecord(
         id=outcome.id,
@@ -96,6 +102,7 @@ def _row(outcome: SearchOutcome, allowed: AllowedRequest, *, index: int, at: dat
         actor=principal.actor,
         for_another=principal.actor is not None,
         surface=request.surface,
+        experiment_id=draft.experiment if draft else None,
         preset=outcome.preset.name,
         preset_version=outcome.preset_version,
         query=state.query.text if keeps_text else "",
@@ -107,7 +114,11 @@ def _row(outcome: SearchOutcome, allowed: AllowedRequest, *, index: int, at: dat
         is_ordinary=not is_other,
         verdict=judged.verdict.value if judged else "",
         confidence=judged.confidence if judged else None,
-        trace=ran_with | {"narrowing": narrowing, "filter": left} | section | trace_json(state, keep_words=keeps_text),
+        trace=ran_with
+        | {"narrowing": narrowing, "filter": left}
+        | section
+        | interleaved
+        | trace_json(state, keep_words=keeps_text),
     )
 
 

@@ -20,6 +20,20 @@ from retrieval.presets.consolidated.evidence.section_state import SectionAsk
 from retrieval.presets.preset import Preset
 
 
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A side of an experiment: a preset with the numbers that its version had at the start."""
+
+    preset: str
+    number: int  #: 0 for the shipped defaults.
+    values: Mapping[str, float]  #: Differences from the shipped defaults.
+
+    @property
+    def label(self) -> str:
+        """The preset and its version: "corecube 3"."""
+        return f"{self.preset} {self.number or 'defaults'}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
     """A query, and how to search for it."""
@@ -40,6 +54,8 @@ class SearchRequest:
     draft: bool = False  #: Runs with the preset's draft instead of its live version: only for an admin.
     #: Complete numbers in place of a stored version's, as differences from the shipped defaults: only for an admin.
     values: Mapping[str, object] | None = None
+    #: Set by an experiment alone: its numbers are used in place of the live version's.
+    contender: Contender | None = None
     mode: str = HYBRID
     #: Reformulations of the query that are searched for too; each adds to the search's time.
     variants: tuple[str, ...] = ()

@@ -115,6 +115,17 @@ def search(
     UnknownVersionError, UnknownConnectionError, NotPermittedError, OverridesError, ModelMissingError, StageError,
     DatabaseUnavailableError, or SearchTimeoutError where the time is up before it is known what may be searched.
     """
+    outcome, prepared = unrecorded(request, principal=principal, resources=resources, watch=watch)
+    with bounded(prepared.state.deadline):
+        outcome = record(outcome, prepared)
+    mark_started()
+    return outcome
+
+
+def unrecorded(
+    request: SearchRequest, *, principal: Principal, resources: Resources | None = None, watch: Watch | None = None
+) -> tuple[SearchOutcome, PreparedSearch]:
+    """Search as `search` does without storing the trace, and return what it ran with too."""
     allowed = read(request, principal)
     admission = resources.admission if resources else runtime.admission()
     with (
@@ -123,12 +134,11 @@ def search(
     ):
         prepared = prepare(allowed.after(waited_seconds), resources)
         with bounded(prepared.state.deadline):
-            outcome = record(run(prepared, watch), prepared)
+            outcome = run(prepared, watch)
         traced.set(
             corecube__search_id=str(outcome.id),
             corecube__waited_seconds=waited_seconds,
             corecube__hits=outcome.hit_count,
             corecube__degraded=len(outcome.state.degraded),
         )
-    mark_started()
-    return outcome
+    return outcome, prepared

@@ -114,6 +114,7 @@ def _hits(record: SearchRecord, found: Found, config: PresetConfig) -> Iterator[
     trace = record.trace
     hashes = dict(ranking_of(trace))
     legs = frozenset(span.stage for span in spans_of(trace) if span.parent)
+    teams = {chunk: team for chunk, _, team in trace.get("interleaving", {}).get("teams", ())}
     citations = {passage["chunk"]: passage["number"] for passage in trace.get("passages", ())}
     for rank, hit in enumerate(hits_of(trace), start=1):
         yield {
@@ -129,6 +130,7 @@ def _hits(record: SearchRecord, found: Found, config: PresetConfig) -> Iterator[
             "signals": tuple(_figures(hit.signals, lambda name: name.replace("_", " "))),
             "matches": hit.matches,
             "citation": citations.get(str(hit.chunk_id)),
+            "team": teams.get(str(hit.chunk_id)),
         }
 
 

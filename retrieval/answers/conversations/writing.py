@@ -24,8 +24,8 @@ from retrieval.llm.citations import find_citations
 from retrieval.llm.streams import with_heartbeats
 from retrieval.llm.types import Notice
 from retrieval.models import Message, SearchRecord
+from retrieval.search.live import live_search
 from retrieval.search.request import SearchRequest
-from retrieval.search.service import search
 
 logger = logging.getLogger(__name__)
 
@@ -136,7 +136,7 @@ def _begun(answer: Message) -> Writing:
         narrowing=narrowing_of(conversation, scope_for(principal)),
         surface=SearchRecord.Surface.CHAT,
     )
-    outcome = search(request, principal=principal)
+    outcome = live_search(request, principal=principal)
     return opened(answer, prepare(outcome, principal, turns, question=question.text), rewriting)
 
 

@@ -14,8 +14,8 @@ from retrieval.api.openai import chat_request
 from retrieval.api.openai.answer import Chat, Json
 from retrieval.api.search import explanation_for
 from retrieval.api.shape import search_out
+from retrieval.search.live import live_search
 from retrieval.search.outcome import SearchOutcome
-from retrieval.search.service import search
 
 
 def asked(request: HttpRequest, body: chat_request.ChatIn, before: Sequence[Exchange] = ()) -> tuple[Chat, Rewriting]:
@@ -29,7 +29,7 @@ def asked(request: HttpRequest, body: chat_request.ChatIn, before: Sequence[Exch
     turns = (*turns_of(before), *given)
     said = (*earlier_questions(before), *(Said(turn.question) for turn in given))
     rewriting = follow_up(principal, wanted.text, said, turns)
-    outcome = search(chat_request.rewritten(wanted, rewriting), principal=principal)
+    outcome = live_search(chat_request.rewritten(wanted, rewriting), principal=principal, through_api=True)
     history = tuple(it for it in turns if it.answer)
     chat = Chat(
         answering=prepare(outcome, principal, history, question=wanted.text, options=options),
