@@ -83,6 +83,7 @@ PAGES = {
     "audit": "/access/audit/",
     "evaluation_run": "/runs/{run}/",
     "compare_runs": "/runs/compare/?a={run}&b={run}",
+    "experiments": "/experiments/",
     "sweeps": "/sweeps/",
     "sweep-new": "/sweeps/new/?set={question_set}",
     "sweep": "/sweeps/{sweep}/",

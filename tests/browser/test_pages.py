@@ -17,6 +17,7 @@ NO_PAGES = {
     "change_gate",
     "change_schedule",
     "change_sweep",
+    "stop_experiment",
     "measure_gates",
     "promotion_gates",
     "roll_back",

@@ -257,3 +257,65 @@ def test_a_schedule_is_set_read_with_its_trend_and_removed(alice):
     assert [it["mean"] for it in found["points"]] == [pytest.approx(1.0, abs=0.1)]
     assert alice("put", schedules_address, {**body, "nightly": False}).json() == {"schedules": []}
     assert alice("put", schedules_address, {**body, "preset": "no-such"}).status_code == 422
+
+
+EXPERIMENTS = "/api/v1/evaluation/experiments"
+EXPERIMENT = {
+    "name": "Agents or not",
+    "a": {"preset": "corecube"},
+    "b": {"preset": "helix", "version": 0},
+    "share": 10,
+    "max_questions": 100,
+}
+
+
+def test_an_experiment_is_started_read_and_stopped(as_user):
+    alice = as_user("alice")
+    response = alice("post", EXPERIMENTS, EXPERIMENT)
+    assert response.status_code == 201
+    started = response.json()
+    assert started["a"] == {"preset": "corecube", "version": 1}
+    assert started["b"] == {"preset": "helix", "version": 0}
+    assert (started["is_running"], started["questions"], started["delta"], started["winner"]) == (True, 0, None, None)
+    address = f"{EXPERIMENTS}/{started['id']}"
+    assert alice("get", EXPERIMENTS).json() == {"experiments": [started]}
+    assert alice("get", address).json() == started
+    assert alice("post", EXPERIMENTS, EXPERIMENT).status_code == 409
+    stopped = alice("post", f"{address}/stop", {}).json()
+    assert (stopped["is_running"], stopped["ended_at"] is None) == (False, False)
+
+
+def test_searches_through_the_api_take_part_where_they_are_included(as_user):
+    alice = as_user("alice")
+    begun = alice("post", EXPERIMENTS, {**EXPERIMENT, "share": 100, "includes_api": True}).json()
+    assert alice("post", "/api/v1/search", {"query": ROLLBACK}).status_code == 200
+    body = {"model": "corecube", "messages": [{"role": "user", "content": ROLLBACK}]}
+    assert alice("post", "/v1/chat/completions", body).status_code == 200
+    assert alice("post", "/api/v1/search", {"query": ROLLBACK, "preset": "helix"}).status_code == 200
+    assert alice("get", f"{EXPERIMENTS}/{begun['id']}").json()["questions"] == 2
+
+
+def test_experiments_are_for_admins(as_user):
+    begun = as_user("alice")("post", EXPERIMENTS, EXPERIMENT).json()
+    bob = as_user("bob")
+    for method, path in (("get", ""), ("post", ""), ("get", f"/{begun['id']}"), ("post", f"/{begun['id']}/stop")):
+        body = {"get": None, "post": EXPERIMENT if not path else {}}[method]
+        assert bob(method, EXPERIMENTS + path, body).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("changes", "status"),
+    [
+        ({"max_questions": None}, 422),
+        ({"share": 0}, 422),
+        ({"b": {"preset": "corecube"}}, 422),
+        ({"b": {"preset": "corecube", "version": 99}}, 404),
+        ({"b": {"preset": "no-such"}}, 404),
+        ({"ends_at": "2020-01-01T00:00:00Z"}, 422),
+        ({"more": 1}, 422),
+    ],
+)
+def test_an_invalid_experiment_is_refused(as_user, changes, status):
+    alice = as_user("alice")
+    assert alice("post", EXPERIMENTS, EXPERIMENT | changes).status_code == status
+    assert alice("get", EXPERIMENTS).json() == {"experiments": []}

@@ -45,6 +45,7 @@ import json, os, pathlib
 from corecube.access import Principal
 from corecube.models import ApiKey, Compartment, Connection, Grant, User
 from retrieval.answers.conversations.asking import ask, start
+from retrieval.evaluation.experiments import ExperimentRequest, start as start_experiment
 from retrieval.evaluation.question_sets import save_case, set_named
 from retrieval.evaluation.runs import RunRequest, queue_run
 from retrieval.evaluation.sweeps import SweepRequest, queue_sweep
@@ -71,6 +72,10 @@ run = queue_run(questions, RunRequest("corecube"), principal=Principal(root))
 answer = ask(start(root), "rolling back")
 asked = SweepRequest(preset="corecube", ranges=[Range("blend.dense", (0.1, 0.2))])
 sweep = queue_sweep(questions, asked, principal=Principal(root))
+sides = {"first": ("corecube", 0), "second": ("helix", 0)}
+experiment = start_experiment(
+    ExperimentRequest(name="Agents", share=5, max_questions=9, **sides), actor=Principal(root)
+)
 LanguageModel.objects.create(slug="local", name="Local", base_url="http://127.0.0.1:9/v1", model="none")
 print(json.dumps({
     "secret": ApiKey.issue(user=root, name="fuzz")[1],
@@ -80,6 +85,7 @@ print(json.dumps({
     "question_set": questions.slug,
     "response_id": f"resp_{answer.pk.hex}",
     "sweep_id": str(sweep.pk),
+    "experiment_id": str(experiment.pk),
     "document_id": str(Document.objects.get().pk),
 }))
 """
@@ -213,6 +219,13 @@ BODIES = {
     "POST /api/v1/evaluation/runs": {"question_set": "questions", "preset": "corecube", "overrides": {}, "name": "x"},
     "PUT /api/v1/evaluation/gates": {"question_set": "questions", "preset": "corecube", "max_loss": 0.5},
     "PUT /api/v1/evaluation/schedules": {"question_set": "questions", "preset": "corecube", "min_mean": 0.5},
+    "POST /api/v1/evaluation/experiments": {
+        "name": "x",
+        "a": {"preset": "corecube", "version": 0},
+        "b": {"preset": "helix", "version": 0},
+        "share": 5,
+        "max_questions": 9,
+    },
     "POST /api/v1/evaluation/sweeps": {
         "question_set": "questions",
         "preset": "corecube",

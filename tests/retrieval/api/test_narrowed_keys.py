@@ -50,6 +50,16 @@ WHOLE = {
     "POST /v1/evaluation/sweeps/{sweep_id}/cancel": None,
     "POST /v1/evaluation/sweeps/{sweep_id}/draft": {},
     "DELETE /v1/evaluation/sweeps/{sweep_id}": None,
+    "GET /v1/evaluation/experiments": None,
+    "POST /v1/evaluation/experiments": {
+        "name": "Any",
+        "a": {"preset": "corecube"},
+        "b": {"preset": "helix"},
+        "share": 5,
+        "max_questions": 9,
+    },
+    "GET /v1/evaluation/experiments/{experiment_id}": None,
+    "POST /v1/evaluation/experiments/{experiment_id}/stop": None,
     "GET /v1/presets/{name}/versions": None,
     "PUT /v1/presets/{name}/draft": {"values": {}, "replaces": ""},
     "DELETE /v1/presets/{name}/draft": None,
@@ -96,7 +106,11 @@ def test_a_narrowed_key_changes_and_reads_nothing_of_the_whole(client, world, na
     for operation, body in WHOLE.items():
         method, path = operation.split(" ")
         address = "/api" + path.format(
-            slug="none", question_set="any", number=1, run_id="0" * 32, sweep_id="0" * 32, name="consolidated"
+            slug="none",
+            question_set="any",
+            number=1,
+            name="consolidated",
+            **dict.fromkeys(("run_id", "sweep_id", "experiment_id"), "0" * 32),
         )
         sent = {} if body is None else {"data": body, "content_type": "application/json"}
         answers[operation] = getattr(client, method.lower())(address, headers=headers, **sent).status_code

@@ -105,6 +105,7 @@ def test_no_optional_field_is_refused_for_its_null(world, client, post, descript
             question_set="none",
             run_id="0" * 32,
             sweep_id="0" * 32,
+            experiment_id="0" * 32,
             key_id="0" * 32,
             number=1,
         )
