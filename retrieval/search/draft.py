@@ -56,7 +56,7 @@ def interleaved(first: SearchState, second: SearchState, draft: Draft, *, second
     draft = replace(draft, teams={chunk: (facts[chunk], team) for chunk, team in teams.items()})
     counts = {team: sum(it is team for it in list(teams.values())[: first.top_k]) for team in Team}
     text = (
-        f"Team draft with the seed {draft.seed}: {counts[Team.A]} of the hits are from A, {draft.labels[0]}, "
+        f"Team draft with the seed {draft.seed}: {counts[Team.A]} from A, {draft.labels[0]}, "
         f"and {counts[Team.B]} from B, {draft.labels[1]}."
     )
     judged = [it.answerability for it in (first, second) if it.answerability]

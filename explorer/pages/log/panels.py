@@ -185,5 +185,7 @@ def badges_of(record: SearchRecord) -> Iterable[Badge]:
         yield Badge("draft", "Ran with the preset's draft.", "warn")
     if (mode := getattr(record, "mode", "")) in wording.MODE_LABELS and mode != "hybrid":
         yield Badge(wording.MODE_LABELS[mode].lower(), "Only one leg searched.")
+    if record.experiment_id is not None:
+        yield Badge("experiment", "Two presets answered: the hits say from which side they are.")
     for code in record.degraded:
         yield Badge(wording.note_label(code), FLAG_HELP["degraded"], "warn")
