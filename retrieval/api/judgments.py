@@ -19,6 +19,7 @@ from retrieval.models import SearchRecord
 from retrieval.records.arrival import await_record
 from retrieval.records.judgments import THUMB_GRADES, PassageId, judge, normalised_query, passages_in
 from retrieval.records.stored_trace import chunk_id_of, ranking_of
+from retrieval.records.use import note_rated_citation
 
 ChunkName = Annotated[str, Field(pattern=r"^[0-9a-fA-F-]{32,36}:[0-9]{1,9}$", description="A hit's `chunk_id`.")]
 router = Router(tags=["judgments"])
@@ -91,6 +92,7 @@ def rate(request: HttpRequest, body: FeedbackIn) -> Status[None]:
         scope = scope_for(principal)
         passage = _passage(record, chunk_id_of(chunks[number]), scope)
         judge(record.query, passage, grade=THUMB_GRADES[body.rating], by=principal.user, scope=scope)
+        note_rated_citation(record, number, passage, body.rating)
     return Status(204, None)
 
 

@@ -16,6 +16,7 @@ from retrieval.ranking.examination import Counts, Place, Showing, examination, u
 from retrieval.records.judgments import PassageId, normalised_query, passages_in
 
 _MAX_EXAMINED: Final = 50_000  #: The newest impressions, which tell which places are examined.
+_ON_PAGES: Final = Q(record__key=None)  #: What a program showed, and where, is unknown.
 USED: Final = Q(opened=True) | Q(copied=True) | Q(rating__isnull=False)
 
 
@@ -61,7 +62,7 @@ class UseGrades:
 
 def _showings(queries: Iterable[str]) -> Mapping[tuple[str, PassageId], list[Showing]]:
     found = defaultdict(list)
-    rows = Impression.objects.filter(query__in=queries, record__user__isnull=False).values_list(
+    rows = Impression.objects.filter(_ON_PAGES, query__in=queries, record__user__isnull=False).values_list(
         "query",
         "document_id",
         "content_hash",
@@ -80,7 +81,7 @@ def _showings(queries: Iterable[str]) -> Mapping[tuple[str, PassageId], list[Sho
 
 def _counts() -> list[Counts]:
     newest = Impression.objects.aggregate(newest=Max("pk"))["newest"] or 0
-    recent = Impression.objects.filter(pk__gt=newest - _MAX_EXAMINED)
+    recent = Impression.objects.filter(_ON_PAGES, pk__gt=newest - _MAX_EXAMINED)
     grouped = recent.values_list("query", "document_id", "content_hash", "record__surface", "position")
     counted = grouped.annotate(shown=Count("pk"), used=Count("pk", filter=USED))
     return [

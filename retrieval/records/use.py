@@ -32,6 +32,20 @@ def note_rating(record: SearchRecord, number: int, rating: int | None) -> None:
     _note(record, number, rating=rating)
 
 
+def note_rated_citation(record: SearchRecord, number: int, passage: PassageId, rating: int) -> None:
+    """Store a rating through the API of a passage of an experiment's question; of others nothing is stored.
+
+    What a program showed, and where, is unknown: so such a use is credit of a side, and gives no grade. Raises
+    UnknownPassageError for a passage that the user can no longer see.
+    """
+    if record.experiment_id is None or record.user is None or not settings.CORECUBE_KEEP_QUERY_TEXT:
+        return
+    with transaction.atomic():
+        hold(passage, scope_for(Principal(record.user)))
+        stored = {"query": normalised_query(record.query), "position": number, "rating": rating}
+        Impression.objects.update_or_create(record=record, **passage._asdict(), defaults=stored)
+
+
 def _note(record: SearchRecord, number: int | None, **use: bool | int | None) -> None:
     if not settings.CORECUBE_KEEP_QUERY_TEXT or not record.query or record.user is None or record.for_another:
         return

@@ -10,7 +10,7 @@ from corecube.models import ApiKey
 from corecube.scope import Sensitivity
 from retrieval.evaluation import schedules, sweeps
 from retrieval.evaluation.runs import run_waiting
-from retrieval.models import Judgment, Trial
+from retrieval.models import Judgment, PresetVersion, SearchRecord, Trial
 from retrieval.records.judgments import PassageId, judge
 from tests.questions import ROLLBACK
 
@@ -293,6 +293,23 @@ def test_searches_through_the_api_take_part_where_they_are_included(as_user):
     assert alice("post", "/v1/chat/completions", body).status_code == 200
     assert alice("post", "/api/v1/search", {"query": ROLLBACK, "preset": "helix"}).status_code == 200
     assert alice("get", f"{EXPERIMENTS}/{begun['id']}").json()["questions"] == 2
+
+
+def test_a_thumb_through_the_api_is_credit_and_no_grade(as_user, world):
+    alice = as_user("alice")
+    age = {"blend.dense": 0.0, "blend.fulltext": 0.0, "blend.freshness": 1.0}
+    values = PresetVersion.objects.get(preset="corecube").values
+    PresetVersion.objects.create(preset="corecube", number=2, values=values | age)
+    sides = {"b": {"preset": "corecube", "version": 2}, "share": 100, "includes_api": True}
+    begun = alice("post", EXPERIMENTS, {**EXPERIMENT, **sides}).json()
+    found = alice("post", "/api/v1/search", {"query": ROLLBACK}).json()
+    for rating in (1, -1):
+        rated = {"trace_id": found["trace_id"], "citation": 1, "rating": rating}
+        assert alice("post", "/api/v1/feedback", rated).status_code == 204
+    record = SearchRecord.objects.get(pk=found["trace_id"])
+    other = {"A": "b", "B": "a"}[record.trace["interleaving"]["teams"][0][2]]
+    report = alice("get", f"{EXPERIMENTS}/{begun['id']}").json()
+    assert (report["with_credit"], report[f"wins_{other}"]) == (1, 1)
 
 
 def test_experiments_are_for_admins(as_user):

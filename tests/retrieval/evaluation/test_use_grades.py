@@ -3,10 +3,11 @@
 import pytest
 
 from corecube.access import Principal, scope_for
+from corecube.models import ApiKey
 from retrieval.evaluation import gates, runs
 from retrieval.evaluation.judging import agreement, rated_passages
 from retrieval.evaluation.use_grades import UseGrade, UseGrades
-from retrieval.models import EvaluationRun, Impression, Judgment
+from retrieval.models import EvaluationRun, Impression, Judgment, SearchRecord
 from retrieval.presets.catalog import preset_named
 from retrieval.ranking.agreement import Agreement
 from retrieval.ranking.measures import Objective
@@ -51,6 +52,13 @@ def test_fewer_than_three_people_give_none(world, readers):
 
 def test_four_showings_give_none(world):
     used(QUERY, "deployctl", people=4, opened=True)
+    assert of(world.alice, QUERY) == {}
+
+
+def test_uses_through_the_api_give_none(world):
+    used(QUERY, "deployctl", opened=True)
+    key, _ = ApiKey.issue(user=world.alice, name="test")
+    SearchRecord.objects.update(key=key)
     assert of(world.alice, QUERY) == {}
 
 
