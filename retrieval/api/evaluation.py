@@ -15,11 +15,12 @@ from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, Overrides, StrictBo
 from retrieval.evaluation import gates, runs, schedules, sweeps
 from retrieval.models import EvaluationRun, Gate, Sweep
 from retrieval.presets.catalog import DEFAULT_PRESET
-from retrieval.ranking.measures import CUTOFF, MEASURED_DEPTH, Objective
+from retrieval.ranking.measures import CUTOFF, MEASURED_DEPTH, OBJECTIVES, Objective
 from retrieval.ranking.tuning import Range
 from retrieval.tasks.evaluation_runs import wake_worker_on_commit
 
 router = Router(tags=["evaluation"])
+_OBJECTIVES = f"{', '.join(OBJECTIVES)}."
 
 
 class RunIn(StrictBody):
@@ -95,7 +96,7 @@ class GateIn(StrictBody):
 
     question_set: str = Field(max_length=50, description="The slug of a question set.")
     preset: str = Field(default="", max_length=40, description="Empty for every preset.")
-    measure: str = Field(default="ndcg", description="ndcg, reciprocal_rank or recall.")
+    measure: str = Field(default="ndcg", description=_OBJECTIVES)
     cutoff: int = Field(default=CUTOFF, ge=1, le=MEASURED_DEPTH)
     max_loss: float = Field(default=0.01, ge=0, le=1, description="The mean may fall by at most this.")
 
@@ -129,7 +130,7 @@ class ScheduleIn(StrictBody):
     after_syncs: bool = False
     nightly: bool = False
     after_upgrades: bool = False
-    measure: str = Field(default="ndcg", description="ndcg, reciprocal_rank or recall.")
+    measure: str = Field(default="ndcg", description=_OBJECTIVES)
     cutoff: int = Field(default=CUTOFF, ge=1, le=MEASURED_DEPTH)
     min_mean: float | None = Field(default=None, ge=0, le=1, description="A mean below it is an alarm.")
 
@@ -187,7 +188,7 @@ class SweepIn(StrictBody):
     method: Literal["grid", "random"] = "grid"
     ranges: list[RangeIn] = Field(min_length=1, max_length=sweeps.MAX_SETTINGS)
     trials: int = Field(default=16, ge=1, le=sweeps.MAX_TRIALS, description="Configurations to draw at random.")
-    measure: str = Field(default="ndcg", description="ndcg, reciprocal_rank or recall.")
+    measure: str = Field(default="ndcg", description=_OBJECTIVES)
     cutoff: int = Field(default=CUTOFF, ge=1, le=MEASURED_DEPTH)
     max_p95_ms: float | None = Field(default=None, gt=0, le=600_000, description="Slower ones are not chosen.")
 

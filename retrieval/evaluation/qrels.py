@@ -17,16 +17,16 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 def csv_of(question_set: QuestionSet, *, viewer: User, scope: AccessScope) -> Iterator[str]:
     """Yield a set's cases with their judgments in scope as CSV, line by line; also cases without judgments."""
-    yield _csv_line(CSV_HEADER)
+    yield csv_line(CSV_HEADER)
     for case in question_set.cases.select_related("user"):
         answerable, facts = "yes" if case.is_answerable else "no", (_user(case), ", ".join(case.tags))
         grades = grades_of(case.query, viewer=viewer, scope=scope)
         rows = passages_in(scope, {it.document_id for it in grades}).values_list("document_id", "document__title")
         titles: dict[UUID, str] = dict(rows)
         if not grades:
-            yield _csv_line((case.query, answerable, "", "", "", "", *facts))
+            yield csv_line((case.query, answerable, "", "", "", "", *facts))
         for (document, text), graded in sorted(grades.items()):
-            yield _csv_line((case.query, answerable, document, text, graded.grade, titles.get(document, ""), *facts))
+            yield csv_line((case.query, answerable, document, text, graded.grade, titles.get(document, ""), *facts))
 
 
 def qrels_of(question_set: QuestionSet, *, viewer: User, scope: AccessScope) -> Iterator[str]:
@@ -40,7 +40,7 @@ def _user(case: Case) -> str:
     return case.user.username if case.user else ""
 
 
-def _csv_line(values: Iterable[object]) -> str:
+def csv_line(values: Iterable[object]) -> str:
     """Return a line of CSV; values that a spreadsheet would treat as formulas start with an apostrophe."""
     out = io.StringIO()
     cells = [str(value) for value in values]

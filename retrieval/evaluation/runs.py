@@ -21,6 +21,7 @@ from corecube.errors import ConflictError, CoreCubeError, InvalidRequestError, N
 from corecube.sanitise import storable
 from corecube.version import VERSION
 from retrieval.engine.types import Verdict
+from retrieval.evaluation.qrels import csv_line
 from retrieval.evaluation.question_sets import CaseResult, SetResult, measured_case, principal_of_case
 from retrieval.evaluation.use_grades import UseGrades
 from retrieval.models import Case, EvaluationRun, QuestionSet, RunCase, Trial
@@ -318,13 +319,18 @@ def differences(pairs: Sequence[Compared]) -> dict[str, Difference]:
 
 def objective_difference(pairs: Sequence[Compared], objective: Objective) -> Difference | None:
     """Return how much greater an objective is in the second run, over the queries that have it in both."""
-    values = [
+    values = objective_values(pairs, objective)
+    return difference([first for first, _ in values], [second for _, second in values])
+
+
+def objective_values(pairs: Sequence[Compared], objective: Objective) -> list[tuple[float, float]]:
+    """Return an objective of both runs for each query that has it in both."""
+    return [
         (first, second)
         for pair in pairs
         if (first := objective_value(pair.first, objective)) is not None
         if (second := objective_value(pair.second, objective)) is not None
     ]
-    return difference([first for first, _ in values], [second for _, second in values])
 
 
 def objective_value(case: CaseResult, objective: Objective) -> float | None:
@@ -351,6 +357,19 @@ def trec_qrels(result: SetResult) -> str:
         for number, case in enumerate(result.cases, start=1)
         for it, grade in case.grades.items()
     )
+
+
+def csv_of(result: SetResult) -> str:
+    """Return the figures of each query as CSV: measures, verdict, confidence, milliseconds, tokens, fallbacks."""
+    head = ("query", "answerable", *_MEASURES, "verdict", "confidence", "milliseconds", "tokens", "degraded")
+    return csv_line(head) + "".join(map(_csv_case, result.cases))
+
+
+def _csv_case(case: CaseResult) -> str:
+    measures = (getattr(case.measures, name, None) for name in _MEASURES)
+    known = (*measures, case.verdict, case.confidence, round(case.milliseconds, 1), case.tokens)
+    figures = ("" if it is None else it for it in known)
+    return csv_line((case.query, "yes" if case.is_answerable else "no", *figures, " ".join(case.degraded)))
 
 
 def as_json(run: EvaluationRun, result: SetResult) -> dict[str, Any]:

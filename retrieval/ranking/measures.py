@@ -82,6 +82,14 @@ def recall(
     return len(relevant.intersection(ranking[:cutoff])) / len(relevant) if relevant else None
 
 
+def precision(
+    ranking: Sequence[_Passage], grades: Mapping[_Passage, int], *, cutoff: int, min_grade: int = RELEVANT
+) -> float | None:
+    """Return the share of relevant passages in the first `cutoff` ranks; None while none is judged so."""
+    relevant = _relevant(grades, min_grade)
+    return len(relevant.intersection(ranking[:cutoff])) / cutoff if relevant else None
+
+
 def average_precision(
     ranking: Sequence[_Passage], grades: Mapping[_Passage, int], *, cutoff: int, min_grade: int = RELEVANT
 ) -> float | None:
@@ -117,12 +125,20 @@ class Objective:
         """Return the measure of a ranking, best passage first; None where nothing is judged relevant."""
         if self.measure == "reciprocal_rank":
             return reciprocal_rank(ranking[: self.cutoff], grades)
-        formula = ndcg if self.measure == "ndcg" else recall
+        if self.measure == "ndcg":
+            return ndcg(ranking, grades, cutoff=self.cutoff)
+        formula = {"recall": recall, "precision": precision, "average_precision": average_precision}[self.measure]
         return formula(ranking, grades, cutoff=self.cutoff)
 
 
 #: What can be an objective, with its label.
-OBJECTIVES: Final[Mapping[str, str]] = {"ndcg": "nDCG", "reciprocal_rank": "MRR", "recall": "recall"}
+OBJECTIVES: Final[Mapping[str, str]] = {
+    "ndcg": "nDCG",
+    "reciprocal_rank": "MRR",
+    "recall": "recall",
+    "precision": "precision",
+    "average_precision": "MAP",
+}
 
 
 def mean(measured: Sequence[Measures]) -> Measures:

@@ -119,9 +119,14 @@ def ranked_passages(outcome: SearchOutcome) -> tuple[PassageId, ...]:
 
 def standing(scope: AccessScope) -> QuerySet[Judgment]:
     """Return the judgments of texts that are in the scope's documents now."""
-    here = Chunk.objects.filter(
-        document_id=OuterRef("document_id"),
-        content_hash=OuterRef("content_hash"),
-        connection_id__in=scope.connection_ids,
-    )
-    return Judgment.objects.filter(Exists(here), document__connection_id__in=scope.connection_ids)
+    return Judgment.objects.filter(_is_current(scope), document__connection_id__in=scope.connection_ids)
+
+
+def outdated(scope: AccessScope) -> QuerySet[Judgment]:
+    """Return the judgments of texts that the scope's documents no longer have."""
+    return Judgment.objects.filter(~_is_current(scope), document__connection_id__in=scope.connection_ids)
+
+
+def _is_current(scope: AccessScope) -> Exists:
+    same = {"document_id": OuterRef("document_id"), "content_hash": OuterRef("content_hash")}
+    return Exists(Chunk.objects.filter(**same, connection_id__in=scope.connection_ids))

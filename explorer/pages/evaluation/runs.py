@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, Final
 from uuid import UUID
 
@@ -14,16 +15,18 @@ from corecube.access import Principal
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from explorer import wording
+from explorer.charts.chart import ABSENT
 from explorer.charts.reliability import reliability_chart
+from explorer.charts.scatter import scatter_chart
 from explorer.components.sides import Side
 from explorer.pages.evaluation.judge import measure_cells
-from explorer.viewer import admin_action, admin_page, render_page, viewer_of, wants_fragment
+from explorer.viewer import admin_action, admin_page, render_page, viewer_of, wants_fragment, whole_number
 from explorer.wording import WORDS
 from retrieval.evaluation import runs as services
 from retrieval.evaluation.question_sets import CaseResult, SetResult
 from retrieval.models import EvaluationRun, PresetVersion, QuestionSet, Trial
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
-from retrieval.ranking.measures import CUTOFF, RECALL_CUTOFF
+from retrieval.ranking.measures import CUTOFF, MEASURED_DEPTH, OBJECTIVES, RECALL_CUTOFF, Objective
 from retrieval.ranking.significance import Difference
 from retrieval.tasks.evaluation_runs import wake_worker_on_commit
 
@@ -34,6 +37,7 @@ _OTHER_GRADES: Final[Mapping[str, str]] = {
     EvaluationRun.Counts.USE: ", with grades from use",
 }
 _MAX_LISTED: Final = 50
+_OTHER_CUTOFF: Final = 5  #: Of the measures at another rank, unless one is chosen.
 _MOVED: Final = 0.001  #: Differences of a query from here on are listed.
 _SHOWN_MEASURE: Final = "ndcg"
 
@@ -149,16 +153,17 @@ def change_run(request: HtmxHttpRequest, run_id: UUID) -> HttpResponse:
 
 @admin_page("GET")
 def export_run(request: HtmxHttpRequest, run_id: UUID, kind: str) -> HttpResponse:
-    """Download a run as JSON, or its rankings or their grades as TREC files."""
+    """Download a run as JSON, its figures by query as CSV, or its rankings or their grades as TREC files."""
     run = services.run_for(run_id, Principal(viewer_of(request)))
     result = services.result_of(run)
     headers = {"Content-Disposition": f'attachment; filename="{run.question_set.slug}-{run.preset}.{kind}"'}
     if kind == "json":
         return JsonResponse(services.as_json(run, result), headers=headers)
-    written = {"run": services.trec_run, "qrels": services.trec_qrels}.get(kind)
+    written = {"run": services.trec_run, "qrels": services.trec_qrels, "csv": services.csv_of}.get(kind)
     if written is None:
         raise Http404
-    return HttpResponse(written(result), content_type="text/plain; charset=utf-8", headers=headers)
+    content_type = "text/csv" if kind == "csv" else "text/plain"
+    return HttpResponse(written(result), content_type=f"{content_type}; charset=utf-8", headers=headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +190,10 @@ def compare_runs(request: HtmxHttpRequest) -> HttpResponse:
         "second": {"run": second, "label": label(second), "side": Side(second.preset, second.is_draft).value},
         "queries": len(pairs),
         "lines": _lines(pairs, found),
+        "cutoff": (cutoff := _cutoff(request.GET.get("k", ""))),
+        "depth": MEASURED_DEPTH,
+        "lines_at": [_line_at(pairs, Objective(name, cutoff)) for name in OBJECTIVES],
+        "charts": [chart] if (chart := scatter_chart(_scattered(pairs), names=("A", "B"))) else [],
         "verdict": verdict(found.get(_SHOWN_MEASURE), found.get("judged")),
         "moved": _moved(pairs),
         "swapped": f"{reverse('explorer:compare_runs')}?a={second.pk}&b={first.pk}",
@@ -209,6 +218,21 @@ def _lines(pairs: Sequence[services.Compared], found: Mapping[str, Difference]) 
         )
         for name, (before, after) in zip(WORDS["measures"], cells, strict=True)
     ]
+
+
+def _cutoff(text: str) -> int:
+    return min(MEASURED_DEPTH, max(1, whole_number(text, _OTHER_CUTOFF, digits=3)))
+
+
+def _line_at(pairs: Sequence[services.Compared], objective: Objective) -> _Line:
+    """Return an objective in two runs, over the queries that have it in both."""
+    both = services.objective_values(pairs, objective)
+    first, second = (f"{fmean(it[place] for it in both):.3f}" if both else ABSENT for place in (0, 1))
+    return _Line(objective.label, "", first, second, services.objective_difference(pairs, objective))
+
+
+def _scattered(pairs: Sequence[services.Compared]) -> list[tuple[str, float, float]]:
+    return [(it.first.query, *values) for it in pairs if (values := it.values(_SHOWN_MEASURE)) is not None]
 
 
 def verdict(ndcg: Difference | None, judged: Difference | None, names: tuple[str, str] = ("A", "B")) -> str:

@@ -6,14 +6,13 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.contrib import messages
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 
 from corecube.access import Principal, scope_for, user_named
 from corecube.errors import CoreCubeError, InvalidRequestError
 from corecube.http import HtmxHttpRequest
-from corecube.scope import AccessScope
 from explorer.pages.evaluation.gates import set_gates_context
 from explorer.pages.evaluation.runs import configurations, run_rows
 from explorer.pages.evaluation.schedules import schedules_context
@@ -23,15 +22,15 @@ from retrieval.evaluation.drawing import MAX_DRAWN, SAMPLES, draw
 from retrieval.evaluation.imports import MAX_CHARACTERS, import_lines, read_lines
 from retrieval.evaluation.judging import agreement, rated_passages
 from retrieval.evaluation.qrels import csv_of, qrels_of
-from retrieval.models import Case, EvaluationRun, LanguageModel, QuestionSet
-from retrieval.records.judgments import normalised_query, standing
+from retrieval.models import Case, EvaluationRun, Judgment, LanguageModel, QuestionSet
+from retrieval.records.judgments import normalised_query, outdated, standing
 
 _EXPORTS: Final = {"csv": (csv_of, "text/csv"), "qrels": (qrels_of, "text/plain")}
 
 
-def _judgments(queries: Iterable[str], scope: AccessScope) -> Mapping[str, int]:
+def _by_query(queries: Iterable[str], judgments: QuerySet[Judgment]) -> Mapping[str, int]:
     wanted = {normalised_query(query) for query in queries}
-    counted = standing(scope).filter(query__in=wanted).values("query").annotate(number=Count("pk"))
+    counted = judgments.filter(query__in=wanted).values("query").annotate(number=Count("pk"))
     return {row["query"]: row["number"] for row in counted}
 
 
@@ -48,7 +47,7 @@ def question_sets(request: HtmxHttpRequest) -> HttpResponse:
         return redirect("explorer:question_set", slug=made.slug)
     sets = QuestionSet.objects.annotate(size=Count("cases"), open=Count("cases", filter=Q(cases__is_answerable=False)))
     cases = list(Case.objects.filter(is_answerable=True).values_list("question_set_id", "query"))
-    counts = _judgments([query for _, query in cases], scope_for(Principal(viewer)))
+    counts = _by_query([query for _, query in cases], standing(scope_for(Principal(viewer))))
     judged = Counter(set_id for set_id, query in cases if counts.get(normalised_query(query)))
     context = {
         # With the number of answerable cases that have a judgment which the reader may see.
@@ -81,10 +80,13 @@ def _facts(sent: QueryDict) -> services.CaseFacts:
 def _page(request: HtmxHttpRequest, found: QuestionSet) -> dict[str, Any]:
     scope = scope_for(Principal(viewer_of(request)))
     cases = list(found.cases.select_related("created_by", "user"))
-    counts = _judgments([case.query for case in cases], scope)
+    queries = [case.query for case in cases]
+    counts, changed = _by_query(queries, standing(scope)), _by_query(queries, outdated(scope))
     return {
         "question_set": found,
-        "cases": [(case, counts.get(normalised_query(case.query), 0)) for case in cases],
+        "cases": [
+            (case, *(found.get(normalised_query(case.query), 0) for found in (counts, changed))) for case in cases
+        ],
         "counts": [it for it in EvaluationRun.Counts if it != EvaluationRun.Counts.MODEL or _has_model()],
         "samples": SAMPLES.items(),
         "max_drawn": MAX_DRAWN,

@@ -4,9 +4,10 @@ import ir_measures
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ir_measures import AP, RR, Judged, R, nDCG
+from ir_measures import AP, RR, Judged, P, R, nDCG
 
 from retrieval.ranking.measures import (
+    OBJECTIVES,
     Measures,
     Objective,
     average_precision,
@@ -95,6 +96,23 @@ def test_the_measures_agree_with_ir_measures(ranking, said):
     assert (ours.reciprocal_rank or 0.0) == pytest.approx(theirs[RR(rel=2)])
     assert (ours.recall or 0.0) == pytest.approx(theirs[R(rel=2) @ 20])
     assert ours.judged == pytest.approx(theirs[Judged @ 10])
+
+
+@given(rankings, grades, st.integers(1, 20))
+def test_objectives_agree_with_ir_measures_at_any_cutoff(ranking, said, cutoff):
+    run = [ir_measures.ScoredDoc("q", name, float(-rank)) for rank, name in enumerate(ranking)]
+    qrels = [ir_measures.Qrel("q", name, grade) for name, grade in said.items()]
+    theirs = {
+        "ndcg": nDCG(gains={0: 0, 1: 1, 2: 3, 3: 7}) @ cutoff,
+        "reciprocal_rank": RR(rel=2) @ cutoff,
+        "recall": R(rel=2) @ cutoff,
+        "precision": P(rel=2) @ cutoff,
+        "average_precision": AP(rel=2) @ cutoff,
+    }
+    assert theirs.keys() == OBJECTIVES.keys()
+    found = ir_measures.calc_aggregate(theirs.values(), qrels, run)
+    for name, it in theirs.items():
+        assert (Objective(name, cutoff).value(ranking, said) or 0.0) == pytest.approx(found[it], abs=1e-9)
 
 
 runs = st.dictionaries(st.sampled_from(["q1", "q2", "q3", "unjudged"]), rankings)

@@ -52,10 +52,17 @@ def test_two_runs_are_compared(browse, start):
     assert shown.context["queries"] == 3
     assert "No winner" in shown.context["verdict"]
     assert next(line.name for line in shown.context["lines"]) == "nDCG@10"
+    assert [line.name for line in shown.context["lines_at"]] == ["nDCG@5", "MRR@5", "recall@5", "precision@5", "MAP@5"]
+    assert shown.context["lines_at"][3].first == "0.200"
+    assert "runs-scatter" in page(shown)
+    other = browse("alice").get(f"/runs/compare/?a={first.pk}&b={second.pk}&k=99")
+    assert other.context["lines_at"][4].name == "MAP@20"
     assert "Compare A and B" in page(browse("alice").get("/judgments/release-questions/"))
 
 
-@pytest.mark.parametrize(("kind", "holds"), [("json", ROLLBACK), ("run", " Q0 "), ("qrels", " 3\n")])
+@pytest.mark.parametrize(
+    ("kind", "holds"), [("json", ROLLBACK), ("csv", f"{ROLLBACK},yes,1.0,"), ("run", " Q0 "), ("qrels", " 3\n")]
+)
 def test_a_run_is_exported(browse, start, kind, holds):
     response = browse("alice").get(f"/runs/{start().pk}/export.{kind}")
     assert response.headers["Content-Disposition"] == f'attachment; filename="release-questions-corecube.{kind}"'
