@@ -15,6 +15,7 @@ _TIMES = {"openai-python": 3, "openai-node": 2, "Vercel AI SDK": 2, "LangChain":
 #: What recipes print that neither ask a question nor search.
 _OTHER = {
     "BEIR": r"leave-and-absence\.md .*'NDCG@1': 1\.0",
+    "ir_datasets": r"P@1: 1\.0",
     "Cohere": "Annual leave is 27 days",
     "promptfoo": "1 passed",
 }
