@@ -11,6 +11,8 @@ from corecube.access import scope_for
 from corecube.models import ApiKey, Connection
 from retrieval.admin.preset_versions import save_draft
 from retrieval.answers.conversations.sharing import share
+from retrieval.evaluation.experiments import ExperimentRequest, stop
+from retrieval.evaluation.experiments import start as start_experiment
 from retrieval.evaluation.gates import set_gate
 from retrieval.evaluation.runs import RunRequest, run_now
 from retrieval.evaluation.sweeps import SweepRequest, queue_sweep, run_waiting
@@ -45,6 +47,7 @@ def places(world):
     job = sync_connection(world.runbooks)
     save_draft(preset=preset_named("corecube"), values={"fusion.pool": 40}, note="smaller", actor=world.alice)
     record = _asked_and_judged(world)
+    _compared(world)
     return Places(
         query="rollback+staging",
         nonsense="quokka+bandicoot",
@@ -79,6 +82,15 @@ def places(world):
 
 def _saved():
     return QuestionSet.objects.get(slug="saved-questions")
+
+
+def _compared(world):
+    """End an experiment, so that no search of another page is a part of it."""
+    alice = world.principal("alice")
+    sides = {"first": ("corecube", 0), "second": ("helix", 0)}
+    stop(
+        start_experiment(ExperimentRequest(name="Agents", share=5, max_questions=9, **sides), actor=alice), actor=alice
+    )
 
 
 def _swept(world):
