@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('corecube', '0011_backup'),
-        ('retrieval', '0040_use_of_passages'),
+        ('retrieval', '0041_repair_renamed_tunables'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
