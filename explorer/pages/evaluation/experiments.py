@@ -48,12 +48,14 @@ def experiments(request: HtmxHttpRequest) -> HttpResponse:
 
 
 def _sides() -> Iterator[tuple[str, str]]:
-    """Yield every configuration, as the form sends it, and its label."""
-    stored = PresetVersion.objects.values_list("preset", "number", "status")
+    """Yield every configuration, as the form sends it, and its label; of each preset the live one first."""
+    stored = list(PresetVersion.objects.values_list("preset", "number", "status"))
     for name in PRESETS:
-        for _, number, status in (it for it in stored if it[0] == name):
-            yield f"{name}:{number}", f"{name}, {version_label(number)} ({status})"
-        yield f"{name}:{SHIPPED}", f"{name}, {version_label(SHIPPED)}"
+        found = {number: status for preset, number, status in stored if preset == name}
+        has_live = PresetVersion.Status.LIVE in found.values()
+        found.setdefault(SHIPPED, "" if has_live else PresetVersion.Status.LIVE)
+        for number, status in sorted(found.items(), key=lambda it: it[1] != PresetVersion.Status.LIVE):
+            yield f"{name}:{number}", f"{name}, {version_label(number)}{f' ({status})' if status else ''}"
 
 
 def _asked(request: HtmxHttpRequest) -> services.ExperimentRequest:

@@ -82,9 +82,21 @@ def test_an_open_experiment_does_not_tell_users_the_side_of_a_hit(world, browse)
     assert ">side A<" not in shown
 
 
-def test_versions_are_offered_by_their_numbers(alice):
+def test_versions_are_offered_by_their_numbers_the_live_one_first(alice):
     PresetVersion.objects.create(preset="corecube", number=7, values={})
-    assert "corecube, version 7 (draft)" in text(alice.get(PAGE))
+    PresetVersion.objects.filter(preset="helix").delete()
+    offered = [label for value, label in alice.get(PAGE).context["sides"] if not value.startswith("co")][:1]
+    assert offered == ["helix, shipped defaults (live)"]
+    offered = [label for value, label in alice.get(PAGE).context["sides"] if value.startswith("corecube:")]
+    assert offered == ["corecube, version 1 (live)", "corecube, version 7 (draft)", "corecube, shipped defaults"]
+
+
+@pytest.mark.parametrize("tab", ["hits", "answer&answer=1", "lanes", "where&find=rollback", "trace"])
+def test_every_view_of_the_explorer_shows_an_interleaved_search(world, browse, tab):
+    begun(world)
+    shown = text(browse("bob").get(f"/explorer/?q=roll+back+staging&tab={tab}"))
+    assert "Roll" in shown
+    assert SearchRecord.objects.filter(experiment__isnull=False).count() == 1
 
 
 def test_experiments_are_for_admins(browse, world):
