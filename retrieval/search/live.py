@@ -14,6 +14,7 @@ from django.utils import timezone
 from corecube.access import Principal
 from corecube.errors import CoreCubeError, OverloadedError
 from corecube.overload import mark_started
+from retrieval.engine.deadline import Deadline
 from retrieval.engine.pipeline import HYBRID
 from retrieval.index.reading import CompiledQuery, bounded
 from retrieval.models import Experiment
@@ -26,6 +27,7 @@ from retrieval.search.request import Contender, SearchRequest
 from retrieval.search.service import search, unrecorded
 
 _SEEDS: Final = 2**32
+_RECORD_SECONDS: Final = 2.0  #: Time limit of storing the trace.
 
 
 def live_search(request: SearchRequest, *, principal: Principal, through_api: bool = False) -> SearchOutcome:
@@ -116,7 +118,8 @@ def _answered_by_both(request: SearchRequest, principal: Principal, experiment: 
     halves = (first, _half(request, contenders[1], principal))
     draft = Draft(experiment.pk, secrets.randbelow(_SEEDS), (contenders[0].label, contenders[1].label))
     outcome, searches = _merged(halves, draft)
-    with bounded(searches[0].state.deadline):
+    # The first side's own deadline can be over by now.
+    with bounded(Deadline.after(_RECORD_SECONDS)):
         outcome = record(outcome, *searches)
     mark_started()
     return outcome
