@@ -68,6 +68,7 @@ class Imported:
     cases: int
     judgments: int
     skipped: int  #: Lines with a document or passage that does not exist or is outside the user's scope.
+    missing: tuple[str, ...] = ()  #: The different documents of these lines, as written.
 
 
 def read_lines(texts: Sequence[str], question_set: QuestionSet) -> list[Line]:
@@ -261,36 +262,47 @@ def import_lines(lines: Sequence[Line], question_set: QuestionSet, *, actor: Use
             unique_fields=["query", "document", "content_hash", "by", "source"],
             update_fields=["grade", "at"],
         )
-    return Imported(cases, len(stored), sum((it.document, it.passage) not in found for it in graded))
+    skipped = [it.document for it in graded if (it.document, it.passage) not in found]
+    return Imported(cases, len(stored), len(skipped), tuple(dict.fromkeys(skipped)))
 
 
 def _passages(lines: Iterable[Line], scope: AccessScope) -> dict[tuple[str, str], list[PassageId]]:
     """Return the passages in scope that lines name, by document and passage as written."""
     documents = _documents({it.document for it in lines}, scope)
     texts: dict[UUID, list[str]] = {}
-    rows = passages_in(scope, documents.values()).order_by("ordinal").values_list("document_id", "content_hash")
+    known = {it for same in documents.values() for it in same}
+    rows = passages_in(scope, known).order_by("ordinal").values_list("document_id", "content_hash")
     for document, content_hash in rows:
         texts.setdefault(document, []).append(content_hash)
     found: dict[tuple[str, str], list[PassageId]] = {}
     for name, passage in {(it.document, it.passage) for it in lines}:
-        if known := documents.get(name):
-            own = [PassageId(known, it) for it in dict.fromkeys(texts.get(known, ())) if passage in {"", it}]
-            found |= {(name, passage): own} if own else {}
+        own = [
+            PassageId(document, it)
+            for document in documents.get(name, ())
+            for it in dict.fromkeys(texts.get(document, ()))
+            if passage in {"", it}
+        ]
+        found |= {(name, passage): own} if own else {}
     return found
 
 
-def _documents(names: set[str], scope: AccessScope) -> dict[str, UUID]:
-    """Return the documents in scope that names stand for; a file's name without its suffix stands for the first one."""
+def _documents(names: set[str], scope: AccessScope) -> dict[str, list[UUID]]:
+    """Return the documents in scope that names stand for: ids, else addresses, else external ids, else file names.
+
+    A name that several documents have, as copies in two connections do, stands for all of them.
+    """
     in_scope = Document.objects.in_scope(scope).order_by("connection_id", "external_id")
     ids = {name: known for name in names if (known := id_in(name))}
     existing = set(in_scope.filter(pk__in=ids.values()).values_list("pk", flat=True))
-    found = {name: known for name, known in ids.items() if known in existing}
+    found = {name: [known] for name, known in ids.items() if known in existing}
     for field in ("uri", "external_id"):
-        found |= dict(in_scope.filter(**{f"{field}__in": names - found.keys()}).values_list(field, "pk"))
+        same: dict[str, list[UUID]] = {}
+        for name, pk in in_scope.filter(**{f"{field}__in": names - found.keys()}).values_list(field, "pk"):
+            same.setdefault(name, []).append(pk)
+        found |= same
     if missing := names - found.keys():
         for external_id, pk in in_scope.values_list("external_id", "pk").iterator():
             path = PurePosixPath(external_id)
-            for name in (path.name, path.stem):
-                if name in missing:
-                    found.setdefault(name, pk)
+            for name in {path.name, path.stem} & missing:
+                found.setdefault(name, []).append(pk)
     return found

@@ -51,6 +51,7 @@ def _chart(trend: Trend) -> Chart | None:
 def change_schedule(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Set when a preset's live version is measured on a set; never removes the schedule."""
     question_set = get_object_or_404(QuestionSet, slug=slug)
+    had_one = question_set.schedules.filter(preset=request.POST.get("preset", "")).exists()
     with errors_shown(request):
         stored = services.set_schedule(
             question_set,
@@ -62,5 +63,8 @@ def change_schedule(request: HtmxHttpRequest, slug: str) -> HttpResponse:
             after_upgrades="after_upgrades" in request.POST,
             min_mean=sent_number(request, "min_mean"),
         )
-        messages.success(request, "The schedule was saved." if stored else "The schedule was removed.")
+        if stored or had_one:
+            messages.success(request, "The schedule was saved." if stored else "The schedule was removed.")
+        else:
+            messages.info(request, "Select when to measure. Nothing was saved.")
     return redirect("explorer:question_set", slug=slug)

@@ -13,6 +13,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from corecube.access import Principal, scope_for, user_named
 from corecube.errors import CoreCubeError, InvalidRequestError
 from corecube.http import HtmxHttpRequest
+from explorer import wording
 from explorer.pages.evaluation.gates import set_gates_context
 from explorer.pages.evaluation.runs import configurations, run_rows
 from explorer.pages.evaluation.schedules import schedules_context
@@ -25,6 +26,7 @@ from retrieval.evaluation.qrels import csv_of, qrels_of
 from retrieval.models import Case, EvaluationRun, Judgment, LanguageModel, QuestionSet
 from retrieval.records.judgments import normalised_query, outdated, standing
 
+_MAX_NAMED: Final = 5  #: Documents that an import did not find and names.
 _EXPORTS: Final = {"csv": (csv_of, "text/csv"), "qrels": (qrels_of, "text/plain")}
 
 
@@ -120,6 +122,9 @@ def change_case(request: HtmxHttpRequest, case_id: UUID) -> HttpResponse:
 def remove_set(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Delete a set with its cases."""
     found = get_object_or_404(QuestionSet, slug=slug)
+    if request.POST.get("sure") != "yes":
+        messages.error(request, "Nothing was deleted. Confirm that the cases may go.")
+        return redirect("explorer:question_set", slug=slug)
     services.delete_set(found, actor=viewer_of(request))
     messages.success(request, f"{found.name} deleted. The judgments of its questions remain.")
     return redirect("explorer:judgments")
@@ -145,8 +150,12 @@ def import_judgments(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     with errors_shown(request):
         lines = read_lines(_sent(request), found)
         done = import_lines(lines, found, actor=viewer, scope=scope_for(Principal(viewer)))
-        skipped = f" {done.skipped} documents were deleted or are outside your scope." if done.skipped else ""
-        messages.success(request, f"Imported {done.cases} new cases and {done.judgments} judgments.{skipped}")
+        counts = f"{wording.counted(done.cases, 'new case')} and {wording.counted(done.judgments, 'judgment')}"
+        messages.success(request, f"Imported {counts}.")
+        if done.missing:
+            names = ", ".join(done.missing[:_MAX_NAMED])
+            more = f" and {len(done.missing) - _MAX_NAMED} more" if len(done.missing) > _MAX_NAMED else ""
+            messages.warning(request, f"Not found among the documents that you can see: {names}{more}.")
     return redirect("explorer:question_set", slug=slug)
 
 

@@ -153,8 +153,20 @@ def test_documents_outside_the_scope_are_skipped_by_any_name(questions, world):
     names = (str(costs.pk), costs.external_id, "rollback-costs")
     lines = [Line(ROLLBACK, document=name, grade=3) for name in names]
     done = import_lines(lines, questions, actor=world.bob, scope=scope_for(Principal(world.bob)))
-    assert (done.judgments, done.skipped) == (0, len(names))
+    assert (done.judgments, done.skipped, done.missing) == (0, len(names), names)
     assert import_lines(lines, questions, actor=world.alice, scope=scope_for(Principal(world.alice))).skipped == 0
+
+
+@pytest.mark.parametrize("name", ["notes.md", "notes", "file:///copies/notes.md"])
+def test_a_name_stands_for_all_copies(questions, world, name):
+    for connection in (world.runbooks, world.vault, world.ledger):
+        Document.objects.filter(connection=connection).update(external_id="one.md")
+        copy = Document.objects.filter(connection=connection).first()
+        Document.objects.filter(pk=copy.pk).update(external_id="notes.md", uri="file:///copies/notes.md")
+    scope = scope_for(Principal(world.alice))
+    import_lines([Line(ROLLBACK, document=name, grade=2)], questions, actor=world.alice, scope=scope)
+    graded = set(Judgment.objects.filter(grade=2).values_list("document__connection__slug", flat=True))
+    assert graded == {it.connection.slug for it in scope.included}
 
 
 def test_a_later_line_counts(questions, world):

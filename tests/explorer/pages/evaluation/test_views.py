@@ -86,6 +86,8 @@ def test_a_set_is_made_and_a_case_added_marked_and_deleted(browse, world):
     client.post(f"/judgments/cases/{case.pk}/", {"action": "delete"})
     assert not Case.objects.exists()
     client.post("/judgments/my-set/delete/")
+    assert QuestionSet.objects.exists()
+    client.post("/judgments/my-set/delete/", {"sure": "yes"})
     assert not QuestionSet.objects.exists()
 
 
@@ -99,7 +101,7 @@ def test_judgments_are_imported_from_a_file_or_pasted(browse, questions):
     assert "0 new cases and 3 judgments." in said
     assert Judgment.objects.count() == 3
     said = page(client.post("/judgments/release-questions/import/", {"text": "query\nsomething new\n"}, follow=True))
-    assert "1 new cases and 0 judgments." in said
+    assert "1 new case and 0 judgments." in said
 
 
 @pytest.mark.parametrize(
