@@ -75,7 +75,7 @@ class LanguageModelForm(SluggedForm):
 
     def _get_validation_exclusions(self) -> set[str]:
         """Skip the uniqueness of the default: saving moves it from the previous model."""
-        excluded: set[str] = super()._get_validation_exclusions()  # type: ignore[misc]  # not in the stubs
+        excluded: set[str] = super()._get_validation_exclusions()
         return excluded | {"is_default"}
 
     def _post_clean(self) -> None:
