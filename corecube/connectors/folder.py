@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Final, Self, TypeAlias
 
@@ -18,6 +19,7 @@ from corecube.connectors.setup import FieldError, SourceConfig, SourceSetup, too
 from corecube.connectors.types import Capability, ItemError, ItemProblem, SourceItem
 from corecube.errors import ConfigError
 
+_MAX_COUNTED: Final = 1000  #: Files that a check counts.
 #: Errors of a locked file, an unavailable network drive or a busy machine: a retry may help.
 _TEMPORARY: Final = frozenset(
     {errno.EAGAIN, errno.EBUSY, errno.ETXTBSY, errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EMFILE, errno.ENFILE}
@@ -74,13 +76,17 @@ class FolderConnector:
         return cls(root, setup.limit(config.max_bytes), config.globs(), setup.local)
 
     def preflight(self) -> Iterator[Capability]:
-        """Yield whether the root can be read."""
+        """Yield whether the root can be read, and how many files it has."""
         try:
             self.check()
+            files = sum(isinstance(it, SourceItem) for it in islice(self.items(), _MAX_COUNTED))
         except ConfigError as error:
             yield Capability.failed("read", str(error))
         else:
-            yield Capability.passed("read", "It can be listed and read.")
+            found = (
+                f"{_MAX_COUNTED:,} files or more" if files == _MAX_COUNTED else f"{files:,} file{'s' * (files != 1)}"
+            )
+            yield Capability.passed("read", f"{found} found.")
 
     def check(self) -> None:
         """Raise ConfigError if the root is missing or cannot be listed."""

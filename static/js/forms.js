@@ -30,7 +30,6 @@ const showStep = (form, current) => {
   const save = form.querySelector("#save");
   save.hidden = at === 0;
   save.classList.toggle("is-primary", isLast(steps, current));
-  save.textContent = isLast(steps, current) ? "Add source" : "Add without a schedule";
   form.querySelector("#do-check").hidden = true;
 };
 
@@ -42,7 +41,14 @@ const goTo = (step) => {
   }
 };
 
-const focusStep = (step) => step.querySelector("input:not([type=hidden]), select, textarea")?.focus();
+const wrongIn = (part) => part.querySelector("[aria-invalid=true]");
+
+const focusWrong = (field) => {
+  field.closest("details")?.setAttribute("open", "");
+  field.focus();
+};
+
+const focusStep = (step) => (wrongIn(step) ?? step.querySelector("input:not([type=hidden]), select, textarea"))?.focus();
 
 const isComplete = (step) => [...step.querySelectorAll("input, select, textarea")].every((field) => field.reportValidity());
 
@@ -85,6 +91,7 @@ const setUp = () => {
     form.dataset.ready = "";
     // Fields in hidden steps cannot show what the browser would say of them.
     form.noValidate = true;
+    form.querySelector("[data-wizard-found]")?.removeAttribute("hidden");
     openStep(form);
   }
 };
@@ -106,8 +113,7 @@ document.addEventListener("click", (event) => {
       goTo(step);
       showStep(form, step);
     }
-    field.closest("details")?.setAttribute("open", "");
-    field.focus();
+    focusWrong(field);
   }
 });
 
@@ -127,6 +133,23 @@ window.addEventListener("hashchange", () => {
     const step = stepInAddress(stepsOf(form));
     showStep(form, step);
     focusStep(step);
+  }
+});
+
+// htmx sets back the classes of a response's buttons, and the focus.
+document.addEventListener("htmx:afterSettle", (event) => {
+  if (event.target.id !== "connection-form") {
+    return;
+  }
+  if (wizardOf()) {
+    showStep(
+      event.target,
+      stepsOf(event.target).find((step) => !step.hidden),
+    );
+  }
+  const wrong = wrongIn(event.target);
+  if (wrong) {
+    focusWrong(wrong);
   }
 });
 

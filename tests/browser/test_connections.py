@@ -40,7 +40,9 @@ def test_an_own_folder_is_searchable_after_six_clicks(alice, worker, wiki):
     # Two clicks: one opens the list.
     page.get_by_label("Compartment", exact=True).select_option("Engineering")
     expect(page.locator("#access-preview")).to_contain_text("can see it")
-    press(page, "Add without a schedule")
+    expect(page.locator("#connection-form .is-primary:visible")).to_have_text("Continue")
+    expect(page.locator("[data-wizard-found]")).to_contain_text("1 file found.")
+    press(page, "Add source")
     expect_step(page, "First sync")
     worker()
     expect(page.get_by_role("heading", name="1 document is searchable")).to_be_visible(timeout=30_000)
@@ -51,13 +53,36 @@ def test_an_own_folder_is_searchable_after_six_clicks(alice, worker, wiki):
     expect(page.locator("[data-hits]")).to_contain_text("Berthold")
 
 
+def test_own_files_are_searchable_after_six_clicks(alice, worker, wiki):
+    page = alice.page
+    alice.open("/overview/")
+    page.get_by_role("link", name="Add a source").first.click()
+    page.get_by_role("link", name=re.compile("^Uploaded files")).click()
+    expect(page.get_by_label("Name", exact=True)).to_be_focused()
+    page.get_by_label("Name", exact=True).fill("Wiki")
+    # Two clicks: one opens the list.
+    page.get_by_label("Compartment", exact=True).select_option("Engineering")
+    press(page, "Add source")
+    page.get_by_label("Add files").set_input_files([wiki / "otters.md"])
+    expect(page.get_by_role("heading", name="Importing Wiki")).to_be_visible()
+    worker()
+    expect(page.get_by_role("heading", name="1 document is searchable")).to_be_visible(timeout=30_000)
+    alice.open("/explorer/?q=otter")
+    expect(page.locator("[data-hits]")).to_contain_text("Berthold")
+
+
 def test_steps_go_back_and_forth_and_lose_no_input(alice, wiki, tmp_path):
+    alice.watch.expect(422)
     page = alice.page
     alice.open("/connections/new/folder/")
     expect(page.get_by_label("Compartment", exact=True)).to_be_hidden()
     fill_in(page, tmp_path / "nowhere")
     press(page, "Test and continue")
     expect(page.locator("#check")).to_contain_text("The source cannot be read")
+    page.get_by_label("Path", exact=True).fill("/etc")
+    press(page, "Test and continue")
+    expect(page.get_by_text("Connections may not read this path.")).to_have_count(1)
+    expect(page.get_by_label("Path", exact=True)).to_be_focused()
     expect_step(page, "Source")
     expect(page.get_by_label("Name", exact=True)).to_have_value("Wiki")
     page.get_by_label("Path", exact=True).fill(str(wiki))
@@ -67,7 +92,8 @@ def test_steps_go_back_and_forth_and_lose_no_input(alice, wiki, tmp_path):
     page.get_by_label("Compartment", exact=True).select_option("Finance")
     press(page, "Continue")
     expect_step(page, "Schedule")
-    page.get_by_label("Sync", exact=True).select_option("Every day")
+    expect(page.get_by_label("Sync", exact=True)).to_have_value("1440")
+    page.get_by_label("Sync", exact=True).select_option("Every hour")
     page.go_back()
     expect_step(page, "Access")
     expect(page.get_by_label("Compartment", exact=True)).to_be_visible()
@@ -76,7 +102,7 @@ def test_steps_go_back_and_forth_and_lose_no_input(alice, wiki, tmp_path):
     expect(page.get_by_label("Path", exact=True)).to_have_value(str(wiki))
     press(page, "Test and continue")
     press(page, "Continue")
-    expect(page.get_by_label("Sync", exact=True)).to_have_value("1440")
+    expect(page.get_by_label("Sync", exact=True)).to_have_value("60")
 
 
 def test_an_error_is_at_its_field_to_which_a_link_on_top_leads(alice, world, wiki):
@@ -86,7 +112,7 @@ def test_an_error_is_at_its_field_to_which_a_link_on_top_leads(alice, world, wik
     fill_in(page, wiki)
     press(page, "Test and continue")
     page.get_by_label("Or add a compartment").fill("Engineering")
-    press(page, "Add without a schedule")
+    press(page, "Add source")
     # The compartment of this name exists: the error is at its field, which a link on top leads to.
     expect(page.get_by_role("alert").first).to_contain_text("Or add a compartment")
     expect_step(page, "Access")

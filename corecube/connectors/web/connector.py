@@ -99,7 +99,7 @@ def _addresses(name: str, values: tuple[str, ...]) -> tuple[str, ...]:
     try:
         return tuple(normalised(value) for value in values)
     except ItemError as error:
-        raise FieldError(name, f"The config is invalid. {name}: {error}") from error
+        raise FieldError(name, str(error)) from error
 
 
 def _item(page: Page) -> SourceItem:

@@ -35,6 +35,13 @@ class AccessEffect:
         return hashlib.sha256(repr((self.gaining, self.losing)).encode()).hexdigest()
 
     @property
+    def action(self) -> str:
+        """The button that confirms the change: what it does to the people who lose or else gain access."""
+        people = len(self.losing or self.gaining)
+        counted = f"{people:,} {'person' if people == 1 else 'people'}"
+        return f"Remove access for {counted}" if self.losing else f"Give access to {counted}"
+
+    @property
     def inverse(self) -> "AccessEffect":
         """The effect of undoing the change."""
         return AccessEffect(self.losing, self.gaining)

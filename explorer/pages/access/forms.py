@@ -8,6 +8,7 @@ from django import forms
 from django.contrib.auth.models import Group
 from django.contrib.auth.password_validation import validate_password
 from django.contrib.auth.validators import UnicodeUsernameValidator
+from django.db.models import Min, Q
 from django.utils import timezone
 
 from corecube.grants import Holder
@@ -17,6 +18,7 @@ from corecube.models.access import MAX_REQUESTS_PER_MINUTE, SENSITIVITY_CHOICES
 from corecube.reach import visible_with
 from corecube.scope import Sensitivity
 from explorer.components.forms import ConsoleForm, EditForm
+from explorer.wording import level
 from retrieval.presets.catalog import PRESETS
 
 _LIFETIMES: Final = (("7", "7 days"), ("30", "30 days"), ("90", "90 days"), ("365", "1 year"), ("", "Never expires"))
@@ -57,6 +59,16 @@ class AccessForm(ConsoleForm):
         """Return the names of the connections that a new user with this access sees."""
         values = self.cleaned_data
         return visible_with(values["groups"], values["compartments"], self.level)
+
+    def too_low(self) -> list[str]:
+        """Return a sentence for each chosen compartment whose connections are all above the clearance."""
+        lowest = Min("connections__sensitivity", filter=Q(connections__enabled=True))
+        found = self.cleaned_data["compartments"].annotate(lowest=lowest).filter(lowest__gt=self.level)
+        return [
+            f"{name} has no connection below {level(Sensitivity(lowest))}. "
+            f"Select {level(Sensitivity(lowest)).capitalize()} to give access to it."
+            for name, lowest in found.values_list("name", "lowest")
+        ]
 
     @property
     def level(self) -> Sensitivity:

@@ -43,15 +43,17 @@ def find_users(request: HtmxHttpRequest) -> HttpResponse:
 def preview(request: HtmxHttpRequest) -> HttpResponse:
     """Show who would gain access."""
     form = GiveAccessForm(request.POST)
-    effect = _effect(form, viewer_of(request)) if form.is_valid() else None
-    return render(request, "explorer/access/_effect.html", {"effect": effect, "is_live": True})
+    context: dict[str, object] = {"effect": None, "is_live": True}
+    if form.is_valid():
+        context |= {"effect": _effect(form, viewer_of(request)), "too_low": form.too_low()}
+    return render(request, "explorer/access/_effect.html", context)
 
 
 @admin_action
 def preview_user(request: HtmxHttpRequest) -> HttpResponse:
     """Show which connections a new user would see."""
     form = AccessForm(request.POST)
-    context = {"is_valid": form.is_valid(), "visible": form.visible() if form.is_valid() else ()}
+    context = {"visible": form.visible(), "too_low": form.too_low()} if form.is_valid() else {}
     return render(request, "explorer/access/_visible.html", context)
 
 

@@ -21,7 +21,7 @@ from corecube.grants import Holder, set_clearance
 from corecube.http import HtmxHttpRequest
 from corecube.models import Connection, User
 from corecube.reach import AccessChange, ConnectionAccess, access_change, access_to
-from corecube.scope import Sensitivity
+from corecube.scope import FreshnessBasis, Sensitivity
 from explorer.pages.connections.forms import ConnectionForm, DeleteConnectionForm
 from explorer.pages.connections.views import access_summary, check_rows, wizard_steps
 from explorer.viewer import admin_page, render_page, viewer_of, wants_fragment, whole_number
@@ -30,6 +30,7 @@ from retrieval.ingest.enrich.wants import default_enrichment
 from retrieval.ingest.services import delete_connection, queue_sync, stored_counts
 
 _SOURCE_FIELDS: Final = ("config_", "secret_", "drop_")
+_DAILY_MINUTES: Final = 24 * 60
 _NO_CHANGE: Final = AccessChange(ConnectionAccess((), ()), ConnectionAccess((), ()))
 
 
@@ -43,7 +44,7 @@ class _Attempt:
 @admin_page("GET", may_cache=True)
 def new_connection(request: HtmxHttpRequest) -> HttpResponse:
     """List the kinds of connections to choose from."""
-    context = {"kinds": KINDS.values(), "wizard": wizard_steps("kind")}
+    context = {"kinds": KINDS.values(), "wizard": wizard_steps("kind", is_read=True)}
     return render(request, "explorer/connections/connection_kinds.html", context)
 
 
@@ -53,7 +54,8 @@ def new_connection_of(request: HtmxHttpRequest, kind: str) -> HttpResponse:
     """Test or add a connection of a kind; a new connection is synced at once, unless documents are sent to it."""
     if kind not in KINDS:
         raise Http404
-    connection = Connection(kind=kind)
+    minutes = None if KINDS[kind].receives_documents else _DAILY_MINUTES
+    connection = Connection(kind=kind, freshness_basis=FreshnessBasis.MODIFIED.value, sync_every_minutes=minutes)
     connection.enrichment = default_enrichment(connection)
     return _edited(request, connection)
 
@@ -72,7 +74,8 @@ def edit_connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
 def connection_access(request: HtmxHttpRequest, slug: str = "") -> HttpResponse:
     """Show who could see a connection with these settings and, for a stored one, who would gain or lose access."""
     before = get_object_or_404(Connection, slug=slug) if slug else None
-    compartment, sensitivity = (whole_number(request.GET.get(it, ""), -1) for it in ("compartment", "sensitivity"))
+    compartment = whole_number(request.GET.get("compartment", ""), 0)
+    sensitivity = whole_number(request.GET.get("sensitivity", ""), -1)
     is_added = before is None and bool(request.GET.get("new_compartment", "").strip())
     context: dict[str, object] = {"is_new": before is None, "is_swapped": True, "compartment_is_added": is_added}
     if not is_added and compartment and sensitivity in set(Sensitivity):
@@ -82,9 +85,9 @@ def connection_access(request: HtmxHttpRequest, slug: str = "") -> HttpResponse:
 
 @admin_page("GET", "POST")
 def remove_connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
-    """Show what is deleted with a connection; a POST with the slug entered deletes it."""
+    """Show what is deleted with a connection; a POST with the name entered deletes it."""
     connection = get_object_or_404(Connection.objects.select_related("compartment"), slug=slug)
-    form = DeleteConnectionForm(request.POST or None, expected=slug)
+    form = DeleteConnectionForm(request.POST or None, expected=connection.name)
     if request.method == "POST" and form.is_valid():
         documents, chunks = delete_connection(connection, actor=viewer_of(request))
         deleted = f"{counted(documents, 'document')} and {counted(chunks, 'chunk')}"
@@ -191,9 +194,10 @@ def _form_context(form: ConnectionForm, stored: Connection | None, attempt: _Att
         "kind": form.kind,
         "connection": stored,
         "is_new": stored is None,
-        "wizard": None if stored else wizard_steps("source"),
+        "wizard": None if stored else wizard_steps("source", is_read=not form.kind.receives_documents),
         "action": path or reverse("explorer:new_connection_of", args=[form.kind.name]),
         "check": check_rows(attempt.capabilities),
+        "same_source": ", ".join(form.same_source()) if attempt.capabilities else "",
         "check_failed": bool(attempt.capabilities) and not all(it.ok for it in attempt.capabilities),
     }
     compartment, sensitivity = form.instance.compartment_id, form.instance.sensitivity

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final, cast
 
 from django import forms
+from django.conf import settings
 from django.forms import BoundField
 
 from corecube.connections import problems_of, secrets_with
@@ -32,8 +33,15 @@ _INTERVALS: Final = (
 )
 #: Config fields shared by several kinds, shown in their own section.
 _COMMON: Final = ("include", "exclude", "max_bytes")
-#: Required config fields that the schema does not mark as required.
+#: Required config fields that the schema does not mark as required, and optional ones shown with the required ones.
 _REQUIRED: Final = frozenset({("folder", "path")})
+_SHOWN: Final = frozenset({("confluence", "user")})
+#: Config fields with web addresses, to which a missing scheme is added.
+_ADDRESSES: Final = frozenset(
+    {("web", "start"), ("web", "prefixes"), ("web", "sitemaps"), ("confluence", "url"), ("s3", "endpoint")}
+)
+#: Config fields that say which source is read.
+_PLACE: Final = ("path", "url", "start", "endpoint", "bucket", "prefix", "branch", "spaces")
 
 
 class _LinesField(forms.CharField):
@@ -143,6 +151,7 @@ class ConnectionForm(SluggedForm):
         for name, schema in self._properties.items():
             added = _field_of(name, schema, required=_is_required_field(self.kind, name))
             added.label = config_label(name)
+            added.help_text = _with_roots(str(added.help_text))
             added.initial = instance.config.get(name, schema.get("default"))
             self.fields[_CONFIG + name] = added
         for secret in self.kind.secrets:
@@ -160,9 +169,14 @@ class ConnectionForm(SluggedForm):
         compartment = self.fields["compartment"]
         assert isinstance(compartment, forms.ModelChoiceField)  # noqa: S101 -- it is a foreign key's
         compartment.empty_label = "Select a compartment"
-        cast("_ScheduleField", self.fields["sync_every_minutes"]).offer(instance.sync_every_minutes)
+        if self.kind.receives_documents:
+            del self.fields["sync_every_minutes"]
+        else:
+            cast("_ScheduleField", self.fields["sync_every_minutes"]).offer(instance.sync_every_minutes)
         if not instance.pk:
             self._offer_compartment(compartment)
+            if self.kind.receives_documents and data is None:
+                self.fields["name"].widget.attrs["autofocus"] = True
 
     def _offer_compartment(self, field: "forms.ModelChoiceField[Compartment]") -> None:
         """Offer a new compartment for a new connection, and preselect the only one that there is."""
@@ -199,9 +213,14 @@ class ConnectionForm(SluggedForm):
         """Fill in the slug and the config."""
         values = super().clean()
         # Empty fields are left to their defaults.
-        given = {name: values.get(_CONFIG + name) for name in self._properties}
+        given = {name: self._with_scheme(name, values.get(_CONFIG + name)) for name in self._properties}
         self.instance.config = {name: value for name, value in given.items() if value not in (None, "", [])}
         return values
+
+    def _with_scheme(self, name: str, value: Any) -> Any:  # noqa: ANN401 -- a config value
+        if (self.kind.name, name) not in _ADDRESSES:
+            return value
+        return [_with_https(it) for it in value] if isinstance(value, list) else _with_https(value or "")
 
     def _post_clean(self) -> None:
         """Also check the config, the secrets and the uniqueness of the slug, with errors at their fields."""
@@ -215,13 +234,22 @@ class ConnectionForm(SluggedForm):
             if field is None or not (is_known or is_added):
                 self.add_error(field, message)
 
+    def same_source(self) -> list[str]:
+        """Return the names of other connections that read the same source."""
+        own = _place_of(self.instance)
+        others = Connection.objects.listed().filter(kind=self.kind.name).exclude(pk=self.instance.pk).order_by("name")
+        return [it.name for it in others if own and _place_of(it) == own]
+
     def source(self) -> list[BoundField]:
-        """Return the required config fields of this kind."""
-        return [it for it in self._config_fields() if it.field.required]
+        """Return the config fields of this kind that are not under Advanced."""
+        return [it for it in self._config_fields() if self._is_shown(it)]
+
+    def _is_shown(self, field: BoundField) -> bool:
+        return field.field.required or (self.kind.name, field.name.removeprefix(_CONFIG)) in _SHOWN
 
     def source_options(self) -> list[BoundField]:
         """Return the other fields of the source, with the slug first."""
-        return [self["slug"], *(it for it in self._config_fields() if not it.field.required)]
+        return [self["slug"], *(it for it in self._config_fields() if not self._is_shown(it))]
 
     def has_option_errors(self) -> bool:
         """Whether a field under Advanced of the source has an error."""
@@ -248,20 +276,20 @@ class ConnectionForm(SluggedForm):
 
 
 class DeleteConnectionForm(ConsoleForm):
-    """Confirms a deletion by the slug."""
+    """Confirms a deletion by the name."""
 
-    slug = forms.CharField(max_length=50, widget=forms.TextInput(attrs={"class": "input mono", "autocomplete": "off"}))
+    name = forms.CharField(max_length=120, widget=forms.TextInput(attrs={"autocomplete": "off"}))
 
     def __init__(self, *args: Any, expected: str, **kwargs: Any) -> None:  # noqa: ANN401 -- Django's
         super().__init__(*args, **kwargs)
         self._expected = expected
 
-    def clean_slug(self) -> str:
-        """Check that the slug is that of the connection."""
-        slug: str = self.cleaned_data["slug"]
-        if slug != self._expected:
-            raise forms.ValidationError(f"The slug does not match. Type {self._expected} to confirm.")
-        return slug
+    def clean_name(self) -> str:
+        """Check that the name is that of the connection."""
+        name: str = self.cleaned_data["name"]
+        if name != self._expected.strip():
+            raise forms.ValidationError(f"The name does not match. Type {self._expected} to confirm.")
+        return name
 
 
 def config_properties(kind: Kind) -> dict[str, Mapping[str, Any]]:
@@ -269,6 +297,21 @@ def config_properties(kind: Kind) -> dict[str, Mapping[str, Any]]:
     properties: dict[str, Mapping[str, Any]] = kind.model().model_json_schema()["properties"]
     order = sorted(properties, key=lambda name: (name in _COMMON, not _is_required_field(kind, name)))
     return {name: properties[name] for name in order}
+
+
+def _with_roots(text: str) -> str:
+    """Return a help text with the allowed folders in the place of their setting."""
+    roots = ", ".join(map(str, settings.CORECUBE_FOLDER_ROOTS))
+    return text.replace("below one of CORECUBE_FOLDER_ROOTS", f"below one of these folders: {roots}") if roots else text
+
+
+def _with_https(address: str) -> str:
+    return address if not address or "://" in address else f"https://{address}"
+
+
+def _place_of(connection: Connection) -> dict[str, str]:
+    config = connection.config if isinstance(connection.config, dict) else {}
+    return {name: str(config[name]).rstrip("/") for name in _PLACE if config.get(name)}
 
 
 def _is_source(name: str) -> bool:

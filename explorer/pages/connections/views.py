@@ -44,6 +44,7 @@ from retrieval.operations.quality_preview import live_minimum, preview
 
 #: The steps of adding a source.
 _STEPS: Final = {"kind": "Kind", "source": "Source", "access": "Access", "schedule": "Schedule", "sync": "First sync"}
+_RECEIVING_STEPS: Final = {"kind": "Kind", "source": "Source and access", "sync": "Documents"}
 _LAST_SYNCS: Final = 10
 _PROBLEMS: Final = 50
 _MAX_REFUSED: Final = 20  #: Items that a dry run could not read, listed on the connection's page.
@@ -53,12 +54,16 @@ _MAX_IN_PROGRESS: Final = 12  #: Items of a running sync that are listed.
 _ANY: Final = "any"  #: The filter for documents with any problem.
 
 
-def wizard_steps(current: str) -> list[dict[str, object]]:
-    """Return the steps of adding a source, with what is done and what is current."""
-    at = list(_STEPS).index(current)
+def wizard_steps(current: str, *, is_read: bool) -> list[dict[str, object]]:
+    """Return the steps of adding a source, with what is done and what is current.
+
+    A source that CoreCube does not read, but that receives documents, has one form and no schedule.
+    """
+    steps = _STEPS if is_read else _RECEIVING_STEPS
+    at = list(steps).index(current)
     return [
         {"name": name, "label": label, "is_done": number < at, "is_current": number == at}
-        for number, (name, label) in enumerate(_STEPS.items())
+        for number, (name, label) in enumerate(steps.items())
     ]
 
 
@@ -187,7 +192,8 @@ def connection_progress(request: HtmxHttpRequest, slug: str) -> HttpResponse:
 @admin_page("GET", varies=True)
 def first_sync(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Show the last step of adding a source: its first sync, and then what to do with it."""
-    context = {**_connection_context(request, slug), "wizard": wizard_steps("sync")}
+    context = _connection_context(request, slug)
+    context["wizard"] = wizard_steps("sync", is_read=not context["receives_documents"])
     context["is_swapped"] = wants_fragment(request)
     page, fragment = "explorer/connections/first_sync.html", "explorer/connections/_first_sync.html"
     return render_page(request, page, fragment, context)
@@ -364,6 +370,7 @@ def _connection_context(request: HtmxHttpRequest, slug: str) -> dict[str, object
     return {
         **listed,
         "connection": connection,
+        "receives_documents": connection.kind in KINDS and KINDS[connection.kind].receives_documents,
         "row": row,
         "config": config_rows(connection),
         "syncs": syncs,

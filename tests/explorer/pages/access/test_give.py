@@ -72,10 +72,17 @@ def test_what_was_previewed_is_given_with_one_press(alice, world, sent):
 
 def test_without_a_preview_the_effect_is_shown_first(alice, world, sent):
     page = alice.post(PAGE, sent())
-    assert "Confirm the change of access" in page.content.decode()
+    assert "Give access to 1 person" in page.content.decode()
     assert seen(world, "bob") == ["runbooks"]
     alice.post(PAGE, sent(seen=page.context["effect"].token))
     assert seen(world, "bob") == ["ledger", "runbooks"]
+
+
+def test_a_clearance_below_all_of_a_compartment_is_explained(alice, sent):
+    why = "Finance has no connection below internal. Select Internal to give access to it."
+    for path in ("/access/give/preview/", "/access/users/new/access/"):
+        assert why in alice.post(path, sent(clearance="0")).content.decode()
+        assert "has no connection below" not in alice.post(path, sent(clearance="1")).content.decode()
 
 
 def test_a_higher_clearance_stays(alice, world, sent):

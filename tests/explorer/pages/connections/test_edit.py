@@ -246,12 +246,42 @@ def test_a_schedule_starts_after_its_interval(alice, world):
     assert Connection.objects.get(slug="runbooks").next_sync_at is None
 
 
-def test_deleting_asks_for_the_slug_and_says_what_goes(alice, world):
+def test_a_source_that_is_read_already_is_named_and_may_be_added(alice, world):
+    again = new(world, config_path=f"{world.runbooks.config['path']}/")
+    page = alice.post("/connections/new/folder/", {**again, "do": "check"}).content.decode()
+    assert "Already read by Runbooks." in page
+    assert "2 files found." in page
+    other = new(world, config_path=str(world.root))
+    assert "Already read" not in alice.post("/connections/new/folder/", {**other, "do": "check"}).content.decode()
+    assert alice.post("/connections/new/folder/", again).headers["Location"] == "/connections/wiki/first-sync/"
+
+
+def test_before_a_compartment_is_selected_nothing_is_said_of_access(alice):
+    page = alice.get("/connections/new/access/?compartment=&sensitivity=1").content.decode()
+    assert "Select a compartment" in page
+    assert "nobody" not in page
+
+
+def test_documents_that_are_sent_need_no_schedule_and_no_test(alice, world):
+    form = alice.get("/connections/new/upload/")
+    assert "sync_every_minutes" not in form.context["form"].fields
+    assert [step["name"] for step in form.context["wizard"]] == ["kind", "source", "sync"]
+    assert 'id="do-check"' not in form.content.decode()
+    alice.post("/connections/new/upload/", new(world))
+    assert "data-upload" in alice.get("/connections/wiki/first-sync/").content.decode()
+
+
+def test_the_allowed_folders_are_listed_beside_a_path(alice, settings):
+    settings.CORECUBE_FOLDER_ROOTS = ["/srv", "/data"]
+    assert "below one of these folders: /srv, /data." in alice.get("/connections/new/folder/").content.decode()
+
+
+def test_deleting_asks_for_the_name_and_says_what_goes(alice, world):
     page = alice.get("/connections/runbooks/delete/")
     assert (page.context["documents"], page.context["chunks"]) == (2, 2)
-    wrong = alice.post("/connections/runbooks/delete/", {"slug": "runbook"})
+    wrong = alice.post("/connections/runbooks/delete/", {"name": "Runbook"})
     assert wrong.status_code == 422
-    assert "Type runbooks to confirm." in wrong.content.decode()
+    assert "Type Runbooks to confirm." in wrong.content.decode()
     assert Connection.objects.filter(slug="runbooks").exists()
 
 
@@ -266,7 +296,7 @@ def test_deleting_removes_everything_in_it_and_nothing_else(alice, world, django
     PushedItem.objects.create(connection=dropbox, external_id="x", name="x", content=b"x", version="1")
     others = Document.objects.exclude(connection=dropbox).count()
     with django_capture_on_commit_callbacks(execute=True):
-        assert alice.post("/connections/dropbox/delete/", {"slug": "dropbox"}).headers["Location"] == "/connections/"
+        assert alice.post("/connections/dropbox/delete/", {"name": " Dropbox"}).headers["Location"] == "/connections/"
     gone = dropbox.pk
     for model in (Document, Chunk, TermFrequency, Sync, SyncProblem, PushedItem):
         assert not model.objects.filter(connection_id=gone).exists(), model

@@ -74,6 +74,17 @@ def test_lines_and_megabytes_become_lists_and_bytes(send):
     assert (config["max_bytes"], config["include"], config["follow_links"]) == (1572864, ["*.html", "!/old/"], False)
 
 
+def test_a_missing_scheme_is_added_to_a_web_address(send):
+    form = send("web", config_start="docs.example.invalid\nhttp://www.example.invalid/")
+    assert form.is_valid(), form.errors
+    assert form.instance.config["start"] == ["https://docs.example.invalid", "http://www.example.invalid/"]
+
+
+def test_the_user_of_a_token_is_beside_it(db):
+    form = ConnectionForm(instance=Connection(kind="confluence"))
+    assert [it.name for it in form.source()] == ["config_url", "config_spaces", "config_user"]
+
+
 def test_a_stored_config_is_shown_as_it_was_filled_in(db):
     config = {"path": "/srv", "include": ["*.md", "*.txt"], "max_bytes": 1572864}
     form = ConnectionForm(instance=Connection(kind="folder", config=config))
@@ -117,7 +128,7 @@ def test_a_stored_config_is_shown_as_it_was_filled_in(db):
         ("push", {"compartment": ""}, "compartment", "This field is required."),
         ("push", {"sensitivity": "9"}, "sensitivity", None),
         ("push", {"half_life_days": "0"}, "half_life_days", None),
-        ("push", {"sync_every_minutes": "50000"}, "sync_every_minutes", None),
+        ("folder", {"sync_every_minutes": "50000"}, "sync_every_minutes", None),
     ],
 )
 def test_what_is_wrong_is_said_at_its_field(send, vault, kind, changes, field, words):
