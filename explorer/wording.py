@@ -173,7 +173,7 @@ def exclusion_rule(excluded: ExcludedConnection) -> str:
     """Return the rule that excludes a connection."""
     connection = excluded.connection
     rules = {
-        Exclusion.NO_GRANT: f"no grant on compartment {connection.compartment}",
+        Exclusion.NO_GRANT: f"no clearance on compartment {connection.compartment}",
         Exclusion.CLEARANCE: _too_low(excluded),
         Exclusion.KEY: "excluded by the API key",
         Exclusion.REQUEST: "excluded in this query",
@@ -197,14 +197,14 @@ def reach_summary(change: ReachChange) -> str:
 
 
 def _sentence(counts: Mapping[str, int], verb: str) -> str:
-    """Return "bob gains access to 2 connections." or "3 people lose access to up to 4 connections."."""
+    """Return "bob gains access to 2 connections." or "3 users lose access to up to 4 connections."."""
     if not counts:
         return ""
     limit = max(counts.values())
     if len(counts) == 1:
         return f"{next(iter(counts))} {verb}s access to {counted(limit, 'connection')}."
     bound = "" if set(counts.values()) == {limit} else "up to "
-    return f"{len(counts):,} people {verb} access to {bound}{counted(limit, 'connection')}."
+    return f"{len(counts):,} users {verb} access to {bound}{counted(limit, 'connection')}."
 
 
 def short_list(names: Sequence[str]) -> str:
@@ -216,6 +216,11 @@ def short_list(names: Sequence[str]) -> str:
 def config_label(name: str) -> str:
     """Return the label of a config field."""
     return WORDS["connector_settings"].get(name, name.replace("_", " ").capitalize())
+
+
+def audit_label(action: str) -> str:
+    """Return an audited action in words: "Clearance changed"."""
+    return WORDS["audit_actions"].get(action) or " ".join(action.replace("_", " ").split(".")).capitalize()
 
 
 def capability_label(name: str) -> str:

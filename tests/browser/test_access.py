@@ -32,12 +32,12 @@ def test_a_clearance_is_raised_and_the_scope_follows(start, world):
     expect(clearance).to_be_focused()
     expect(clearance).to_have_value("internal")
     clearance.select_option("restricted")
-    dialog.get_by_role("button", name="Give access to 1 person").click()
+    dialog.get_by_role("button", name="Give access to 1 user").click()
     expect(clearance).to_be_focused()
     expect(alice.page.locator("#announcement")).to_contain_text("restricted")
     assert Grant.objects.get(group__name="engineers").clearance == Sensitivity.RESTRICTED
     clearance.select_option("none")
-    expect(dialog.get_by_role("button", name="Remove access for 1 person")).to_be_visible()
+    expect(dialog.get_by_role("button", name="Remove access for 1 user")).to_be_visible()
     expect(dialog.get_by_role("button", name="Cancel")).to_be_focused()
     alice.press("Enter")
     expect(clearance).to_have_value("restricted")
@@ -57,7 +57,7 @@ def test_a_new_user_with_one_compartment_is_verified_after_six_clicks(alice, wor
     page.get_by_label("Engineering", exact=True).check()
     expect(page.locator("#visible")).to_contain_text("Runbooks")
     page.get_by_role("button", name="Add user").click()
-    page.get_by_role("link", name="View as dora").click()
+    page.get_by_role("link", name="Run as dora").click()
     scope = page.locator("#results, main").first
     expect(scope).to_contain_text("Runbooks")
     assert "as=dora" in page.url

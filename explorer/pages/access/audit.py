@@ -5,6 +5,7 @@ import io
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Final, Self
 
 from asgiref.sync import sync_to_async
@@ -13,9 +14,13 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 
 from corecube import audit as log
+from corecube.access import Principal, scope_for
 from corecube.http import HtmxHttpRequest
-from corecube.models import AuditEvent
+from corecube.models import AuditEvent, User
 from explorer.viewer import admin_page, viewer_of, whole_number
+from explorer.wording import WORDS, audit_label
+from retrieval.models import Document
+from retrieval.models.document import id_in
 
 CSV_HEADER: Final = ("at", "actor", "action", "subject", "details")
 #: Spreadsheets interpret cells that start with one of these as formulas.
@@ -23,7 +28,10 @@ _FORMULA_PREFIXES: Final = ("=", "+", "-", "@", "\t", "\r")
 _MAX_FILTER_LENGTH: Final = 200
 _PAGE_SIZE: Final = 50
 _BATCH_SIZE: Final = 1000
-_SUGGESTION_EVENTS: Final = 2000  #: Latest events from which actions are suggested.
+_RECENT_EVENTS: Final = 2000  #: Latest events whose actions are offered, beside those with a label.
+_COUNTS: Final = frozenset({"gained", "lost"})  #: Details that are shown above zero.
+#: Details that repeat the subject or identify a row by its number.
+_IDS: Final = frozenset({"holder", "connection_id", "case", "run", "sweep", "example", "calibration"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +73,22 @@ def details_of(event: AuditEvent) -> list[tuple[str, str]]:
     return [(name.replace("_", " "), _value(value)) for name, value in details]
 
 
+def shown_details(event: AuditEvent) -> list[tuple[str, str]]:
+    """Return the details as people read them: a change as "none → internal", without ids, and without zero users."""
+    rest = {name: value for name, value in event.details.items() if name not in _IDS and (name not in _COUNTS or value)}
+    change = _change(rest.pop("before"), rest.pop("after")) if {"before", "after"} <= rest.keys() else ""
+    named = [
+        (WORDS["audit_details"].get(name, name.replace("_", " ")), _value(it)) for name, it in sorted(rest.items())
+    ]
+    return [("", change), *named] if change else named
+
+
+def _change(before: object, after: object) -> str:
+    if isinstance(before, dict) and isinstance(after, dict):
+        return ", ".join(f"{name} {_change(it, after.get(name))}" for name, it in before.items())
+    return f"{_value(before)} \N{RIGHTWARDS ARROW} {_value(after)}"
+
+
 def csv_lines(events: Iterable[AuditEvent]) -> str:
     """Return events as lines of a CSV file."""
     out = io.StringIO()
@@ -103,15 +127,39 @@ def audit(request: HtmxHttpRequest) -> HttpResponse:
     """Show the events, newest first, a page at a time."""
     filters = AuditFilter.read(request.GET)
     found = list(_events(filters)[: _PAGE_SIZE + 1])
-    rows = [(event, details_of(event)) for event in found[:_PAGE_SIZE]]
-    latest = AuditEvent.objects.order_by("-pk").values_list("action", flat=True)[:_SUGGESTION_EVENTS]
+    titles = _titles(found, viewer_of(request))
+    rows = [(event, _row(event, titles)) for event in found[:_PAGE_SIZE]]
     context = {
         "filters": filters,
         "rows": rows,
         "older": found[_PAGE_SIZE - 1].pk if len(found) > _PAGE_SIZE else None,
-        "actions": sorted(set(latest)),
+        "actions": _actions(filters.action),
     }
     return render(request, "explorer/access/audit.html", context)
+
+
+def _row(event: AuditEvent, titles: Mapping[str, str]) -> dict[str, object]:
+    return {
+        "label": audit_label(event.action),
+        "subject": titles.get(event.subject, event.subject),
+        "document": event.subject if event.subject in titles else "",
+        "details": shown_details(event),
+    }
+
+
+def _titles(events: Iterable[AuditEvent], viewer: User) -> dict[str, str]:
+    """Return the titles of the read documents that the viewer can see, by id."""
+    ids = [it for event in events if event.action == "document.read" and (it := id_in(event.subject))]
+    visible = scope_for(Principal(viewer)).connection_ids
+    rows = Document.objects.filter(pk__in=ids, connection_id__in=list(visible)).values_list("pk", "title")
+    return {str(pk): title for pk, title in rows if title}
+
+
+def _actions(selected: str) -> list[tuple[str, str]]:
+    """Return the actions to filter by, with their labels in order."""
+    recent = AuditEvent.objects.order_by("-pk").values_list("action", flat=True)[:_RECENT_EVENTS]
+    known = {*WORDS["audit_actions"], *recent, *filter(None, [selected])}
+    return sorted(((action, audit_label(action)) for action in known), key=itemgetter(1, 0))
 
 
 @admin_page("GET")

@@ -12,7 +12,7 @@ from django.shortcuts import render
 from corecube.http import HtmxHttpRequest
 from corecube.models import Connection, User
 from corecube.reach import Reach, reach_of
-from explorer.wording import short_list
+from explorer.wording import counted, short_list
 
 #: Usernames with the names of connections, in order.
 _Rows = tuple[tuple[str, tuple[str, ...]], ...]
@@ -37,9 +37,8 @@ class AccessEffect:
     @property
     def action(self) -> str:
         """The button that confirms the change: what it does to the people who lose or else gain access."""
-        people = len(self.losing or self.gaining)
-        counted = f"{people:,} {'person' if people == 1 else 'people'}"
-        return f"Remove access for {counted}" if self.losing else f"Give access to {counted}"
+        users = counted(len(self.losing or self.gaining), "user")
+        return f"Remove access for {users}" if self.losing else f"Give access to {users}"
 
     @property
     def inverse(self) -> "AccessEffect":

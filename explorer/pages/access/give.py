@@ -10,7 +10,8 @@ from django.urls import reverse
 
 from corecube.grants import Holder, give_clearances
 from corecube.http import HtmxHttpRequest
-from corecube.models import User
+from corecube.models import Connection, User
+from corecube.sanitise import storable
 from explorer.components.user_menu import user_boxes
 from explorer.pages.access.confirm import AccessEffect, effect_of, is_confirmed
 from explorer.pages.access.forms import AccessForm, GiveAccessForm
@@ -57,10 +58,14 @@ def preview_user(request: HtmxHttpRequest) -> HttpResponse:
     return render(request, "explorer/access/_visible.html", context)
 
 
-def _chosen(request: HtmxHttpRequest) -> dict[str, list[int]]:
-    """Return what links to the page preselect: a group, a user, a compartment."""
+def _chosen(request: HtmxHttpRequest) -> dict[str, object]:
+    """Return what links to the page preselect: a group, a user, a compartment, or what gives access to a connection."""
     names = {"groups": "group", "users": "user", "compartments": "compartment"}
-    return {field: _numbers(request.GET.getlist(name)) for field, name in names.items()}
+    chosen: dict[str, object] = {field: _numbers(request.GET.getlist(name)) for field, name in names.items()}
+    connection = Connection.objects.filter(slug=storable(request.GET.get("connection", ""))).first()
+    if connection:
+        chosen |= {"compartments": [connection.compartment_id], "clearance": connection.sensitivity}
+    return chosen
 
 
 def _numbers(values: Iterable[str | int] | None) -> list[int]:

@@ -84,7 +84,7 @@ def _row(step: Step, line: Lifeline, *, is_loss: bool) -> dict[str, Any]:
         "remedy_address": (
             reverse("explorer:connection", args=[line.exclusion.connection.slug])
             if line.exclusion.reason is Exclusion.DISABLED
-            else reverse("explorer:clearances")
+            else f"{reverse('explorer:give_access')}?connection={line.exclusion.connection.slug}"
         )
         if step.name == ACCESS and step.remedy and line.exclusion
         else "",

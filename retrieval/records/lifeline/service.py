@@ -126,9 +126,7 @@ def _opened_by(excluded: ExcludedConnection) -> str:
     level = connection.sensitivity.name.lower()
     enabled = "" if excluded.is_enabled else ", once the connection is enabled"
     match excluded.reason:
-        case Exclusion.NO_GRANT:
-            return f"A grant on {connection.compartment} with a clearance of at least {level} gives access{enabled}."
-        case Exclusion.CLEARANCE:
+        case Exclusion.NO_GRANT | Exclusion.CLEARANCE:
             return f"A clearance of at least {level} on {connection.compartment} gives access{enabled}."
         case Exclusion.DISABLED:
             return "Enable the connection to give access."

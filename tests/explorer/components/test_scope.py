@@ -36,7 +36,7 @@ def test_a_chip_switches_its_connection_on_again_and_leaves_the_others(scope):
 def test_a_connection_outside_the_scope_cannot_be_switched(seen_by_admin):
     chip = scope_chips(seen_by_admin, ())[-1]
     assert (chip["name"], chip["switched"], chip["why"]) == ("Payroll", None, "no grant")
-    assert chip["rule"] == "no grant on compartment Finance"
+    assert chip["rule"] == "no clearance on compartment Finance"
 
 
 def test_the_table_lists_what_is_in_scope_first(seen_by_admin):

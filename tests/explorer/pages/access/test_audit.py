@@ -6,10 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 from asgiref.sync import async_to_sync
+from lxml import html
 
 from corecube import audit
+from corecube.access import scope_for
 from corecube.models import AuditEvent
 from explorer.pages.access import audit as views
+from retrieval.models import Document
 
 PAGE = "/access/audit/"
 
@@ -100,3 +103,22 @@ def test_the_export_is_complete_across_batches_and_has_no_formula(admin, monkeyp
 
 def test_it_leads_to_what_was_read(admin):
     assert 'href="/log/"' in admin.get(PAGE).content.decode()
+
+
+def test_a_document_has_its_title_only_for_who_can_see_it(browse, world):
+    connections = (world.runbooks, world.ledger)
+    made = [Document.objects.create(connection=it, external_id="x", title=f"Of {it.slug}") for it in connections]
+    for document in made:
+        audit.record("document.read", actor=world.bob, subject=str(document.pk))
+    page = browse("alice").get(PAGE).content.decode()
+    assert [scope_for(world.principal("alice")).allows(it.pk) for it in connections] == [True, False]
+    assert f'<a href="/documents/{made[0].pk}/">Of runbooks</a>' in page
+    assert str(made[1].pk) in page
+    assert "Of ledger" not in page
+
+
+def test_actions_are_chosen_by_their_label(admin):
+    options = html.fromstring(admin.get(PAGE, {"action": "grant."}).content).xpath("//select[@name='action']/option")
+    labels = {it.get("value"): it.text for it in options}
+    assert (labels["key.issued"], labels["grant.changed"]) == ("API key created", "Clearance changed")
+    assert [it.get("value") for it in options if "selected" in it.attrib] == ["grant."]

@@ -2,12 +2,15 @@
 
 import csv
 import io
+import re
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 from corecube.models import AuditEvent, User
-from explorer.pages.access.audit import AuditFilter, csv_lines, details_of
+from explorer.pages.access.audit import AuditFilter, csv_lines, details_of, shown_details
+from explorer.wording import WORDS, audit_label
 
 AT = datetime(2026, 6, 1, 12, 30, tzinfo=UTC)
 
@@ -43,6 +46,28 @@ def test_a_day_begins_at_midnight_utc():
 )
 def test_details_are_read_as_text(value, text):
     assert details_of(event(details={"some_detail": value})) == [("some detail", text)]
+
+
+def test_a_change_is_shown_without_ids_and_zeros():
+    change = {"holder": {"kind": "group", "id": 4}, "before": "none", "after": "internal", "gained": 3, "lost": 0}
+    assert shown_details(event(details=change)) == [
+        ("", "none \N{RIGHTWARDS ARROW} internal"),
+        ("users with more access", "3"),
+    ]
+    levels = {"before": {"sensitivity": "internal"}, "after": {"sensitivity": "public"}, "known_user": False}
+    assert shown_details(event(details=levels)) == [
+        ("", "sensitivity internal \N{RIGHTWARDS ARROW} public"),
+        ("username exists", "no"),
+    ]
+
+
+def test_every_recorded_action_has_a_label():
+    root = Path(__file__).parents[4]
+    sources = [it.read_text() for top in ("corecube", "retrieval", "explorer") for it in (root / top).rglob("*.py")]
+    recorded = {name for text in sources for name in re.findall(r'record(?:_hourly)?\(\s*"([a-z_]+\.[a-z_]+)"', text)}
+    assert len(recorded) > 60
+    assert recorded - WORDS["audit_actions"].keys() == set()
+    assert audit_label("some_thing.done") == "Some thing done"
 
 
 def test_a_row_without_an_actor():

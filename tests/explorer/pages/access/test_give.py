@@ -72,7 +72,7 @@ def test_what_was_previewed_is_given_with_one_press(alice, world, sent):
 
 def test_without_a_preview_the_effect_is_shown_first(alice, world, sent):
     page = alice.post(PAGE, sent())
-    assert "Give access to 1 person" in page.content.decode()
+    assert "Give access to 1 user" in page.content.decode()
     assert seen(world, "bob") == ["runbooks"]
     alice.post(PAGE, sent(seen=page.context["effect"].token))
     assert seen(world, "bob") == ["ledger", "runbooks"]
@@ -102,6 +102,12 @@ def test_a_link_preselects(alice, world):
     finance = Compartment.objects.get(slug="finance")
     form = alice.get(PAGE, {"compartment": finance.pk, "user": world.bob.pk, "group": "x"}).context["form"]
     assert (form["compartments"].value(), form["users"].value()) == ([finance.pk], [world.bob.pk])
+
+
+def test_a_link_preselects_what_gives_access_to_a_connection(alice, world):
+    form = alice.get(PAGE, {"connection": "vault"}).context["form"]
+    assert (form["compartments"].value(), form["clearance"].value()) == ([world.vault.compartment_id], 3)
+    assert alice.get(PAGE, {"connection": "no\0where"}).context["form"]["compartments"].value() == []
 
 
 def test_a_new_user_starts_with_groups_and_clearances(alice, sent):

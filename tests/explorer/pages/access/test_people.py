@@ -85,7 +85,7 @@ def test_the_page_shows_each_connection_with_its_rule(admin, bob_page):
     page = admin.get(bob_page).content.decode()
     assert "compartment Engineering through group engineers; sensitivity internal ≤ clearance internal" in page
     assert "sensitivity restricted &gt; clearance internal through group engineers" in page
-    assert "no grant on compartment Finance" in page
+    assert "no clearance on compartment Finance" in page
 
 
 def test_looking_at_what_somebody_else_sees_is_audited(admin, world, bob_page):

@@ -12,11 +12,11 @@ from explorer.wording import reach_summary
         ({}, {}, "Nobody's access changes."),
         ({"bob": 1}, {}, "bob gains access to 1 connection."),
         ({}, {"bob": 3}, "bob loses access to 3 connections."),
-        ({"ann": 2, "bob": 2}, {}, "2 people gain access to 2 connections."),
+        ({"ann": 2, "bob": 2}, {}, "2 users gain access to 2 connections."),
         (
             {"ann": 2, "bob": 4},
             {"cho": 1},
-            "2 people gain access to up to 4 connections. cho loses access to 1 connection.",
+            "2 users gain access to up to 4 connections. cho loses access to 1 connection.",
         ),
     ],
 )

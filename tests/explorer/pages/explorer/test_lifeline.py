@@ -54,14 +54,14 @@ def test_access_is_told_with_the_whole_rule():
         exclusion=ExcludedConnection(RUNBOOKS, Exclusion.NO_GRANT),
     )
     panel = lifeline_panel(shut)
-    assert (panel["steps"][1]["fact"], panel["is_principals"]) == ("no grant on compartment Engineering", False)
+    assert (panel["steps"][1]["fact"], panel["is_principals"]) == ("no clearance on compartment Engineering", False)
 
 
 @pytest.mark.parametrize(
     ("reason", "address"),
     [
-        (Exclusion.NO_GRANT, "/access/clearances/"),
-        (Exclusion.CLEARANCE, "/access/clearances/"),
+        (Exclusion.NO_GRANT, "/access/give/?connection=runbooks"),
+        (Exclusion.CLEARANCE, "/access/give/?connection=runbooks"),
         (Exclusion.DISABLED, "/connections/runbooks/"),
     ],
 )

@@ -18,7 +18,7 @@ def test_an_admin_reads_the_rule_that_shut_a_connection_out(browse):
     page = browse("alice").get("/", {**ASKED, "as": "bob"}).content.decode()
     assert "allowed: compartment Engineering through group engineers; sensitivity internal ≤ clearance internal" in page
     assert "sensitivity restricted &gt; clearance internal through group engineers" in page
-    assert "no grant on compartment Finance" in page
+    assert "no clearance on compartment Finance" in page
 
 
 def test_an_admin_can_look_through_everyones_eyes(browse, world):
@@ -35,7 +35,7 @@ def test_an_admin_can_look_through_everyones_eyes(browse, world):
 def test_others_learn_of_no_connection_beyond_their_scope_and_of_no_person(browse, headers):
     page = browse("bob").get("/", ASKED, headers=headers).content.decode()
     assert "Runbooks" in page
-    for hidden in ("Vault", "Ledger", "Finance", "alice", "charlie", "Run as", "no grant"):
+    for hidden in ("Vault", "Ledger", "Finance", "alice", "charlie", "Run as", "no clearance"):
         assert hidden not in page
 
 

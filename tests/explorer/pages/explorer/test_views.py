@@ -119,7 +119,7 @@ def test_a_user_without_grants_sees_no_connection(browse):
 def test_an_admin_sees_what_is_excluded_and_why(browse, world):
     response = browse("alice").get("/", {"q": "rollback", "as": "bob", "tab": "scope"})
     assert "above clearance" in page(response)
-    assert "no grant on compartment Finance" in page(response)
+    assert "no clearance on compartment Finance" in page(response)
 
 
 def test_an_excluded_connection_is_left_out_and_can_be_included_again(browse):

@@ -61,7 +61,7 @@ def test_an_admin_is_told_which_rule_keeps_a_document_from_a_person(world, read)
     assert line.lost_at.remedy == "A clearance of at least restricted on Engineering gives access."
     ungranted = read("alice", id_of(world.ledger))
     assert ungranted.exclusion.reason is Exclusion.NO_GRANT
-    assert ungranted.lost_at.remedy == "A grant on Finance with a clearance of at least internal gives access."
+    assert ungranted.lost_at.remedy == "A clearance of at least internal on Finance gives access."
 
 
 def test_an_admin_without_a_grant_is_told_the_rule_but_not_the_title(world, read):
@@ -83,7 +83,7 @@ def test_a_grant_alone_does_not_open_a_disabled_connection(world, read):
     document = id_of(world.ledger)
     type(world.ledger).objects.filter(pk=world.ledger.pk).update(enabled=False)
     assert read("alice", document).lost_at.remedy == (
-        "A grant on Finance with a clearance of at least internal gives access, once the connection is enabled."
+        "A clearance of at least internal on Finance gives access, once the connection is enabled."
     )
 
 
