@@ -5,11 +5,12 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import wraps
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY
+from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, LogoutView
 from django.core.exceptions import SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -80,9 +81,16 @@ def signed_out(request: HttpRequest) -> HttpResponse:
     return render(request, "registration/signed_out.html", context)
 
 
+class SignInForm(AuthenticationForm):
+    """A username and a password; the error does not say which of them is wrong."""
+
+    error_messages: ClassVar = {**AuthenticationForm.error_messages, "invalid_login": "Wrong username or password."}
+
+
 class SignInView(LoginView):
     """The sign-in page: a password, the provider, or both."""
 
+    form_class = SignInForm
     redirect_authenticated_user = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401 -- Django's signature

@@ -74,9 +74,10 @@ def details_of(event: AuditEvent) -> list[tuple[str, str]]:
 
 
 def shown_details(event: AuditEvent) -> list[tuple[str, str]]:
-    """Return the details as people read them: a change as "none → internal", without ids, and without zero users."""
+    """Return the details for the page: a change as "none → internal", and no ids, empty values or zeros."""
     rest = {name: value for name, value in event.details.items() if name not in _IDS and (name not in _COUNTS or value)}
     change = _change(rest.pop("before"), rest.pop("after")) if {"before", "after"} <= rest.keys() else ""
+    rest = {name: value for name, value in rest.items() if value not in ("", None)}
     named = [
         (WORDS["audit_details"].get(name, name.replace("_", " ")), _value(it)) for name, it in sorted(rest.items())
     ]

@@ -3,14 +3,16 @@
 import csv
 import io
 from datetime import UTC, datetime
+from uuid import uuid4
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.utils import timezone
 from lxml import html
 
 from corecube import audit
 from corecube.access import scope_for
-from corecube.models import AuditEvent
+from corecube.models import AuditEvent, Grant
 from explorer.pages.access import audit as views
 from retrieval.models import Document
 
@@ -107,7 +109,11 @@ def test_it_leads_to_what_was_read(admin):
 
 def test_a_document_has_its_title_only_for_who_can_see_it(browse, world):
     connections = (world.runbooks, world.ledger)
-    made = [Document.objects.create(connection=it, external_id="x", title=f"Of {it.slug}") for it in connections]
+    Grant.objects.filter(user=world.alice, compartment=world.ledger.compartment).delete()
+    made = [
+        Document.objects.create(id=uuid4(), connection=it, title=f"Of {it.slug}", byte_size=1, synced_at=timezone.now())
+        for it in connections
+    ]
     for document in made:
         audit.record("document.read", actor=world.bob, subject=str(document.pk))
     page = browse("alice").get(PAGE).content.decode()

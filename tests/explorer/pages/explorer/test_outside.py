@@ -17,8 +17,8 @@ def test_a_wrong_password_is_told_without_saying_which(client, people):
         client.post("/login/", {"username": name, "password": "x"}).content.decode() for name in ("bob", "nobody")
     )
     assert 'role="alert"' in wrong
-    assert "Please enter a correct username and password" in wrong
-    assert "Please enter a correct username and password" in unknown
+    assert "Wrong username or password." in wrong
+    assert "Wrong username or password." in unknown
 
 
 def test_signing_out_leads_to_the_sign_in_page(browse):
