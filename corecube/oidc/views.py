@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import wraps
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.conf import settings
@@ -84,7 +84,10 @@ def signed_out(request: HttpRequest) -> HttpResponse:
 class SignInForm(AuthenticationForm):
     """A username and a password; the error does not say which of them is wrong."""
 
-    error_messages: ClassVar = {**AuthenticationForm.error_messages, "invalid_login": "Wrong username or password."}
+    error_messages = {  # noqa: RUF012 -- Django's
+        **AuthenticationForm.error_messages,
+        "invalid_login": "Wrong username or password.",
+    }
 
 
 class SignInView(LoginView):

@@ -72,17 +72,12 @@ def test_own_files_are_searchable_after_six_clicks(alice, worker, wiki):
 
 
 def test_steps_go_back_and_forth_and_lose_no_input(alice, wiki, tmp_path):
-    alice.watch.expect(422)
     page = alice.page
     alice.open("/connections/new/folder/")
     expect(page.get_by_label("Compartment", exact=True)).to_be_hidden()
     fill_in(page, tmp_path / "nowhere")
     press(page, "Test and continue")
     expect(page.locator("#check")).to_contain_text("The source cannot be read")
-    page.get_by_label("Path", exact=True).fill("/etc")
-    press(page, "Test and continue")
-    expect(page.get_by_text("Connections may not read this path.")).to_have_count(1)
-    expect(page.get_by_label("Path", exact=True)).to_be_focused()
     expect_step(page, "Source")
     expect(page.get_by_label("Name", exact=True)).to_have_value("Wiki")
     page.get_by_label("Path", exact=True).fill(str(wiki))
@@ -103,6 +98,17 @@ def test_steps_go_back_and_forth_and_lose_no_input(alice, wiki, tmp_path):
     press(page, "Test and continue")
     press(page, "Continue")
     expect(page.get_by_label("Sync", exact=True)).to_have_value("60")
+
+
+def test_a_refused_path_is_explained_once_and_has_the_focus(alice):
+    alice.watch.expect(422)
+    page = alice.page
+    alice.open("/connections/new/folder/")
+    fill_in(page, "/etc")
+    press(page, "Test and continue")
+    expect(page.get_by_text("Connections may not read this path.")).to_have_count(1)
+    expect(page.get_by_label("Path", exact=True)).to_be_focused()
+    expect_step(page, "Source")
 
 
 def test_an_error_is_at_its_field_to_which_a_link_on_top_leads(alice, world, wiki):
