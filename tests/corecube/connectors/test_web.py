@@ -512,7 +512,7 @@ def test_the_preflight_tells_what_is_missing(site, add, crawler):
     ("config", "said"),
     [
         ({"start": []}, "start"),
-        ({"start": ["ftp://host/"]}, "start"),
+        ({"start": ["ftp://host/"]}, "must begin with http"),
         ({"start": ["https://me:pw@host/"]}, "user or a password"),
         ({"max_pages": 0}, "max_pages"),
         ({"private_networks": ["10.0.0.0/99"]}, "private_networks"),

@@ -88,7 +88,7 @@ def test_a_strangers_eyes_see_no_settings(world, get):
 def test_a_source_is_checked_and_nothing_stored(world, send):
     secret = world.key("alice")
     good = send("post", "/check", {"kind": "folder", "config": {"path": str(world.root)}}, secret).json()
-    assert good == {"ok": True, "capabilities": [{"name": "read", "ok": True, "message": "3 files found."}]}
+    assert good == {"ok": True, "capabilities": [{"name": "read", "ok": True, "message": "4 files found."}]}
     bad = send("post", "/runbooks/check", {"config": {"path": "/srv/no/such"}}, secret).json()
     assert bad["ok"] is False
     world.runbooks.refresh_from_db()
