@@ -28,7 +28,7 @@ _PICKERS = f"""() => [...({_FORM}?.elements ?? [])]
     name: it.name,
     value: it.value,
     options: it.options ? [...it.options].map((option) => option.value) : null,
-    path: new URL(it.form.action).pathname,
+    path: new URL(it.form.getAttribute("action") ?? "", document.URL).pathname,
     runs: "submits" in it.dataset || (it.form.getAttribute("hx-trigger") ?? "").includes("change"),
   }}))"""
 #: What the form would ask for, by name.

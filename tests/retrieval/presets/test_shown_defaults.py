@@ -95,7 +95,7 @@ def test_the_api_lists_them_beside_what_is_live(preset, live, client, world):
 def test_the_page_shows_them_beside_what_is_live(preset, live, client, world):
     client.force_login(world.alice)
     page = html.fromstring(client.get(f"/presets/{preset.name}/").content)
-    rows = {row.xpath("string(label)"): row for row in page.find_class("tunable")}
+    rows = {row.find_class("tunable-key")[0].text_content(): row for row in page.find_class("tunable")}
     limits = {name: row.find_class("tunable-limits")[0].text_content() for name, row in rows.items()}
     shown = {name: float(re.match(r"default (-?[\d.,e+]+),", it)[1].replace(",", "")) for name, it in limits.items()}
     assert shown == run_with(preset)
