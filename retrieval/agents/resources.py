@@ -1,16 +1,12 @@
-"""Documents as resources: list them in pages, read them, and follow changes."""
+"""Documents as resources: list them in pages, and read them."""
 
-from collections.abc import Sequence
 from typing import Any, Final
 from uuid import UUID
 
-import anyio
 from asgiref.sync import sync_to_async
 from mcp import MCPError
 from mcp.server import ServerRequestContext
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 from mcp_types import (
-    INTERNAL_ERROR,
     INVALID_PARAMS,
     Annotations,
     ListResourcesResult,
@@ -20,15 +16,11 @@ from mcp_types import (
     ReadResourceResult,
     Resource,
     ResourceTemplate,
-    SubscriptionFilter,
-    SubscriptionsListenRequestParams,
-    SubscriptionsListenResult,
     TextResourceContents,
 )
 
 from corecube.access import scope_for
-from corecube.database import release_connection
-from corecube.errors import NotAuthenticatedError, NotFoundError
+from corecube.errors import NotFoundError
 from retrieval.agents.tools import Caller, FetchToolIn, fetch
 from retrieval.models import Document
 from retrieval.models.document import id_in
@@ -37,11 +29,12 @@ PAGE: Final = 100  #: Documents in a page of the list.
 _PREFIX: Final = "corecube://documents/"
 _MIME: Final = "text/plain"
 _MAX_URI: Final = 60 + len(_PREFIX)
-_MAX_FOLLOWED: Final = 100  #: Documents that a client can follow in one stream.
-_MAX_STREAMS: Final = 64  #: Streams of a process, each of which holds a thread.
-_POLL_SECONDS: Final = 5.0
 _Context = ServerRequestContext[Any]
-_streams: Final[set[object]] = set()
+
+
+def document_id_in(uri: str) -> UUID | None:
+    """Return the id of the document that a URI names; None for any other URI."""
+    return id_in(uri.removeprefix(_PREFIX)) if uri.startswith(_PREFIX) and len(uri) <= _MAX_URI else None
 
 
 async def list_resources(caller: Caller, _: _Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
@@ -93,48 +86,3 @@ async def read_resource(caller: Caller, _: _Context, params: ReadResourceRequest
         raise MCPError(INVALID_PARAMS, str(error), {"uri": uri[:_MAX_URI]}) from error
     meta = {"title": found.title, "url": found.url, "truncated": found.truncated}
     return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=_MIME, text=found.text, _meta=meta)])
-
-
-async def listen(
-    caller: Caller, context: _Context, params: SubscriptionsListenRequestParams
-) -> SubscriptionsListenResult:
-    """Tell a client of changes of documents in scope until it goes, or its access ends."""
-    uris = (params.notifications.resource_subscriptions or [])[:_MAX_FOLLOWED]
-    if len(_streams) >= _MAX_STREAMS:
-        raise MCPError(INTERNAL_ERROR, "Too many clients follow documents. Try again later.")
-    bus, stream = InMemorySubscriptionBus(), object()
-    handler = ListenHandler(bus)
-    honored = params.model_copy(update={"notifications": SubscriptionFilter(resource_subscriptions=uris)})
-    _streams.add(stream)
-    try:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_follow, caller, uris, bus, handler)
-            result = await handler(context, honored)
-            tasks.cancel_scope.cancel()
-    finally:
-        _streams.discard(stream)
-    return result
-
-
-async def _follow(caller: Caller, uris: Sequence[str], bus: InMemorySubscriptionBus, handler: ListenHandler) -> None:
-    seen = await sync_to_async(_versions)(caller, uris)
-    while True:
-        await anyio.sleep(_POLL_SECONDS)
-        try:
-            now = await sync_to_async(_versions)(caller, uris)
-        except NotAuthenticatedError:
-            handler.close()
-            return
-        for uri in uris:
-            if seen.get(uri) != now.get(uri):
-                await bus.publish(ResourceUpdated(uri=uri))
-        seen = now
-
-
-def _versions(caller: Caller, uris: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return what changes with a document, for those in scope now; raise NotAuthenticatedError without access."""
-    ids = {id_in(uri.removeprefix(_PREFIX)): uri for uri in uris if uri.startswith(_PREFIX)}
-    documents = Document.objects.in_scope(scope_for(caller.again())).filter(pk__in=[it for it in ids if it])
-    found: list[tuple[UUID, str, str]] = list(documents.values_list("pk", "fingerprint", "title"))
-    release_connection()
-    return {ids[pk]: (fingerprint, title) for pk, fingerprint, title in found}

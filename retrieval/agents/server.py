@@ -25,7 +25,7 @@ from mcp_types import (
 
 from corecube.errors import CoreCubeError
 from corecube.version import VERSION
-from retrieval.agents import prompts, resources
+from retrieval.agents import following, prompts, resources
 from retrieval.agents.tools import TOOLS, Caller, call
 from retrieval.errors import SearchCancelledError
 
@@ -69,7 +69,9 @@ def server_for(caller: Caller) -> Server[Any]:
         on_list_resources=partial(resources.list_resources, caller),
         on_list_resource_templates=resources.list_templates,
         on_read_resource=partial(resources.read_resource, caller),
-        on_subscriptions_listen=partial(resources.listen, caller),
+        on_subscribe_resource=partial(following.subscribe, caller),
+        on_unsubscribe_resource=partial(following.unsubscribe, caller),
+        on_subscriptions_listen=partial(following.listen, caller),
     )
 
 

@@ -13,6 +13,7 @@ from corecube.data import read_toml
 from corecube.database import first_or
 from corecube.errors import InvalidRequestError, NotFoundError
 from corecube.scope import AccessScope
+from retrieval.agents.sessions import Session
 from retrieval.api import memory
 from retrieval.api.evidence import gather_counted
 from retrieval.api.schemas import StrictBody
@@ -110,6 +111,7 @@ class Caller:
     #: Returns the principal as it is now; raises NotAuthenticatedError once it has no access any more.
     again: Callable[[], Principal]
     watch: Watch | None = None  #: Follows a search.
+    session: Session | None = None  #: Of a client that has begun one.
 
 
 def fetch(read: FetchToolIn, caller: Caller) -> FetchToolOut:

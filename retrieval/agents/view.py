@@ -1,26 +1,35 @@
-"""POST /mcp: the MCP server's address. The API key or OAuth token is checked before the body is read."""
+"""The MCP server's address: POST for messages; GET and DELETE for the events and the end of a session.
+
+The API key or OAuth token is checked before the body is read.
+"""
 
 import json
+from collections.abc import Mapping
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed, StreamingHttpResponse
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_http_methods
 
 from corecube.access import Principal
 from corecube.api import error_response, failure_response, principal_of_key
+from corecube.database import release_connection
 from corecube.errors import CoreCubeError, NotAuthenticatedError, NotPermittedError
 from corecube.keys import USER_HEADER, ForwardingNotAllowedError
 from corecube.models import ApiKey, User
 from corecube.models.access import KEY_PREFIX
 from corecube.oauth.resource import challenge, principal_of_token
+from retrieval.agents import sessions
 from retrieval.agents.tools import Caller
 
 _EVENTS: Final = "text/event-stream"
+_SESSION_HEADER: Final = "Mcp-Session-Id"
+#: Reverse proxies such as nginx would hold events back.
+_UNBUFFERED: Final = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 _RESPONSE_HEADERS: Final = frozenset({"content-type", "mcp-protocol-version"})
 
 
@@ -29,13 +38,15 @@ class OriginError(NotPermittedError, code="origin_not_allowed"):
 
 
 @csrf_exempt
-@require_POST
+@require_http_methods(["POST", "GET", "DELETE"])
 def mcp(request: HttpRequest) -> HttpResponseBase:
-    """Answer a message of an agent. A browser session gives no access here."""
+    """Answer a message of an agent, or send or end its session. A browser session gives no access here."""
     try:
         _require_own_origin(request)
-        principal = _principal(request)
-        body = request.body
+        caller = _caller(request)
+        if request.method == "POST":
+            return _answer(request, request.body, caller)
+        return _session_response(request, caller)
     except NotAuthenticatedError as error:
         response = failure_response(request, error)
         response.headers["WWW-Authenticate"] = challenge(request)
@@ -44,30 +55,62 @@ def mcp(request: HttpRequest) -> HttpResponseBase:
         return failure_response(request, error)
     except RequestDataTooBig:
         return error_response("The request is too large.", status=413, code="request_too_large")
+
+
+def _caller(request: HttpRequest) -> Caller:
+    """Return who calls, and in which session; raise as `_principal` and `sessions.opened` do."""
+    principal, given = _principal(request), request.headers.get(_SESSION_HEADER)
+    session = None if given is None else sessions.opened(principal, given)
+    return Caller(principal, request.build_absolute_uri, partial(_again, request, principal), session=session)
+
+
+def _answer(request: HttpRequest, body: bytes, caller: Caller) -> HttpResponseBase:
     from retrieval.agents.exchange import answered, streamed  # noqa: PLC0415 -- most installations have no agents
 
     headers = {name: value for name, value in request.headers.items() if name not in {"Authorization", "Cookie"}}
-    caller = Caller(principal, request.build_absolute_uri, partial(_again, request, principal))
-    if _wants_events(request, body):
-        # Reverse proxies such as nginx would hold events back.
-        unbuffered = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
-        return StreamingHttpResponse(streamed(body, headers, caller), content_type=_EVENTS, headers=unbuffered)
+    message = _message(body)
+    if _EVENTS in request.headers.get("Accept", "") and _has_events(message):
+        return StreamingHttpResponse(streamed(body, headers, caller), content_type=_EVENTS, headers=_UNBUFFERED)
     reply = async_to_sync(answered)(body, headers, caller)
     headers = {name: value for name, value in reply.headers if name.lower() in _RESPONSE_HEADERS}
+    if message.get("method") == "initialize" and "result" in _message(bytes(reply.body)):
+        headers[_SESSION_HEADER] = sessions.begin(caller.principal)
     return HttpResponse(bytes(reply.body), status=reply.status, headers=headers)
 
 
-def _wants_events(request: HttpRequest, body: bytes) -> bool:
-    """Return whether a response has more than its result: a call's progress, or changes of resources."""
+def _session_response(request: HttpRequest, caller: Caller) -> HttpResponseBase:
+    """Send the events of a session, or end it; without a session there are none."""
+    if caller.session is None:
+        return HttpResponseNotAllowed(["POST"])
+    if request.method == "DELETE":
+        caller.session.end()
+        return HttpResponse(status=204)
     if _EVENTS not in request.headers.get("Accept", ""):
-        return False
+        return error_response("Accept text/event-stream.", status=406, code="not_acceptable")
+    from retrieval.agents.following import require_stream, updates  # noqa: PLC0415 -- most installations have no agents
+
+    caller.session.followed()  # If its state is lost, the client learns it by 404 and begins another one.
+    require_stream(caller.principal)
+    release_connection()
+    return StreamingHttpResponse(updates(caller, caller.session), content_type=_EVENTS, headers=_UNBUFFERED)
+
+
+def _message(body: bytes) -> dict[str, Any]:
+    """Return a message; empty for anything but a JSON object."""
     try:
         message = json.loads(body)
-        method, params = message.get("method"), message.get("params")
-        is_followed = method == "tools/call" and "progressToken" in params["_meta"]
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-        return False
-    return bool(is_followed or method == "subscriptions/listen")
+    except (ValueError, RecursionError):
+        return {}
+    return message if isinstance(message, dict) else {}
+
+
+def _has_events(message: Mapping[str, Any]) -> bool:
+    """Return whether a response has more than its result: a call's progress, or changes of resources."""
+    if message.get("method") == "subscriptions/listen":
+        return True
+    params = message.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    return message.get("method") == "tools/call" and isinstance(meta, dict) and "progressToken" in meta
 
 
 def _principal(request: HttpRequest) -> Principal:

@@ -1,12 +1,9 @@
 """Documents as resources, the prompts, and what the server says that it offers."""
 
-import asyncio
-
 import pytest
 from mcp import MCPError
-from mcp.client.subscriptions import SubscriptionLost
 
-from corecube.models import ApiKey, AuditEvent, Grant, User
+from corecube.models import AuditEvent
 from retrieval.agents import resources
 from retrieval.models import Document
 
@@ -30,8 +27,7 @@ def test_the_documents_in_scope_are_listed_and_no_others(session, world, mode):
         assert told == {uri_of(it): (it.title, f"Document of {it.connection.name}") for it in documents}
         assert found.next_cursor is None
         assert (offered.tools.list_changed, offered.prompts.list_changed) == (False, False)
-        # Only the newest revision of the protocol has updates without a session.
-        assert (offered.resources.subscribe, offered.resources.list_changed) == (mode == "auto", False)
+        assert (offered.resources.subscribe, offered.resources.list_changed) == (True, False)
     assert session(world.key("charlie"), listed, mode)[1] == {}
 
 
@@ -91,92 +87,6 @@ def test_what_is_outside_the_scope_is_not_read(session, world):
 
     assert session(world.key("bob"), refusals) == [SENTENCE] * len((*hidden, *wrong))
     assert not AuditEvent.objects.filter(action="document.read").exists()
-
-
-def test_a_client_is_told_of_changes_in_scope_until_its_access_ends(session, world, monkeypatch):
-    monkeypatch.setattr(resources, "_POLL_SECONDS", 0.05)
-    shown, hidden = Document.objects.get(external_id="rollback.md"), Document.objects.get(external_id="breach.md")
-    key, secret = ApiKey.issue(user=world.bob, name="agent")
-
-    def change(document, fingerprint):
-        Document.objects.filter(pk=document.pk).update(fingerprint=fingerprint)
-
-    def end():
-        ApiKey.objects.filter(pk=key.pk).update(revoked_at="2026-01-01T00:00:00Z")
-
-    async def follow(client):
-        uris = [uri_of(hidden), uri_of(shown), "corecube://documents/nope"]
-        async with client.listen(resource_subscriptions=uris, tools_list_changed=True) as changes:
-            assert changes.honored.resource_subscriptions == uris
-            assert changes.honored.tools_list_changed is None
-            await asyncio.sleep(0.3)
-            with_database = asyncio.get_running_loop().run_in_executor
-            for document in (hidden, shown):
-                await with_database(None, in_thread(change), document, "changed")
-            told = [(await anext(changes)).uri]
-            await with_database(None, in_thread(end))
-            # The stream ends in order, with nothing more.
-            return told + [it.uri async for it in changes]
-
-    assert session(secret, follow) == [uri_of(shown)]
-    assert not resources._streams
-
-
-def in_thread(act):
-    """Return a function that also closes the connection that its thread has opened."""
-    from django.db import connection
-
-    def run(*arguments):
-        try:
-            act(*arguments)
-        finally:
-            connection.close()
-
-    return run
-
-
-@pytest.mark.parametrize("loss", ["grant", "user"])
-def test_who_loses_access_is_told_nothing_more(session, world, monkeypatch, loss):
-    monkeypatch.setattr(resources, "_POLL_SECONDS", 0.05)
-    shown = Document.objects.get(external_id="rollback.md")
-
-    def lose():
-        if loss == "grant":
-            Grant.objects.filter(group__user=world.bob).delete()
-        else:
-            User.objects.filter(pk=world.bob.pk).update(is_active=False)
-
-    def change():
-        Document.objects.filter(pk=shown.pk).update(fingerprint="changed")
-
-    async def follow(client):
-        told = []
-        with_database = asyncio.get_running_loop().run_in_executor
-        try:
-            async with client.listen(resource_subscriptions=[uri_of(shown)]) as changes, asyncio.timeout(1.0):
-                await asyncio.sleep(0.2)
-                await with_database(None, in_thread(lose))
-                await asyncio.sleep(0.2)
-                await with_database(None, in_thread(change))
-                told.append((await anext(changes)).uri)
-                told.append((await anext(changes)).uri)
-        except (TimeoutError, SubscriptionLost, StopAsyncIteration):
-            pass
-        return told
-
-    # That a document is gone for them is told once.
-    assert len(session(world.key("bob"), follow)) == (1 if loss == "grant" else 0)
-
-
-def test_too_many_streams_are_refused(session, world, monkeypatch):
-    monkeypatch.setattr(resources, "_MAX_STREAMS", 0)
-
-    async def follow(client):
-        with pytest.raises(MCPError, match="Too many"):
-            async with client.listen(resource_subscriptions=[]):
-                pass
-
-    session(world.key("bob"), follow)
 
 
 @pytest.mark.parametrize("mode", MODES)
