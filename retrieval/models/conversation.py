@@ -73,6 +73,8 @@ class Message(models.Model):
     #: Of an answer: sentences that their passages do not support, by position in code points:
     #: [{"start": 0, "end": 40, "reason": "number", "explanation": "..."}].
     unsupported = models.JSONField(default=list)
+    #: Of an answer to a program that required JSON, the response format in OpenAI's terms: quotes are stored as text.
+    response_format = models.JSONField(null=True)
     notices = models.JSONField(default=list)  #: Notices for the reader: [{"code": "fell_back", "text": "..."}].
     feedback = models.SmallIntegerField(null=True)  #: The user's rating: 1 or -1; of each citation by its number.
     citation_feedback = models.JSONField(default=dict)

@@ -91,6 +91,7 @@ class Writing:
             "unsupported": [asdict(it) for it in done.unsupported] if done else [],
             "notices": [asdict(it) for it in notices],
             "problem": self.problem,
+            "response_format": self.answering.options.response_format if self.answering.options.is_json else None,
         }
 
 

@@ -1,10 +1,12 @@
 """Answers in the format of OpenAI's Responses API: an object with one message, or its stream of typed events."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from retrieval.answers.conversations.reading import Exchange
 from retrieval.answers.events import Done
+from retrieval.answers.json_answers import JsonDraft
+from retrieval.answers.json_quotes import Cited, shape_for
 from retrieval.api.openai.answer import Chat, Json, annotation, ending
 from retrieval.api.openai.streaming import event
 from retrieval.api.shape import Absolute, document_path
@@ -67,7 +69,9 @@ class ResponseFormat:
         yield self._part_event(kind, delta=text, **({} if is_refusal else {"logprobs": []}))
 
     def cited(self, citations: Sequence[Citation]) -> Iterator[bytes]:
-        """Yield the citations as annotations."""
+        """Yield the citations as annotations; a refusal has none."""
+        if "refusal" in self._part:
+            return
         for it in self._annotations(citations):
             known = self._part.get("annotations", [])
             yield self._part_event("response.output_text.annotation.added", annotation_index=len(known), annotation=it)
@@ -122,20 +126,27 @@ class ResponseFormat:
 def stored_response(exchange: Exchange, id_: str, previous: str | None, absolute: Absolute) -> Json:
     """Return a stored answer as a response; citations of passages that are no longer visible have no annotation."""
     answer = exchange.answer
-    cited = {it.number: it for it in exchange.references if it.is_visible and it.chunk is not None}
+    cited = {
+        it.number: Cited(number=it.number, title=it.title, url=absolute(document_path(*it.chunk)))
+        for it in exchange.references
+        if it.is_visible and it.chunk is not None
+    }
+    text, citations = _as_required(exchange, cited)
     annotations = [
         {
             "type": "url_citation",
             "start_index": it.start,
             "end_index": it.end,
-            "title": cited[it.number].title,
-            "url": absolute(document_path(*chunk)),
+            "title": facts["title"],
+            "url": facts["url"],
         }
-        for it in find_citations(exchange.text, len(exchange.references))
-        if it.number in cited and (chunk := cited[it.number].chunk) is not None
+        for it in citations
+        if (facts := cited.get(it.number))
     ]
     status = _STATUS[exchange.state]
-    content = [_text_part(exchange.text, annotations)] if exchange.text else []
+    is_refusal = answer.response_format and answer.is_extractive and exchange.is_refused
+    part = _refusal_part(text) if is_refusal else _text_part(text, annotations)
+    content = [part] if text else []
     failed = {"code": exchange.problem, "message": "The answer failed."} if exchange.problem else None
     return {
         **_UNUSED,
@@ -151,6 +162,19 @@ def stored_response(exchange: Exchange, id_: str, previous: str | None, absolute
         "metadata": {},
         "usage": None,
     }
+
+
+def _as_required(exchange: Exchange, cited: Mapping[int, Cited]) -> tuple[str, Sequence[Citation]]:
+    """Return the text of a stored answer with its citations: quotes as JSON where the request required JSON."""
+    answer, text, count = exchange.answer, exchange.text, len(exchange.references)
+    if not (answer.response_format and text) or exchange.is_refused:
+        return text, find_citations(text, count)
+    draft = JsonDraft(count)
+    if answer.is_extractive:
+        used = dict.fromkeys(it.number for it in find_citations(text, count))
+        text = shape_for(answer.response_format).filled(text, [cited[it] for it in used if it in cited])
+    draft.add(text)
+    return draft.text, draft.finish()[1]
 
 
 def _message(id_: str, status: str, *content: Json) -> Json:

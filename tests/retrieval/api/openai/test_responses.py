@@ -102,6 +102,27 @@ def test_json_is_fitted_to_a_schema(bob):
     assert caught.value.param == "response_format"
 
 
+@pytest.mark.parametrize("is_streamed", [False, True])
+@pytest.mark.parametrize(
+    "form",
+    [
+        None,
+        {"type": "json_object"},
+        {"type": "json_schema", "name": "n", "schema": {"type": "object", "properties": {"reply": {"type": "string"}}}},
+    ],
+)
+@pytest.mark.parametrize("asked", [QUESTION["input"], "zzz qqq"])
+def test_a_response_is_read_as_it_was_sent(bob, form, is_streamed, asked):
+    sent = {"model": "corecube", "input": asked, **({"text": {"format": form}} if form else {})}
+    if is_streamed:
+        with bob.create(**sent, stream=True) as events:
+            created = next(it.response for it in events if it.type == "response.completed")
+    else:
+        created = bob.create(**sent)
+    stored = bob.retrieve(created.id)
+    assert stored.output[0].content == created.output[0].content
+
+
 def test_a_required_tool_is_refused_and_an_optional_one_named(bob):
     tool = {"type": "function", "name": "f", "parameters": {}, "strict": False}
     notices = bob.create(**QUESTION, tools=[tool]).corecube["notices"]
