@@ -79,7 +79,7 @@ def plan_tables() -> str:
     """Return the generated part of docs/scaling.md: plans by size, what changes, and the numbers that they use."""
     plans = [capacity_plan(chunks=10**power, qps=10) for power in range(6, 10)]
     changes = (
-        f"### {it.chunks:,} chunks\n\n" + ("\n".join(f"- {change}" for change in it.changes) or "Nothing changes.")
+        f"## {it.chunks:,} chunks\n\n" + ("\n".join(f"- {change}" for change in it.changes) or "Nothing changes.")
         for it in plans
     )
     return "\n\n".join((_plan_table(plans), *changes, "## Numbers", _figure_table()))
