@@ -152,15 +152,19 @@ def opened(answer: Message, answering: Answering, rewriting: Rewriting) -> Writi
 async def written(writing: Writing, *, poll_seconds: float = POLL_SECONDS) -> AsyncGenerator[AnswerEvent | None, None]:
     """Yield the events of an answer, and None for every half second without one.
 
-    The answer is always stored: as done, as failed with its problem, or as stopped if the user leaves or stops it,
-    which also stops the language model. Raises CoreCubeError if no provider can answer.
+    The answer is always stored, before its last event: as done, as failed with its problem, or as stopped if the user
+    leaves or stops it, which also stops the language model. Raises CoreCubeError if no provider can answer.
     """
+    is_stored = False
     try:
         async with aclosing(with_heartbeats(answer_events(writing.answering), poll_seconds)) as events:
             checked = monotonic()
             async for event in events:
                 if event is not None:
                     writing.take(event)
+                if isinstance(event, Done | Failed):
+                    await sync_to_async(_then_release)(store, writing)
+                    is_stored = True
                 yield event
                 if monotonic() - checked >= poll_seconds and writing.done is None:
                     if await sync_to_async(_then_release)(_is_stopped, writing.message):
@@ -171,8 +175,9 @@ async def written(writing: Writing, *, poll_seconds: float = POLL_SECONDS) -> As
         writing.problem = error.code if isinstance(error, CoreCubeError) else CoreCubeError.code
         raise
     finally:
-        # In the request's thread, which then releases its database connection.
-        await sync_to_async(_then_release)(store, writing)
+        if not is_stored:
+            # In the request's thread, which then releases its database connection.
+            await sync_to_async(_then_release)(store, writing)
 
 
 def finished(writing: Writing) -> None:

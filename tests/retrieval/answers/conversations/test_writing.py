@@ -7,7 +7,7 @@ from django.db import connection
 
 from retrieval.answers.conversations.asking import ask, retry, start, stop
 from retrieval.answers.conversations.writing import begin, claimed, finished, store, written
-from retrieval.answers.events import Text
+from retrieval.answers.events import Done, Text
 from retrieval.errors import AnswerUnavailableError
 from retrieval.llm.types import Piece, Route
 from retrieval.models import Message, SearchRecord
@@ -113,6 +113,19 @@ def test_stopping_it_elsewhere_ends_the_provider_and_keeps_what_was_written(begu
     assert stored.state == "stopped"
     assert stored.text.startswith("Drain it [1]")
     assert slow.was_closed
+
+
+def test_it_is_stored_before_its_last_event(begun):
+    writing = begun()
+
+    async def read_to_the_end():
+        async for event in written(writing):
+            if isinstance(event, Done):
+                stored = await sync_to_async(Message.objects.get)(pk=writing.message.pk)
+                assert (stored.state, stored.text) == ("done", event.text)
+
+    async_to_sync(read_to_the_end)()
+    assert writing.done is not None
 
 
 def test_a_failure_keeps_what_was_written_and_its_problem(begun, slow):
