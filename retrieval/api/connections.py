@@ -21,12 +21,16 @@ from corecube.scope import Sensitivity, TrustLevel
 from retrieval.api import shape
 from retrieval.api.jobs import ProblemOut, SyncOut
 from retrieval.api.managed import managed_connection, may_manage, require_admin, require_own_source
-from retrieval.api.schemas import REFUSALS, Source, StrictBody, filled
+from retrieval.api.schemas import REFUSALS, Source, StrictBody, filled, links
 from retrieval.ingest.enrich.wants import default_enrichment
 from retrieval.ingest.services import delete_connection, queue_sync, store_upload
 from retrieval.models import Sync, SyncProblem
 
 router = Router(tags=["connections"])
+_OF_A_CONNECTION: Final = (
+    *("read_connection", "patch_connection", "remove_connection", "check_stored"),
+    *("start_sync", "latest_sync", "upload_files"),
+)
 
 _MAX_PROBLEMS: Final = 100
 SensitivityName = Literal["public", "internal", "confidential", "restricted"]
@@ -233,7 +237,12 @@ _SAME = (
 )
 
 
-@router.post("/connections", response={201: ConnectionDetail, **REFUSALS}, summary="Add a connection")
+@router.post(
+    "/connections",
+    response={201: ConnectionDetail, **REFUSALS},
+    openapi_extra={"responses": {201: links(__name__, "slug", "connection", *_OF_A_CONNECTION)}},
+    summary="Add a connection",
+)
 def add_connection(request: HttpRequest, body: ConnectionIn) -> Status[ConnectionDetail]:
     """Check the source and add the connection; this starts no sync. For admins."""
     principal = require_admin(principal_of(request))

@@ -19,7 +19,7 @@ from corecube.models import ApiKey, Compartment, Connection, User
 from corecube.models.access import MAX_REQUESTS_PER_MINUTE
 from corecube.sanitise import storable
 from corecube.scope import Sensitivity
-from retrieval.api.schemas import REFUSALS, StrictBody, filled
+from retrieval.api.schemas import REFUSALS, StrictBody, filled, links
 from retrieval.presets.catalog import PRESETS
 
 Level = Literal["public", "internal", "confidential", "restricted"]
@@ -99,7 +99,12 @@ def list_keys(
     return KeysOut(keys=[_shown(KeyOut, key) for key in page], total=keys.count())
 
 
-@router.post("/keys", response={201: IssuedKeyOut, **REFUSALS}, summary="Issue an API key")
+@router.post(
+    "/keys",
+    response={201: IssuedKeyOut, **REFUSALS},
+    openapi_extra={"responses": {201: links(__name__, "key_id", "id", "remove_key")}},
+    summary="Issue an API key",
+)
 def add_key(request: HttpRequest, response: HttpResponse, body: KeyIn) -> Status[IssuedKeyOut]:
     """Issue a key for yourself, or as an admin for any user. The response is the only one with its secret.
 

@@ -19,7 +19,7 @@ from corecube.sanitise import storable
 from retrieval.admin import language_models as services
 from retrieval.admin.language_models import key_length
 from retrieval.api.managed import installation_admin
-from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, StrictBody, filled
+from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, StrictBody, filled, links
 from retrieval.llm.clients import default_of, service_of, stored_models
 from retrieval.llm.reachability import ModelState, status_of, try_saved
 from retrieval.llm.trial import Trial, try_model
@@ -216,7 +216,16 @@ def list_models(request: HttpRequest) -> list[LanguageModelOut]:
     return [LanguageModelOut.of(model, default_of(models)) for model in models]
 
 
-@router.post("/language-models", response={201: LanguageModelOut, **CHANGE_REFUSALS}, summary="Add a language model")
+@router.post(
+    "/language-models",
+    response={201: LanguageModelOut, **CHANGE_REFUSALS},
+    openapi_extra={
+        "responses": {
+            201: links(__name__, "slug", "language_model", "read_model", "patch_model", "remove_model", "try_stored")
+        }
+    },
+    summary="Add a language model",
+)
 def add_model(request: HttpRequest, body: LanguageModelIn) -> Status[LanguageModelOut]:
     """Add a language model and test it; `state` shows whether it responds. For admins."""
     actor = _admin(request)

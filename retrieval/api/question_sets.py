@@ -14,7 +14,7 @@ from corecube.database import first_or
 from corecube.errors import NotFoundError
 from corecube.sanitise import storable
 from retrieval.api.managed import installation_admin
-from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, StrictBody, filled
+from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, StrictBody, filled, links
 from retrieval.evaluation.drawing import MAX_DRAWN, draw
 from retrieval.evaluation.imports import MAX_CHARACTERS, import_lines, read_lines
 from retrieval.evaluation.judging import agreement, rated_passages
@@ -126,7 +126,14 @@ def list_sets(request: HttpRequest) -> QuestionSetsOut:
     return QuestionSetsOut(question_sets=[QuestionSetOut(**_facts(it, it.size)) for it in sets])
 
 
-@router.post("/evaluation/sets", response={200: QuestionSetOut, **CHANGE_REFUSALS}, summary="Make a question set")
+@router.post(
+    "/evaluation/sets",
+    response={200: QuestionSetOut, **CHANGE_REFUSALS},
+    openapi_extra={
+        "responses": {200: links(__name__, "question_set", "slug", "read_set", "import_into_set", "draw_into_set")}
+    },
+    summary="Make a question set",
+)
 def make_set(request: HttpRequest, body: QuestionSetIn) -> QuestionSetOut:
     """Return the question set of a name, made if there is none. For admins."""
     made = set_named(body.name, actor=admin_of(request).user)

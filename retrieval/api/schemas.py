@@ -312,3 +312,14 @@ class ErrorOut(BaseModel):
 REFUSALS: Final[Mapping[int, type[ErrorOut]]] = dict.fromkeys((400, 401, 403, 404, 422, 429, 503), ErrorOut)
 #: Error responses of operations that can conflict with another change.
 CHANGE_REFUSALS: Final[Mapping[int, type[ErrorOut]]] = {**REFUSALS, 409: ErrorOut}
+
+
+def links(module: str, parameter: str, field: str, *functions: str) -> dict[str, Any]:
+    """Return OpenAPI links from a response's field to the path parameter of other operations of a module."""
+    prefix = module.replace(".", "_")
+    return {
+        "links": {
+            name: {"operationId": f"{prefix}_{name}", "parameters": {parameter: f"$response.body#/{field}"}}
+            for name in functions
+        }
+    }

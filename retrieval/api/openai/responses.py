@@ -1,7 +1,7 @@
 """The routes of OpenAI's Responses API: create, read, delete; answers are messages of stored conversations."""
 
 from dataclasses import replace
-from typing import Any, Literal, cast
+from typing import Any, Final, Literal, cast
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponseBase
@@ -20,11 +20,15 @@ from retrieval.api.openai.chat_request import ChatIn, ContentPart, ExtensionIn
 from retrieval.api.openai.completion import STREAMED, ExtensionOut, SearchResultOut
 from retrieval.api.openai.response_format import ResponseFormat, stored_response
 from retrieval.api.openai.streaming import response
-from retrieval.api.schemas import REFUSALS, RequestBody
+from retrieval.api.schemas import REFUSALS, RequestBody, links
 from retrieval.api.search import scope_request
 from retrieval.models import Message
 
 router = Router(tags=["openai"])
+_CREATED: Final = {
+    **STREAMED["responses"][200],
+    **links(__name__, "response_id", "id", "read_response", "delete_response"),
+}
 
 
 class ResponseNotFoundError(NotFoundError, code="response_not_found"):
@@ -117,7 +121,12 @@ class DeletedOut(BaseModel):
     deleted: bool
 
 
-@router.post("/responses", response={200: ResponseOut, **REFUSALS}, openapi_extra=STREAMED, summary="Create a response")
+@router.post(
+    "/responses",
+    response={200: ResponseOut, **REFUSALS},
+    openapi_extra={"responses": {200: _CREATED}},
+    summary="Create a response",
+)
 def create_response(request: HttpRequest, body: ResponseIn) -> HttpResponseBase:
     """Answer a question as /v1/chat/completions does, and store it: `previous_response_id` continues from there.
 

@@ -20,12 +20,14 @@ import requests
 import schemathesis
 from django.conf import settings as configured
 from django.core.management import call_command
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
+    ensure_resource_availability,
     response_schema_conformance,
     status_code_conformance,
+    use_after_free,
 )
 
 from tests.installation import Observer, new_installation
@@ -77,8 +79,10 @@ experiment = start_experiment(
     ExperimentRequest(name="Agents", share=5, max_questions=9, **sides), actor=Principal(root)
 )
 LanguageModel.objects.create(slug="local", name="Local", base_url="http://127.0.0.1:9/v1", model="none")
+own, secret = ApiKey.issue(user=root, name="fuzz")
 print(json.dumps({
-    "secret": ApiKey.issue(user=root, name="fuzz")[1],
+    "secret": secret,
+    "own_key_id": str(own.pk),
     "key_id": str(ApiKey.issue(user=root, name="spare")[0].pk),
     "job_id": str(queue_sync(notes, actor=root).pk),
     "run_id": str(run.pk),
@@ -240,6 +244,7 @@ BODIES = {
         "base_url": "http://127.0.0.1:9/v1",
         "model": "none",
         "api_key": "x",
+        "max_retries": 0,
     },
     "POST /api/v1/language-models/test": {"base_url": "http://127.0.0.1:9/v1", "model": "none", "api_key": "x"},
     "PATCH /api/v1/language-models/{slug}": {"name": "Local", "model": "none", "tokenizer": "bge-small-en-v1.5"},
@@ -247,6 +252,7 @@ BODIES = {
     "POST /api/v1/recall": {"query": "rollback", "project": "one"},
     "POST /api/v1/remember": {"text": "Drain it.", "title": "Queue", "project": "one"},
     "POST /api/v1/keys": {"name": "More", "user": "root", "compartments": ["general"]},
+    "POST /v1/responses": {"model": "corecube", "input": "rollback"},
     "POST /v1/chat/completions": {"model": "corecube", "messages": [{"role": "user", "content": "rollback"}]},
 }
 DEEP = json.loads("[" * 500 + "]" * 500)
@@ -291,3 +297,72 @@ def test_no_request_of_an_admin_breaks_an_api(installation):
     assert problems == {}
     lines = installation.log.read_text().splitlines()
     assert [line for line in lines if re.search(r" (ERROR|CRITICAL) |^Traceback", line)] == []
+
+
+#: Walks of several requests through a part of an API, most of which take something from an earlier response.
+WALKS = int(os.environ.get("CORECUBE_FUZZ_WALKS") or {"default": 3, "nightly": 30}[PROFILE])
+WALK_CHECKS = [*CHECKS, use_after_free, ensure_resource_availability]
+#: The parts, and how many links must lead from one success to another.
+PARTS = {
+    "/api/v1/(connections|jobs)": 5,
+    "/api/v1/(documents|search|recall|evidence|context-pack|lifeline)": 4,
+    "/api/v1/evaluation/": 9,
+    "/api/v1/keys": 2,
+    "/api/v1/language-models": 3,
+    "/api/v1/(presets|section-sets)": 3,
+    "/v1/(models|responses)": 4,
+}
+
+
+def walk_class(paths, installation):
+    """Return a state machine that walks along the links of some paths; it collects which succeeded, and problems."""
+    description = f"{installation.address}/{paths.split('/')[1]}/openapi.json"
+    schema = schemathesis.openapi.from_url(description).include(path_regex=f"^{paths}")
+    known = installation.known
+
+    class Walk(schema.as_state_machine()):
+        followed, problems = set(), []
+
+        def step(self, taken):
+            output = super().step(taken)
+            if taken.transition and taken.is_applied and output.response.status_code < 300:
+                source = self.recorder.cases[taken.transition.parent_id].value.operation
+                self.followed.add((source.label, taken.case.operation.label))
+            return output
+
+        def before_call(self, case):
+            case.body = BODIES.get(case.operation.label, case.body)
+            if case.operation.label in {"POST /api/v1/connections", "POST /api/v1/language-models"}:
+                case.body = {**case.body, "name": f"More {case.id}"}
+            if case.path_parameters.get("key_id") == known["own_key_id"]:
+                case.path_parameters["key_id"] = known["key_id"]
+
+        def get_call_kwargs(self, case):  # noqa: ARG002 -- overrides
+            return {"headers": installation.headers, "timeout": 30}
+
+        def validate_response(self, response, case, **more):
+            try:
+                case.validate_response(response, checks=WALK_CHECKS, recorder=self.recorder, transport_kwargs=more)
+            except BaseExceptionGroup as error:
+                self.problems.append("\n".join(map(str, error.exceptions)))
+
+    return Walk
+
+
+@pytest.mark.parametrize("paths", PARTS)
+def test_no_walk_along_the_links_breaks_an_api(installation, paths):
+    walk = walk_class(paths, installation)
+    for number in range(WALKS):
+        # Of two examples the first is the shortest possible. A run ends with them: more would expect the same state.
+        seed(number)(walk).run(
+            settings=settings(
+                max_examples=2,
+                stateful_step_count=15,
+                deadline=None,
+                database=None,
+                phases=[Phase.generate],
+                suppress_health_check=list(HealthCheck),
+            )
+        )
+    assert walk.problems == []
+    assert len(walk.followed) >= PARTS[paths]
