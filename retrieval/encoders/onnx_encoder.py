@@ -19,7 +19,15 @@ from corecube.process import cores
 from retrieval.encoders import pooling
 from retrieval.encoders.manifest import MODEL_FILE, TOKENIZER_FILE, Manifest, read_manifest
 from retrieval.encoders.protocol import Batching
-from retrieval.encoders.session import Session, input_names, open_session, run_in_parallel, run_texts
+from retrieval.encoders.session import (
+    GPU_BATCH_TOKENS,
+    Session,
+    input_names,
+    is_on_gpu,
+    open_session,
+    run_in_parallel,
+    run_texts,
+)
 from retrieval.encoders.tokenizer import ModelTokenizer
 from retrieval.errors import EncoderError
 
@@ -28,8 +36,6 @@ logger = logging.getLogger(__name__)
 
 class OnnxEncoder:
     """A loaded embedding model; thread-safe. `load_encoder` creates it."""
-
-    batching = Batching()
 
     def __init__(
         self, manifest: Manifest, tokenizer: ModelTokenizer, session: Session, *, threads: int, dim: int = 0
@@ -43,7 +49,10 @@ class OnnxEncoder:
         self.max_tokens = manifest.max_tokens
         self.tokenizer_file = str(tokenizer.path)
         self.vocabulary = tokenizer.vocabulary
-        self.threads = threads
+        on_gpu = is_on_gpu(session)
+        self.threads = 1 if on_gpu else threads
+        self.batching = Batching(texts=256) if on_gpu else Batching()
+        self._batch_tokens = max(manifest.batch_tokens, GPU_BATCH_TOKENS if on_gpu else 0)
         self._tokenizer = tokenizer
         self._session = session
         self._inputs = input_names(session, model=manifest.name)
@@ -60,7 +69,7 @@ class OnnxEncoder:
         """
         windows = self._windows(texts)
         token_ids = list(chain.from_iterable(windows))
-        batches = pooling.length_sorted_batches([len(ids) for ids in token_ids], self.manifest.batch_tokens)
+        batches = pooling.length_sorted_batches([len(ids) for ids in token_ids], self._batch_tokens)
         vectors = np.zeros((len(token_ids), self.dim), np.float32)
         inputs = [[token_ids[position] for position in batch] for batch in batches]
         runs = run_in_parallel(self._run, inputs, threads=self.threads)
@@ -152,14 +161,15 @@ def load_encoder(directory: Path, *, threads: int | None = None, dim: int = 0) -
     manifest = read_manifest(directory, Manifest)
     _check_dim(manifest, dim)
     tokenizer = ModelTokenizer(directory / TOKENIZER_FILE, max_tokens=manifest.max_tokens)
-    session = open_session(directory / MODEL_FILE)
+    session = open_session(directory / MODEL_FILE, may_use_gpu=manifest.batch_tokens > 0)
     threads = threads or cores()
     encoder = OnnxEncoder(manifest, tokenizer, session, threads=threads, dim=dim)
     # The last axis of the model's output, before truncation.
     states, _ = encoder.token_states("")
     if states.shape[2:] != (manifest.dim,):
         raise EncoderError(f"The model {encoder.name!r} has vectors of shape {states.shape[2:]}, not {manifest.dim}.")
-    logger.info("encoder.loaded name=%s dim=%d threads=%d", encoder.name, encoder.dim, threads)
+    device = "gpu" if is_on_gpu(session) else "cpu"
+    logger.info("encoder.loaded name=%s dim=%d threads=%d device=%s", encoder.name, encoder.dim, threads, device)
     return encoder
 
 

@@ -1,4 +1,4 @@
-"""Sessions of onnxruntime: one thread per run, and as many parallel runs as there are cores."""
+"""Sessions of onnxruntime: on the CPU one thread per run, and as many parallel runs as there are cores."""
 
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +11,9 @@ import numpy as np
 from retrieval.encoders.pooling import Floats, Ints, pad
 from retrieval.errors import EncoderError
 
+_GPU: Final = "CUDAExecutionProvider"
+#: Padded tokens per run on a GPU: fewer leave it idle, more gain little (docs/benchmarks.md).
+GPU_BATCH_TOKENS: Final = 8192
 _CPUINFO: Final = Path("/proc/cpuinfo")
 #: CPU flags of the instructions that add up int8 products without overflow.
 _EXACT: Final = frozenset({"avx512_vnni", "avx_vnni"})
@@ -22,8 +25,11 @@ _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 
 
-def open_session(path: Path) -> Session:
-    """Return the network of an ONNX file; raise EncoderError if it cannot be loaded."""
+def open_session(path: Path, *, may_use_gpu: bool = False) -> Session:
+    """Return the network of an ONNX file; raise EncoderError if it cannot be loaded.
+
+    A GPU runs it if it may, and if onnxruntime-gpu is installed and finds one: it is faster only for float weights.
+    """
     import onnxruntime  # noqa: PLC0415 -- only processes that run a model need it
 
     options = onnxruntime.SessionOptions()
@@ -32,10 +38,19 @@ def open_session(path: Path) -> Session:
     if not sums_int8_exactly():
         # Sums of int8 products can overflow: trade speed for correct sums.
         options.add_session_config_entry("session.x64quantprecision", "1")
+    providers = ["CPUExecutionProvider"]
+    if may_use_gpu and _GPU in onnxruntime.get_available_providers():
+        onnxruntime.preload_dlls()  # CUDA's libraries, where pip installed them
+        providers.insert(0, _GPU)
     try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(str(path), options, providers=providers)
     except Exception as error:  # onnxruntime's errors share no specific base class
         raise EncoderError(f"The model {path} cannot be loaded: {error}") from error
+
+
+def is_on_gpu(session: Session) -> bool:
+    """Return whether a GPU runs the network."""
+    return _GPU in session.get_providers()
 
 
 @cache
