@@ -72,7 +72,7 @@ class Answering:
             terms=self.outcome.state.terms,
             history=self.history,
             is_follow_up=bool(self.history) and self.question != self.outcome.state.query.text,
-            skipped=self.outcome.skipped,
+            asks_nothing=self.outcome.asks_nothing,
             answerability=self.outcome.state.answerability,
             options=self.options,
             trust=self.outcome.state.scope.trust,
@@ -100,14 +100,15 @@ def prepare(
         route = _able(route, options)
     asked = question or outcome.state.query.text
     read = {it.connection.language or settings.CORECUBE_TEXT_SEARCH_CONFIG for it in outcome.state.scope.included}
-    unknown = None if outcome.skipped else language_notice(asked, model=resources.encoder.name, text_search=read)
+    can_be_written = bool(outcome.passages) and not outcome.asks_nothing
+    unknown = None if outcome.asks_nothing else language_notice(asked, model=resources.encoder.name, text_search=read)
     return Answering(
         outcome=outcome,
         principal=principal,
         # Without passages a language model could only guess.
         route=Route(
-            route.providers if outcome.passages else route.providers[-1:],
-            (*(route.notices if outcome.passages else ()), *filter(None, [unknown])),
+            route.providers if can_be_written else route.providers[-1:],
+            (*(route.notices if can_be_written else ()), *filter(None, [unknown])),
         ),
         encoder=resources.encoder,
         sentences=resources.sentence_encoder,
@@ -164,7 +165,12 @@ def origin(answering: Answering, done: Done | None) -> frozenset[int] | None:
 
 
 def note(answering: Answering, done: Done) -> None:
-    """Store the refusal of an answer, or the accesses to its cited documents; a database failure is only logged."""
+    """Store the refusal of an answer, or the accesses to its cited documents; a database failure is only logged.
+
+    A greeting is no question without an answer.
+    """
+    if answering.outcome.asks_nothing:
+        return
     if not done.refused:
         cited = {passage.number: passage.hit.chunk_id.document_id for passage in answering.outcome.passages}
         note_accesses(cited[number] for number in done.cited if number in cited)

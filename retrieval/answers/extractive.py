@@ -31,6 +31,7 @@ _MAX_OTHERS: Final = 2
 ASSERTED: Final = "Quoted from your documents:"
 NO_ACCESS: Final = "You have no access to any of the sources that were searched. An admin can give it to you."
 HEDGED: Final = "This may not answer your question. The nearest text:"
+OFFER: Final = "I answer questions about your documents, with the passages that say so. What would you like to know?"
 MAX_CHARACTERS: Final = 700
 _GAP: Final = "\n\n"
 _MAX_NEAR_MISSES: Final = 3
@@ -101,7 +102,7 @@ def extract_answer(task: Task, *, language: str) -> Answer:
     """
     passages = by_number(task.passages)
     quotes: tuple[str, ...] = ()
-    if not task.skipped and task.verdict is not Verdict.NOT_ANSWERABLE:
+    if not task.asks_nothing and task.verdict is not Verdict.NOT_ANSWERABLE:
         first = ASSERTED if task.verdict is Verdict.ANSWERABLE else HEDGED
         asking = Asking.of(task.question, task.terms, language)
         ranked = _ranked(task, passages, asking)
@@ -132,8 +133,8 @@ def _follow_up(task: Task, language: str) -> FollowUp | None:
 
 
 def _refusal(task: Task, passages: Sequence[Passage]) -> str:
-    if task.skipped:
-        return f"{REFUSAL} {task.skipped}"
+    if task.asks_nothing:
+        return OFFER
     judged = task.answerability
     if judged and judged.reason == Reason.NO_SCOPE:
         return f"{REFUSAL} {NO_ACCESS}"
@@ -168,4 +169,4 @@ class ExtractiveProvider:
 
     def refuses(self, text: str) -> bool:
         """Return whether an answer is the refusal."""
-        return text.startswith(REFUSAL)
+        return text.startswith((REFUSAL, OFFER))

@@ -9,6 +9,8 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Final
 
+from retrieval.text.small_talk import is_small_talk
+
 _WORDS: Final = tomllib.loads((files("retrieval.answers") / "rewrite_words.toml").read_text(encoding="utf-8"))
 _APOSTROPHE: Final = "\N{RIGHT SINGLE QUOTATION MARK}"
 _TOKEN: Final = re.compile(rf"[^\W_]+(?:[-'{_APOSTROPHE}./_][^\W_]+)*")
@@ -124,7 +126,7 @@ def stand_alone(question: str, before: Sequence[Said]) -> Rewriting:
 
 def depends(question: str) -> bool:
     """Return whether a question can only be understood with the earlier questions."""
-    if _SYNTAX.search(question):
+    if _SYNTAX.search(question) or is_small_talk(question):
         return False
     found = _words(question)
     own = _content_words(question)

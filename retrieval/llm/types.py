@@ -101,7 +101,7 @@ class Task:
     terms: QueryTerms
     history: tuple[Turn, ...] = ()
     is_follow_up: bool = False  #: Whether the search was for the question with words of the history.
-    skipped: str = ""  #: Why there was no search; empty after a search.
+    asks_nothing: bool = False  #: Whether it is a greeting or the like, which the documents need not answer.
     answerability: Answerability | None = None  #: The search's verdict; None if it was not judged.
     options: Options = NO_OPTIONS
     trust: Mapping[int, int] = field(default_factory=dict)  #: The trust level of each connection, higher for more.

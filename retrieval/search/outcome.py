@@ -66,6 +66,11 @@ class SearchOutcome:
         return next((note.text for note in self.state.notes if note.code == "route_skip"), "")
 
     @property
+    def asks_nothing(self) -> bool:
+        """Whether it is a greeting or the like, which the documents need not answer."""
+        return any(note.code in {"route_skip", "small_talk"} for note in self.state.notes)
+
+    @property
     def seconds(self) -> float:
         """Time from the request to the last stage's end."""
         return sum(span.seconds for span in self.state.trace if not span.parent)

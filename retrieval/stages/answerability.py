@@ -15,6 +15,7 @@ from retrieval.ranking.packing import by_number
 from retrieval.ranking.quotes.conflicts import disagreement, find_conflicts
 from retrieval.ranking.quotes.ranker import Asking
 from retrieval.stages.resources import Resources
+from retrieval.text.small_talk import is_small_talk
 
 #: Notes of a search in which a leg failed.
 _LEGS_MISSED: Final = frozenset(
@@ -53,7 +54,7 @@ class EstimateAnswerability(
         group=StageGroup.PACK,
         unit="",
         section="answerability",
-        notes={"answerability_quick": "answerability without sentences"},
+        notes={"answerability_quick": "answerability without sentences", "small_talk": "no question"},
     )
 
     @classmethod
@@ -63,7 +64,10 @@ class EstimateAnswerability(
         return cls(config, resources.text_search_config, resources.sentence_vectors, fitted)
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with the verdict, its confidence and its reason."""
+        """Return the state with the verdict, its confidence and its reason; a greeting or the like has none."""
+        if is_small_talk(state.query.text):
+            note = Note("small_talk", "A greeting or the like asks for nothing, so that there is nothing to judge.")
+            return replace(state, answerability=None).noted(note)
         types = {passage.hit.score_type for passage in state.passages}
         fitted = self.calibrated
         # A calibrated model serves if it was fitted on scores of this search's type.

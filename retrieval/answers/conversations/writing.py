@@ -62,18 +62,18 @@ class Writing:
 
     def columns(self) -> dict[str, Any]:
         """Return the stored fields of the answer."""
-        done = self.done
-        text, passages = done.text if done else self.text, self.answering.outcome.passages
+        done, outcome = self.done, self.answering.outcome
+        text, passages = done.text if done else self.text, () if outcome.asks_nothing else outcome.passages
         cited = {citation.number for citation in find_citations(text, len(passages))}
         connections = origin(self.answering, done)
         notices = list(done.notices if done else self.notices)
-        judged = self.answering.outcome.state.answerability
+        judged = outcome.state.answerability
         if done and done.refused and judged and judged.explanation:
             notices.append(Notice("refused", judged.explanation))
         return {
             "text": text,
             "provider": done.provider if done else "",
-            "is_refused": bool(done and done.refused),
+            "is_refused": bool(done and done.refused and not outcome.asks_nothing),
             "is_extractive": bool(done and done.extractive),
             "passages": [
                 {

@@ -144,8 +144,11 @@ def stored_response(exchange: Exchange, id_: str, previous: str | None, absolute
         if (facts := cited.get(it.number))
     ]
     status = _STATUS[exchange.state]
-    is_refusal = answer.response_format and answer.is_extractive and exchange.is_refused
-    part = _refusal_part(text) if is_refusal else _text_part(text, annotations)
+    part = (
+        _refusal_part(text)
+        if answer.response_format and _is_without_quotes(exchange)
+        else _text_part(text, annotations)
+    )
     content = [part] if text else []
     failed = {"code": exchange.problem, "message": "The answer failed."} if exchange.problem else None
     return {
@@ -167,7 +170,7 @@ def stored_response(exchange: Exchange, id_: str, previous: str | None, absolute
 def _as_required(exchange: Exchange, cited: Mapping[int, Cited]) -> tuple[str, Sequence[Citation]]:
     """Return the text of a stored answer with its citations: quotes as JSON where the request required JSON."""
     answer, text, count = exchange.answer, exchange.text, len(exchange.references)
-    if not (answer.response_format and text) or exchange.is_refused:
+    if not (answer.response_format and text) or exchange.is_refused or _is_without_quotes(exchange):
         return text, find_citations(text, count)
     draft = JsonDraft(count)
     if answer.is_extractive:
@@ -175,6 +178,10 @@ def _as_required(exchange: Exchange, cited: Mapping[int, Cited]) -> tuple[str, S
         text = shape_for(answer.response_format).filled(text, [cited[it] for it in used if it in cited])
     draft.add(text)
     return draft.text, draft.finish()[1]
+
+
+def _is_without_quotes(exchange: Exchange) -> bool:
+    return exchange.answer.is_extractive and (exchange.is_refused or not exchange.cited)
 
 
 def _message(id_: str, status: str, *content: Json) -> Json:

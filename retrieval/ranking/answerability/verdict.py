@@ -25,7 +25,7 @@ class AnswerabilityConfig(Tunables):
 
     answerable_from: float = fraction(0.84, help="Minimum confidence of an answerable question.")
     partial_from: float = fraction(
-        0.1, help="Minimum confidence of a partly answerable question.", at_most="answerable_from"
+        0.15, help="Minimum confidence of a partly answerable question.", at_most="answerable_from"
     )
     partial_from_words: float = fraction(
         0.25,

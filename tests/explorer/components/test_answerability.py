@@ -23,7 +23,7 @@ JUDGED = Answerability(
 def test_the_verdict_and_its_bounds(make_outcome):
     panel = answerability_panel(make_outcome(answerability=JUDGED))
     assert (panel["verdict"], panel["tone"], panel["share"]) == ("partly answerable", "warn", 45.6)
-    assert (panel["partial_from"], panel["answerable_from"]) == (10.0, 84.0)
+    assert (panel["partial_from"], panel["answerable_from"]) == (15.0, 84.0)
     without = replace(JUDGED, contributions={"coverage_sentence": -0.2})
     assert answerability_panel(make_outcome(answerability=without))["partial_from"] == 25.0
     assert (panel["reason"], panel["explanation"], panel["is_calibrated"]) == ("weak match", "It is weak.", False)

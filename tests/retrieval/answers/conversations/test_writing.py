@@ -93,6 +93,14 @@ def test_a_refusal_is_kept_with_its_reason(talk):
     assert [notice["code"] for notice in answer.notices] == ["refused"]
 
 
+def test_thanks_are_no_question_without_an_answer(talk):
+    talk("bob")
+    answer = talk("bob", "Thanks, bye!")
+    assert answer.text.startswith("I answer questions about your documents")
+    assert (answer.state, answer.is_refused, answer.passages, answer.notices) == ("done", False, [], [])
+    assert not SearchRecord.objects.unanswered().exists()
+
+
 def test_what_a_reader_saw_before_leaving_is_kept(begun, slow):
     stored = read(begun(), until=lambda event: isinstance(event, Text))
     assert (stored.state, stored.provider) == ("stopped", "")

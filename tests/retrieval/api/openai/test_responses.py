@@ -111,7 +111,7 @@ def test_json_is_fitted_to_a_schema(bob):
         {"type": "json_schema", "name": "n", "schema": {"type": "object", "properties": {"reply": {"type": "string"}}}},
     ],
 )
-@pytest.mark.parametrize("asked", [QUESTION["input"], "zzz qqq"])
+@pytest.mark.parametrize("asked", [QUESTION["input"], "zzz qqq", "hello"])
 def test_a_response_is_read_as_it_was_sent(bob, form, is_streamed, asked):
     sent = {"model": "corecube", "input": asked, **({"text": {"format": form}} if form else {})}
     if is_streamed:

@@ -1,0 +1,36 @@
+"""Greetings, thanks and the like, which ask for nothing. Pure."""
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from itertools import chain
+from typing import Final
+
+from corecube.data import read_toml
+
+_MAX_CHARACTERS: Final = 100
+_WORD: Final = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
+
+
+def is_small_talk(text: str) -> bool:
+    """Return whether a text is made of such phrases alone, in any of the languages that are known."""
+    words = _words(text) if len(text) <= _MAX_CHARACTERS else ()
+    return bool(words) and _is_made_of_phrases(words)
+
+
+def _is_made_of_phrases(words: Sequence[str]) -> bool:
+    """Return whether some division of the words has only phrases."""
+    ends = {0}  #: How many words phrases can take from the start.
+    for end in range(1, len(words) + 1):
+        if any(tuple(words[start:end]) in _phrases() for start in ends):
+            ends.add(end)
+    return len(words) in ends
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(_WORD.findall(text.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")))
+
+
+@cache
+def _phrases() -> frozenset[tuple[str, ...]]:
+    return frozenset(map(_words, chain.from_iterable(read_toml("retrieval.text", "small_talk.toml").values())))

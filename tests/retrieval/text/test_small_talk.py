@@ -1,0 +1,44 @@
+"""What asks for nothing."""
+
+import pytest
+
+from retrieval.text.small_talk import is_small_talk
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hello",
+        "hi there!",
+        "Hello, how are you?",
+        "OK, thanks a lot. Bye!",
+        "What’s up?",  # noqa: RUF001 -- a typographic apostrophe
+        "HALLO",
+        "Guten Morgen!",
+        "Merci beaucoup",
+        "¿Qué tal?",
+        "Vielen Dank, tschüss",
+        "help",
+    ],
+)
+def test_greetings_and_thanks_ask_for_nothing(text):
+    assert is_small_talk(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "?!",
+        "Hello, how many days of leave do I get?",
+        "help desk",
+        "Who are you supposed to call at night?",
+        "thanks to whom do we have a solar roof",
+        "how are you paid",
+        "test",
+        "good",
+        "hello " * 30,
+    ],
+)
+def test_questions_and_other_texts_do_not(text):
+    assert not is_small_talk(text)
