@@ -109,7 +109,11 @@ class ModelTokenizer:
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return the character span of every token, without special tokens and truncation."""
-        return list(self._full.encode(text, add_special_tokens=False).offsets)
+        return self.spans_of([text])[0]
+
+    def spans_of(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """Return the character span of every token of each text, without special tokens and truncation."""
+        return [list(it.offsets) for it in self._full.encode_batch(list(texts), add_special_tokens=False)]
 
 
 class PairTokenizer:

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
-from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
@@ -33,10 +32,9 @@ class TorchEncoder:
     Queries and documents have the prompts of the model's own configuration.
     """
 
-    batching = Batching(calls=1)
-
     def __init__(self, directory: Path, model: Any) -> None:  # noqa: ANN401 -- the library is optional
         self.name = directory.name
+        self.batching = Batching(calls=1) if model.device.type == "cpu" else Batching(texts=256, calls=1)
         self.weights = f"{SENTENCE_TRANSFORMERS} {folder_sha256(directory)}"
         self.max_tokens = min(int(model.max_seq_length or _MAX_TOKENS), _MAX_TOKENS)
         self.tokenizer_file = str(directory / TOKENIZER_FILE)
@@ -58,15 +56,15 @@ class TorchEncoder:
 
         The vector of a text longer than max_tokens is pooled from overlapping windows.
         """
-        windows = [self._windows(text) for text in texts]
+        windows = self._windows(texts)
         if not windows:
             return np.zeros((0, self.dim), np.float32)
-        vectors = self._encoded(self._model.encode_document, list(chain.from_iterable(windows)))
-        return window_pooling(vectors, [self.count_tokens(each) for each in windows])
+        vectors = self._encoded(self._model.encode_document, [text for each in windows for text, _ in each])
+        return window_pooling(vectors, [[tokens for _, tokens in each] for each in windows])
 
     def count_windows(self, texts: Sequence[str]) -> list[int]:
         """Return the number of windows of each text."""
-        return [len(self._windows(text)) for text in texts]
+        return [len(windows) for windows in self._windows(texts)]
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text, without special tokens and truncation."""
@@ -76,16 +74,22 @@ class TorchEncoder:
         """Return the (start, end) character span of every token, without special tokens and truncation."""
         return self._tokenizer.spans(text)
 
-    def _windows(self, text: str) -> list[str]:
-        spans = self.token_spans(text)
+    def _windows(self, texts: Sequence[str]) -> list[list[tuple[str, int]]]:
+        """Return the windows of each text, with their numbers of tokens."""
+        return [self._divided(text, spans) for text, spans in zip(texts, self._tokenizer.spans_of(texts), strict=True)]
+
+    def _divided(self, text: str, spans: list[tuple[int, int]]) -> list[tuple[str, int]]:
         if len(spans) <= self._room:
-            return [text]
-        return [text[part[0][0] : part[-1][1]] for part in overlapping(spans, self._room, self._tokenizer.overlap)]
+            return [(text, len(spans))]
+        parts = overlapping(spans, self._room, self._tokenizer.overlap)
+        return [(text[part[0][0] : part[-1][1]], len(part)) for part in parts]
 
     def _encoded(self, encode: Callable[..., Any], texts: Sequence[str]) -> Floats:
         try:
             with self._one_call:
-                vectors = encode(texts, normalize_embeddings=True, show_progress_bar=False)
+                vectors = encode(
+                    texts, batch_size=self.batching.texts, normalize_embeddings=True, show_progress_bar=False
+                )
         except Exception as error:  # torch's errors share no specific base class
             raise EncoderError(f"The model {self.name!r} failed: {error}") from error
         return np.asarray(vectors, np.float32)
