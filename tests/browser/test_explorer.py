@@ -54,9 +54,10 @@ def test_the_keyboard_walks_through_the_hits(searched):
 
 
 def test_a_shared_address_opens_what_was_open(searched):
-    searched.page.locator("[data-switch=tab][data-name=trace]").click()
-    searched.page.reload()
+    searched.page.locator(".tabs").get_by_role("link", name="Trace", exact=True).click()
     shown = searched.page.locator("[data-panel=tab]:visible")
+    expect(shown).to_have_attribute("data-name", "trace")
+    searched.page.reload()
     expect(shown).to_have_count(1)
     expect(shown).to_have_attribute("data-name", "trace")
 

@@ -197,8 +197,8 @@ def age(chunk: ChunkFacts, connection: ConnectionFacts, now: datetime) -> str:
     return f"synced {wording.ago(chunk.synced_at, now)}"
 
 
-def result_panels(outcome: SearchOutcome, *, labels: ChunkLabels) -> dict[str, Any]:
-    """Return the panels of a search; `labels` has the chunks that its reader may see."""
+def result_panels(outcome: SearchOutcome, *, labels: ChunkLabels, tab: str) -> dict[str, Any]:
+    """Return the panels of a search, large ones only for their tab; `labels` has the chunks that its reader may see."""
     hits, stages = hit_rows(outcome), funnel(outcome, labels)
     found = wording.counted(len(hits), "hit") if hits else "No results"
     return {
@@ -214,12 +214,22 @@ def result_panels(outcome: SearchOutcome, *, labels: ChunkLabels) -> dict[str, A
         "hits": hits,
         "announcement": f"{found} in {stages['milliseconds']} milliseconds.",
         "context": context_panel(outcome, labels),
-        "trace": span_rows(outcome.trace, outcome.state.scope),
-        "contributions": contributions(outcome),
-        "scores": score_charts(outcome),
-        "waterfall": waterfall(
-            outcome.trace, deadline_ms=outcome.config.deadline_ms, soft_share=outcome.config.soft_share
-        ),
         "answerability": answerability_panel(outcome),
         "skipped": outcome.skipped,
+        **(_OF_TABS[tab](outcome) if tab in _OF_TABS else {}),
     }
+
+
+def _score_panels(outcome: SearchOutcome) -> dict[str, Any]:
+    return {"contributions": contributions(outcome), "scores": score_charts(outcome)}
+
+
+def _trace_panels(outcome: SearchOutcome) -> dict[str, Any]:
+    config = outcome.config
+    return {
+        "trace": span_rows(outcome.trace, outcome.state.scope),
+        "waterfall": waterfall(outcome.trace, deadline_ms=config.deadline_ms, soft_share=config.soft_share),
+    }
+
+
+_OF_TABS: Final = {"scores": _score_panels, "trace": _trace_panels}

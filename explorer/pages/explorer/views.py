@@ -179,7 +179,7 @@ def _scope(viewer: User, principal: Principal, asked: Asked) -> dict[str, Any]:
 def _results(principal: Principal, asked: Asked, scope: AccessScope, trace: str) -> dict[str, Any]:
     limits = read_filter(asked.filter)
     outcome = searched(_asking(principal, asked, scope, limits), trace)
-    panels = result_panels(outcome, labels=chunk_labels(outcome))
+    panels = result_panels(outcome, labels=chunk_labels(outcome), tab=asked.tab)
     where = None
     if asked.tab == "where":
         where = where_panel(outcome, reader_of(principal, scope), find=asked.find, pin=asked.pin)

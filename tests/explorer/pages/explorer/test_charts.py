@@ -30,24 +30,26 @@ def rounded(value):
 def test_the_tab_of_the_scores_is_opened_by_the_address(browse):
     text = page(browse("bob").get("/", {"q": "rollback", "tab": "scores"}))
     assert re.search(r'data-panel="tab" data-name="scores" aria-label="Scores">', text)
-    assert {"contributions", "scores-dense", "scores-fulltext", "scores-final", "waterfall"} <= set(figures(text))
+    assert {"contributions", "scores-dense", "scores-fulltext", "scores-final"} <= set(figures(text))
     assert 'aria-labelledby="chart-title-contributions" aria-describedby="chart-summary-contributions"' in text
 
 
 def test_the_figures_are_the_searchs(browse):
-    response = browse("bob").get("/", {"q": "roll back staging"})
+    response = browse("bob").get("/", {"q": "roll back staging", "tab": "scores"})
     drawn, hits = figures(page(response)), response.context["panels"]["hits"]
     bars = drawn["contributions"]["data"]
     sums = [sum(part or 0 for part in parts) for parts in zip(*(trace["x"] for trace in bars), strict=True)]
     assert [round(total, 9) for total in sums] == [round(row["hit"].score, 9) for row in hits]
     final = drawn["scores-final"]["data"][1]["y"]
     assert final == [row["hit"].score for row in hits]
+    response = browse("bob").get("/", {"q": "roll back staging", "tab": "trace"})
+    drawn = figures(page(response))
     stages = [row["span"].stage for row in response.context["panels"]["trace"] if row["span"].stage != "legs"]
     assert [it[0] for it in drawn["waterfall"]["data"][0]["customdata"]] == stages
 
 
 def test_a_fragment_brings_its_charts_along(browse, htmx):
-    assert "contributions" in figures(page(browse("bob").get("/", {"q": "rollback"}, headers=htmx)))
+    assert "contributions" in figures(page(browse("bob").get("/", {"q": "rollback", "tab": "scores"}, headers=htmx)))
 
 
 def test_what_a_reader_may_not_see_changes_no_chart(browse, world):
@@ -55,8 +57,8 @@ def test_what_a_reader_may_not_see_changes_no_chart(browse, world):
         text = page(browse("bob").get("/", {"q": "rollback passphrase crowns", "tab": "scores"}))
         found = figures(text)
         assert not [word for word in HIDDEN if word in json.dumps(found)]
-        # Times are never the same twice, and freshness falls from one search to the next.
-        return {name: rounded(figure["data"]) for name, figure in found.items() if name != "waterfall"}
+        # Freshness falls from one search to the next.
+        return {name: rounded(figure["data"]) for name, figure in found.items()}
 
     before = drawn()
     Document.objects.exclude(connection=world.runbooks).delete()
@@ -65,8 +67,8 @@ def test_what_a_reader_may_not_see_changes_no_chart(browse, world):
 
 
 def test_nothing_found_draws_nothing(browse):
-    text = page(browse("charlie").get("/", {"q": "rollback"}))
-    assert set(figures(text)) <= {"waterfall"}
+    text = page(browse("charlie").get("/", {"q": "rollback", "tab": "scores"}))
+    assert figures(text) == {}
 
 
 def test_the_script_comes_with_the_page_and_plotly_only_when_it_is_wanted(browse):
@@ -80,7 +82,7 @@ def test_the_script_comes_with_the_page_and_plotly_only_when_it_is_wanted(browse
 def test_a_title_cannot_leave_its_figure(browse, world):
     title = "</template><script>alert(1)</script> & more"
     Document.objects.filter(connection=world.runbooks).update(title=title)
-    text = page(browse("bob").get("/", {"q": "rollback"}))
+    text = page(browse("bob").get("/", {"q": "rollback", "tab": "scores"}))
     assert "<script>alert" not in text
     shown = figures(text)["contributions"]["data"][0]["customdata"][0][0]
     # What draws the charts reads some elements in a text; it is given none.

@@ -6,7 +6,10 @@ from explorer.pages.explorer.page import result_panels
 
 
 def panels(outcome):
-    return result_panels(outcome, labels={})
+    # The charts of every tab can be drawn too.
+    for tab in ("scores", "trace"):
+        result_panels(outcome, labels={}, tab=tab)
+    return result_panels(outcome, labels={}, tab="hits")
 
 
 def test_the_announcement_counts_the_hits(finished, make_outcome):

@@ -43,9 +43,15 @@ def test_the_first_visit_shows_the_scope_and_searches_nothing(browse):
 def test_a_query_shows_every_panel_of_one_search(browse):
     response = browse("bob").get("/", {"q": "how do we roll back staging?"})
     assert response.status_code == 200
-    for name in ("hits", "context", "trace", "scope"):
+    for name in ("hits", "context", "scope"):
         assert f'data-panel="tab" data-name="{name}"' in page(response)
     assert 'id="ledger-1"' in page(response)
+    # The large ones come when their tab is opened, of the same search.
+    for name in ("scores", "trace"):
+        assert f'data-panel="tab" data-name="{name}"' not in page(response)
+        header = {"HX-Request": "true", "CoreCube-Trace": str(response.context["panels"]["trace_id"])}
+        opened = browse("bob").get("/", {"q": "how do we roll back staging?", "tab": name}, headers=header)
+        assert f'data-panel="tab" data-name="{name}"' in page(opened)
     assert SearchRecord.objects.count() == 1
 
 
