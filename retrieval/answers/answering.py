@@ -87,15 +87,17 @@ def prepare(
     *,
     question: str = "",
     options: Options = NO_OPTIONS,
+    route: Route | None = None,
 ) -> Answering:
     """Return everything that the answer to a search needs.
 
     `question` is the user's question if the query differs: words added to a query may come from passages that a
-    language model must not read. `options` are those of the request. Reads the database, so call it before the first
-    event. Raises ModelMissingError, and AnswerFormatError if no language model can answer in the required format.
+    language model must not read. `options` are those of the request. `route` replaces the providers that users get.
+    Reads the database, so call it before the first event. Raises ModelMissingError, and AnswerFormatError if no
+    language model can answer in the required format.
     """
     resources = outcome.resources or runtime.resources()
-    route = route_for(principal, outcome.passages, outcome.record_id)
+    route = route or route_for(principal, outcome.passages, outcome.record_id)
     if options.is_json and outcome.passages:
         route = _able(route, options)
     asked = question or outcome.state.query.text

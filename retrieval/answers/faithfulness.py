@@ -14,7 +14,7 @@ from itertools import groupby, islice
 from typing import Final
 
 from retrieval.answers.claims import Claim, CodeLine, claims, code_lines
-from retrieval.answers.events import Unsupported
+from retrieval.answers.events import Done, Unsupported
 from retrieval.answers.literals import Literal, LiteralSource, code_literal, literal_source, literals_of
 from retrieval.engine.types import Passage
 from retrieval.llm.types import Citation, EncodeTexts
@@ -280,6 +280,19 @@ def unsupported(
         if (reason := _reason(checker, claim, support, is_near=claim in near, encode=encode))
     ]
     return tuple(sorted((*marked, *_unsupported_code(text, checker)), key=lambda it: it.start))
+
+
+def supported_share(done: Done) -> float | None:
+    """Return the share of an answer's sentences that are not marked as unsupported, 0 to 1.
+
+    A marked part of a code block counts as a sentence. None for quotes, which are not checked, for a refusal, and for
+    an answer without sentences.
+    """
+    if done.extractive or done.refused:
+        return None
+    marked = {it.start for it in done.unsupported}
+    stated = marked.union(claim.start for claim in claims(done.text, done.citations))
+    return 1 - len(marked) / len(stated) if stated else None
 
 
 def _reason(checker: Checker, claim: Claim, support: Support, *, is_near: bool, encode: EncodeTexts | None) -> str:

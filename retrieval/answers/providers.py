@@ -16,13 +16,21 @@ from retrieval.llm.types import Route
 from retrieval.search import runtime
 
 
-def route_for(principal: Principal, passages: Sequence[Passage], record: uuid.UUID | None = None) -> Route:
+def route_for(
+    principal: Principal,
+    passages: Sequence[Passage],
+    record: uuid.UUID | None = None,
+    *,
+    preferred: str = "",
+    usage_ids: list[int] | None = None,
+) -> Route:
     """Return the providers that may answer this principal from these passages; raise ModelMissingError.
 
-    `record` is the search whose record stores the usage of language models.
+    `record` is the search whose record stores the usage of language models; `preferred` and `usage_ids` are those of
+    `models_over`.
     """
     connections = {passage.hit.chunk.connection_id for passage in passages}
-    models = models_over(principal, connections, record=record)
+    models = models_over(principal, connections, record=record, usage_ids=usage_ids, preferred=preferred)
     quotes = ExtractiveProvider(settings.CORECUBE_TEXT_SEARCH_CONFIG, answer_threads())
     return Route((*models.providers, quotes), models.notices)
 

@@ -12,7 +12,7 @@ from corecube.sanitise import storable
 from retrieval.admin.preset_versions import draft_of_best
 from retrieval.api.question_sets import admin_of, set_of
 from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, Overrides, StrictBody, filled
-from retrieval.evaluation import gates, runs, schedules, sweeps
+from retrieval.evaluation import comparing, gates, run_files, runs, schedules, sweeps
 from retrieval.models import EvaluationRun, Gate, Sweep
 from retrieval.presets.catalog import DEFAULT_PRESET
 from retrieval.ranking.measures import CUTOFF, MEASURED_DEPTH, OBJECTIVES, Objective
@@ -59,7 +59,7 @@ class RunOut(BaseModel):
     @classmethod
     def of(cls, run: EvaluationRun) -> Self:
         """Return the response for a run."""
-        facts = runs.figures_json(run, runs.figures_of(run))
+        facts = run_files.figures_json(run, runs.figures_of(run))
         return cls(**{name: facts[name] for name in cls.model_fields})
 
 
@@ -267,7 +267,7 @@ def start_run(request: HttpRequest, body: RunIn) -> Status[RunOut]:
 def read_run(request: HttpRequest, run_id: UUID) -> dict[str, Any]:
     """Return a run with the result, the ranking and the grades of each case. For admins."""
     run = runs.run_for(run_id, admin_of(request))
-    return runs.as_json(run, runs.result_of(run))
+    return run_files.as_json(run, runs.result_of(run))
 
 
 @router.post(
@@ -293,8 +293,8 @@ def compare(request: HttpRequest, first: UUID, second: UUID) -> DifferencesOut:
     """Return how much greater each measure is in the second run, over the queries of both. For admins."""
     principal = admin_of(request)
     results = [runs.result_of(runs.run_for(run_id, principal)) for run_id in (first, second)]
-    pairs = runs.compared(*results)
-    found = {name: filled(DifferenceOut, it) for name, it in runs.differences(pairs).items()}
+    pairs = comparing.compared(*results)
+    found = {name: filled(DifferenceOut, it) for name, it in comparing.differences(pairs).items()}
     return DifferencesOut(first=first, second=second, queries=len(pairs), differences=found)
 
 

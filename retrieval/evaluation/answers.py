@@ -9,7 +9,7 @@ import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from time import perf_counter
@@ -19,7 +19,9 @@ from corecube.access import Principal, ScopeRequest, user_named
 from corecube.errors import InvalidRequestError
 from corecube.models import Connection
 from retrieval.answers.answering import answered, prepare
-from retrieval.answers.events import Outcome
+from retrieval.answers.events import Done, Outcome
+from retrieval.answers.extractive import ExtractiveProvider
+from retrieval.answers.providers import route_for
 from retrieval.engine.types import Verdict
 from retrieval.errors import SearchTimeoutError
 from retrieval.evaluation.corpus import evaluation_principal
@@ -29,15 +31,23 @@ from retrieval.index import active
 from retrieval.llm.types import Route
 from retrieval.models import SearchRecord
 from retrieval.search import runtime
+from retrieval.search.outcome import SearchOutcome
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 
 MAX_CHARACTERS: Final = 700
+QUOTES: Final = ExtractiveProvider.name
 _TOP_K: Final = 10
 _WARM_UP: Final = 3  #: Warm-up questions before the first timed one.
 _MARKER: Final = re.compile(r" ?(?<!\\)\[\d+\]")
 _QUOTED_LINE: Final = re.compile(r"^> ?", re.MULTILINE)
 _THOUSANDS: Final = re.compile(r"(?<=\d)[,'’\u00a0\u202f](?=\d{3}(?!\d))")  # noqa: RUF001 -- a typographic apostrophe
+
+_ALLOWED: Final[Mapping[Verdict, frozenset[Outcome]]] = {
+    Verdict.ANSWERABLE: frozenset({Outcome.ASSERTED}),
+    Verdict.PARTIAL: frozenset({Outcome.ASSERTED, Outcome.HEDGED}),
+    Verdict.NOT_ANSWERABLE: frozenset({Outcome.HEDGED, Outcome.REFUSED}),
+}
 
 Requirements = tuple[tuple[str, ...], ...]
 
@@ -69,12 +79,12 @@ class Answered:
     @property
     def contradicts(self) -> bool:
         """Whether the verdict and the answer contradict each other."""
-        allowed = {
-            Verdict.ANSWERABLE: {Outcome.ASSERTED},
-            Verdict.PARTIAL: {Outcome.ASSERTED, Outcome.HEDGED},
-            Verdict.NOT_ANSWERABLE: {Outcome.HEDGED, Outcome.REFUSED},
-        }
-        return self.verdict is not None and self.outcome not in allowed[self.verdict]
+        return self.verdict is not None and contradicts(self.verdict, self.outcome)
+
+
+def contradicts(verdict: Verdict, outcome: Outcome) -> bool:
+    """Return whether a search's verdict and the outcome of its answer contradict each other."""
+    return outcome not in _ALLOWED[verdict]
 
 
 def load_questions(path: Path) -> tuple[AnswerQuestion, ...]:
@@ -145,10 +155,7 @@ def _answered(
         outcome = search(request, principal=principal, resources=resources if uses_models else without_judge(resources))
     except SearchTimeoutError:
         return Answered(question, "", Outcome.REFUSED, None, None, right=False, seconds=perf_counter() - started)
-    answering = prepare(outcome, principal)
-    if not uses_models:
-        answering = replace(answering, route=Route(answering.route.providers[-1:]))
-    done = answered(answering)
+    done = written(outcome, principal, model="" if uses_models else QUOTES)
     seconds = perf_counter() - started
     judged = outcome.state.answerability
     return Answered(
@@ -160,6 +167,20 @@ def _answered(
         right=not done.refused and is_right(done.text, question.requirements),
         seconds=seconds,
     )
+
+
+def written(
+    outcome: SearchOutcome, principal: Principal, *, model: str = "", usage_ids: list[int] | None = None
+) -> Done:
+    """Return the answer to a search as users get it, or by the language model with a slug, or as `QUOTES`.
+
+    Routing rules hold for a named model too. The keys of the stored usage are added to `usage_ids`. Raises
+    CoreCubeError without an answer.
+    """
+    route = route_for(principal, outcome.passages, preferred=model, usage_ids=usage_ids)
+    if model == QUOTES:
+        route = Route(route.providers[-1:])
+    return answered(prepare(outcome, principal, route=route))
 
 
 def is_right(answer: str, requirements: Requirements) -> bool:

@@ -16,7 +16,8 @@ from corecube.access import Principal, scope_for
 from corecube.database import first_or
 from corecube.errors import InvalidRequestError, NotFoundError
 from corecube.version import VERSION
-from retrieval.evaluation import runs
+from retrieval.evaluation import comparing, runs
+from retrieval.evaluation.components import usual
 from retrieval.evaluation.objectives import checked_objective
 from retrieval.models import EvaluationRun, Gate, Judgment, PresetVersion, QuestionSet
 from retrieval.presets.catalog import TUNED
@@ -62,8 +63,8 @@ class GateResult:
         """The candidate's objective less the live version's; None while a run is not done, and without judgments."""
         if self.live is None or self.candidate is None or not self._are(_Status.DONE):
             return None
-        pairs = runs.compared(runs.result_of(self.live), runs.result_of(self.candidate))
-        return runs.objective_difference(pairs, self.objective)
+        pairs = comparing.compared(runs.result_of(self.live), runs.result_of(self.candidate))
+        return comparing.objective_difference(pairs, self.objective)
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -211,7 +212,7 @@ def _missing(
 
 def _newest(gate: Gate, preset: Preset, values: _Values, principal: Principal) -> EvaluationRun | None:
     """Return the newest run of these numbers that counts, one that waits or runs before one that is done."""
-    found = runs.runs_for(principal).filter(
+    found = usual(runs.runs_for(principal)).filter(
         question_set=gate.question_set,
         preset=preset.name,
         values=dict(values),

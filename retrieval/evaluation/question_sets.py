@@ -14,16 +14,27 @@ from django.utils.text import slugify
 
 from corecube import audit
 from corecube.access import Principal, scope_for
-from corecube.errors import InvalidRequestError, NotPermittedError
+from corecube.errors import CoreCubeError, InvalidRequestError, NotPermittedError
 from corecube.models import User
 from corecube.sanitise import storable
 from retrieval.engine.types import Verdict
 from retrieval.errors import JudgingError, SearchTimeoutError
+from retrieval.evaluation.answers import Requirements
 from retrieval.evaluation.calibration import Bin, auroc, calibration_error, reliability
+from retrieval.evaluation.case_answers import (
+    NOTHING_SPENT,
+    AnswerFigures,
+    AnswerMeasures,
+    Spent,
+    answered_case,
+    expected_of,
+    spent_on,
+    unanswered,
+)
 from retrieval.evaluation.latency import Percentiles, percentiles
 from retrieval.evaluation.model_grades import grade_unjudged
 from retrieval.evaluation.use_grades import UseGrades
-from retrieval.models import Case, QuestionSet, SearchRecord
+from retrieval.models import Case, QuestionSet, SearchRecord, Usage
 from retrieval.ranking.measures import MEASURED_DEPTH, Measures, mean, measure
 from retrieval.records.judgments import MAX_QUERY_LENGTH, PassageId, grades_of, ranked_passages
 from retrieval.search.outcome import SearchOutcome
@@ -59,6 +70,7 @@ class CaseFacts:
     user: User | None = None  #: Whose access it is searched with.
     tags: tuple[str, ...] = ()
     record: SearchRecord | None = None  #: The search that it comes from.
+    answers: Requirements = ()  #: What its answer must contain.
 
 
 _NO_FACTS: Final = CaseFacts()
@@ -73,13 +85,18 @@ def tags_in(text: str) -> tuple[str, ...]:
 
 
 def save_case(question_set: QuestionSet, query: str, *, actor: User, facts: CaseFacts = _NO_FACTS) -> tuple[Case, bool]:
-    """Return a question's case, and whether it is new; raise InvalidRequestError for no question and a full set."""
+    """Return a question's case, and whether it is new; one that exists gets what its answer must contain, if given.
+
+    Raises InvalidRequestError for no question and a full set.
+    """
     query = cut(query)
     if not query:
         raise InvalidRequestError("A case needs a question.")
     with transaction.atomic():
         QuestionSet.objects.select_for_update().get(pk=question_set.pk)
         if found := question_set.cases.filter(query=query).first():
+            if facts.answers:
+                expect(found, facts.answers, actor=actor)
             return found, False
         if question_set.cases.count() >= MAX_CASES:
             raise InvalidRequestError(f"A question set can have at most {MAX_CASES:,} cases.")
@@ -90,6 +107,7 @@ def save_case(question_set: QuestionSet, query: str, *, actor: User, facts: Case
             user=facts.user,
             tags=list(facts.tags),
             record=facts.record,
+            answers=facts.answers,
             created_by=actor,
         )
         _count_change(question_set)
@@ -106,6 +124,17 @@ def mark_case(case: Case, *, is_answerable: bool, actor: User) -> None:
         audit.record(
             "case.marked", actor=actor, subject=case.question_set.slug, case=str(case.pk), is_answerable=is_answerable
         )
+
+
+def expect(case: Case, answers: Requirements, *, actor: User) -> None:
+    """Set what the answer to a case must contain; empty for nothing."""
+    if expected_of(case) == answers:
+        return
+    case.answers = answers
+    with transaction.atomic():
+        case.save(update_fields=["answers"])
+        _count_change(case.question_set)
+        audit.record("case.expected", actor=actor, subject=case.question_set.slug, case=str(case.pk))
 
 
 def delete_case(case: Case, *, actor: User) -> None:
@@ -147,7 +176,9 @@ class CaseResult:
     other_grades: int = 0  #: Of the grades, those of a language model or from use.
     milliseconds: float = 0.0
     tokens: int = 0  #: Of the packed context.
-    degraded: tuple[str, ...] = ()  #: Codes of what the search went without.
+    degraded: tuple[str, ...] = ()  #: Codes of what the search and the answer went without.
+    answer: AnswerFigures | None = None  #: None if it was not answered.
+    spent: Spent = NOTHING_SPENT  #: On language models.
     #: The preset's version, and the fingerprint of its stages and numbers; None and empty for a search that timed out.
     version: int | None = None
     fingerprint: str = ""
@@ -178,7 +209,27 @@ class SetResult:
     @property
     def means(self) -> Measures:
         """The mean of each measure over the answerable cases with it."""
-        return mean([case.measures for case in self.cases if case.measures is not None])
+        return mean([case.measures for case in self.cases if case.measures is not None], Measures)
+
+    @property
+    def answers(self) -> tuple[AnswerFigures, ...]:
+        """The answers."""
+        return tuple(case.answer for case in self.cases if case.answer is not None)
+
+    @property
+    def answer_means(self) -> AnswerMeasures:
+        """The mean of each measure over the answers with it."""
+        return mean([it.measures for it in self.answers], AnswerMeasures)
+
+    @property
+    def answer_milliseconds(self) -> Percentiles:
+        """Percentiles of the times of the answers, from the end of the search."""
+        return percentiles([it.milliseconds for it in self.answers])
+
+    @property
+    def spent(self) -> Spent:
+        """What language models took in all."""
+        return sum((case.spent for case in self.cases), NOTHING_SPENT)
 
     @property
     def measured(self) -> int:
@@ -254,12 +305,31 @@ def principal_of_case(case: Case, principal: Principal) -> Principal:
 
 
 def unrecorded_search(
-    asked: SearchRequest, *, principal: Principal, resources: Resources | None = None
+    asked: SearchRequest,
+    *,
+    principal: Principal,
+    resources: Resources | None = None,
+    usage_ids: list[int] | None = None,
 ) -> SearchOutcome:
-    """Search as `search` does, and leave no record."""
+    """Search as `search` does, and leave no record; the keys of the usage of judging models go to `usage_ids`."""
     outcome = search(asked, principal=principal, resources=resources)
+    if usage_ids is not None:
+        usage_ids += Usage.objects.filter(record=outcome.id).values_list("pk", flat=True)
     SearchRecord.objects.filter(pk=outcome.id).delete()
-    return outcome
+    return replace(outcome, is_recorded=False, pending=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """What of a case is measured, beside its ranking by people's grades."""
+
+    counts_model: bool = False  #: A language model grades those of the first ten passages that nobody has judged.
+    use: UseGrades | None = None  #: Grades for passages that nobody has judged.
+    #: The language model that answers, by its slug, or an empty one for what users get; None for no answer.
+    answered_by: str | None = None
+
+
+RANKING: Final = Measuring()
 
 
 def measured_case(
@@ -268,31 +338,34 @@ def measured_case(
     *,
     principal: Principal,
     resources: Resources | None = None,
-    counts_model: bool = False,
-    use: UseGrades | None = None,
+    how: Measuring = RANKING,
 ) -> CaseResult:
     """Search for a case as `asked`, and return its result; one whose search timed out found nothing.
 
-    With `counts_model` a language model grades those of the first ten passages that nobody has judged, and its grades
-    count; if it fails, the result is degraded. Grades from `use` count for passages that nobody has judged.
+    If a language model fails to grade or to answer, the result is degraded.
 
     A case with a user is searched with that user's access. The grades are those that the principal gives, within the
     access of the search. Raises as `search` does, and NotPermittedError for a user who was deactivated.
     """
     searcher = principal_of_case(case, principal)
-    result, outcome = _searched(case, asked, searcher, resources)
+    usage_ids: list[int] = []
+    result, outcome = _searched(case, asked, searcher, resources, usage_ids)
+    if how.answered_by is not None:
+        answer, without = _answered(case, outcome, searcher, how.answered_by, usage_ids)
+        result = replace(result, answer=answer, degraded=(*result.degraded, *without))
+    result = replace(result, spent=spent_on(usage_ids))
     if not case.is_answerable:
         return result
     scope = outcome.state.scope if outcome else scope_for(searcher)
-    graded = grades_of(case.query, viewer=principal.user, scope=scope, counts_model=counts_model)
-    if counts_model and outcome:
+    graded = grades_of(case.query, viewer=principal.user, scope=scope, counts_model=how.counts_model)
+    if how.counts_model and outcome:
         try:
             grade_unjudged(outcome, graded, principal=searcher, by=principal.user)
         except JudgingError as error:
             result = replace(result, degraded=(*result.degraded, error.code))
         graded = grades_of(case.query, viewer=principal.user, scope=scope, counts_model=True)
     found = ranked_passages(outcome) if outcome else ()
-    used = use.within(scope, [case.query]) if use else {}
+    used = how.use.within(scope, [case.query]) if how.use else {}
     other = {passage: it.grade for (_, passage), it in used.items() if passage not in graded}
     grades = {passage: it.grade for passage, it in graded.items()} | other
     return replace(
@@ -304,13 +377,26 @@ def measured_case(
     )
 
 
+def _answered(
+    case: Case, outcome: SearchOutcome | None, principal: Principal, model: str, usage_ids: list[int]
+) -> tuple[AnswerFigures, tuple[str, ...]]:
+    """Return the figures of a case's answer, and the codes of what it was written without."""
+    if outcome is None:
+        return unanswered(case), ()
+    try:
+        return answered_case(case, outcome, principal, model=model, usage_ids=usage_ids)
+    except CoreCubeError as error:
+        return unanswered(case), (error.code,)
+
+
 def _searched(
-    case: Case, asked: SearchRequest, principal: Principal, resources: Resources | None
+    case: Case, asked: SearchRequest, principal: Principal, resources: Resources | None, usage_ids: list[int]
 ) -> tuple[CaseResult, SearchOutcome | None]:
     """Search for a case and return its result before it is measured, with the outcome; None if it timed out."""
     started = perf_counter()
     try:
-        outcome = unrecorded_search(replace(asked, text=case.query), principal=principal, resources=resources)
+        asked = replace(asked, text=case.query)
+        outcome = unrecorded_search(asked, principal=principal, resources=resources, usage_ids=usage_ids)
     except SearchTimeoutError as error:
         milliseconds = (perf_counter() - started) * 1000
         result = CaseResult(case.pk, case.query, case.is_answerable, None, None, milliseconds=milliseconds)

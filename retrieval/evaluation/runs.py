@@ -4,14 +4,14 @@ The rows are the queue. A run that lost its worker goes on where it was: its res
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from corecube import audit
@@ -21,15 +21,16 @@ from corecube.errors import ConflictError, CoreCubeError, InvalidRequestError, N
 from corecube.sanitise import storable
 from corecube.version import VERSION
 from retrieval.engine.types import Verdict
-from retrieval.evaluation.qrels import csv_line
-from retrieval.evaluation.question_sets import CaseResult, SetResult, measured_case, principal_of_case
+from retrieval.evaluation import components
+from retrieval.evaluation.answers import QUOTES
+from retrieval.evaluation.case_answers import AnswerFigures, Spent
+from retrieval.evaluation.components import USUAL, Components
+from retrieval.evaluation.question_sets import CaseResult, Measuring, SetResult, measured_case, principal_of_case
 from retrieval.evaluation.use_grades import UseGrades
 from retrieval.models import Case, EvaluationRun, QuestionSet, RunCase, Trial
 from retrieval.presets.catalog import preset_named
-from retrieval.ranking.measures import Measures, Objective
-from retrieval.ranking.significance import Difference, difference
+from retrieval.ranking.measures import Measures
 from retrieval.records.judgments import PassageId
-from retrieval.search import runtime
 from retrieval.search.configuration import configuration_of
 from retrieval.search.request import SearchRequest
 from retrieval.stages.resources import Resources
@@ -40,6 +41,7 @@ _MEASURES: Final = tuple(field.name for field in fields(Measures))
 _MAX_OPEN: Final = 20  #: Runs that wait or run, of everybody.
 _MAX_NAME_LENGTH: Final = 120
 LOST: Final = timedelta(minutes=2)  #: A worker that is silent for so long is lost.
+_LOST_ANSWERING: Final = timedelta(minutes=15)  #: Where language models answer, which may take their time limits.
 _Status = EvaluationRun.Status
 _OPEN: Final = (_Status.QUEUED, _Status.RUNNING)
 
@@ -56,16 +58,20 @@ class RunRequest:
     values: Mapping[str, float] | None = None
     trigger: EvaluationRun.Trigger | str = ""
     counts: EvaluationRun.Counts | str = EvaluationRun.Counts.PEOPLE  #: Whose grades count.
+    has_answers: bool = False  #: Whether each question is answered too.
+    components: Components = USUAL
 
 
 def queue_run(question_set: QuestionSet, asked: RunRequest, *, principal: Principal) -> EvaluationRun:
     """Store a run of a set's cases and return it; the caller wakes a worker.
 
     Raises InvalidRequestError for a set without cases, ConflictError while too many runs wait, and what the preset's
-    configuration raises: UnknownPresetError, UnknownVersionError without a draft, OverridesError, TunablesError.
+    configuration and `components.check` raise: UnknownPresetError, UnknownVersionError without a draft, OverridesError,
+    TunablesError, InvalidRequestError.
     """
     preset = preset_named(asked.preset)
     configuration_of(preset, overrides=asked.overrides, draft=asked.is_draft, values=asked.values)
+    components.check(asked.components)
     if not question_set.cases.exists():
         raise InvalidRequestError("This question set has no cases.")
     if EvaluationRun.objects.filter(status__in=_OPEN, trial=None).count() >= _MAX_OPEN:
@@ -81,6 +87,10 @@ def queue_run(question_set: QuestionSet, asked: RunRequest, *, principal: Princi
             is_fixed=asked.values is not None,
             trigger=asked.trigger,
             counts=asked.counts,
+            has_answers=asked.has_answers,
+            index_number=asked.components.index,
+            is_reranked=asked.components.is_reranked,
+            language_model=asked.components.language_model,
             user=principal.user,
             connection_ids=scope_for(principal).connection_ids,
         )
@@ -127,8 +137,9 @@ def are_waiting() -> bool:
 
 def take_up_lost() -> None:
     """Let runs wait again whose worker was lost."""
-    lost = EvaluationRun.objects.filter(status=_Status.RUNNING, active_at__lt=timezone.now() - LOST)
-    lost.update(status=_Status.QUEUED)
+    now = timezone.now()
+    is_silent = Q(has_answers=False, active_at__lt=now - LOST) | Q(active_at__lt=now - _LOST_ANSWERING)
+    EvaluationRun.objects.filter(is_silent, status=_Status.RUNNING).update(status=_Status.QUEUED)
 
 
 def run_waiting() -> int:
@@ -186,34 +197,34 @@ def measure_missing(
     """
     if not (run.user.is_active and run.user.is_admin):
         raise NotPermittedError("The user of this run no longer has access.")
-    principal, resources = Principal(run.user), resources or runtime.resources()
+    chosen = components.of_run(run)
+    principal, resources = Principal(run.user), resources or components.resources_for(chosen)
     cases = list(cases)
     done = set(run.results.values_list("query", flat=True))
     version = QuestionSet.objects.values_list("version", flat=True).get(pk=run.question_set_id)
     run.set_version = version if not done or run.set_version == version else None
     run.release, run.index = VERSION, resources.encoder.name
+    run.searched_index, run.reranker = resources.index.id, components.reranker_name(resources.reranker)
     # Results of before may have been found in connections that the user has lost since.
     searched = {principal, *(principal_of_case(it, principal) for it in cases)}
     reached = {pk for it in searched for pk in scope_for(it).connection_ids}
     run.connection_ids = sorted({*reached, *(run.connection_ids if done else ())})
-    run.save(update_fields=["set_version", "release", "index", "connection_ids"])
+    run.save(update_fields=["set_version", "release", "index", "searched_index", "reranker", "connection_ids"])
     asked = SearchRequest(
         text="",
         preset=run.preset,
         draft=run.is_draft,
         overrides=run.overrides,
         values=run.values if run.is_fixed else None,
+        judge_model="" if chosen.language_model == QUOTES else chosen.language_model,
     )
-    counts_model = run.counts == EvaluationRun.Counts.MODEL
-    use = UseGrades.read(it.query for it in cases) if run.counts == EvaluationRun.Counts.USE else None
+    how = _measuring(run, cases)
     for case in cases:
         if case.query in done:
             continue
         if not goes_on():
             return False
-        result = measured_case(
-            case, asked, principal=principal, resources=resources, counts_model=counts_model, use=use
-        )
+        result = measured_case(case, asked, principal=principal, resources=resources, how=how)
         if not run.fingerprint and result.fingerprint:
             run.version, run.fingerprint, run.values = result.version, result.fingerprint, result.values
             run.save(update_fields=["version", "fingerprint", "values"])
@@ -221,6 +232,14 @@ def measure_missing(
             raise ConflictError("The preset was changed while the run measured it.")
         _store(run, result)
     return True
+
+
+def _measuring(run: EvaluationRun, cases: Iterable[Case]) -> Measuring:
+    return Measuring(
+        counts_model=run.counts == EvaluationRun.Counts.MODEL,
+        use=UseGrades.read(it.query for it in cases) if run.counts == EvaluationRun.Counts.USE else None,
+        answered_by=run.language_model if run.has_answers else None,
+    )
 
 
 def _store(run: EvaluationRun, result: CaseResult) -> None:
@@ -239,6 +258,9 @@ def _store(run: EvaluationRun, result: CaseResult) -> None:
             "milliseconds": result.milliseconds,
             "tokens": result.tokens,
             "degraded": list(result.degraded),
+            "answer": asdict(result.answer) if result.answer else {},
+            "model_tokens": result.spent.tokens,
+            "cost": result.spent.cost,
         },
     )
 
@@ -266,6 +288,9 @@ def figures_of(run: EvaluationRun) -> SetResult:
         "milliseconds",
         "tokens",
         "degraded",
+        "answer",
+        "model_tokens",
+        "cost",
     )
     rows = run.results.values(*names)
     return SetResult(run.preset, tuple(_case_result(RunCase(**row)) for row in rows))
@@ -285,145 +310,6 @@ def _case_result(row: RunCase) -> CaseResult:
         milliseconds=row.milliseconds,
         tokens=row.tokens,
         degraded=tuple(row.degraded),
+        answer=AnswerFigures.of_json(row.answer) if row.answer else None,
+        spent=Spent(row.model_tokens, row.cost),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """A query in two runs."""
-
-    first: CaseResult
-    second: CaseResult
-
-    def values(self, measure: str) -> tuple[float, float] | None:
-        """Return a measure of both; None where one of them lacks it."""
-        first, second = (getattr(it.measures, measure, None) for it in (self.first, self.second))
-        return None if first is None or second is None else (first, second)
-
-
-def compared(first: SetResult, second: SetResult) -> tuple[Compared, ...]:
-    """Return the queries of both runs, by text."""
-    others = {it.query: it for it in second.cases}
-    return tuple(Compared(it, others[it.query]) for it in first.cases if it.query in others)
-
-
-def differences(pairs: Sequence[Compared]) -> dict[str, Difference]:
-    """Return how much greater each measure is in the second run, over the queries that have it in both."""
-    found = {}
-    for name in _MEASURES:
-        values = [both for pair in pairs if (both := pair.values(name)) is not None]
-        if result := difference([first for first, _ in values], [second for _, second in values]):
-            found[name] = result
-    return found
-
-
-def objective_difference(pairs: Sequence[Compared], objective: Objective) -> Difference | None:
-    """Return how much greater an objective is in the second run, over the queries that have it in both."""
-    values = objective_values(pairs, objective)
-    return difference([first for first, _ in values], [second for _, second in values])
-
-
-def objective_values(pairs: Sequence[Compared], objective: Objective) -> list[tuple[float, float]]:
-    """Return an objective of both runs for each query that has it in both."""
-    return [
-        (first, second)
-        for pair in pairs
-        if (first := objective_value(pair.first, objective)) is not None
-        if (second := objective_value(pair.second, objective)) is not None
-    ]
-
-
-def objective_value(case: CaseResult, objective: Objective) -> float | None:
-    """Return an objective of a result; None for an unanswerable case and one without relevant passages."""
-    return objective.value(case.ranking, case.grades) if case.measures else None
-
-
-def trec_run(result: SetResult) -> str:
-    """Return the rankings as a TREC run file: query number, Q0, passage, rank, score, tag.
-
-    Queries count from 1 in the order of the results; the score falls with the rank.
-    """
-    return "".join(
-        f"{number} Q0 {it.document_id}:{it.content_hash} {rank} {1 / rank:.6f} {result.preset}\n"
-        for number, case in enumerate(result.cases, start=1)
-        for rank, it in enumerate(case.ranking, start=1)
-    )
-
-
-def trec_qrels(result: SetResult) -> str:
-    """Return the grades that a run was measured against as TREC qrels, for the queries of `trec_run`."""
-    return "".join(
-        f"{number} 0 {it.document_id}:{it.content_hash} {grade}\n"
-        for number, case in enumerate(result.cases, start=1)
-        for it, grade in case.grades.items()
-    )
-
-
-def csv_of(result: SetResult) -> str:
-    """Return the figures of each query as CSV: measures, verdict, confidence, milliseconds, tokens, fallbacks."""
-    head = ("query", "answerable", *_MEASURES, "verdict", "confidence", "milliseconds", "tokens", "degraded")
-    return csv_line(head) + "".join(map(_csv_case, result.cases))
-
-
-def _csv_case(case: CaseResult) -> str:
-    measures = (getattr(case.measures, name, None) for name in _MEASURES)
-    known = (*measures, case.verdict, case.confidence, round(case.milliseconds, 1), case.tokens)
-    figures = ("" if it is None else it for it in known)
-    return csv_line((case.query, "yes" if case.is_answerable else "no", *figures, " ".join(case.degraded)))
-
-
-def as_json(run: EvaluationRun, result: SetResult) -> dict[str, Any]:
-    """Return a run with its figures and the result of each case, for JSON."""
-    return {**figures_json(run, result), "results": [_case_json(it) for it in result.cases]}
-
-
-def figures_json(run: EvaluationRun, result: SetResult) -> dict[str, Any]:
-    """Return a run with its figures, for JSON."""
-    return {
-        "id": str(run.pk),
-        "name": run.name,
-        "question_set": run.question_set.slug,
-        "preset": run.preset,
-        "draft": run.is_draft,
-        "overrides": run.overrides,
-        "values": run.values,
-        "trigger": run.trigger,
-        "set_version": run.set_version,
-        "counts": run.counts,
-        "version": run.version,
-        "fingerprint": run.fingerprint,
-        "release": run.release,
-        "embedding_model": run.index,
-        "status": run.status,
-        "message": run.message,
-        "created_at": run.created_at.isoformat(),
-        "finished_at": run.finished_at.isoformat() if run.finished_at else None,
-        "cases": len(result.cases),
-        "measured": result.measured,
-        "measures": asdict(result.means),
-        "rightly_refused": result.refusals,
-        "wrongly_refused": result.wrongly_refused,
-        "answerability": asdict(result.answerability) if result.answerability else None,
-        "latency_ms": result.milliseconds,
-        "mean_tokens": result.tokens,
-        "degraded": result.degraded,
-    }
-
-
-def _case_json(case: CaseResult) -> dict[str, Any]:
-    return {
-        "query": case.query,
-        "answerable": case.is_answerable,
-        "measures": asdict(case.measures) if case.measures else None,
-        "verdict": case.verdict,
-        "confidence": case.confidence,
-        "milliseconds": round(case.milliseconds, 1),
-        "tokens": case.tokens,
-        "degraded": case.degraded,
-        "other_grades": case.other_grades,
-        "ranking": [{"document": str(it.document_id), "passage": it.content_hash} for it in case.ranking],
-        "grades": [
-            {"document": str(it.document_id), "passage": it.content_hash, "grade": grade}
-            for it, grade in case.grades.items()
-        ],
-    }

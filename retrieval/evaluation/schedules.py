@@ -14,7 +14,7 @@ from corecube import audit
 from corecube.access import Principal, scope_for
 from corecube.errors import CoreCubeError, InvalidRequestError
 from corecube.version import VERSION
-from retrieval.evaluation import runs
+from retrieval.evaluation import comparing, runs
 from retrieval.evaluation.objectives import checked_objective
 from retrieval.models import EvaluationRun, QuestionSet, Schedule, Sync
 from retrieval.presets.catalog import PRESETS
@@ -170,7 +170,7 @@ def _points(schedule: Schedule, principal: Principal, limit: int) -> list[Point]
     objective = Objective(schedule.measure, schedule.cutoff)
     points = []
     for run in reversed(readable[:limit]):
-        values = [runs.objective_value(it, objective) for it in runs.result_of(run).cases]
+        values = [comparing.objective_value(it, objective) for it in runs.result_of(run).cases]
         known = [it for it in values if it is not None]
         if known:
             points.append(Point(run, sum(known) / len(known)))

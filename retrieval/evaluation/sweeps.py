@@ -20,7 +20,7 @@ from corecube.database import each_taken, first_or
 from corecube.errors import ConflictError, CoreCubeError, InvalidRequestError, NotFoundError
 from retrieval.engine.tunables import TunableFacts
 from retrieval.errors import TunablesError
-from retrieval.evaluation import runs
+from retrieval.evaluation import comparing, runs
 from retrieval.evaluation.latency import percentiles
 from retrieval.evaluation.objectives import checked_objective
 from retrieval.evaluation.question_sets import CaseResult, SetResult, measured_case
@@ -224,7 +224,7 @@ class _Work:
             self.sweep.save(update_fields=["connection_ids"])
         if is_tuning:
             results = self._results(trial, {case.query for case in cases})
-            values = [it for case in results if (it := runs.objective_value(case, self.objective)) is not None]
+            values = [it for case in results if (it := comparing.objective_value(case, self.objective)) is not None]
             trial.queries, trial.mean = len(results), sum(values) / len(values) if values else None
             trial.p95_ms = percentiles([case.milliseconds for case in results])["p95"] if results else None
             trial.save(update_fields=["queries", "mean", "p95_ms"])
@@ -250,7 +250,7 @@ class _Work:
         """Return the best trial's difference from the first one on the held-out half."""
         queries = {case.query for case in self.held_out}
         first, second = (SetResult("", tuple(self._results(it, queries))) for it in (self.trials[0], best))
-        return runs.objective_difference(runs.compared(first, second), self.objective)
+        return comparing.objective_difference(comparing.compared(first, second), self.objective)
 
 
 def _facts(trial: Trial) -> Measured:

@@ -51,8 +51,8 @@ def models_over(
 ) -> Allowed:
     """Return the models that may read texts of these connections; `record` is the search in the usage records.
 
-    A model with the `preferred` name replaces the default one, which is then its fallback, but not the user's. The keys
-    of the stored usage records are added to `usage_ids`. Raises ModelMissingError.
+    A model with the `preferred` slug or name replaces the default one, which is then its fallback, but not the user's.
+    The keys of the stored usage records are added to `usage_ids`. Raises ModelMissingError.
     """
     models = {model.pk: model for model in stored_models()}
     close_others(models)
@@ -61,7 +61,9 @@ def models_over(
     bindings, of_user = _rules(principal)
     clients = {pk: client for pk, model in models.items() if (client := usable_client(model)) is not None}
     usual = default.pk if (default := default_of(list(models.values()))) else None
-    named = next((pk for pk in clients if preferred and is_model(models[pk].model, preferred)), None)
+    by_slug = {models[pk].slug: pk for pk in clients}
+    by_name = (pk for pk in clients if preferred and is_model(models[pk].model, preferred))
+    named = by_slug.get(preferred) or next(by_name, None)
     fallbacks = {pk: model.fallback_id or (usual if pk == named else None) for pk, model in models.items()}
     planned = plan(
         {pk: Candidate(pk, pk in clients, fallbacks[pk]) for pk in models},

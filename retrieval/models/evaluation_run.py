@@ -1,12 +1,16 @@
 """Runs of question sets: a configuration measured on every case, stored."""
 
+import hashlib
+import json
 import uuid
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from django.conf import settings
 from django.db import models
 
 from retrieval.models.judgment import Case, QuestionSet
+
+_HASH_LENGTH: Final = 12
 
 
 class EvaluationRun(models.Model):
@@ -50,6 +54,12 @@ class EvaluationRun(models.Model):
     counts = models.CharField(max_length=10, choices=Counts, default=Counts.PEOPLE, db_default=Counts.PEOPLE)
     is_fixed = models.BooleanField(default=False, db_default=False)
     trigger = models.CharField(max_length=10, choices=Trigger, blank=True, default="", db_default="")
+    has_answers = models.BooleanField(default=False, db_default=False)  #: Whether it answers each question too.
+    #: What it searches and answers with, where that is not what the installation uses: another embedding index, no
+    #: reranker, another language model ("extractive" for quotes alone).
+    index_number = models.PositiveIntegerField(null=True)
+    is_reranked = models.BooleanField(default=True, db_default=True)
+    language_model = models.CharField(max_length=50, blank=True, default="", db_default="")
     #: Whose access it searches with, and who started it.
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="evaluation_runs")
     status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED)
@@ -60,11 +70,13 @@ class EvaluationRun(models.Model):
     finished_at = models.DateTimeField(null=True)
     message = models.TextField(blank=True, default="")  #: Why it failed.
     #: What it measured, known once it has begun: the preset's version, the fingerprint of its stages and numbers, the
-    #: release, the embedding model, and the ids of the connections in its scope.
+    #: release, the embedding model, the number of its index, the reranker, and the ids of the connections in its scope.
     version = models.PositiveIntegerField(null=True)
     fingerprint = models.CharField(max_length=64, blank=True, default="")
     release = models.CharField(max_length=40, blank=True, default="")
     index = models.CharField(max_length=120, blank=True, default="")
+    searched_index = models.PositiveIntegerField(null=True)
+    reranker = models.CharField(max_length=200, blank=True, default="", db_default="")
     connection_ids = models.JSONField(default=list)
 
     class Meta:
@@ -78,6 +90,12 @@ class EvaluationRun(models.Model):
     def is_open(self) -> bool:
         """Whether it waits or runs."""
         return self.status in {self.Status.QUEUED, self.Status.RUNNING}
+
+    @property
+    def configuration_hash(self) -> str:
+        """The same for runs with the same stages, numbers, models and index; empty before it has begun."""
+        parts = (self.fingerprint, self.index, self.searched_index, self.reranker, self.language_model)
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:_HASH_LENGTH] if self.fingerprint else ""
 
 
 class RunCase(models.Model):
@@ -99,6 +117,10 @@ class RunCase(models.Model):
     milliseconds = models.FloatField()
     tokens = models.PositiveIntegerField(default=0)  #: Of the packed context.
     degraded = models.JSONField(default=list)  #: Codes of what it went without.
+    #: `retrieval.evaluation.case_answers.AnswerFigures`, without any text; empty if it was not answered.
+    answer = models.JSONField(default=dict, db_default={})
+    model_tokens = models.PositiveIntegerField(default=0, db_default=0)  #: Of language models.
+    cost = models.DecimalField(max_digits=14, decimal_places=6, default=0, db_default=0)  #: Of these, at their prices.
 
     class Meta:
         ordering: ClassVar = ["query"]

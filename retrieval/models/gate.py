@@ -46,6 +46,7 @@ class Schedule(Objective):
     after_syncs = models.BooleanField(default=False)
     nightly = models.BooleanField(default=False)
     after_upgrades = models.BooleanField(default=False)
+    has_answers = models.BooleanField(default=False, db_default=False)  #: Whether its runs answer the questions too.
     min_mean = models.FloatField(null=True)  #: None for no alarm.
     created_at = models.DateTimeField(auto_now_add=True)
 

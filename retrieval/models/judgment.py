@@ -37,6 +37,8 @@ class Case(models.Model):
     #: Whose access the question is searched with; empty for that of the user who measures it.
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="cases")
     tags = ArrayField(models.CharField(max_length=40), default=list, db_default=[])
+    #: What its answer must contain, a list of requirements: each is a list of alternatives, one of which must appear.
+    answers = models.JSONField(default=list, db_default=[])
     #: The search that it was saved from; empty if that was deleted or there was none.
     record = models.ForeignKey("retrieval.SearchRecord", null=True, blank=True, on_delete=models.SET_NULL)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)

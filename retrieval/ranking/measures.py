@@ -9,9 +9,13 @@ from dataclasses import dataclass, fields
 from functools import partial
 from math import log2
 from statistics import fmean
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 _Passage = TypeVar("_Passage", bound=Hashable)
+_Values = TypeVar("_Values", bound="DataclassInstance")
 
 CUTOFF: Final = 10  #: Where nDCG and the share of judged passages are cut, and recall.
 RECALL_CUTOFF: Final = 20
@@ -141,11 +145,11 @@ OBJECTIVES: Final[Mapping[str, str]] = {
 }
 
 
-def mean(measured: Sequence[Measures]) -> Measures:
-    """Return the mean of each measure over the queries that have it."""
-    each = {it.name: [getattr(one, it.name) for one in measured] for it in fields(Measures)}
+def mean(measured: Sequence[_Values], kind: type[_Values]) -> _Values:
+    """Return the mean of each measure over the queries that have it; `kind` is a dataclass of measures."""
+    each = {it.name: [getattr(one, it.name) for one in measured] for it in fields(kind)}
     known = {name: [value for value in values if value is not None] for name, values in each.items()}
-    return Measures(**{name: fmean(values) if values else None for name, values in known.items()})
+    return kind(**{name: fmean(values) if values else None for name, values in known.items()})
 
 
 def collection_measures(qrels: Mapping[str, Mapping[str, int]], run: Mapping[str, Sequence[str]]) -> dict[str, float]:

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextvars import copy_context
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from socket import gethostname
@@ -30,9 +31,12 @@ from retrieval.engine.slots import SharedSlots
 from retrieval.errors import EncoderError, RerankError
 from retrieval.index import active
 from retrieval.index.bm25.reader import Reader
+from retrieval.index.embedding_index import same_model
 from retrieval.index.folder import Folder
 from retrieval.index.reranking import configured_reranker
+from retrieval.index.store import VectorIndex
 from retrieval.index.vectors.reader import Reader as VectorReader
+from retrieval.models import EmbeddingIndex
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.consolidated.evidence.scoring import MAX_AT_ONCE
 from retrieval.presets.consolidated.evidence.store_guard import StoreGuard
@@ -246,9 +250,23 @@ def resources(model: Encoder | None = None) -> Resources:
 
     A search that is to be measured passes its model: then no vector is cached from an earlier query.
     """
-    query_cache = None if model else _query_cache(settings.CORECUBE_QUERY_CACHE)
-    sentence_cache = None if model else _sentence_cache(settings.CORECUBE_SENTENCE_CACHE)
-    model, index = (model, active.active_index(model)) if model else active.index_and_model()
+    if model:
+        return _resources(model, active.active_index(model))
+    model, index = active.index_and_model()
+    return replace(
+        _resources(model, index),
+        query_cache=_query_cache(settings.CORECUBE_QUERY_CACHE),
+        sentence_cache=_sentence_cache(settings.CORECUBE_SENTENCE_CACHE),
+    )
+
+
+def resources_of(row: EmbeddingIndex) -> Resources:
+    """Return what the presets' stages need to search an index that need not be active, without caches of vectors."""
+    model = active.encoder_of(row)
+    return _resources(model, same_model(row, model))
+
+
+def _resources(model: Encoder, index: VectorIndex) -> Resources:
     router = _routers.router_of(model, OwnThreads() if settings.CORECUBE_LEG_THREADS else InlineExecutor())
     return Resources(
         encoder=model,
@@ -261,8 +279,6 @@ def resources(model: Encoder | None = None) -> Resources:
         bm25=bm25_reader(),
         vectors=vector_reader(),
         sparse=sparse_model(),
-        query_cache=query_cache,
-        sentence_cache=sentence_cache,
         calibrations=active_models(model),
         other_indexes=OtherIndexes(index, cosine_scales, model_calls()),
         scale=partial(scale_of, model),

@@ -8,7 +8,9 @@ from django.shortcuts import get_object_or_404
 
 from corecube.access import Principal
 from explorer.pages.evaluation.runs import verdict
+from retrieval.evaluation import comparing
 from retrieval.evaluation import runs as services
+from retrieval.evaluation.components import usual
 from retrieval.models import Case, EvaluationRun, PresetVersion, QuestionSet
 from retrieval.presets.preset import Preset
 from retrieval.search.configuration import SHIPPED
@@ -77,7 +79,7 @@ def _latest(
 
     What a draft was measured with stays its figure after it is promoted. A run that has not begun knows no version.
     """
-    runs = services.runs_for(principal).filter(question_set=question_set, preset=preset.name, overrides={})
+    runs = usual(services.runs_for(principal)).filter(question_set=question_set, preset=preset.name, overrides={})
     runs = runs.exclude(status=_Status.CANCELLED)
     is_draft = version is not None and version.status == PresetVersion.Status.DRAFT
     waits = Q(version=None, is_draft=is_draft, status__in=(_Status.QUEUED, _Status.RUNNING, _Status.FAILED))
@@ -90,7 +92,7 @@ def _comparison(live: EvaluationRun | None, draft: EvaluationRun | None) -> dict
     if live is None or draft is None or {live.status, draft.status} != {_Status.DONE}:
         return {}
     before, after = services.figures_of(live), services.figures_of(draft)
-    found = services.differences(services.compared(before, after))
+    found = comparing.differences(comparing.compared(before, after))
     ndcg = found.get("ndcg")
     return {
         "before": before,

@@ -15,7 +15,7 @@ from ir_measures import RR, Judged, R, nDCG
 from corecube.errors import ConflictError, CoreCubeError, InvalidRequestError, NotFoundError
 from corecube.version import VERSION
 from retrieval.admin.preset_versions import promote, save_draft
-from retrieval.evaluation import runs
+from retrieval.evaluation import comparing, run_files, runs
 from retrieval.evaluation.question_sets import (
     CaseFacts,
     CaseResult,
@@ -68,7 +68,7 @@ def test_a_run_stores_each_case_and_says_what_it_measured(questions, world):
 def test_the_measures_are_those_of_ir_measures_on_the_exported_files(questions, world, tmp_path):
     run = measured(questions, world.principal("alice"))
     result = runs.result_of(run)
-    for name, written in (("run", runs.trec_run(result)), ("qrels", runs.trec_qrels(result))):
+    for name, written in (("run", run_files.trec_run(result)), ("qrels", run_files.trec_qrels(result))):
         (tmp_path / name).write_text(written)
     named = {
         nDCG(dcg="exp-log2") @ 10: "ndcg",
@@ -182,9 +182,9 @@ def test_judgments_outside_the_scope_of_a_run_are_not_in_it(questions, world, li
 def test_two_runs_are_compared_by_their_queries(questions, world):
     alice = world.principal("alice")
     first, second = (runs.result_of(measured(questions, alice, preset=preset)) for preset in ("corecube", "helix"))
-    pairs = runs.compared(first, SetResult("helix", second.cases[:2]))
+    pairs = comparing.compared(first, SetResult("helix", second.cases[:2]))
     assert [pair.first.query for pair in pairs] == [it.query for it in second.cases[:2]]
-    found = runs.differences(runs.compared(first, second))
+    found = comparing.differences(comparing.compared(first, second))
     assert found["ndcg"].queries == 2
     both = [(a.measures.ndcg, b.measures.ndcg) for a, b in zip(first.cases, second.cases, strict=True) if a.measures]
     assert found["ndcg"].mean == pytest.approx(sum(after - before for before, after in both) / 2)
@@ -248,6 +248,6 @@ def test_confidences_are_measured_where_the_set_has_questions_of_both_kinds(ques
     assert (found.auroc, found.calibration_error) == (0.5, pytest.approx(1.3 / 3))
     assert SetResult("corecube", tuple(cases[:2])).answerability is None
     run = measured(questions, world.principal("alice"))
-    figures = runs.figures_json(run, runs.result_of(run))["answerability"]
+    figures = run_files.figures_json(run, runs.result_of(run))["answerability"]
     assert 0 <= figures["auroc"] <= 1
     assert sum(it["count"] for it in figures["bins"]) == 3

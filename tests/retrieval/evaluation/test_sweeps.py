@@ -8,7 +8,7 @@ from django.utils import timezone
 from corecube.errors import ConflictError, InvalidRequestError, NotFoundError
 from retrieval.admin.preset_versions import draft_of_best
 from retrieval.errors import TunablesError
-from retrieval.evaluation import gates, runs, sweeps
+from retrieval.evaluation import comparing, gates, runs, sweeps
 from retrieval.evaluation.sweeps import SweepRequest
 from retrieval.models import EvaluationRun, PresetVersion, RunCase, SearchRecord, Sweep
 from retrieval.presets.catalog import preset_named
@@ -74,7 +74,7 @@ def test_the_best_of_the_tuning_half_is_measured_on_the_other_half(by_age, quest
     gain = sweeps.gain_of(sweep)
     held_out = [
         [
-            runs.objective_value(case, Objective())
+            comparing.objective_value(case, Objective())
             for case in runs.result_of(it.run).cases
             if not in_tuning_half(case.query)
         ]

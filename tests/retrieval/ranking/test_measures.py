@@ -75,8 +75,8 @@ def test_a_passage_that_stands_twice_counts_once():
 
 def test_the_mean_leaves_out_what_has_no_measure_and_rounds_nothing():
     one, other = Measures(ndcg=1 / 3, judged=0.2), Measures(ndcg=2 / 3, recall=0.5)
-    assert mean([one, other, Measures()]) == Measures(ndcg=0.5, recall=0.5, judged=0.2)
-    assert mean([]) == Measures()
+    assert mean([one, other, Measures()], Measures) == Measures(ndcg=0.5, recall=0.5, judged=0.2)
+    assert mean([], Measures) == Measures()
 
 
 grades = st.dictionaries(st.sampled_from("abcdefghijklmnopqrstuvwxyz"), st.integers(0, 3), min_size=1)

@@ -1,0 +1,68 @@
+"""Runs of a question set compared query by query."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Final
+
+from retrieval.evaluation.case_answers import ANSWER_MEASURES
+from retrieval.evaluation.question_sets import CaseResult, SetResult
+from retrieval.ranking.measures import Measures, Objective
+from retrieval.ranking.significance import Difference, difference
+
+_MEASURES: Final = tuple(field.name for field in fields(Measures))
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A query in two runs."""
+
+    first: CaseResult
+    second: CaseResult
+
+    def values(self, measure: str) -> tuple[float, float] | None:
+        """Return a measure of both, of the ranking or of the answer; None where one of them lacks it."""
+        first, second = (value_of(it, measure) for it in (self.first, self.second))
+        return None if first is None or second is None else (first, second)
+
+
+def value_of(case: CaseResult, measure: str) -> float | None:
+    """Return a measure of a case's ranking or of its answer; None without it."""
+    measured = (case.answer and case.answer.measures) if measure in ANSWER_MEASURES else case.measures
+    return getattr(measured, measure, None)
+
+
+def compared(first: SetResult, second: SetResult) -> tuple[Compared, ...]:
+    """Return the queries of both runs, by text."""
+    others = {it.query: it for it in second.cases}
+    return tuple(Compared(it, others[it.query]) for it in first.cases if it.query in others)
+
+
+def differences(pairs: Sequence[Compared]) -> dict[str, Difference]:
+    """Return how much greater each measure is in the second run, over the queries that have it in both."""
+    found = {}
+    for name in (*_MEASURES, *ANSWER_MEASURES):
+        values = [both for pair in pairs if (both := pair.values(name)) is not None]
+        if result := difference([first for first, _ in values], [second for _, second in values]):
+            found[name] = result
+    return found
+
+
+def objective_difference(pairs: Sequence[Compared], objective: Objective) -> Difference | None:
+    """Return how much greater an objective is in the second run, over the queries that have it in both."""
+    values = objective_values(pairs, objective)
+    return difference([first for first, _ in values], [second for _, second in values])
+
+
+def objective_values(pairs: Sequence[Compared], objective: Objective) -> list[tuple[float, float]]:
+    """Return an objective of both runs for each query that has it in both."""
+    return [
+        (first, second)
+        for pair in pairs
+        if (first := objective_value(pair.first, objective)) is not None
+        if (second := objective_value(pair.second, objective)) is not None
+    ]
+
+
+def objective_value(case: CaseResult, objective: Objective) -> float | None:
+    """Return an objective of a result; None for an unanswerable case and one without relevant passages."""
+    return objective.value(case.ranking, case.grades) if case.measures else None
