@@ -9,7 +9,18 @@ from explorer.pages.compare import views as compare
 from explorer.pages.connections import edit, jobs
 from explorer.pages.connections import views as connections
 from explorer.pages.documents import views as documents
-from explorer.pages.evaluation import experiments, gates, judge, judging, runs, schedules, sweeps, unanswered, use
+from explorer.pages.evaluation import (
+    comparison,
+    experiments,
+    gates,
+    judge,
+    judging,
+    runs,
+    schedules,
+    sweeps,
+    unanswered,
+    use,
+)
 from explorer.pages.evaluation import views as evaluation
 from explorer.pages.evidence import section_sets
 from explorer.pages.evidence import views as evidence
@@ -96,7 +107,7 @@ urlpatterns = [
     path("judgments/<slug:slug>/disputed/decide/", judging.decide, name="decide"),
     path("judgments/<slug:slug>/delete/", evaluation.remove_set, name="delete_question_set"),
     path("judgments/<slug:slug>/runs/", runs.start_run, name="start_run"),
-    path("runs/compare/", runs.compare_runs, name="compare_runs"),
+    path("runs/compare/", comparison.compare_runs, name="compare_runs"),
     path("judgments/<slug:slug>/gates/", gates.change_gate, name="change_gate"),
     path("judgments/<slug:slug>/schedules/", schedules.change_schedule, name="change_schedule"),
     path("experiments/", experiments.experiments, name="experiments"),

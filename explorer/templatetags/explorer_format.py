@@ -24,6 +24,7 @@ from explorer.pages.evaluation.judge import JudgeStrip
 from explorer.pages.explorer.ledger_rows import LedgerRow
 from explorer.pages.side_by_side.panels import cost_words, model_words
 from explorer.wording import FIELD_NAMES
+from retrieval.evaluation.case_answers import expected_text
 from retrieval.ingest import problems
 from retrieval.records.judgments import GRADES
 
@@ -36,6 +37,7 @@ register.filter(wording.formula)
 register.filter(problems.advice)
 register.filter(model_words)
 register.filter(cost_words)
+register.filter(expected_text)
 #: JSON escapes of characters that could end an element or start another.
 _ESCAPES: Final = str.maketrans({"<": "\\u003C", ">": "\\u003E", "&": "\\u0026"})
 _BAR: Final = """\

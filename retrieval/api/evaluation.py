@@ -1,4 +1,4 @@
-"""Evaluation over HTTP, for admins: runs, the difference between two, gates and sweeps."""
+"""Evaluation over HTTP, for admins: runs, the differences between them, gates and sweeps."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
@@ -13,6 +13,7 @@ from retrieval.admin.preset_versions import draft_of_best
 from retrieval.api.question_sets import admin_of, set_of
 from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, Overrides, StrictBody, filled
 from retrieval.evaluation import comparing, gates, run_files, runs, schedules, sweeps
+from retrieval.evaluation.components import Components
 from retrieval.models import EvaluationRun, Gate, Sweep
 from retrieval.presets.catalog import DEFAULT_PRESET
 from retrieval.ranking.measures import CUTOFF, MEASURED_DEPTH, OBJECTIVES, Objective
@@ -36,6 +37,32 @@ class RunIn(StrictBody):
         description="Whose grades count: people's; with `model` also those of a language model, which grades what "
         "nobody judged; with `use` also those from what people opened, copied and rated.",
     )
+    answers: bool = Field(
+        default=False,
+        description="Answer each question as users get it, and measure the answers; language models cost the same.",
+    )
+    index: int | None = Field(
+        default=None, ge=1, lt=2**31, description="The number of another complete embedding index than the active one."
+    )
+    reranked: bool = Field(default=True, description="False to leave out the installation's reranker.")
+    language_model: str = Field(
+        default="",
+        max_length=50,
+        description="The slug of the language model that judges and answers where routing rules allow; `extractive` for"
+        " quotes alone, empty for what users get.",
+    )
+
+
+class AnswersOut(BaseModel):
+    """What the answers of a run are worth; their texts are not stored."""
+
+    count: int
+    measures: dict[str, float | None] = Field(
+        description="Means, 1 is best: right (of those with an expected answer), answered (of the answerable),"
+        " not_asserted (of the unanswerable), consistent (with the verdict), supported (sentences)."
+    )
+    outcomes: dict[str, int] = Field(description="Answers that are asserted, hedged and refused.")
+    latency_ms: dict[str, float] = Field(description="Percentiles of the time from the end of the search.")
 
 
 class RunOut(BaseModel):
@@ -55,6 +82,14 @@ class RunOut(BaseModel):
     finished_at: datetime | None
     cases: int = Field(description="Cases with a result.")
     measures: dict[str, float | None] = Field(description="Means over the cases with judgments.")
+    index: int | None = Field(description="The number of the embedding index; null before it begins.")
+    reranked: bool
+    language_model: str
+    reranker: str = Field(description="Its name; empty for none, and before it begins.")
+    configuration: str = Field(description="The same for runs with the same stages, numbers, models and index.")
+    answers: AnswersOut | None = Field(description="Null for a run that does not answer.")
+    model_tokens: int = Field(description="Read and written by language models, to judge and to answer.")
+    cost: float = Field(description="Of these, in the installation's currency.")
 
     @classmethod
     def of(cls, run: EvaluationRun) -> Self:
@@ -70,25 +105,41 @@ class RunsOut(BaseModel):
 
 
 class DifferenceOut(BaseModel):
-    """A measure of the second run less the first's."""
+    """A measure of a run less the first's."""
 
     queries: int
     mean: float
     low: float = Field(description="The 95 % bootstrap interval of the mean.")
     high: float
-    p_value: float = Field(description="Of a two-sided paired randomisation test.")
-    wins: int = Field(description="Queries where the second run is better.")
+    p_value: float = Field(
+        description="Of a two-sided paired randomisation test; of several runs, corrected for their number (Holm)."
+    )
+    wins: int = Field(description="Queries where the run is better than the first.")
     ties: int
     losses: int
 
 
-class DifferencesOut(BaseModel):
-    """Two runs on the queries of both."""
+class OtherRunOut(BaseModel):
+    """A run, compared with the first."""
+
+    run: UUID
+    differences: dict[str, DifferenceOut] = Field(description="By measure.")
+
+
+class SpreadOut(BaseModel):
+    """A query in the compared runs."""
+
+    query: str
+    ndcg: list[float] = Field(description="Of each run, the first one's first.")
+
+
+class ComparisonOut(BaseModel):
+    """Runs on the queries of all of them, compared with the first."""
 
     first: UUID
-    second: UUID
     queries: int
-    differences: dict[str, DifferenceOut] = Field(description="By measure.")
+    others: list[OtherRunOut]
+    spreads: list[SpreadOut] = Field(description="The queries with judgments, the widest spread first.")
 
 
 class GateIn(StrictBody):
@@ -256,7 +307,13 @@ def start_run(request: HttpRequest, body: RunIn) -> Status[RunOut]:
     principal = admin_of(request)
     question_set = set_of(body.question_set)
     asked = runs.RunRequest(
-        body.preset, is_draft=body.draft, overrides=body.overrides, name=body.name, counts=body.counts
+        body.preset,
+        is_draft=body.draft,
+        overrides=body.overrides,
+        name=body.name,
+        counts=body.counts,
+        has_answers=body.answers,
+        components=Components(body.index, body.reranked, storable(body.language_model)),
     )
     run = runs.queue_run(question_set, asked, principal=principal)
     wake_worker_on_commit()
@@ -288,14 +345,32 @@ def delete_run(request: HttpRequest, run_id: UUID) -> Status[None]:
     return Status(204, None)
 
 
-@router.get("/evaluation/compare", response={200: DifferencesOut, **REFUSALS}, summary="Compare two evaluation runs")
-def compare(request: HttpRequest, first: UUID, second: UUID) -> DifferencesOut:
-    """Return how much greater each measure is in the second run, over the queries of both. For admins."""
+@router.get("/evaluation/compare", response={200: ComparisonOut, **REFUSALS}, summary="Compare evaluation runs")
+def compare(
+    request: HttpRequest,
+    first: UUID,
+    second: Annotated[list[UUID], Query(min_length=1, max_length=comparing.MAX_OTHERS)],
+) -> ComparisonOut:
+    """Return how much greater each measure is in up to four runs, `second`, than in the first one.
+
+    Over the queries of all runs. With several the p-values of each measure are corrected by Holm's method. For admins.
+    """
     principal = admin_of(request)
-    results = [runs.result_of(runs.run_for(run_id, principal)) for run_id in (first, second)]
-    pairs = comparing.compared(*results)
-    found = {name: filled(DifferenceOut, it) for name, it in comparing.differences(pairs).items()}
-    return DifferencesOut(first=first, second=second, queries=len(pairs), differences=found)
+    others = list(dict.fromkeys(second))
+    rows = comparing.in_all([runs.result_of(runs.run_for(run_id, principal)) for run_id in (first, *others)])
+    measured = comparing.measured_in_all(rows)
+    return ComparisonOut(
+        first=first,
+        queries=len(rows),
+        others=[
+            OtherRunOut(
+                run=run_id,
+                differences={name: filled(DifferenceOut, it.differences[place]) for name, it in measured.items()},
+            )
+            for place, run_id in enumerate(others)
+        ],
+        spreads=[SpreadOut(query=it.query, ndcg=list(it.values)) for it in comparing.spreads(rows, "ndcg")],
+    )
 
 
 @router.get("/evaluation/gates", response={200: GatesOut, **REFUSALS}, summary="List gates")

@@ -54,6 +54,9 @@ class CaseOut(BaseModel):
     answerable: bool
     user: str | None = Field(description="Whose access it is measured with; null for that of the user of a run.")
     tags: list[str]
+    answers: list[list[str]] = Field(
+        description="What an answer must contain: each part is a list of alternatives, one of which must appear."
+    )
 
 
 class AgreementOut(BaseModel):
@@ -161,6 +164,7 @@ def read_set(request: HttpRequest, question_set: Slug) -> QuestionSetDetailOut:
                 answerable=it.is_answerable,
                 user=it.user.username if it.user else None,
                 tags=it.tags,
+                answers=it.answers,
             )
             for it in cases
         ],

@@ -1,14 +1,16 @@
 """Runs of a question set compared query by query."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from statistics import fmean
 from typing import Final
 
 from retrieval.evaluation.case_answers import ANSWER_MEASURES
 from retrieval.evaluation.question_sets import CaseResult, SetResult
 from retrieval.ranking.measures import Measures, Objective
-from retrieval.ranking.significance import Difference, difference
+from retrieval.ranking.significance import Difference, difference, holm
 
+MAX_OTHERS: Final = 4  #: Runs that are compared with a baseline at once.
 _MEASURES: Final = tuple(field.name for field in fields(Measures))
 
 
@@ -66,3 +68,59 @@ def objective_values(pairs: Sequence[Compared], objective: Objective) -> list[tu
 def objective_value(case: CaseResult, objective: Objective) -> float | None:
     """Return an objective of a result; None for an unanswerable case and one without relevant passages."""
     return objective.value(case.ranking, case.grades) if case.measures else None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A measure in several runs, over the queries that have it in all of them."""
+
+    means: tuple[float, ...]  #: The baseline's first.
+    #: The other runs less the baseline, with p-values that are corrected for their number by Holm's method.
+    differences: tuple[Difference, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A query in several runs."""
+
+    query: str
+    values: tuple[float, ...]  #: The baseline's first.
+
+    @property
+    def width(self) -> float:
+        """The greatest value less the smallest."""
+        return max(self.values) - min(self.values)
+
+
+def in_all(results: Sequence[SetResult]) -> list[tuple[CaseResult, ...]]:
+    """Return the queries that all runs have, by text, each with its result in every run."""
+    cases = [{it.query: it for it in result.cases} for result in results]
+    return [tuple(it[query] for it in cases) for query in cases[0] if all(query in it for it in cases)]
+
+
+def measured_in_all(rows: Sequence[Sequence[CaseResult]]) -> dict[str, Measured]:
+    """Return each measure that some query has in every run, by name; the first result of a row is the baseline's."""
+    found = {}
+    for name in (*_MEASURES, *ANSWER_MEASURES):
+        if values := list(_known_in_all(rows, name).values()):
+            baseline, *others = zip(*values, strict=True)
+            raw = [it for other in others if (it := difference(baseline, other))]
+            corrected = zip(raw, holm([it.p_value for it in raw]), strict=True)
+            differences = tuple(replace(it, p_value=p_value) for it, p_value in corrected)
+            found[name] = Measured(tuple(map(fmean, (baseline, *others))), differences)
+    return found
+
+
+def spreads(rows: Sequence[Sequence[CaseResult]], measure: str) -> list[Spread]:
+    """Return the queries that have a measure in every run, the widest spread first."""
+    found = [Spread(query, values) for query, values in _known_in_all(rows, measure).items()]
+    return sorted(found, key=lambda it: (-it.width, it.query))
+
+
+def _known_in_all(rows: Sequence[Sequence[CaseResult]], measure: str) -> dict[str, tuple[float, ...]]:
+    values = {row[0].query: [value_of(it, measure) for it in row] for row in rows}
+    return {query: known for query, all_of in values.items() if len(known := _known(all_of)) == len(all_of)}
+
+
+def _known(values: Sequence[float | None]) -> tuple[float, ...]:
+    return tuple(it for it in values if it is not None)

@@ -1,4 +1,4 @@
-"""Questions and judgments from elsewhere: lists, CSV and TSV, TREC topics and qrels, BEIR, Quepid, OpenSearch.
+"""Questions, expected answers and judgments from elsewhere: lists, CSV, JSON lines, TREC, BEIR, Quepid, OpenSearch.
 
 Files are read together: one may hold the questions and another one their grades. What a file is, its content tells.
 """
@@ -19,6 +19,8 @@ from corecube.access import user_named
 from corecube.errors import InvalidRequestError
 from corecube.models import User
 from corecube.scope import AccessScope
+from retrieval.evaluation.answers import Requirements
+from retrieval.evaluation.case_answers import checked_expected, expected_in
 from retrieval.evaluation.question_sets import CaseFacts, cut, save_case, tags_in
 from retrieval.models import Document, Judgment, QuestionSet
 from retrieval.models.document import id_in
@@ -34,6 +36,7 @@ _COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "passage": ("passage",),
     "grade": ("grade", "rating", "score", "relevance"),
     "answerable": ("answerable",),
+    "answer": ("answer", "expected answer"),
     "user": ("user",),
     "tags": ("tags",),
 }
@@ -59,6 +62,7 @@ class Line:
     is_answerable: bool = True
     user: str = ""
     tags: tuple[str, ...] = ()
+    answers: Requirements = ()  #: What its answer must contain.
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +175,7 @@ def _table(text: str, columns: Mapping[int, str], delimiter: str) -> Iterator[Li
             is_answerable=values.get("answerable", "yes").lower() not in _NO,
             user=values.get("user", ""),
             tags=tags_in(values.get("tags", "")),
+            answers=expected_in(_unquoted(values.get("answer", ""))),
         )
 
 
@@ -209,9 +214,24 @@ def _judged_in(value: Any) -> Iterator[Line]:  # noqa: ANN401 -- any JSON
         raise InvalidRequestError("The JSON holds an entry without a query.")
     number = str(value.get("_id", ""))
     if not (ratings := value.get("ratings")):
-        yield Line(query, number)
+        yield _with_answers(Line(query, number), value)
     for document, grade in _ratings(ratings):
         yield Line(query, number, document, grade=_grade(str(grade), f"{query!r}"))
+
+
+def _with_answers(line: Line, value: Mapping[str, Any]) -> Line:
+    """Add what an answer must contain, a list of lists of alternatives; the documents do not answer an empty one."""
+    if (answers := value.get("answers")) is None:
+        return line
+    if not (isinstance(answers, list) and all(_are_texts(it) for it in answers)):
+        raise InvalidRequestError(f"{line.query!r}: answers must be a list of lists of texts.")
+    kinds = [it for name in ("kind", "collection") if isinstance(it := value.get(name), str)]
+    tags = tags_in(",".join(kinds))
+    return replace(line, is_answerable=bool(answers), tags=tags, answers=checked_expected(answers))
+
+
+def _are_texts(value: Any) -> bool:  # noqa: ANN401 -- any JSON
+    return isinstance(value, list) and all(isinstance(it, str) for it in value)
 
 
 def _ratings(ratings: Any) -> Iterator[tuple[str, object]]:  # noqa: ANN401 -- any JSON
@@ -243,7 +263,7 @@ def import_lines(lines: Sequence[Line], question_set: QuestionSet, *, actor: Use
     cases = 0
     with transaction.atomic():
         for line in {line.query: line for line in reversed(lines)}.values():
-            facts = CaseFacts(line.is_answerable, users.get(line.user), line.tags)
+            facts = CaseFacts(line.is_answerable, users.get(line.user), line.tags, answers=line.answers)
             _, is_new = save_case(question_set, line.query, actor=actor, facts=facts)
             cases += is_new
         graded = [it for it in lines if it.document]

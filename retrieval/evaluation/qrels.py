@@ -8,10 +8,11 @@ from uuid import UUID
 
 from corecube.models import User
 from corecube.scope import AccessScope
+from retrieval.evaluation.case_answers import expected_text
 from retrieval.models import Case, QuestionSet
 from retrieval.records.judgments import grades_of, passages_in
 
-CSV_HEADER: Final = ("query", "answerable", "document", "passage", "grade", "title", "user", "tags")
+CSV_HEADER: Final = ("query", "answerable", "document", "passage", "grade", "title", "user", "tags", "answer")
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -19,7 +20,10 @@ def csv_of(question_set: QuestionSet, *, viewer: User, scope: AccessScope) -> It
     """Yield a set's cases with their judgments in scope as CSV, line by line; also cases without judgments."""
     yield csv_line(CSV_HEADER)
     for case in question_set.cases.select_related("user"):
-        answerable, facts = "yes" if case.is_answerable else "no", (_user(case), ", ".join(case.tags))
+        answerable, facts = (
+            "yes" if case.is_answerable else "no",
+            (_user(case), ", ".join(case.tags), expected_text(case.answers)),
+        )
         grades = grades_of(case.query, viewer=viewer, scope=scope)
         rows = passages_in(scope, {it.document_id for it in grades}).values_list("document_id", "document__title")
         titles: dict[UUID, str] = dict(rows)

@@ -94,13 +94,14 @@ def figures_json(run: EvaluationRun, result: SetResult) -> dict[str, Any]:
         "latency_ms": result.milliseconds,
         "mean_tokens": result.tokens,
         "degraded": result.degraded,
-        "answers": _answers_json(result) if run.has_answers else None,
+        "answers": answers_json(result) if run.has_answers else None,
         "model_tokens": result.spent.tokens,
         "cost": float(result.spent.cost),
     }
 
 
-def _answers_json(result: SetResult) -> dict[str, Any]:
+def answers_json(result: SetResult) -> dict[str, Any]:
+    """Return the figures of the answers of a run, for JSON."""
     outcomes = Counter(it.outcome.value for it in result.answers)
     return {
         "count": len(result.answers),

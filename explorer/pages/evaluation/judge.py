@@ -15,9 +15,11 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from corecube.access import scope_for
 from corecube.http import HtmxHttpRequest
 from corecube.models import User
+from explorer.charts.chart import ABSENT
 from explorer.viewer import admin_action, errors_shown, principal_of, user_page, viewer_of, wants_fragment
 from explorer.wording import WORDS
-from retrieval.evaluation.question_sets import CaseFacts, save_case, set_named
+from retrieval.evaluation.case_answers import AnswerMeasures
+from retrieval.evaluation.question_sets import CaseFacts, SetResult, save_case, set_named
 from retrieval.models import QuestionSet, SearchRecord
 from retrieval.ranking.measures import CUTOFF, RECALL_CUTOFF, Measures, measure
 from retrieval.records.arrival import await_record
@@ -65,15 +67,28 @@ def judge_strip(rank: int, passage: PassageId, graded: Graded | None) -> JudgeSt
 def measure_cells(measures: Measures) -> tuple[dict[str, Any], ...]:
     """Return the measures for display, rounded."""
     depths = {"cutoff": CUTOFF, "recall": RECALL_CUTOFF}
-    values = {code: getattr(measures, code) for code in WORDS["measures"]}
     return tuple(
-        {
-            "name": WORDS["measures"][code].format(**depths),
-            "value": "\N{EN DASH}" if value is None else f"{value:.3f}",
-            "help": WORDS["formulas"][code].format(**depths),
-        }
-        for code, value in values.items()
+        {**_cell(measures, code), "name": name.format(**depths), "help": WORDS["formulas"][code].format(**depths)}
+        for code, name in WORDS["measures"].items()
     )
+
+
+def result_cells(result: SetResult) -> tuple[dict[str, Any], ...]:
+    """Return the means of a set's measures for display, with those of its answers if it has any."""
+    return (*measure_cells(result.means), *(answer_cells(result.answer_means) if result.answers else ()))
+
+
+def answer_cells(measures: AnswerMeasures) -> tuple[dict[str, Any], ...]:
+    """Return the measures of answers for display, rounded."""
+    return tuple(
+        {**_cell(measures, code), "name": name, "help": WORDS["answer_formulas"][code]}
+        for code, name in WORDS["answer_measures"].items()
+    )
+
+
+def _cell(measures: Measures | AnswerMeasures, code: str) -> dict[str, Any]:
+    value = getattr(measures, code)
+    return {"code": code, "value": ABSENT if value is None else f"{value:.3f}"}
 
 
 def judging_context(outcome: SearchOutcome, viewer: User) -> dict[str, Any]:

@@ -15,10 +15,11 @@ from corecube.errors import CoreCubeError, InvalidRequestError
 from corecube.http import HtmxHttpRequest
 from explorer import wording
 from explorer.pages.evaluation.gates import set_gates_context
-from explorer.pages.evaluation.runs import configurations, run_rows
+from explorer.pages.evaluation.runs import choices, configurations, run_rows
 from explorer.pages.evaluation.schedules import schedules_context
 from explorer.viewer import admin_action, admin_page, errors_shown, viewer_of, whole_number
 from retrieval.evaluation import question_sets as services
+from retrieval.evaluation.case_answers import expected_in
 from retrieval.evaluation.drawing import MAX_DRAWN, SAMPLES, draw
 from retrieval.evaluation.imports import MAX_CHARACTERS, import_lines, read_lines
 from retrieval.evaluation.judging import agreement, rated_passages
@@ -76,6 +77,7 @@ def _facts(sent: QueryDict) -> services.CaseFacts:
         is_answerable=sent.get("answerable", "yes") == "yes",
         user=user_named(user.replace("\0", "")) if user else None,
         tags=services.tags_in(sent.get("tags", "")),
+        answers=expected_in(sent.get("expected", "")),
     )
 
 
@@ -93,7 +95,10 @@ def _page(request: HtmxHttpRequest, found: QuestionSet) -> dict[str, Any]:
         "samples": SAMPLES.items(),
         "max_drawn": MAX_DRAWN,
         "configurations": configurations(),
-        "runs": run_rows(found, Principal(viewer_of(request))),
+        **choices(),
+        "runs": (rows := run_rows(found, Principal(viewer_of(request)))),
+        "has_answers": any(row["right"] for row in rows),
+        "right_help": wording.WORDS["answer_formulas"]["right"],
         "agreement": agreement(rated_passages(found, scope)),
         **set_gates_context(found),
         **schedules_context(found, Principal(viewer_of(request))),
@@ -106,13 +111,16 @@ def _has_model() -> bool:
 
 @admin_action
 def change_case(request: HtmxHttpRequest, case_id: UUID) -> HttpResponse:
-    """Mark a case as answerable or not, or delete it."""
+    """Mark a case as answerable or not, set its expected answer, or delete it."""
     case = get_object_or_404(Case.objects.select_related("question_set"), pk=case_id)
     action = request.POST.get("action", "")
     if action == "delete":
         services.delete_case(case, actor=viewer_of(request))
     elif action in {"answerable", "unanswerable"}:
         services.mark_case(case, is_answerable=action == "answerable", actor=viewer_of(request))
+    elif action == "expect":
+        with errors_shown(request):
+            services.expect(case, expected_in(request.POST.get("expected", "")), actor=viewer_of(request))
     else:
         raise Http404
     return redirect("explorer:question_set", slug=case.question_set.slug)

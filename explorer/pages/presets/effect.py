@@ -7,7 +7,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.shortcuts import get_object_or_404
 
 from corecube.access import Principal
-from explorer.pages.evaluation.runs import verdict
+from explorer.pages.evaluation.comparison import verdict
 from retrieval.evaluation import comparing
 from retrieval.evaluation import runs as services
 from retrieval.evaluation.components import usual

@@ -13,9 +13,11 @@ from corecube.commands import DatabaseCommand
 from corecube.database import first_or
 from corecube.models import User
 from retrieval.evaluation import answers, gates
+from retrieval.evaluation.components import Components
 from retrieval.evaluation.corpus import encode_asked, ingested_folder
 from retrieval.evaluation.datasets import load_dataset
 from retrieval.evaluation.question_sets import SetResult, measure_cases
+from retrieval.evaluation.run_files import answers_json
 from retrieval.evaluation.runner import Evaluation, evaluate, without_judge
 from retrieval.evaluation.runs import RunRequest, result_of, run_now
 from retrieval.evaluation.side_by_side import collections, side_by_side, table_head, table_row
@@ -70,6 +72,19 @@ class Command(DatabaseCommand):
             help="with --all: a folder of files, queried by its headings; repeat to combine folders",
         )
         parser.add_argument("--save", metavar="NAME", default="", help="with --set: store the run under a name")
+        parser.add_argument(
+            "--with-answers",
+            action="store_true",
+            help="with --save: answer each question as users get it and measure the answers; language models cost the same",
+        )
+        parser.add_argument("--index", type=int, metavar="N", help="with --save: another complete embedding index")
+        parser.add_argument("--no-reranker", action="store_true", help="with --save: leave out the reranker")
+        parser.add_argument(
+            "--language-model",
+            metavar="SLUG",
+            default="",
+            help="with --save: the language model that judges and answers; extractive for quotes alone",
+        )
         parser.add_argument("--as", metavar="USER", help="with --set and --gate: the user (default: the first admin)")
         parser.add_argument("--preset", default=DEFAULT_PRESET)
         parser.add_argument(
@@ -91,6 +106,8 @@ class Command(DatabaseCommand):
         preset_named(options["preset"])
         if options["stress"] and not options["directory"]:
             raise CommandError("--stress needs a directory.")
+        if not options["save"] and _asked(options) != RunRequest(options["preset"]):
+            raise CommandError("--with-answers, --index, --no-reranker and --language-model need --set and --save.")
         if options["gate"]:
             self._gate(options)
             return
@@ -192,12 +209,21 @@ def _measured_set(options: dict[str, Any]) -> SetResult:
     user = _user(options)
     resources = None if options["judge"] else without_judge(runtime.resources())
     if options["save"]:
-        run = run_now(question_set, RunRequest(options["preset"], name=options["save"]), principal=Principal(user))
+        run = run_now(question_set, _asked(options), principal=Principal(user))
         if run.status != EvaluationRun.Status.DONE:
             raise CommandError(run.message)
         return result_of(run)
     cases = list(question_set.cases.all())
     return measure_cases(cases, preset=options["preset"], principal=Principal(user), resources=resources)
+
+
+def _asked(options: dict[str, Any]) -> RunRequest:
+    return RunRequest(
+        options["preset"],
+        name=options["save"],
+        has_answers=options["with_answers"],
+        components=Components(options["index"], not options["no_reranker"], options["language_model"]),
+    )
 
 
 def _set_json(result: SetResult) -> dict[str, Any]:
@@ -208,11 +234,13 @@ def _set_json(result: SetResult) -> dict[str, Any]:
         "measures": asdict(result.means),
         "rightly_refused": result.refusals,
         "wrongly_refused": result.wrongly_refused,
+        "answers": answers_json(result) if result.answers else None,
+        "cost": float(result.spent.cost),
     }
 
 
 def _set_table(result: SetResult) -> str:
-    means = asdict(result.means).items()
+    means = {**asdict(result.means), **(asdict(result.answer_means) if result.answers else {})}.items()
     return "\n".join(
         [
             f"{result.preset}, {len(result.cases)} cases, {result.measured} with judgments\n",
