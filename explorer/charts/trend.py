@@ -1,21 +1,45 @@
 """The mean of a measure over the runs of a schedule."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from explorer.charts.chart import Chart
+from explorer.charts.chart import ABSENT, Chart
 
 _HEIGHT: Final = 220
 
 
 def trend_chart(
-    key: int, means: Sequence[tuple[datetime, float, str]], *, objective: str, preset: str, minimum: float | None
+    key: int,
+    means: Sequence[tuple[datetime, float, str]],
+    *,
+    objective: str,
+    preset: str,
+    minimum: float | None,
+    right: Sequence[tuple[datetime, float]] = (),
 ) -> Chart | None:
-    """Return the means, the oldest first, each with its moment and why it was measured; None without any."""
+    """Return the means, the oldest first, each with its moment and why it was measured; None without any.
+
+    `right` has the moments and the shares of right answers.
+    """
     if not means:
         return None
-    moments = [at.isoformat() for at, _, _ in means]
+    moments, shares = [at.isoformat() for at, _, _ in means], dict(right)
+    answers = (
+        [
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": "Right answers",
+                "x": [at.isoformat() for at in shares],
+                "y": list(shares.values()),
+                "line": {"color": "good", "width": 2},
+                "hovertemplate": "%{x}: %{y:.3f} right<extra></extra>",
+            }
+        ]
+        if shares
+        else []
+    )
     limit = (
         []
         if minimum is None
@@ -35,7 +59,8 @@ def trend_chart(
         id=f"trend-{key}",
         title=f"{objective} of {preset}",
         summary=f"{len(means)} runs; the last one: {means[-1][1]:.3f}."
-        + ("" if minimum is None else f" Minimum: {minimum:g}."),
+        + ("" if minimum is None else f" Minimum: {minimum:g}.")
+        + (f" Right answers: {right[-1][1]:.3f}." if right else ""),
         data=[
             {
                 "type": "scatter",
@@ -47,15 +72,22 @@ def trend_chart(
                 "line": {"color": "dense", "width": 2},
                 "hovertemplate": "%{x}: %{y:.3f}, %{customdata}<extra></extra>",
             },
+            *answers,
             *limit,
         ],
         layout={
             "margin": {"t": 30},
             "xaxis": {"type": "date", "showgrid": False, "nticks": 8},
             "yaxis": {"title": {"text": objective}, "zeroline": False, "nticks": 5},
-            "showlegend": bool(limit),
+            "showlegend": bool(limit or answers),
         },
-        headers=("Run", objective, "Reason"),
-        rows=tuple((f"{at:%d %b %Y %H:%M}", f"{mean:.4f}", reason) for at, mean, reason in means),
+        headers=("Run", objective, *(("Right answers",) if shares else ()), "Reason"),
+        rows=tuple((f"{at:%d %b %Y %H:%M}", f"{mean:.4f}", *_right(at, shares), reason) for at, mean, reason in means),
         height=_HEIGHT,
     )
+
+
+def _right(at: datetime, shares: Mapping[datetime, float]) -> tuple[str, ...]:
+    if not shares:
+        return ()
+    return (f"{shares[at]:.4f}" if at in shares else ABSENT,)

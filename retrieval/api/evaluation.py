@@ -1,5 +1,6 @@
 """Evaluation over HTTP, for admins: runs, the differences between them, gates and sweeps."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
@@ -181,6 +182,7 @@ class ScheduleIn(StrictBody):
     after_syncs: bool = False
     nightly: bool = False
     after_upgrades: bool = False
+    answers: bool = Field(default=False, description="Answer each question too; language models cost the same.")
     measure: str = Field(default="ndcg", description=_OBJECTIVES)
     cutoff: int = Field(default=CUTOFF, ge=1, le=MEASURED_DEPTH)
     min_mean: float | None = Field(default=None, ge=0, le=1, description="A mean below it is an alarm.")
@@ -192,6 +194,7 @@ class PointOut(BaseModel):
     run: UUID
     at: datetime
     mean: float
+    answers: dict[str, float | None] | None = Field(description="Means of its answers, as of a run; null without.")
 
 
 class TrendOut(BaseModel):
@@ -202,6 +205,7 @@ class TrendOut(BaseModel):
     after_syncs: bool
     nightly: bool
     after_upgrades: bool
+    answers: bool
     measure: str
     cutoff: int
     min_mean: float | None
@@ -211,9 +215,15 @@ class TrendOut(BaseModel):
     @classmethod
     def of(cls, trend: schedules.Trend) -> Self:
         """Return the response for a schedule."""
-        points = [PointOut(run=it.run.pk, at=it.run.created_at, mean=it.mean) for it in trend.points]
-        slug = trend.schedule.question_set.slug
-        return filled(cls, trend.schedule, question_set=slug, alarm=trend.alarm, points=points)
+        schedule = trend.schedule
+        points = [
+            PointOut(
+                run=it.run.pk, at=it.run.created_at, mean=it.mean, answers=asdict(it.answers) if it.answers else None
+            )
+            for it in trend.points
+        ]
+        facts = {"question_set": schedule.question_set.slug, "answers": schedule.has_answers}
+        return filled(cls, schedule, **facts, alarm=trend.alarm, points=points)
 
 
 class TrendsOut(BaseModel):
@@ -425,6 +435,7 @@ def set_schedule(request: HttpRequest, body: ScheduleIn) -> TrendsOut:
         after_syncs=body.after_syncs,
         nightly=body.nightly,
         after_upgrades=body.after_upgrades,
+        has_answers=body.answers,
         min_mean=body.min_mean,
     )
     return TrendsOut(schedules=[TrendOut.of(it) for it in schedules.trends(question_set, principal)])

@@ -20,10 +20,8 @@ def csv_of(question_set: QuestionSet, *, viewer: User, scope: AccessScope) -> It
     """Yield a set's cases with their judgments in scope as CSV, line by line; also cases without judgments."""
     yield csv_line(CSV_HEADER)
     for case in question_set.cases.select_related("user"):
-        answerable, facts = (
-            "yes" if case.is_answerable else "no",
-            (_user(case), ", ".join(case.tags), expected_text(case.answers)),
-        )
+        answerable = "yes" if case.is_answerable else "no"
+        facts = (_user(case), ", ".join(case.tags), expected_text(case.answers))
         grades = grades_of(case.query, viewer=viewer, scope=scope)
         rows = passages_in(scope, {it.document_id for it in grades}).values_list("document_id", "document__title")
         titles: dict[UUID, str] = dict(rows)

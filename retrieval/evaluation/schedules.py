@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from statistics import fmean
 from typing import Final
 
 from django.db import transaction
@@ -15,6 +16,7 @@ from corecube.access import Principal, scope_for
 from corecube.errors import CoreCubeError, InvalidRequestError
 from corecube.version import VERSION
 from retrieval.evaluation import comparing, runs
+from retrieval.evaluation.case_answers import AnswerMeasures
 from retrieval.evaluation.objectives import checked_objective
 from retrieval.models import EvaluationRun, QuestionSet, Schedule, Sync
 from retrieval.presets.catalog import PRESETS
@@ -35,6 +37,7 @@ class Point:
 
     run: EvaluationRun
     mean: float
+    answers: AnswerMeasures | None = None  #: The means of its answers; None if it did not answer.
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,7 @@ def set_schedule(  # noqa: PLR0913 -- the fields of a form
     after_syncs: bool,
     nightly: bool,
     after_upgrades: bool,
+    has_answers: bool = False,
     min_mean: float | None,
 ) -> Schedule | None:
     """Store when a preset's live version is measured on a set, with the actor's access; None and no schedule for never.
@@ -90,7 +94,12 @@ def set_schedule(  # noqa: PLR0913 -- the fields of a form
         if not any(when.values()):
             question_set.schedules.filter(preset=preset).delete()
             return None
-        followed = {"measure": objective.measure, "cutoff": objective.cutoff, "min_mean": min_mean}
+        followed = {
+            "measure": objective.measure,
+            "cutoff": objective.cutoff,
+            "min_mean": min_mean,
+            "has_answers": has_answers,
+        }
         stored, _ = Schedule.objects.update_or_create(
             question_set=question_set, preset=preset, defaults={**when, **followed, "user": actor.user}
         )
@@ -108,7 +117,8 @@ def queue_due(now: datetime | None = None) -> int:
             trigger = _due(schedule, now)
             if trigger is None:
                 continue
-            asked = runs.RunRequest(schedule.preset, name=f"Schedule: {trigger.label.lower()}", trigger=trigger)
+            name = f"Schedule: {trigger.label.lower()}"
+            asked = runs.RunRequest(schedule.preset, name=name, trigger=trigger, has_answers=schedule.has_answers)
             try:
                 with transaction.atomic():
                     runs.queue_run(schedule.question_set, asked, principal=Principal(schedule.user))
@@ -170,8 +180,9 @@ def _points(schedule: Schedule, principal: Principal, limit: int) -> list[Point]
     objective = Objective(schedule.measure, schedule.cutoff)
     points = []
     for run in reversed(readable[:limit]):
-        values = [comparing.objective_value(it, objective) for it in runs.result_of(run).cases]
+        result = runs.result_of(run)
+        values = [comparing.objective_value(it, objective) for it in result.cases]
         known = [it for it in values if it is not None]
         if known:
-            points.append(Point(run, sum(known) / len(known)))
+            points.append(Point(run, fmean(known), result.answer_means if result.answers else None))
     return points

@@ -50,18 +50,18 @@ def compare_runs(request: HtmxHttpRequest) -> HttpResponse:
     """Compare run `a` with one run `b` in detail, or as the baseline with up to four, on the queries of all."""
     viewer = Principal(viewer_of(request))
     baseline = _named(request.GET.get("a", ""), viewer)
-    others = [_named(it, viewer) for it in dict.fromkeys(request.GET.getlist("b"))]
-    if not 1 <= len(others) <= comparing.MAX_OTHERS:
+    names = list(dict.fromkeys(request.GET.getlist("b")))
+    if not 1 <= len(names) <= comparing.MAX_OTHERS:
         messages.error(request, f"Select a baseline and 1 to {comparing.MAX_OTHERS} other runs to compare.")
         return redirect("explorer:question_set", slug=baseline.question_set.slug)
-    runs = [baseline, *others]
+    runs = [baseline, *(_named(it, viewer) for it in names)]
     results = [services.result_of(it) for it in runs]
     context = {
         "section": "judgments",
         "question_set": baseline.question_set,
         "runs": [_side(*it) for it in zip(_LETTERS, runs, results, strict=False)],
     }
-    if len(others) > 1:
+    if len(names) > 1:
         return render(request, "explorer/evaluation/compare_several.html", context | _several(runs, results))
     return render(request, "explorer/evaluation/compare.html", context | _two(request, results))
 

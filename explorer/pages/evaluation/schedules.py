@@ -34,7 +34,8 @@ def schedules_context(question_set: QuestionSet, principal: Principal) -> dict[s
 
 
 def _when(schedule: Schedule) -> str:
-    return ", ".join(label for name, label in _WHEN.items() if getattr(schedule, name))
+    times = (label for name, label in _WHEN.items() if getattr(schedule, name))
+    return ", ".join((*times, *(("with answers",) if schedule.has_answers else ())))
 
 
 def _chart(trend: Trend) -> Chart | None:
@@ -42,8 +43,18 @@ def _chart(trend: Trend) -> Chart | None:
         (timezone.localtime(it.run.created_at), it.mean, it.run.get_trigger_display().lower()) for it in trend.points
     ]
     schedule = trend.schedule
+    right = [
+        (timezone.localtime(it.run.created_at), it.answers.right)
+        for it in trend.points
+        if it.answers and it.answers.right is not None
+    ]
     return trend_chart(
-        schedule.pk, means, objective=trend.objective.label, preset=schedule.preset, minimum=schedule.min_mean
+        schedule.pk,
+        means,
+        objective=trend.objective.label,
+        preset=schedule.preset,
+        minimum=schedule.min_mean,
+        right=right,
     )
 
 
@@ -61,6 +72,7 @@ def change_schedule(request: HtmxHttpRequest, slug: str) -> HttpResponse:
             after_syncs="after_syncs" in request.POST,
             nightly="nightly" in request.POST,
             after_upgrades="after_upgrades" in request.POST,
+            has_answers="answers" in request.POST,
             min_mean=sent_number(request, "min_mean"),
         )
         if stored or had_one:

@@ -75,7 +75,7 @@ class Command(DatabaseCommand):
         parser.add_argument(
             "--with-answers",
             action="store_true",
-            help="with --save: answer each question as users get it and measure the answers; language models cost the same",
+            help="with --save: answer each question as users get it, and measure the answers; models cost the same",
         )
         parser.add_argument("--index", type=int, metavar="N", help="with --save: another complete embedding index")
         parser.add_argument("--no-reranker", action="store_true", help="with --save: leave out the reranker")

@@ -46,3 +46,12 @@ def test_a_trend_has_its_minimum_as_a_line():
     assert chart.rows[0] == ("01 Jun 2026 00:00", "0.5100", "night")
     assert len(trend_chart(7, means, objective="MRR@10", preset="helix", minimum=None).data) == 1
     assert trend_chart(7, [], objective="MRR@10", preset="helix", minimum=0.4) is None
+
+
+def test_a_trend_has_the_share_of_right_answers_where_it_was_measured():
+    means = [(datetime(2026, 6, day, tzinfo=UTC), 0.5, "night") for day in (1, 2)]
+    right = [(datetime(2026, 6, 2, tzinfo=UTC), 0.75)]
+    chart = trend_chart(7, means, objective="MRR@10", preset="helix", minimum=None, right=right)
+    assert (chart.data[1]["name"], chart.data[1]["y"]) == ("Right answers", [0.75])
+    assert [row[2] for row in chart.rows] == ["\N{EN DASH}", "0.7500"]
+    assert chart.summary.endswith("Right answers: 0.750.")

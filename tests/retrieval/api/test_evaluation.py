@@ -56,7 +56,8 @@ def test_runs_are_started_read_compared_and_deleted(questions, as_user):
     listed = send("get", f"{RUNS}?question_set=release-questions").json()["runs"]
     assert [(it["id"], it["name"]) for it in listed] == [(second, "the other one"), (first, "")]
     compared = send("get", f"/api/v1/evaluation/compare?first={first}&second={second}").json()
-    difference = compared["differences"]["ndcg"]
+    assert (compared["first"], [it["run"] for it in compared["others"]], compared["queries"]) == (first, [second], 3)
+    difference = compared["others"][0]["differences"]["ndcg"]
     assert {name: difference[name] for name in ("queries", "p_value", "wins", "ties", "losses", "high")} == {
         "queries": 2,
         "p_value": 1.0,
@@ -66,8 +67,37 @@ def test_runs_are_started_read_compared_and_deleted(questions, as_user):
         "high": 0.0,
     }
     assert difference["low"] == 2 * difference["mean"] < 0
+    assert [len(it["ndcg"]) for it in compared["spreads"]] == [2, 2]
     assert send("delete", f"{RUNS}/{first}").status_code == 204
     assert send("get", f"{RUNS}/{first}").status_code == 404
+
+
+def test_several_runs_are_compared_with_the_first(questions, as_user):
+    send = as_user("alice")
+    ids = [started(send, preset=preset) for preset in ("corecube", "helix", "consolidated")]
+    run_waiting()
+    address = f"/api/v1/evaluation/compare?first={ids[0]}"
+    others = "".join(f"&second={it}" for it in ids[1:])
+    compared = send("get", f"{address}{others}").json()
+    assert [it["run"] for it in compared["others"]] == ids[1:]
+    assert compared["spreads"][0]["ndcg"][0] == 1.0
+    assert send("get", address).status_code == 422
+    assert send("get", address + 5 * f"&second={ids[1]}").status_code == 422
+
+
+def test_a_run_answers_by_what_is_chosen(questions, as_user):
+    send = as_user("alice")
+    plain, run = started(send), started(send, answers=True, language_model="extractive")
+    run_waiting()
+    read, bare = (send("get", f"{RUNS}/{it}").json() for it in (run, plain))
+    assert (read["answers"]["count"], read["language_model"], bare["answers"]) == (3, "extractive", None)
+    assert read["configuration"] != bare["configuration"]
+    assert read["index"] == bare["index"] > 0
+    (listed, _) = send("get", RUNS).json()["runs"]
+    assert (listed["answers"]["measures"]["answered"], listed["cost"], listed["reranked"]) == (1.0, 0, True)
+    body = {"question_set": "release-questions"}
+    for wrong in ({"index": 99}, {"language_model": "no-such"}, {"reranked": False}):
+        assert send("post", RUNS, body | wrong).status_code == 422
 
 
 def test_a_set_is_made_filled_and_read_with_its_agreement(as_user, world):

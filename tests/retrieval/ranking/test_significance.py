@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from retrieval.ranking.significance import difference
+from retrieval.ranking.significance import difference, holm
 
 VALUES = st.floats(0, 1, allow_nan=False)
 
@@ -60,3 +60,19 @@ def test_exchanging_the_two_turns_the_signs_and_keeps_the_test(pairs):
     assert found.low <= found.mean + 1e-12
     assert found.mean - 1e-12 <= found.high
     assert 0 < found.p_value <= 1
+
+
+def test_p_values_are_corrected_by_holm():
+    # In order 0.01, 0.03, 0.04: times 3, 2 and 1 are 0.03, 0.06 and 0.04, and none is below an earlier one.
+    assert holm([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06])
+    assert holm([0.6, 0.7]) == [1.0, 1.0]
+    assert (holm([0.2]), holm([])) == ([0.2], [])
+
+
+@given(st.lists(VALUES, min_size=1, max_size=6))
+def test_corrected_p_values_are_between_the_raw_ones_and_bonferronis(values):
+    for raw, corrected in zip(values, holm(values), strict=True):
+        assert raw <= corrected <= min(1.0, len(values) * max(values))
+    assert np.argsort(values, kind="stable").tolist() == sorted(
+        range(len(values)), key=lambda it: (holm(values)[it], values[it])
+    )

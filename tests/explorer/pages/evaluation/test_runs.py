@@ -1,11 +1,12 @@
 """Pages of evaluation runs."""
 
 import json
+from uuid import uuid4
 
 import pytest
 
 from retrieval.evaluation.runs import run_waiting
-from retrieval.models import EvaluationRun
+from retrieval.models import EvaluationRun, LanguageModel
 from tests.questions import ROLLBACK
 
 pytestmark = pytest.mark.usefixtures("unhurried")
@@ -19,8 +20,8 @@ def page(response):
 def start(browse, questions):
     """Start a run as alice, measure it, and return it."""
 
-    def started(configuration="corecube"):
-        browse("alice").post("/judgments/release-questions/runs/", {"configuration": configuration})
+    def started(configuration="corecube", **more):
+        browse("alice").post("/judgments/release-questions/runs/", {"configuration": configuration, **more})
         run_waiting()
         return EvaluationRun.objects.latest("created_at")
 
@@ -57,7 +58,7 @@ def test_two_runs_are_compared(browse, start):
     assert "runs-scatter" in page(shown)
     other = browse("alice").get(f"/runs/compare/?a={first.pk}&b={second.pk}&k=99")
     assert other.context["lines_at"][4].name == "MAP@20"
-    assert "Compare A and B" in page(browse("alice").get("/judgments/release-questions/"))
+    assert "Compare with A" in page(browse("alice").get("/judgments/release-questions/"))
 
 
 @pytest.mark.parametrize(
@@ -94,6 +95,73 @@ def test_a_run_outside_the_readers_scope_is_not_there(browse, start, world, who)
     addresses = ["", "export.json", "export.run", "export.qrels"]
     assert {client.get(f"/runs/{run.pk}/{it}").status_code for it in addresses} == {404}
     assert client.get(f"/runs/compare/?a={run.pk}&b={own.pk}").status_code == 404
+    assert client.get(f"/runs/compare/?a={own.pk}&b={own.pk}&b={run.pk}").status_code == 404
     assert client.post(f"/runs/{run.pk}/change/", {"action": "delete"}).status_code == 404
     assert str(run.pk) not in page(client.get("/judgments/release-questions/"))
     assert EvaluationRun.objects.count() == 2
+
+
+def test_several_runs_are_compared_with_a_baseline(browse, start):
+    runs = [start(), start("helix"), start("consolidated")]
+    client = browse("alice")
+    shown = client.get(f"/runs/compare/?a={runs[0].pk}&b={runs[1].pk}&b={runs[2].pk}")
+    assert (shown.status_code, shown.context["queries"]) == (200, 3)
+    assert [(letter, text) for letter, text, _ in shown.context["verdicts"]] == [
+        ("B", "helix, version 1"),
+        ("C", "consolidated, version 1"),
+    ]
+    cell, mean, others = shown.context["measured"][0]
+    assert (cell["name"], mean, [name for name, _, _ in others]) == ("nDCG@10", 1.0, ["B", "C"])
+    widths = [it.width for it in shown.context["spreads"]]
+    assert widths == sorted(widths, reverse=True)
+    assert "Holm" in page(shown)
+    assert page(shown).count(f"/runs/{runs[2].pk}/") == 1
+
+
+def test_too_many_runs_and_none_are_refused(browse, start):
+    run = start()
+    client, others = browse("alice"), "".join(f"&b={uuid4()}" for _ in range(5))
+    shown = client.get(f"/runs/compare/?a={run.pk}", follow=True)
+    assert "Select a baseline and 1 to 4 other runs" in page(shown)
+    assert "Select a baseline and 1 to 4 other runs" in page(
+        client.get(f"/runs/compare/?a={run.pk}{others}", follow=True)
+    )
+    assert client.get(f"/runs/compare/?a={run.pk}&b={uuid4()}").status_code == 404
+    assert client.get("/runs/compare/?a=x").status_code == 404
+
+
+def test_a_run_with_answers_shows_what_they_are_worth(browse, start, questions, world):
+    client = browse("alice")
+    client.post(
+        f"/judgments/cases/{questions.cases.get(query=ROLLBACK).pk}/", {"action": "expect", "expected": "deployctl"}
+    )
+    listed = page(client.get("/judgments/release-questions/"))
+    assert "<summary>deployctl<" in listed
+    run = start(answers="yes")
+    shown = client.get(f"/runs/{run.pk}/")
+    cells = {it["name"]: it["value"] for it in shown.context["answers"]["cells"]}
+    assert (cells["Right"], cells["Not asserted"]) == ("1.000", "1.000")
+    assert shown.context["answers"]["writers"] == ["extractive"]
+    assert "The text of answers is not stored" in page(shown)
+    plain = start()
+    assert client.get(f"/runs/{plain.pk}/").context["answers"] is None
+    listed = page(client.get("/judgments/release-questions/"))
+    assert ">Right</th>" in listed
+    compared = client.get(f"/runs/compare/?a={run.pk}&b={run.pk}")
+    assert "Supported" in [line.name for line in compared.context["lines"]]
+    assert "Right" not in [line.name for line in client.get(f"/runs/compare/?a={run.pk}&b={plain.pk}").context["lines"]]
+
+
+def test_what_a_run_uses_is_chosen_where_there_is_a_choice(browse, start, questions, world):
+    client = browse("alice")
+    bare = page(client.get("/judgments/release-questions/"))
+    assert 'name="language_model"' not in bare
+    assert 'name="index"' not in bare
+    LanguageModel.objects.create(slug="local", name="Local", base_url="http://localhost:9/v1", model="small")
+    assert '<option value="local">Local</option>' in page(client.get("/judgments/release-questions/"))
+    run = start(language_model="extractive", answers="yes")
+    assert "corecube, version 1, quotes" in page(client.get(f"/runs/{run.pk}/"))
+    for wrong in ({"language_model": "no-such"}, {"index": "99"}):
+        sent = {"configuration": "corecube", **wrong}
+        assert "There is no" in page(client.post("/judgments/release-questions/runs/", sent, follow=True))
+    assert EvaluationRun.objects.count() == 1
