@@ -75,6 +75,7 @@ urlpatterns = [
     path("feedback/", feedback.feedback, name="feedback"),
     # explorer/pages/compare
     path("compare/", compare.compare, name="compare"),
+    path("compare/query/", compare.compared_query, name="compared_query"),
     # explorer/pages/side_by_side
     path("side-by-side/", side_by_side.side_by_side, name="side_by_side"),
     # explorer/pages/documents

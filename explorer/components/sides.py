@@ -1,4 +1,4 @@
-"""The two sides of a comparison: a preset that runs now, or a logged search."""
+"""The two sides of a comparison: a preset that runs now, what an evaluation run measured, or a logged search."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -15,11 +15,16 @@ from corecube.scope import AccessScope
 from explorer import wording
 from explorer.components.badges import Badge, badges, had_vector
 from explorer.components.preset_numbers import version_label
+from explorer.components.run_label import label
 from explorer.components.sections import has_sections
 from explorer.wording import milliseconds
 from retrieval.engine.pipeline import HYBRID
+from retrieval.engine.state import Span
 from retrieval.engine.types import QueryTerms, Ranking
-from retrieval.models import SearchRecord
+from retrieval.evaluation import runs
+from retrieval.evaluation.components import of_run as components_of
+from retrieval.evaluation.components import resources_for
+from retrieval.models import EvaluationRun, SearchRecord
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 from retrieval.presets.consolidated.evidence.recovery import Diagnoses
 from retrieval.presets.preset import PresetConfig
@@ -29,6 +34,7 @@ from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 
 _LOG = "log"
+_RUN = "run"
 _DRAFT = "draft"
 
 
@@ -40,12 +46,16 @@ class Side:
     draft: bool = False
     mode: str = HYBRID
     record: SearchRecord | None = None  #: The logged search; None if the preset runs now.
+    #: The evaluation run with whose numbers and components the preset runs; None for the live version or the draft.
+    measured: EvaluationRun | None = None
 
     @property
     def value(self) -> str:
-        """Its name in an address: "corecube:draft:dense", "log:" and an id."""
+        """Its name in an address: "corecube:draft:dense", "log:" and an id, "run:" and an id."""
         if self.record:
             return f"{_LOG}:{self.record.pk}"
+        if self.measured:
+            return f"{_RUN}:{self.measured.pk}"
         return f"{self.preset}:{_DRAFT if self.draft else 'live'}:{self.mode}"
 
     @property
@@ -53,6 +63,8 @@ class Side:
         """Its label: "corecube draft, vector only"."""
         if self.record:
             return f"Logged {date_format(timezone.localtime(self.record.at), 'j M Y, H:i')}"
+        if self.measured:
+            return f"Run of {label(self.measured)}"
         return f"{self.preset} {_DRAFT if self.draft else 'live'}, {wording.mode_label(self.mode).lower()}"
 
 
@@ -75,6 +87,7 @@ class Run:
     trace_id: UUID
     terms: QueryTerms = field(default_factory=QueryTerms)
     at: datetime | None = None  #: When it was logged; None for a live run.
+    trace: tuple[Span, ...] = ()  #: With the hits that each stage left; empty for a logged search.
 
     @property
     def time(self) -> str:
@@ -85,20 +98,28 @@ class Run:
 def read_side(text: str, viewer: User) -> Side:
     """Return the side that an address names.
 
-    Raises Http404 for a logged search that the viewer may not read, or that does not exist.
+    Raises Http404 for a logged search or an evaluation run that the viewer may not read, or that does not exist.
     """
     preset, _, rest = text.partition(":")
+    if preset == _RUN:
+        readable = runs.runs_for(Principal(viewer)) if viewer.is_admin else EvaluationRun.objects.none()
+        measured = get_object_or_404(readable, pk=_id(rest))
+        return Side(measured.preset, draft=measured.is_draft, measured=measured)
     if preset == _LOG:
-        try:
-            record_id = UUID(rest)
-        except ValueError as error:
-            raise Http404 from error
+        record_id = _id(rest)
         records = SearchRecord.objects.visible_to(viewer).select_related("user", "key")
         await_record(record_id)
         record = get_object_or_404(records, pk=record_id)
         return Side(record.preset, record=record)
     version, _, mode = rest.partition(":")
     return Side(preset or DEFAULT_PRESET, draft=version == _DRAFT, mode=mode or HYBRID)
+
+
+def _id(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError as error:
+        raise Http404 from error
 
 
 def now_of(record: SearchRecord) -> Side:
@@ -110,7 +131,7 @@ def opposite(side: Side) -> Side:
     """Return the default other side: the live version for a logged search or a draft, else another mode."""
     if side.record:
         return now_of(side.record)
-    if side.draft:
+    if side.draft or side.measured:
         return Side(side.preset, mode=side.mode)
     return Side(side.preset, mode="dense" if side.mode == HYBRID else HYBRID)
 
@@ -143,7 +164,11 @@ def _now(side: Side, asking: SearchRequest, principal: Principal) -> Run:
         section=section,
         surface=SearchRecord.Surface.EXPLORER,
     )
-    outcome = search(request, principal=principal)
+    resources = None
+    if side.measured:
+        request = runs.asking(side.measured, request, values=side.measured.values)
+        resources = resources_for(components_of(side.measured))
+    outcome = search(request, principal=principal, resources=resources)
     answerability = outcome.state.answerability
     return Run(
         side=side,
@@ -154,12 +179,13 @@ def _now(side: Side, asking: SearchRequest, principal: Principal) -> Run:
         notes=badges(outcome.trace),
         config=outcome.config,
         mode=side.mode,
-        version=version_label(outcome.version_number),
+        version=version_label(side.measured.version or 0 if side.measured else outcome.version_number),
         fingerprint=outcome.preset_version,
         connections=len(outcome.state.scope.included),
         confidence=answerability.confidence if answerability else None,
         trace_id=outcome.id,
         terms=outcome.state.terms,
+        trace=outcome.trace,
     )
 
 

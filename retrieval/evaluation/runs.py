@@ -5,7 +5,7 @@ The rows are the queue. A run that lost its worker goes on where it was: its res
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from typing import Final
 from uuid import UUID
@@ -37,13 +37,13 @@ from retrieval.stages.resources import Resources
 
 logger = logging.getLogger(__name__)
 
-_MEASURES: Final = tuple(field.name for field in fields(Measures))
 _MAX_OPEN: Final = 20  #: Runs that wait or run, of everybody.
 _MAX_NAME_LENGTH: Final = 120
 LOST: Final = timedelta(minutes=2)  #: A worker that is silent for so long is lost.
 _LOST_ANSWERING: Final = timedelta(minutes=15)  #: Where language models answer, which may take their time limits.
 _Status = EvaluationRun.Status
 _OPEN: Final = (_Status.QUEUED, _Status.RUNNING)
+_EMPTY: Final = SearchRequest(text="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,16 +193,18 @@ def measure_missing(
 ) -> bool:
     """Measure and store those of the cases that have no result; return False if `goes_on` ended it before a case.
 
-    Raises NotPermittedError, ConflictError for a preset that was changed meanwhile, and what `search` raises.
+    Raises NotPermittedError, ConflictError for a preset or index that changed meanwhile, and what `search` raises.
     """
     if not (run.user.is_active and run.user.is_admin):
         raise NotPermittedError("The user of this run no longer has access.")
-    chosen = components.of_run(run)
-    principal, resources = Principal(run.user), resources or components.resources_for(chosen)
+    principal = Principal(run.user)
+    resources = resources or components.resources_for(components.of_run(run))
     cases = list(cases)
     done = set(run.results.values_list("query", flat=True))
     version = QuestionSet.objects.values_list("version", flat=True).get(pk=run.question_set_id)
     run.set_version = version if not done or run.set_version == version else None
+    if done and run.searched_index not in {None, resources.index.id}:
+        raise ConflictError("Another embedding index was activated while the run measured.")
     run.release, run.index = VERSION, resources.encoder.name
     run.searched_index, run.reranker = resources.index.id, components.reranker_name(resources.reranker)
     # Results of before may have been found in connections that the user has lost since.
@@ -210,14 +212,8 @@ def measure_missing(
     reached = {pk for it in searched for pk in scope_for(it).connection_ids}
     run.connection_ids = sorted({*reached, *(run.connection_ids if done else ())})
     run.save(update_fields=["set_version", "release", "index", "searched_index", "reranker", "connection_ids"])
-    asked = SearchRequest(
-        text="",
-        preset=run.preset,
-        draft=run.is_draft,
-        overrides=run.overrides,
-        values=run.values if run.is_fixed else None,
-        judge_model="" if chosen.language_model == QUOTES else chosen.language_model,
-    )
+    # Numbers that are not fixed are read again for each case: a change of the preset ends the run.
+    asked = asking(run, values=run.values if run.is_fixed else None)
     how = _measuring(run, cases)
     for case in cases:
         if case.query in done:
@@ -232,6 +228,17 @@ def measure_missing(
             raise ConflictError("The preset was changed while the run measured it.")
         _store(run, result)
     return True
+
+
+def asking(run: EvaluationRun, request: SearchRequest = _EMPTY, *, values: Mapping[str, float] | None) -> SearchRequest:
+    """Return a request that searches as a run does, with these numbers or with those of its preset or draft, for None.
+
+    The resources are those of its components.
+    """
+    judge = "" if run.language_model == QUOTES else run.language_model
+    if values is not None:
+        return replace(request, preset=run.preset, draft=False, values=values, judge_model=judge)
+    return replace(request, preset=run.preset, draft=run.is_draft, overrides=run.overrides, judge_model=judge)
 
 
 def _measuring(run: EvaluationRun, cases: Iterable[Case]) -> Measuring:

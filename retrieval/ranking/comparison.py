@@ -74,6 +74,50 @@ class Comparison(Generic[T]):
         return tuple(move.item for move in self.moves if move.left is None)
 
 
+@dataclass(frozen=True, slots=True)
+class StageRanking(Generic[T]):
+    """What a stage left."""
+
+    stage: str
+    items: Sequence[T]  #: In order, none twice.
+    is_leg: bool = False  #: Whether it ran beside others, and the next stage merged them.
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How much two searches agree after a stage that both have."""
+
+    stage: str
+    rbo: float  #: Rank-biased overlap of what it left in both, 0 to 1.
+    #: How much less that is than after the stage before, or for the stage that merges the legs, than of the leg that
+    #: agrees least; 0 for no less.
+    lost: float
+
+
+def agreements(left: Sequence[StageRanking[T]], right: Sequence[StageRanking[T]]) -> tuple[Agreement, ...]:
+    """Return the agreement after each stage that two searches share, in the order of the right one."""
+    others = {it.stage: it.items for it in left}
+    found, before, legs = [], 1.0, []
+    for it in right:
+        if it.stage not in others:
+            continue
+        rbo = rank_biased_overlap(others[it.stage], it.items)
+        if it.is_leg:
+            found.append(Agreement(it.stage, rbo, 1.0 - rbo))
+            legs.append(rbo)
+            continue
+        before = min(legs) if legs else before
+        found.append(Agreement(it.stage, rbo, max(0.0, before - rbo)))
+        before, legs = rbo, []
+    return tuple(found)
+
+
+def deciding(stages: Sequence[Agreement]) -> Agreement | None:
+    """Return the stage after which two searches agree less by the most, the first of equals; None if none does."""
+    most = max(stages, key=lambda it: it.lost, default=None)
+    return most if most and most.lost > 0 else None
+
+
 def compare(left: Sequence[T], right: Sequence[T]) -> Comparison[T]:
     """Return the comparison of two ranked lists. Expects no item twice in one list."""
     places = {item: place for place, item in enumerate(left, start=1)}

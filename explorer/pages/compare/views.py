@@ -6,6 +6,7 @@ from typing import Any, Final, Self
 
 from django.conf import settings
 from django.http import HttpResponse, QueryDict
+from django.shortcuts import render
 
 from corecube.access import Principal, scope_for
 from corecube.errors import CoreCubeError
@@ -30,7 +31,7 @@ from retrieval.engine.types import ChunkId
 from retrieval.models import PresetVersion, SearchRecord
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 from retrieval.presets.preset import Preset
-from retrieval.ranking.comparison import Comparison, Direction
+from retrieval.ranking.comparison import Comparison, Direction, StageRanking, agreements, deciding
 from retrieval.ranking.comparison import compare as compare_rankings
 from retrieval.search.request import SearchRequest
 
@@ -56,6 +57,7 @@ def _compare_panel(left: Run, right: Run, facts: Facts) -> dict[str, Any]:
         "unseen": (_unseen(left, facts), _unseen(right, facts)),
         # Label, and the value of each run.
         "facts": tuple((label, value, shown[label]) for label, value in _shown(left).items()),
+        **_stages(left, right),
         "notes": tuple((name, badge) for name, run in (("A", left), ("B", right)) for badge in run.notes),
         "changes": change_rows(left.config, right.config) if left.config and right.config else None,
         "lanes": lanes_panel(sources, facts),
@@ -63,6 +65,27 @@ def _compare_panel(left: Run, right: Run, facts: Facts) -> dict[str, Any]:
         # Whether the two ran different queries.
         "is_skewed": bool(left.query and right.query and left.query != right.query),
     }
+
+
+def _stages(left: Run, right: Run) -> dict[str, Any]:
+    """Return after which stages the two agree how much, and which one makes the most of the difference."""
+    found = agreements(_left_by_stages(left), _left_by_stages(right))
+    most = deciding(found)
+    return {
+        "stages": [(wording.stage_label(it.stage), it) for it in found],
+        "deciding": most,
+        "deciding_stage": wording.stage_label(most.stage) if most else "",
+    }
+
+
+def _left_by_stages(run: Run) -> list[StageRanking[ChunkId]]:
+    # What a stage with legs left holds their hits one after the other.
+    parents = {span.parent for span in run.trace}
+    return [
+        StageRanking(span.stage, [hit.chunk_id for hit in span.left[:_DEPTH]], is_leg=bool(span.parent))
+        for span in run.trace
+        if span.left and span.stage not in parents
+    ]
 
 
 def _unseen(run: Run, facts: Facts) -> int:
@@ -164,6 +187,14 @@ def compare(request: HtmxHttpRequest) -> HttpResponse:
     }
     fragment = "explorer/compare/_compare_fragment.html"
     return render_page(request, "explorer/compare/compare.html", fragment, context, status=status)
+
+
+@user_page("GET")
+def compared_query(request: HtmxHttpRequest) -> HttpResponse:
+    """Show the summary of a comparison within another page: what differs, after which stage, and the rank changes."""
+    viewer = viewer_of(request)
+    context, status = _page(viewer, Compared.read(request.GET, viewer))
+    return render(request, "explorer/compare/_compare_query.html", context, status=status)
 
 
 def _page(viewer: User, asked: Compared) -> tuple[dict[str, Any], int]:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, Final
+from typing import Any, Final, Self
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
@@ -16,9 +17,9 @@ from corecube.http import HtmxHttpRequest
 from explorer import wording
 from explorer.charts.chart import ABSENT
 from explorer.charts.scatter import scatter_chart
+from explorer.components.run_label import label
 from explorer.components.sides import Side
 from explorer.pages.evaluation.judge import result_cells
-from explorer.pages.evaluation.runs import label
 from explorer.viewer import admin_page, viewer_of, whole_number
 from retrieval.evaluation import comparing
 from retrieval.evaluation import runs as services
@@ -45,6 +46,28 @@ class _Line:
     difference: Difference | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Links:
+    """Links to the comparison of two runs on one query, with the access that it was measured with."""
+
+    sides: tuple[str, ...]
+    user: str  #: Whose access the runs were measured with; empty for the viewer's.
+    users: Mapping[str, str]  #: By query, for cases with a user.
+
+    @classmethod
+    def of(cls, runs: Sequence[EvaluationRun], viewer: Principal) -> Self:
+        """Return the links for runs, the baseline first."""
+        baseline = runs[0]
+        cases = baseline.question_set.cases.exclude(user=None).values_list("query", "user__username")
+        user = "" if baseline.user == viewer.user else baseline.user.username
+        return cls(tuple(Side(it.preset, measured=it).value for it in runs), user, dict(cases))
+
+    def between(self, first: int, second: int, query: str) -> str:
+        """Return the query string for two runs, by their places."""
+        asked = {"q": query, "a": self.sides[first], "b": self.sides[second], "as": self.users.get(query, self.user)}
+        return urlencode({name: value for name, value in asked.items() if value})
+
+
 @admin_page("GET")
 def compare_runs(request: HtmxHttpRequest) -> HttpResponse:
     """Compare run `a` with one run `b` in detail, or as the baseline with up to four, on the queries of all."""
@@ -56,27 +79,22 @@ def compare_runs(request: HtmxHttpRequest) -> HttpResponse:
         return redirect("explorer:question_set", slug=baseline.question_set.slug)
     runs = [baseline, *(_named(it, viewer) for it in names)]
     results = [services.result_of(it) for it in runs]
+    links = _Links.of(runs, viewer)
     context = {
         "section": "judgments",
         "question_set": baseline.question_set,
         "runs": [_side(*it) for it in zip(_LETTERS, runs, results, strict=False)],
     }
     if len(names) > 1:
-        return render(request, "explorer/evaluation/compare_several.html", context | _several(runs, results))
-    return render(request, "explorer/evaluation/compare.html", context | _two(request, results))
+        return render(request, "explorer/evaluation/compare_several.html", context | _several(runs, results, links))
+    return render(request, "explorer/evaluation/compare.html", context | _two(request, results, links))
 
 
 def _side(letter: str, run: EvaluationRun, result: SetResult) -> dict[str, Any]:
-    return {
-        "letter": letter,
-        "run": run,
-        "label": label(run),
-        "side": Side(run.preset, run.is_draft).value,
-        "result": result,
-    }
+    return {"letter": letter, "run": run, "label": label(run), "result": result}
 
 
-def _two(request: HtmxHttpRequest, results: Sequence[SetResult]) -> dict[str, Any]:
+def _two(request: HtmxHttpRequest, results: Sequence[SetResult], links: "_Links") -> dict[str, Any]:
     first, second = results
     pairs = comparing.compared(first, second)
     found = comparing.differences(pairs)
@@ -91,12 +109,12 @@ def _two(request: HtmxHttpRequest, results: Sequence[SetResult]) -> dict[str, An
         "lines_at": [_line_at(pairs, Objective(name, cutoff)) for name in OBJECTIVES],
         "charts": [chart] if (chart := scatter_chart(_scattered(pairs), names=("A", "B"))) else [],
         "verdict": verdict(found.get(_SHOWN_MEASURE), found.get("judged")),
-        "moved": _moved(pairs),
+        "moved": [(links.between(0, 1, pair.first.query), pair, *values) for pair, *values in _moved(pairs)],
         "swapped": f"{reverse('explorer:compare_runs')}?{swapped.urlencode()}",
     }
 
 
-def _several(runs: Sequence[EvaluationRun], results: Sequence[SetResult]) -> dict[str, Any]:
+def _several(runs: Sequence[EvaluationRun], results: Sequence[SetResult], links: "_Links") -> dict[str, Any]:
     rows = comparing.in_all(results)
     found = comparing.measured_in_all(rows)
     cells = result_cells(results[0])
@@ -110,7 +128,11 @@ def _several(runs: Sequence[EvaluationRun], results: Sequence[SetResult]) -> dic
             for cell in cells
             if (it := found.get(cell["code"]))
         ],
-        "spreads": [it for it in comparing.spreads(rows, _SHOWN_MEASURE) if it.width >= _MOVED],
+        "spreads": [
+            (it, [(value, links.between(0, place, it.query)) for place, value in enumerate(it.values[1:], start=1)])
+            for it in comparing.spreads(rows, _SHOWN_MEASURE)
+            if it.width >= _MOVED
+        ],
     }
 
 

@@ -1,7 +1,6 @@
 """Evaluation runs, for admins: start one, follow it, read its results, export."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from uuid import UUID
 
@@ -14,6 +13,7 @@ from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from corecube.sanitise import storable
 from explorer.charts.reliability import reliability_chart
+from explorer.components.run_label import DRAFT, label
 from explorer.pages.evaluation.judge import answer_cells, measure_cells
 from explorer.viewer import admin_action, admin_page, render_page, viewer_of, wants_fragment, whole_number
 from retrieval.answers.events import Outcome
@@ -26,12 +26,7 @@ from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 from retrieval.search import runtime
 from retrieval.tasks.evaluation_runs import wake_worker_on_commit
 
-_DRAFT: Final = " draft"  #: Behind a preset's name in the form: its draft.
 _PEOPLE: Final = EvaluationRun.Counts.PEOPLE
-_OTHER_GRADES: Final[Mapping[str, str]] = {
-    EvaluationRun.Counts.MODEL: ", with model grades",
-    EvaluationRun.Counts.USE: ", with grades from use",
-}
 _MAX_LISTED: Final = 50
 _NO_RERANKER: Final = "none"
 
@@ -39,7 +34,7 @@ _NO_RERANKER: Final = "none"
 def configurations() -> tuple[str, ...]:
     """Return what can be measured: every preset, and each draft."""
     drafts = set(PresetVersion.objects.filter(status=PresetVersion.Status.DRAFT).values_list("preset", flat=True))
-    return tuple(it for name in PRESETS for it in ((name, f"{name}{_DRAFT}") if name in drafts else (name,)))
+    return tuple(it for name in PRESETS for it in ((name, f"{name}{DRAFT}") if name in drafts else (name,)))
 
 
 def run_rows(question_set: QuestionSet, principal: Principal) -> list[dict[str, Any]]:
@@ -52,26 +47,6 @@ def _row(run: EvaluationRun) -> dict[str, Any]:
     result = services.figures_of(run)
     right = next((it for it in answer_cells(result.answer_means)), None) if result.answers else None
     return {"run": run, "label": label(run), "result": result, "measures": measure_cells(result.means), "right": right}
-
-
-def label(run: EvaluationRun) -> str:
-    """Return what a run measured, in a few words."""
-    version = f", version {run.version}" if run.version and not run.is_draft else ""
-    changed = f", {len(run.overrides)} changed" if run.overrides else ""
-    name = f", {run.name[0].lower()}{run.name[1:]}" if run.name and run.trigger else ""
-    other = _OTHER_GRADES.get(run.counts, "")
-    chosen = "".join(f", {it}" for it in _components(run))
-    return f"{run.preset}{_DRAFT if run.is_draft else ''}{version}{changed}{other}{chosen}{name}"
-
-
-def _components(run: EvaluationRun) -> Iterator[str]:
-    """Yield what a run uses in place of what the installation does."""
-    if run.index_number is not None:
-        yield f"index {run.index_number}"
-    if not run.is_reranked:
-        yield "no reranker"
-    if run.language_model:
-        yield "quotes" if run.language_model == QUOTES else run.language_model
 
 
 def choices() -> dict[str, Any]:
@@ -90,8 +65,8 @@ def start_run(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     question_set = get_object_or_404(QuestionSet, slug=slug)
     wanted = request.POST.get("configuration", DEFAULT_PRESET)
     asked = services.RunRequest(
-        wanted.removesuffix(_DRAFT),
-        is_draft=wanted.endswith(_DRAFT),
+        wanted.removesuffix(DRAFT),
+        is_draft=wanted.endswith(DRAFT),
         name=request.POST.get("name", ""),
         counts=chosen if (chosen := request.POST.get("counts", "")) in EvaluationRun.Counts else _PEOPLE,
         has_answers="answers" in request.POST,

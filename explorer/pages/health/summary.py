@@ -17,7 +17,7 @@ from django.urls import reverse
 from corecube.access import Principal
 from corecube.models import Connection
 from explorer import wording
-from explorer.pages.evaluation.runs import label
+from explorer.components.run_label import label
 from explorer.pages.health.panels import Figure
 from retrieval.evaluation.runs import runs_for
 from retrieval.ingest.jobs import STALLED
