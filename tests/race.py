@@ -1,7 +1,8 @@
-"""Several threads at once: two transactions, and waiting for what another does."""
+"""Several threads at once: two transactions, a call in another one, and waiting for what another does."""
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from django.db import connection, transaction
 
@@ -27,6 +28,19 @@ def race(first, second):
         _await_waiting(thread)
     thread.join(10)
     return ended[0]
+
+
+def beside(call):
+    """Return what a call returns in another thread: beside the browser's event loop, an answer cannot be written."""
+
+    def run():
+        try:
+            return call()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(run).result()
 
 
 def _await_waiting(thread):

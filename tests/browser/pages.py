@@ -84,6 +84,7 @@ PAGES = {
     "audit": "/access/audit/",
     "evaluation_run": "/runs/{run}/",
     "compare_runs": "/runs/compare/?a={run}&b={run}",
+    "compare_runs-several": "/runs/compare/?a={run}&b={run}&b={other_run}",
     "experiments": "/experiments/",
     "sweeps": "/sweeps/",
     "sweep-new": "/sweeps/new/?set={question_set}",
@@ -161,6 +162,7 @@ class Places:
     conversation: str
     link: str
     run: str
+    other_run: str
     sweep: str
     prompt: str
     #: The query with which an application asks to act for the viewer.

@@ -37,6 +37,7 @@ from retrieval.search.section_sets import copy_section_set, fingerprint, save_se
 from tests.browser.pages import Places
 from tests.corecube.oauth.conftest import Agent
 from tests.questions import tuning_questions
+from tests.race import beside
 from tests.section_edits import written_with
 
 
@@ -68,7 +69,8 @@ def places(world):
         key=str(ApiKey.issue(user=world.bob, name="nightly report")[0].pk),
         conversation=_chatted(world),
         link=_shared(world),
-        run=str(run_now(_saved(), RunRequest("corecube"), principal=world.principal("alice")).pk),
+        run=_measured(world, "corecube"),
+        other_run=_measured(world, "helix"),
         sweep=_swept(world),
         prompt=str(
             StartingPrompt.objects.create(title="Roll back", text="How do I roll back?", sources=["runbooks"]).pk
@@ -91,6 +93,12 @@ def _compared(world):
     stop(
         start_experiment(ExperimentRequest(name="Agents", share=5, max_questions=9, **sides), actor=alice), actor=alice
     )
+
+
+def _measured(world, preset):
+    """Return the id of a run with answers."""
+    asked = RunRequest(preset, has_answers=True)
+    return str(beside(lambda: run_now(_saved(), asked, principal=world.principal("alice"))).pk)
 
 
 def _swept(world):

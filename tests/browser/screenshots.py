@@ -159,6 +159,7 @@ def places(page):
         conversation=chatted(page),
         link=shared(page),
         run=measured(page),
+        other_run=measured(page),
         sweep=swept(page),
         prompt=offered_prompt(page),
         authorization=registered_application(page),
@@ -178,6 +179,7 @@ def measured(page):
     """Measure the first question set, and return the run."""
     page.goto("/judgments/")
     page.locator("main a[href^='/judgments/']").first.click()
+    page.get_by_label("Answers", exact=True).check()
     page.get_by_role("button", name="Measure").click()
     page.locator("#run:not([hx-get])").wait_for()
     return page.url.split("/")[-2]

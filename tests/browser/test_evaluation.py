@@ -2,11 +2,14 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from retrieval.evaluation.question_sets import save_case, set_named
 from retrieval.evaluation.runs import run_waiting
-from retrieval.models import Judgment
+from retrieval.models import EvaluationRun, Judgment
+from tests.questions import TANGERINE, judge_passage
+from tests.race import beside
 
 
 def grades():
@@ -97,3 +100,53 @@ def test_a_set_is_judged_by_keys_question_by_question(alice, world):
     assert list(Judgment.objects.exclude(explanation="").values_list("grade", "explanation")) == [
         (2, "names the command 3")
     ]
+
+
+@pytest.fixture
+def answered(alice, world):
+    """Measure three runs with answers of a judged question whose answer is known, on the pages."""
+    page, address = alice.page, "/judgments/release-questions/"
+    save_case(set_named("Release questions", actor=world.alice), TANGERINE, actor=world.alice)
+    judge_passage(world, TANGERINE, TANGERINE, 3)
+    alice.open(address)
+    page.locator(".set-expected summary").click()
+    page.get_by_role("textbox", name=f"Expected answer to {TANGERINE}").fill("no such | tangerine")
+    page.get_by_role("button", name="Save the expected answer").click()
+    expect(page.locator(".set-expected summary")).to_contain_text("no such | tangerine")
+    for preset in ("corecube", "helix", "corecube"):
+        alice.open(address)
+        page.locator("[name=configuration]").select_option(preset)
+        page.get_by_label("Answers", exact=True).check()
+        page.get_by_role("button", name="Measure").click()
+        beside(run_waiting)
+        expect(page.get_by_role("progressbar")).to_have_count(0)
+    return alice
+
+
+def test_the_answers_of_a_run_are_measured(answered):
+    shown = answered.page.get_by_role("region", name="Answers")
+    expect(shown.locator(".stat").filter(has_text="Right")).to_contain_text("1.000")
+    expect(answered.page.get_by_role("region", name="Result of each case")).to_contain_text("right")
+    assert EvaluationRun.objects.filter(has_answers=True, status="done").count() == 3
+
+
+def test_a_query_of_three_runs_is_looked_into(answered):
+    page = answered.page
+    # The newest run finds less, so that there is a query to look into.
+    case = EvaluationRun.objects.latest("created_at").results.get()
+    case.measures |= {"ndcg": 0.25}
+    case.save()
+    answered.open("/judgments/release-questions/")
+    page.get_by_role("radio").last.check()
+    for box in page.locator("[name=b]").all()[:2]:
+        box.check()
+    page.get_by_role("button", name="Compare with A").click()
+    expect(page.locator("h1")).to_have_text("3 runs of Release questions")
+    expect(page.get_by_role("region", name="Measures of the runs")).to_contain_text("Right")
+    table = page.get_by_role("region", name="nDCG of each query, widest spread first")
+    table.get_by_role("link", name="0.250").click()
+    compared = page.locator("#compared-query")
+    expect(compared).to_contain_text("Agreement by stage")
+    expect(compared.locator(".main-svg").first).to_be_visible()
+    expect(page).to_have_url(re.compile("/runs/compare/"))
+    expect(page).to_have_title(re.compile("3 runs of Release questions"))

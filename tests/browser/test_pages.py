@@ -57,6 +57,7 @@ NO_PAGES = {
     "chat_share",
     "chat_stop",
     "chat_stop_sharing",
+    "compared_query",
     "connection_progress",
     "connection_access",
     "decide",

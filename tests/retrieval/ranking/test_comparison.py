@@ -6,8 +6,11 @@ from retrieval.ranking.comparison import (
     Direction,
     Move,
     Overlap,
+    StageRanking,
+    agreements,
     alone,
     compare,
+    deciding,
     jaccard,
     overlap_at,
     places_of,
@@ -152,3 +155,32 @@ def test_every_item_of_a_top_is_alone_once_or_shared(lists, depth):
     assert len(lone) == len(set(lone))
     assert set(lone) | shared == {item for top in tops for item in top}
     assert not set(lone) & shared
+
+
+def stages(**items):
+    return [StageRanking(name, list(ids), is_leg=name in {"dense", "words"}) for name, ids in items.items()]
+
+
+def test_the_stage_that_makes_the_difference_is_found():
+    left = stages(dense="abc", words="abc", fuse="abc", rerank="abc", only="a")
+    right = stages(dense="abc", words="abc", fuse="abc", rerank="cab")
+    found = agreements(left, right)
+    assert [(it.stage, it.lost > 0) for it in found] == [
+        ("dense", False),
+        ("words", False),
+        ("fuse", False),
+        ("rerank", True),
+    ]
+    assert deciding(found).stage == "rerank"
+
+
+def test_a_leg_decides_and_the_fusion_only_passes_it_on():
+    found = agreements(stages(dense="abc", words="abc", fuse="abc"), stages(dense="xyz", words="abc", fuse="axb"))
+    assert found[0].lost == pytest.approx(1 - found[0].rbo)
+    assert (found[2].lost, deciding(found).stage) == (0.0, "dense")
+
+
+def test_nothing_decides_between_equal_searches():
+    same = stages(dense="abc", fuse="abc")
+    assert deciding(agreements(same, same)) is None
+    assert deciding(()) is None

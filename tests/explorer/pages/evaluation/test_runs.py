@@ -5,8 +5,12 @@ from uuid import uuid4
 
 import pytest
 
+from explorer.pages.evaluation import comparison
+from retrieval.admin.preset_versions import promote, save_draft
+from retrieval.evaluation.question_sets import CaseFacts, save_case
 from retrieval.evaluation.runs import run_waiting
 from retrieval.models import EvaluationRun, LanguageModel
+from retrieval.presets.catalog import preset_named
 from tests.questions import ROLLBACK
 
 pytestmark = pytest.mark.usefixtures("unhurried")
@@ -112,8 +116,10 @@ def test_several_runs_are_compared_with_a_baseline(browse, start):
     ]
     cell, mean, others = shown.context["measured"][0]
     assert (cell["name"], mean, [name for name, _, _ in others]) == ("nDCG@10", 1.0, ["B", "C"])
-    widths = [it.width for it in shown.context["spreads"]]
+    widths = [it.width for it, _ in shown.context["spreads"]]
     assert widths == sorted(widths, reverse=True)
+    (_, link), _ = shown.context["spreads"][0][1]
+    assert f"a=run%3A{runs[0].pk}&b=run%3A{runs[1].pk}" in link
     assert "Holm" in page(shown)
     assert page(shown).count(f"/runs/{runs[2].pk}/") == 1
 
@@ -165,3 +171,44 @@ def test_what_a_run_uses_is_chosen_where_there_is_a_choice(browse, start, questi
         sent = {"configuration": "corecube", **wrong}
         assert "There is no" in page(client.post("/judgments/release-questions/runs/", sent, follow=True))
     assert EvaluationRun.objects.count() == 1
+
+
+def test_a_query_is_compared_with_what_its_runs_measured(browse, start, world):
+    first, second = start(), start("helix", language_model="extractive")
+    draft = save_draft(preset=preset_named("corecube"), values={"blend.dense": 0.0}, note="", actor=world.alice)
+    promote(preset=preset_named("corecube"), number=draft.number, actor=world.alice)
+    client = browse("alice")
+    shown = client.get(f"/compare/query/?q=rollback&a=run:{first.pk}&b=run:{second.pk}")
+    assert shown.status_code == 200
+    compared = shown.context["compared"]
+    assert [side.label for side in (compared["left"].side, compared["right"].side)] == [
+        "Run of corecube, version 1",
+        "Run of helix, version 1, quotes",
+    ]
+    assert compared["left"].config.blend.dense > 0
+    assert {"fuse", "complete", "access"} <= {it.stage for _, it in compared["stages"]}
+    text = page(shown)
+    assert "Agreement by stage" in text
+    assert "<html" not in text
+    assert compared["chart"].data_id in text
+    assert "Agreement by stage" in page(client.get(f"/compare/?q=rollback&a=run:{first.pk}&b=run:{second.pk}"))
+
+
+@pytest.mark.parametrize("who", ["limited admin", "no admin"])
+def test_what_a_run_measured_is_no_side_for_others(browse, start, world, who):
+    run = start()
+    world.bob.is_staff = who == "limited admin"
+    world.bob.save()
+    for address in ("/compare/query/", "/compare/"):
+        assert browse("bob").get(f"{address}?q=rollback&a=run:{run.pk}").status_code == 404
+        assert browse("alice").get(f"{address}?q=rollback&a=run:no-id").status_code == 404
+
+
+def test_a_case_of_another_user_is_compared_with_their_access(browse, start, questions, world):
+    save_case(questions, "codeword", actor=world.alice, facts=CaseFacts(user=world.charlie))
+    runs = [start(), start("helix")]
+    links = comparison._Links.of(runs, world.principal("alice"))
+    assert links.between(0, 1, "codeword").endswith("&as=charlie")
+    assert "as=" not in links.between(0, 1, ROLLBACK)
+    shown = browse("alice").get(f"/compare/query/?{links.between(0, 1, 'codeword')}")
+    assert (len(shown.context["compared"]["left"].hits), shown.context["principal"].user) == (0, world.charlie)
