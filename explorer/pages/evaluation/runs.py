@@ -125,7 +125,7 @@ def _answers(result: SetResult) -> dict[str, Any]:
         "outcomes": [(it.value, outcomes[it]) for it in Outcome],
         "contradictions": (contradictions.count(0.0), len(contradictions)),
         "milliseconds": result.answer_milliseconds,
-        "writers": sorted({it.provider for it in result.answers if it.provider}),
+        "writers": sorted({"quotes" if it.provider == QUOTES else it.provider for it in result.answers if it.provider}),
     }
 
 

@@ -5,6 +5,7 @@ import pytest
 from corecube.access import Principal, scope_for
 from corecube.errors import InvalidRequestError, UnknownPrincipalError
 from retrieval.evaluation.imports import Imported, Line, import_lines, read_lines
+from retrieval.evaluation.qrels import csv_of
 from retrieval.evaluation.question_sets import save_case, set_named
 from retrieval.models import Chunk, Document, Judgment
 
@@ -212,3 +213,44 @@ def test_what_is_no_import_is_refused_with_its_reason(questions, texts, said):
 def test_grades_may_belong_to_cases_of_the_set(questions, world):
     case, _ = save_case(questions, ROLLBACK, actor=world.alice)
     assert read(questions, f"{case.pk} 0 rollback 3") == [(ROLLBACK, "rollback", 3)]
+
+
+SHARED = {
+    "id": "h001",
+    "question": ROLLBACK,
+    "kind": "procedure",
+    "collection": "handbook",
+    "documents": ["rollback.md"],
+    "answers": [["deployctl", "undo"], ["staging"]],
+    "evidence": "Run deployctl rollback.",
+}
+
+
+def test_expected_answers_are_imported_from_json_lines(questions, world):
+    near = SHARED | {"id": "h002", "question": QUEUE, "kind": "unanswerable_near", "answers": []}
+    text = "\n".join(map(json.dumps, (SHARED, near)))
+    scope = scope_for(Principal(world.alice))
+    assert import_lines(read_lines([text], questions), questions, actor=world.alice, scope=scope).cases == 2
+    first, second = questions.cases.get(query=ROLLBACK), questions.cases.get(query=QUEUE)
+    assert (first.is_answerable, first.answers) == (True, [["deployctl", "undo"], ["staging"]])
+    assert first.tags == ["procedure", "handbook"]
+    assert (second.is_answerable, second.answers) == (False, [])
+
+
+def test_expected_answers_are_imported_for_cases_that_exist_and_come_back_from_the_export(questions, world):
+    alice, scope = world.alice, scope_for(Principal(world.alice))
+    save_case(questions, ROLLBACK, actor=alice)
+    written = f"query,answer\n{ROLLBACK},deployctl | undo; staging\n"
+    assert import_lines(read_lines([written], questions), questions, actor=alice, scope=scope).cases == 0
+    expected = [["deployctl", "undo"], ["staging"]]
+    assert questions.cases.get().answers == expected
+    exported = "".join(csv_of(questions, viewer=alice, scope=scope))
+    other = set_named("Copied", actor=alice)
+    import_lines(read_lines([exported], other), other, actor=alice, scope=scope)
+    assert other.cases.get().answers == expected
+
+
+@pytest.mark.parametrize("answers", ["text", [["a"], "b"], [[1]], {"a": 1}, [["x" * 300]]])
+def test_malformed_expected_answers_are_refused(questions, answers):
+    with pytest.raises(InvalidRequestError, match="answer"):
+        read_lines([json.dumps({"question": ROLLBACK, "answers": answers})], questions)

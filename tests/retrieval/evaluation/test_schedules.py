@@ -157,3 +157,12 @@ def test_what_measures_nothing_is_no_schedule(questions, alice, wrong):
     asked = {"preset": "corecube", "objective": Objective(), "actor": alice, "min_mean": None}
     with pytest.raises(InvalidRequestError):
         schedules.set_schedule(questions, after_syncs=True, nightly=False, after_upgrades=False, **asked | wrong)
+
+
+def test_a_schedule_with_answers_has_their_measures_in_its_trend(questions, scheduled, alice):
+    scheduled(nightly=True)
+    due(TEN_AM + timedelta(days=1))
+    scheduled(nightly=True, has_answers=True)
+    due(TEN_AM + timedelta(days=2))
+    (trend,) = schedules.trends(questions, alice)
+    assert [it.answers and it.answers.not_asserted for it in trend.points] == [None, 1.0]

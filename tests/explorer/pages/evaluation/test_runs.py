@@ -147,7 +147,7 @@ def test_a_run_with_answers_shows_what_they_are_worth(browse, start, questions, 
     shown = client.get(f"/runs/{run.pk}/")
     cells = {it["name"]: it["value"] for it in shown.context["answers"]["cells"]}
     assert (cells["Right"], cells["Not asserted"]) == ("1.000", "1.000")
-    assert shown.context["answers"]["writers"] == ["extractive"]
+    assert shown.context["answers"]["writers"] == ["quotes"]
     assert "The text of answers is not stored" in page(shown)
     plain = start()
     assert client.get(f"/runs/{plain.pk}/").context["answers"] is None
