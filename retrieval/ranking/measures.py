@@ -9,13 +9,15 @@ from dataclasses import dataclass, fields
 from functools import partial
 from math import log2
 from statistics import fmean
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Any, ClassVar, Final, Protocol, TypeVar
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
+
+class _IsDataclass(Protocol):
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
 
 _Passage = TypeVar("_Passage", bound=Hashable)
-_Values = TypeVar("_Values", bound="DataclassInstance")
+_Values = TypeVar("_Values", bound=_IsDataclass)
 
 CUTOFF: Final = 10  #: Where nDCG and the share of judged passages are cut, and recall.
 RECALL_CUTOFF: Final = 20
