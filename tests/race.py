@@ -1,5 +1,6 @@
 """Several threads at once: two transactions, a call in another one, and waiting for what another does."""
 
+import asyncio
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -31,7 +32,12 @@ def race(first, second):
 
 
 def beside(call):
-    """Return what a call returns in another thread: beside the browser's event loop, an answer cannot be written."""
+    """Return what a call returns, made in another thread if this one runs the browser's event loop.
+
+    Within a running loop no answer can be written.
+    """
+    if asyncio._get_running_loop() is None:
+        return call()
 
     def run():
         try:
