@@ -7,8 +7,9 @@ from typing import Final
 
 from retrieval.evaluation.case_answers import ANSWER_MEASURES
 from retrieval.evaluation.question_sets import CaseResult, SetResult
+from retrieval.ranking import significance
 from retrieval.ranking.measures import Measures, Objective
-from retrieval.ranking.significance import Difference, difference, holm
+from retrieval.ranking.significance import Difference
 
 MAX_OTHERS: Final = 4  #: Runs that are compared with a baseline at once.
 _MEASURES: Final = tuple(field.name for field in fields(Measures))
@@ -44,7 +45,7 @@ def differences(pairs: Sequence[Compared]) -> dict[str, Difference]:
     found = {}
     for name in (*_MEASURES, *ANSWER_MEASURES):
         values = [both for pair in pairs if (both := pair.values(name)) is not None]
-        if result := difference([first for first, _ in values], [second for _, second in values]):
+        if result := significance.difference([first for first, _ in values], [second for _, second in values]):
             found[name] = result
     return found
 
@@ -52,7 +53,7 @@ def differences(pairs: Sequence[Compared]) -> dict[str, Difference]:
 def objective_difference(pairs: Sequence[Compared], objective: Objective) -> Difference | None:
     """Return how much greater an objective is in the second run, over the queries that have it in both."""
     values = objective_values(pairs, objective)
-    return difference([first for first, _ in values], [second for _, second in values])
+    return significance.difference([first for first, _ in values], [second for _, second in values])
 
 
 def objective_values(pairs: Sequence[Compared], objective: Objective) -> list[tuple[float, float]]:
@@ -104,8 +105,8 @@ def measured_in_all(rows: Sequence[Sequence[CaseResult]]) -> dict[str, Measured]
     for name in (*_MEASURES, *ANSWER_MEASURES):
         if values := list(_known_in_all(rows, name).values()):
             baseline, *others = zip(*values, strict=True)
-            raw = [it for other in others if (it := difference(baseline, other))]
-            corrected = zip(raw, holm([it.p_value for it in raw]), strict=True)
+            raw = significance.differences(baseline, others)
+            corrected = zip(raw, significance.holm([it.p_value for it in raw]), strict=True)
             differences = tuple(replace(it, p_value=p_value) for it, p_value in corrected)
             found[name] = Measured(tuple(map(fmean, (baseline, *others))), differences)
     return found

@@ -41,9 +41,7 @@ def check(components: Components) -> None:
     """Raise InvalidRequestError for what there is not, and for an index in which chunks have no vector."""
     if components.index is not None:
         _index(components.index)
-    model = components.language_model
-    if model not in {"", QUOTES} and not LanguageModel.objects.filter(slug=model, is_enabled=True).exists():
-        raise InvalidRequestError(f"There is no enabled language model {model!r}.")
+    _check_model(components.language_model)
     if not components.is_reranked and runtime.reranker() is None:
         raise InvalidRequestError("There is no reranker to leave out.")
 
@@ -57,8 +55,10 @@ def other_indexes() -> list[EmbeddingIndex]:
 def resources_for(components: Components) -> Resources:
     """Return what searches with these components need.
 
-    Raises InvalidRequestError as `check` does, ModelMissingError and ConfigError for a model that cannot be loaded.
+    Raises InvalidRequestError as `check` does for the index and the language model, ModelMissingError and ConfigError
+    for an embedding model that cannot be loaded.
     """
+    _check_model(components.language_model)
     resources = runtime.resources()
     if components.index is not None:
         resources = runtime.resources_of(_index(components.index))
@@ -70,6 +70,11 @@ def resources_for(components: Components) -> Resources:
 def reranker_name(reranker: Reranker | None) -> str:
     """Return the name of a reranker; empty for none."""
     return reranker.name if reranker else ""
+
+
+def _check_model(slug: str) -> None:
+    if slug not in {"", QUOTES} and not LanguageModel.objects.filter(slug=slug, is_enabled=True).exists():
+        raise InvalidRequestError(f"There is no enabled language model {slug!r}.")
 
 
 def _index(number: int) -> EmbeddingIndex:

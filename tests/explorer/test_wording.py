@@ -11,6 +11,7 @@ from retrieval.engine.about import StageGroup
 from retrieval.engine.admission_ladder import Refusal, Rung
 from retrieval.engine.state import DropReason
 from retrieval.engine.types import Verdict
+from retrieval.evaluation.case_answers import AnswerMeasures
 from retrieval.ingest.jobs import STALLED
 from retrieval.llm.reachability import ModelState
 from retrieval.models import EmbeddingIndex, Sync
@@ -38,6 +39,8 @@ NOW = datetime(2026, 6, 1, tzinfo=UTC)
         ("presence_details", Presence),
         ("directions", Direction),
         ("measures", Measures.__slots__),
+        ("answer_measures", AnswerMeasures.__slots__),
+        ("answer_formulas", AnswerMeasures.__slots__),
         ("sensitivities", {it.name.lower() for it in Sensitivity}),
         ("sync_tones", {*Sync.Status, STALLED}),
         ("sync_kinds", Sync.Kind),

@@ -278,13 +278,14 @@ def test_a_limited_admin_sees_no_sweep_of_a_wider_scope(alice, as_user, world):
 
 def test_a_schedule_is_set_read_with_its_trend_and_removed(alice):
     schedules_address = "/api/v1/evaluation/schedules"
-    body = {"question_set": "release-questions", "nightly": True, "min_mean": 0.5}
+    body = {"question_set": "release-questions", "nightly": True, "min_mean": 0.5, "answers": True}
     (stored,) = alice("put", schedules_address, body).json()["schedules"]
     assert (stored["preset"], stored["nightly"], stored["alarm"], stored["points"]) == ("corecube", True, "", [])
     schedules.queue_due(timezone.localtime() + timedelta(days=2))
     run_waiting()
     (found,) = alice("get", f"{schedules_address}?question_set=release-questions").json()["schedules"]
     assert [it["mean"] for it in found["points"]] == [pytest.approx(1.0, abs=0.1)]
+    assert (found["answers"], found["points"][0]["answers"]["not_asserted"]) == (True, 1.0)
     assert alice("put", schedules_address, {**body, "nightly": False}).json() == {"schedules": []}
     assert alice("put", schedules_address, {**body, "preset": "no-such"}).status_code == 422
 

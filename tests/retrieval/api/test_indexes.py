@@ -9,10 +9,7 @@ from retrieval.index import active, embedding_index
 from retrieval.ingest import index_tasks, indexes, reindex, tasks
 from retrieval.models import Chunk, EmbeddingIndex
 from tests.fakes import HashEncoder
-
-
-class Other(HashEncoder):
-    name = "other"
+from tests.indexes import Other
 
 
 def test_an_admin_sees_every_index_and_how_far_it_is(world, get):

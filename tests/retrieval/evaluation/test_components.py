@@ -6,26 +6,19 @@ from corecube.errors import InvalidRequestError
 from retrieval.evaluation import components, gates, runs
 from retrieval.evaluation.components import Components
 from retrieval.evaluation.runs import RunRequest
-from retrieval.index import active, embedding_index
+from retrieval.index import embedding_index
 from retrieval.ingest import reindex
-from retrieval.models import EmbeddingIndex, EvaluationRun
+from retrieval.models import EmbeddingIndex, EvaluationRun, LanguageModel
 from retrieval.presets.catalog import preset_named
 from retrieval.ranking.measures import Objective
-from tests.fakes import HashEncoder
+from tests.indexes import other_index
 
 pytestmark = pytest.mark.usefixtures("unhurried")
 
 
-class Other(HashEncoder):
-    name = "other"
-
-
 @pytest.fixture
 def second(questions, monkeypatch):
-    """An index beside the active one, without vectors; both models can be had."""
-    models = {"hash": HashEncoder(), "other": Other(dim=32)}
-    monkeypatch.setattr(active, "encoder_of", lambda row: models[row.model])
-    return embedding_index.start_index(models["other"], source="local:other", mode="chunk_first")
+    return other_index(monkeypatch)
 
 
 def measured(questions, principal, **asked):
@@ -56,6 +49,16 @@ def test_an_index_that_was_dropped_meanwhile_fails_the_run(questions, world, sec
     runs.run_waiting()
     run.refresh_from_db()
     assert (run.status, run.message) == ("failed", f"There is no embedding index {second.pk}.")
+
+
+def test_a_language_model_that_was_switched_off_meanwhile_fails_the_run(questions, world):
+    model = LanguageModel.objects.create(slug="cloud", name="Cloud", base_url="http://localhost:9/v1", model="small")
+    asked = RunRequest("corecube", has_answers=True, components=Components(language_model="cloud"))
+    run = runs.queue_run(questions, asked, principal=world.principal("alice"))
+    LanguageModel.objects.filter(pk=model.pk).update(is_enabled=False)
+    runs.run_waiting()
+    run.refresh_from_db()
+    assert (run.status, run.message) == ("failed", "There is no enabled language model 'cloud'.")
 
 
 def test_a_run_does_not_mix_two_indexes(questions, world, second):

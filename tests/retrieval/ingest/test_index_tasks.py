@@ -8,11 +8,7 @@ from retrieval.errors import EncoderUnavailableError
 from retrieval.index import active, embedding_index
 from retrieval.ingest import index_tasks
 from retrieval.models import Chunk, Embedding
-from tests.fakes import HashEncoder
-
-
-class Other(HashEncoder):
-    name = "other"
+from tests.indexes import Other
 
 
 @pytest.fixture

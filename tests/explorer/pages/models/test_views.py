@@ -7,10 +7,7 @@ from retrieval.index import active, embedding_index
 from retrieval.ingest import index_tasks, indexes, reindex
 from retrieval.models import Chunk, Document, Embedding, EmbeddingIndex
 from tests.fakes import HashEncoder
-
-
-class Other(HashEncoder):
-    name = "other"
+from tests.indexes import Other, other_index
 
 
 class Choice:
@@ -36,10 +33,7 @@ def queued(monkeypatch):
 
 @pytest.fixture
 def second(world, monkeypatch):
-    """Return an index beside the active one, without vectors; both models can be had."""
-    models = {"hash": HashEncoder(), "other": Other(dim=32)}
-    monkeypatch.setattr(active, "encoder_of", lambda row: models[row.model])
-    return embedding_index.start_index(models["other"], source="local:other", mode="chunk_first")
+    return other_index(monkeypatch)
 
 
 def built(row):
