@@ -64,8 +64,8 @@ class _Links:
 
     def between(self, first: int, second: int, query: str) -> str:
         """Return the query string for two runs, by their places."""
-        asked = {"q": query, "a": self.sides[first], "b": self.sides[second], "as": self.users.get(query, self.user)}
-        return urlencode({name: value for name, value in asked.items() if value})
+        named = {"q": query, "a": self.sides[first], "b": self.sides[second], "as": self.users.get(query, self.user)}
+        return urlencode({name: value for name, value in named.items() if value})
 
 
 @admin_page("GET")

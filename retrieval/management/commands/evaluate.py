@@ -106,7 +106,7 @@ class Command(DatabaseCommand):
         preset_named(options["preset"])
         if options["stress"] and not options["directory"]:
             raise CommandError("--stress needs a directory.")
-        if not options["save"] and _asked(options) != RunRequest(options["preset"]):
+        if not options["save"] and _run_request(options) != RunRequest(options["preset"]):
             raise CommandError("--with-answers, --index, --no-reranker and --language-model need --set and --save.")
         if options["gate"]:
             self._gate(options)
@@ -209,7 +209,7 @@ def _measured_set(options: dict[str, Any]) -> SetResult:
     user = _user(options)
     resources = None if options["judge"] else without_judge(runtime.resources())
     if options["save"]:
-        run = run_now(question_set, _asked(options), principal=Principal(user))
+        run = run_now(question_set, _run_request(options), principal=Principal(user))
         if run.status != EvaluationRun.Status.DONE:
             raise CommandError(run.message)
         return result_of(run)
@@ -217,7 +217,7 @@ def _measured_set(options: dict[str, Any]) -> SetResult:
     return measure_cases(cases, preset=options["preset"], principal=Principal(user), resources=resources)
 
 
-def _asked(options: dict[str, Any]) -> RunRequest:
+def _run_request(options: dict[str, Any]) -> RunRequest:
     return RunRequest(
         options["preset"],
         name=options["save"],

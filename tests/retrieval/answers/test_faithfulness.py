@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from retrieval.answers.claims import Claim, claims
+from retrieval.answers.events import Done, Outcome, Unsupported
 from retrieval.answers.extractive import extract_answer
-from retrieval.answers.faithfulness import ENOUGH_COSINE, Checker, unsupported
+from retrieval.answers.faithfulness import ENOUGH_COSINE, Checker, supported_share, unsupported
 from retrieval.engine.types import QueryTerms, Term
 from retrieval.engine.words import stemmer
 from retrieval.llm.citations import find_citations
-from retrieval.llm.types import Task
+from retrieval.llm.types import Task, TokenUsage
 from tests.passages import judged, made
 
 STEM = stemmer("english")
@@ -224,3 +225,27 @@ def test_quotations_of_the_extractive_answerer_always_stand():
     assert opening == "Quoted from your documents:"
     assert quotes
     assert reasons(quotes) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "marked", "outcome", "share"),
+    [
+        ("It takes 4 weeks [1]. It is paid [1].", (), "asserted", 1.0),
+        ("It takes 4 weeks [1]. It is paid [1].", (0,), "asserted", 0.5),
+        ("It takes 4 weeks [1].\n\n```\nrm all\n```", (27,), "asserted", 0.5),
+        ("I found nothing.", (), "refused", None),
+        ("# A heading", (), "asserted", None),
+    ],
+)
+def test_the_share_of_supported_sentences(text, marked, outcome, share):
+    done = Done(
+        text=text,
+        citations=(),
+        usage=TokenUsage(1, 1),
+        provider="model",
+        extractive=False,
+        outcome=Outcome(outcome),
+        unsupported=tuple(Unsupported(start, start + 5, "number", "") for start in marked),
+    )
+    assert supported_share(done) == share
+    assert supported_share(replace(done, extractive=True)) is None
