@@ -22,6 +22,7 @@ _ROUTERS: Final = (
         "judgments",
         "evaluation",
         "experiments",
+        "sweeps",
         "question_sets",
         "language_models",
         "memory",
