@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import re2
-from pathspec.patterns.gitignore import GitIgnorePatternError
-from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from corecube.errors import ConfigError
 
@@ -79,6 +77,9 @@ def _pattern(text: str) -> _Pattern:
     if plain.startswith("#"):
         # Each line is a pattern here, never a comment.
         plain = rf"\{plain}"
+    from pathspec.patterns.gitignore import GitIgnorePatternError  # noqa: PLC0415 -- most connections have no patterns
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # noqa: PLC0415
+
     to_regex = GitIgnoreSpecPattern.pattern_to_regex
     try:
         # git drops a pattern whose bracket stays open; here that bracket matches itself.

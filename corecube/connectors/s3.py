@@ -11,8 +11,6 @@ from http import HTTPStatus
 from pathlib import PurePosixPath
 from typing import Any, Final, Literal, Self
 
-import botocore.session
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from pydantic import Field
 
@@ -174,6 +172,9 @@ def s3_client(  # noqa: PLR0913 -- keyword-only, each a plain fact
 
     An empty `endpoint` is Amazon's.
     """
+    import botocore.session  # noqa: PLC0415 -- it takes as long as a tenth of the application, for buckets alone
+    from botocore.config import Config  # noqa: PLC0415
+
     session = botocore.session.Session(session_vars=_NO_ENVIRONMENT)
     # Always set: otherwise botocore reads the environment and calls the cloud's metadata service.
     session.set_credentials(access_key or "anonymous", secret_key or "anonymous", session_token or None)
