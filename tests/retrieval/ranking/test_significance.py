@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from retrieval.ranking.significance import difference, holm
 
@@ -28,6 +27,8 @@ def test_by_hand():
 
 @pytest.mark.parametrize(("count", "shift"), [(9, 0.1), (12, 0.0), (60, 0.05), (200, 0.02)])
 def test_the_test_and_the_interval_agree_with_scipy(count, shift):
+    from scipy import stats
+
     first, second = draw(count, shift)
     found = difference(first, second)
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import minimize
 
 from retrieval.ranking.answerability.logistic import LogisticModel, Sample, fit, logistic, uninformed
 
@@ -71,6 +70,8 @@ def drawn(seed, count=200):
 
 @pytest.mark.parametrize("ridge", [0.1, 1.0, 30.0])
 def test_it_agrees_with_an_independent_optimiser(ridge):
+    from scipy.optimize import minimize
+
     samples = drawn(seed=3)
     bare = uninformed(samples, ["a", "b"])
     prior = LogisticModel(0.0, {"a": 0.5, "b": 0.0}, bare.means, bare.scales)
