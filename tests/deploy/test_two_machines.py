@@ -25,10 +25,12 @@ from tests.s3_server import s3_admin, s3_server
 _PASSWORD = "wonderland-2026"
 _FILLED = f"""
 from corecube.models import ApiKey, Compartment, Connection, Grant, User
+from tests.unhurried import without_deadlines
 alice = User.objects.create_superuser("alice", password={_PASSWORD!r})
 compartment = Compartment.objects.create(slug="engineering", name="Engineering")
 Grant.objects.create(user=alice, compartment=compartment, clearance=3)
 Connection.objects.create(slug="inbox", name="Inbox", kind="upload", compartment=compartment)
+without_deadlines()
 print(ApiKey.issue(user=alice, name="all")[1], ApiKey.issue(user=alice, name="slow")[1])
 ApiKey.objects.filter(name="slow").update(requests_per_minute=2)
 """
