@@ -17,6 +17,7 @@ from corecube.errors import CoreCubeError
 from corecube.scope import AccessScope
 from retrieval import errors
 from retrieval.encoders.breaker import Attempt, CircuitBreaker
+from retrieval.encoders.pooling import Floats
 from retrieval.encoders.reranker import MIN_FAILURE_SECONDS, BreakingReranker, HitReranker, Reranker
 from retrieval.engine.types import Ranking, ScoreType
 
@@ -212,11 +213,23 @@ class TimedHitReranker(TimedReranker):
 
     hit_reranker: HitReranker
 
-    def score_hits(self, query: str, hits: Ranking, *, scope: AccessScope, timeout_seconds: float) -> list[float]:
+    def read(self, query: str) -> Floats:
+        """Return the vectors of a query; raise EncoderError."""
+        return self.hit_reranker.read(query)
+
+    def score_hits(
+        self,
+        query: str,
+        hits: Ranking,
+        *,
+        scope: AccessScope,
+        timeout_seconds: float,
+        read: Callable[[], Floats] | None = None,
+    ) -> list[float]:
         """Return one score per hit, in order; raise RerankError as `score` does."""
 
         def work() -> list[float]:
-            return self.hit_reranker.score_hits(query, hits, scope=scope, timeout_seconds=timeout_seconds)
+            return self.hit_reranker.score_hits(query, hits, scope=scope, timeout_seconds=timeout_seconds, read=read)
 
         return self._within(self.calls.reading_within, timeout_seconds, work)
 

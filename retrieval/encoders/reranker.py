@@ -8,6 +8,7 @@ from time import monotonic
 from typing import Final, NoReturn, Protocol, TypeVar, runtime_checkable
 
 from corecube.scope import AccessScope
+from retrieval.encoders.pooling import Floats
 from retrieval.engine.types import Ranking, ScoreType
 from retrieval.errors import RerankError, RerankTimeoutError
 from retrieval.text.document import in_context
@@ -49,8 +50,22 @@ class Reranker(Protocol):
 class HitReranker(Protocol):
     """A reranker that reads the stored encodings of the hits, in scope, instead of their texts."""
 
-    def score_hits(self, query: str, hits: Ranking, *, scope: AccessScope, timeout_seconds: float) -> list[float]:
-        """Return one finite score per hit, in order, higher is better; raise RerankError as `Reranker.score` does."""
+    def read(self, query: str) -> Floats:
+        """Return the vectors of a query, which can be made before there are hits; raise EncoderError."""
+
+    def score_hits(
+        self,
+        query: str,
+        hits: Ranking,
+        *,
+        scope: AccessScope,
+        timeout_seconds: float,
+        read: Callable[[], Floats] | None = None,
+    ) -> list[float]:
+        """Return one finite score per hit, in order, higher is better; raise RerankError as `Reranker.score` does.
+
+        `read` waits for the vectors of the query where they are made already.
+        """
 
 
 @runtime_checkable
@@ -102,14 +117,23 @@ class TimeBox:
 
 
 def scores_of(
-    reranker: Reranker, query: str, hits: Ranking, *, scope: AccessScope, timeout_seconds: float
+    reranker: Reranker,
+    query: str,
+    hits: Ranking,
+    *,
+    scope: AccessScope,
+    timeout_seconds: float,
+    read: Callable[[], Floats] | None = None,
 ) -> list[float]:
-    """Return one finite score per completed hit; raise RerankError, also for an unknown error."""
+    """Return one finite score per completed hit; raise RerankError, also for an unknown error.
+
+    `read` is that of `HitReranker.score_hits`.
+    """
     if timeout_seconds <= 0:
         raise RerankTimeoutError("No time was left for the reranker.")
     try:
         if isinstance(reranker, HitReranker):
-            scores = reranker.score_hits(query, hits, scope=scope, timeout_seconds=timeout_seconds)
+            scores = reranker.score_hits(query, hits, scope=scope, timeout_seconds=timeout_seconds, read=read)
         else:
             texts = [in_context(hit.chunk.title, hit.chunk.heading_path, hit.chunk.text) for hit in hits]
             scores = reranker.score(query, texts, timeout_seconds=timeout_seconds)

@@ -15,6 +15,7 @@ from retrieval.encoders.compressed_vectors import CompressedVectors, max_sims
 from retrieval.encoders.cross_encoder import load_cross_encoder
 from retrieval.encoders.embedders import key_of, token_encoder
 from retrieval.encoders.late_interaction import LATE_WEIGHT, LateEncoder, LateInteraction
+from retrieval.encoders.pooling import Floats
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.encoders.reranker import Reranker, TimeBox, UnavailableReranker
 from retrieval.encoders.torch_models import SENTENCE_TRANSFORMERS, load_torch_reranker
@@ -55,11 +56,23 @@ class StoredInteraction:
         """Return the number of chunks whose vectors by this model are stored."""
         return TokenEmbedding.objects.filter(model_key=self._key).count()
 
-    def score_hits(self, query: str, hits: Ranking, *, scope: AccessScope, timeout_seconds: float) -> list[float]:
+    def read(self, query: str) -> Floats:
+        """Return the unit vectors of the query's tokens; raise EncoderError."""
+        return self._encoder.query_vectors(query)
+
+    def score_hits(
+        self,
+        query: str,
+        hits: Ranking,
+        *,
+        scope: AccessScope,
+        timeout_seconds: float,
+        read: Callable[[], Floats] | None = None,
+    ) -> list[float]:
         """Return about the mean best cosine of the query's tokens per hit; raise RerankTimeoutError, RerankError."""
         until = perf_counter() + timeout_seconds
         try:
-            query_vectors = self._encoder.query_vectors(query)
+            query_vectors = read() if read else self.read(query)
             stored = compressed_vectors(
                 Encodings.TOKENS,
                 hits,
@@ -84,7 +97,7 @@ class StoredInteraction:
         """Return the same for texts that are not stored."""
         box = TimeBox(timeout_seconds)
         try:
-            query_vectors = self._encoder.query_vectors(query)
+            query_vectors = self.read(query)
             return max_sims(query_vectors, self._encoded(texts, box))
         except EncoderError as error:
             raise RerankError(f"The model {self._encoder.name!r} failed.") from error

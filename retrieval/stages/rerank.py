@@ -1,10 +1,11 @@
 """Reranking the best of the blend."""
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.encoders.reranker import MIN_SPAN, Reranker, scores_of
+from retrieval.encoders.reranker import MIN_SPAN, HitReranker, Reranker, scores_of
 from retrieval.engine.about import About, BaseStage, score_fact
 from retrieval.engine.state import DropReason, Note, SearchState, drops_beyond
 from retrieval.engine.tunables import Tunables, costly, tunable
@@ -64,7 +65,14 @@ class Rerank(BaseStage, name="rerank", needs={"query", "hits", "facts", "order"}
         # The legs' time, not the entire deadline, so that the stages behind it still have time.
         seconds = state.deadline.leg_seconds - self.config.reserve_ms / 1000
         try:
-            scores = scores_of(self.reranker, query, seen, scope=state.scope, timeout_seconds=seconds)
+            scores = scores_of(
+                self.reranker,
+                query,
+                seen,
+                scope=state.scope,
+                timeout_seconds=seconds,
+                read=state.prefetch.get(self.name),
+            )
         except RerankError as error:
             return state.noted(Note(error.code, f"{error} The blend's order is used.", degraded=True))
         wanted = max(0, state.top_k - len(seen))
@@ -72,6 +80,24 @@ class Rerank(BaseStage, name="rerank", needs={"query", "hits", "facts", "order"}
         drops = drops_beyond(state.hits, len(hits), DropReason.RERANK_CUT, "blend rank {rank}, window {limit}")
         state = replace(state, hits=hits, drops=(*state.drops, *drops))
         return state.noted(Note("reranked", f"{self.reranker.name} scored the best {len(seen)} hits."))
+
+
+@dataclass(frozen=True, slots=True)
+class PrefetchQuery:
+    """Makes what a reranker compares of the query while the query is embedded, which leaves a CPU core free."""
+
+    reranker: HitReranker
+    executor: Executor
+
+    def begun(self, state: SearchState) -> SearchState:
+        """Return the state while another thread reads the query."""
+        reading = self.executor.submit(self.reranker.read, state.query.for_models)
+        return replace(state, prefetch={**state.prefetch, Rerank.name: reading.result})
+
+
+def reading_ahead(reranker: Reranker | None, executor: Executor) -> PrefetchQuery | None:
+    """Return what reads the query ahead for a reranker of stored encodings; None for others."""
+    return PrefetchQuery(reranker, executor) if isinstance(reranker, HitReranker) else None
 
 
 def reranked(hits: Ranking, scores: Sequence[float], score_type: ScoreType, blend_weight: float | None) -> Ranking:

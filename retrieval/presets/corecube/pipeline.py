@@ -19,17 +19,20 @@ from retrieval.stages.freshness import Freshness
 from retrieval.stages.fulltext import Fulltext
 from retrieval.stages.fuse import Fuse
 from retrieval.stages.quality import Quality
-from retrieval.stages.rerank import Rerank
+from retrieval.stages.rerank import Rerank, reading_ahead
 from retrieval.stages.resources import Resources
 from retrieval.stages.ties import BreakTies
 
 
 def build_corecube(config: CorecubeConfig, resources: Resources) -> Pipeline:
     """Return governed hybrid search: full text and vectors, RRF into a pool, a blend to order it."""
+    reranker = resources.timed_reranker
     return Pipeline(
         (
             Analyze(resources.text_search_config),
-            Embed(resources.encoder, resources.query_cache, calls=resources.calls),
+            Embed(
+                resources.encoder, resources.query_cache, reading_ahead(reranker, resources.executor), resources.calls
+            ),
             Legs(
                 (Dense(config.dense, resources.index, files=resources.vectors), Fulltext(config.fulltext)),
                 resources.executor,
@@ -40,7 +43,7 @@ def build_corecube(config: CorecubeConfig, resources: Resources) -> Pipeline:
             Freshness(),
             Quality(config.quality),
             Blend(config.blend),
-            Rerank(config.rerank, resources.timed_reranker),
+            Rerank(config.rerank, reranker),
             BreakTies(config.ties),
             Floor(config.floor),
             Dedupe(config.dedupe),

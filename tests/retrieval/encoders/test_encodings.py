@@ -18,6 +18,7 @@ from explorer.pages.models.panels import reranker_card
 from retrieval.admin.preset_versions import promote, save_draft
 from retrieval.encoders.embedders import key_of, sparse_encoder, token_encoder
 from retrieval.engine.state import RequestFilter
+from retrieval.engine.types import ScoreType
 from retrieval.errors import EncoderError, RerankError, RerankTimeoutError, UnknownModeError
 from retrieval.index import reranking
 from retrieval.index.bm25.follower import follower
@@ -303,6 +304,23 @@ class TestStoredInteraction:
         assert np.allclose(stored, made)
         with pytest.raises(RerankTimeoutError):
             reranker.score_hits("queue", outcome.hits, scope=scope, timeout_seconds=-1)
+
+    def test_the_query_is_read_once_before_there_are_hits(self, encoded):
+        done = []
+
+        class Noting(StoredInteraction):
+            def read(self, query):
+                done.append("read")
+                return super().read(query)
+
+            def score_hits(self, query, hits, **given):
+                done.append("scored")
+                return super().score_hits(query, hits, **given)
+
+        tools = replace(runtime.resources(), reranker=Noting(token_encoder()))
+        outcome = search(SearchRequest(text="queue"), principal=encoded.principal("bob"), resources=tools)
+        assert outcome.hits[0].score_type is ScoreType.MAXSIM
+        assert done == ["read", "scored"]
 
     def test_the_models_page_shows_how_many_chunks_have_them(self, encoded):
         document = encoded.runbooks.documents.first()

@@ -143,7 +143,10 @@ def test_a_reranker_that_breaks_by_itself_has_no_second_breaker(calls):
 
 def test_a_reranker_that_reads_hits_keeps_doing_so(calls):
     class Stored(CrossEncoder):
-        def score_hits(self, query, hits, *, scope, timeout_seconds):  # noqa: ARG002 -- the protocol's
+        def read(self, query):
+            return query
+
+        def score_hits(self, query, hits, *, scope, timeout_seconds, read=None):  # noqa: ARG002 -- the protocol's
             return [0.5] * len(hits)
 
     reranker = timed(Stored(), calls)

@@ -79,7 +79,10 @@ class LateHits(Late):
 
     name = "late hits"
 
-    def score_hits(self, query, hits, *, scope, timeout_seconds):  # noqa: ARG002 -- the protocol's
+    def read(self, query):
+        return query
+
+    def score_hits(self, query, hits, *, scope, timeout_seconds, read=None):  # noqa: ARG002 -- the protocol's
         return self.score(query, hits, timeout_seconds=timeout_seconds)
 
 

@@ -312,7 +312,10 @@ def test_late_interaction_is_added_to_the_place_in_the_pool(run):
 class StoredVectors(CrossEncoder):
     """A reranker that reads what is stored of hits."""
 
-    def score_hits(self, query, hits, *, scope, timeout_seconds):  # noqa: ARG002 -- the protocol's
+    def read(self, query):
+        return query
+
+    def score_hits(self, query, hits, *, scope, timeout_seconds, read=None):  # noqa: ARG002 -- the protocol's
         self.scope = scope
         return [float(it.chunk_id.document_id.int) for it in hits]
 
