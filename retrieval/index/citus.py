@@ -29,6 +29,11 @@ _FEW_OF_ALL: Final = r"""\g<name> AS MATERIALIZED (
     ) AS every) AS numbered
     WHERE nth <= \g<limit>
 )"""
+#: A condition on a document by a list of all documents that meet it, which one node makes once.
+_LISTED: Final = re.compile(
+    r"(?P<document>\w+\.\w+) IN \(\n\s+SELECT document\.id(?P<read>\n\s+FROM retrieval_document AS document\n\s+WHERE)"
+)
+_LOOKED_UP: Final = r"(SELECT true\g<read> document.id = \g<document> AND"
 _HAS_CITUS: Final = "SELECT to_regclass('pg_dist_partition') IS NOT NULL"
 _HAS_SHARDS: Final = (
     "SELECT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = to_regclass('retrieval_document'))"
@@ -123,6 +128,7 @@ def _prepared(cursor: Any) -> set[str]:  # noqa: ANN401 -- Django's cursor wrapp
 def for_shards(statement: str) -> str:
     """Return a statement as a distributed database can run it.
 
-    Its shards cannot stop after a few rows for each value of another table, so they return all of them.
+    Its shards cannot stop after a few rows for each value of another table, so they return all of them. They would list
+    the documents of all shards, so each looks up its own.
     """
-    return _FEW.sub(_FEW_OF_ALL, statement)
+    return _LISTED.sub(_LOOKED_UP, _FEW.sub(_FEW_OF_ALL, statement))

@@ -50,7 +50,7 @@ def scope_counts(
     # Kinds of content and quality belong to chunks: a document has some of each.
     of_documents = replace(request_filter, hint="", min_quality=0.0)
     parameters: dict[str, Any] = {"scope": scope.connection_ids, "limit": max_documents + 1}
-    sql, parameters = filtered(_DOCUMENTS, parameters, of_documents, document="document.id")
+    sql, parameters = filtered(_DOCUMENTS, parameters, of_documents, document="listed.id")
     documents = len(read(sql, parameters, timeout_seconds=timeout_seconds))
     compartments = {it.connection.id: it.connection.compartment for it in scope.included}
     parameters = {"scope": scope.connection_ids, "limit": sparse_below * len(set(compartments.values())) + 1}

@@ -18,7 +18,7 @@ from psycopg import sql
 from corecube.models import Connection
 from retrieval.engine.types import Vector
 from retrieval.graph.document import DocumentGraph
-from retrieval.index.citus import set_local
+from retrieval.index.citus import is_distributed
 from retrieval.index.encodings import remove_encodings
 from retrieval.index.graph_writer import count_common, graph_document, remove_graph, write_graph
 from retrieval.index.locks import Lock, lock_documents
@@ -158,11 +158,13 @@ def mark_repeated(connection_id: int) -> int:
 def committed_later() -> Iterator[None]:
     """Run a transaction that does not wait for the disk, which takes longer than most stages of a search.
 
-    A database server that crashes may lose those of its last second, and nothing else.
+    A database server that crashes may lose those of its last second, and nothing else. A coordinator would lose them
+    alone, and its shards would not, so on shards it waits.
     """
     with transaction.atomic():
         with connection.cursor() as cursor:
-            set_local(cursor, {"synchronous_commit": "off"})
+            if not is_distributed(cursor):
+                cursor.execute("SET LOCAL synchronous_commit TO off")
         yield
 
 

@@ -1,13 +1,5 @@
--- Everything about the pooled chunks, in scope only: facts, both signals, and what each query term adds.
-WITH wanted AS MATERIALIZED (
-    SELECT *
-    FROM unnest(%(documents)s::uuid[], %(ordinals)s::int[]) WITH ORDINALITY AS pooled (document_id, ordinal, place)
-),
-terms AS MATERIALIZED (
-    SELECT
-        place, idf, term::tsquery AS term, (term || ':A')::tsquery AS in_title, (term || ':B')::tsquery AS in_heading
-    FROM unnest(%(terms)s::text[], %(idfs)s::float8[]) WITH ORDINALITY AS given (term, idf, place)
-)
+-- Everything about the pooled chunks, in scope only: facts, both signals, and what each query term adds. What is given is
+-- read from functions, which shards run themselves: the rows of a CTE would be sent to each machine first.
 SELECT
     wanted.place,
     -- The fields of `ChunkFacts`, in their order. Moments are seconds since 1970, which are read in less time.
@@ -49,7 +41,7 @@ SELECT
     matched.places,
     matched.shares,
     matched.fields
-FROM wanted
+FROM unnest(%(documents)s::uuid[], %(ordinals)s::int[]) WITH ORDINALITY AS wanted (document_id, ordinal, place)
 JOIN retrieval_chunk AS chunk USING (document_id, ordinal)
 JOIN retrieval_document AS document ON document.id = chunk.document_id
 {vectors}
@@ -63,7 +55,9 @@ CROSS JOIN LATERAL (
             WHEN chunk.search @@ terms.in_heading THEN 'B'
             ELSE 'C'
         END), '{}') AS fields
-    FROM terms
+    FROM unnest(
+        %(terms)s::tsquery[], %(in_title)s::tsquery[], %(in_heading)s::tsquery[], %(idfs)s::float8[]
+    ) WITH ORDINALITY AS terms (term, in_title, in_heading, idf, place)
     CROSS JOIN LATERAL ts_rank(%(weights)s::float4[], chunk.search, terms.term, 1) AS ranked (rank)
     WHERE chunk.search @@ terms.term
 ) AS matched

@@ -10,22 +10,16 @@ WITH changed AS MATERIALIZED (
         LIMIT %(max_changed)s + 1
     ) AS entry
 ),
-compared AS MATERIALIZED (
+compared AS (
     SELECT embedding.document_id, embedding.ordinal, embedding.vector <=> %(vector)s::halfvec AS distance
-    FROM (
-        SELECT document_id, ordinal
-        FROM unnest(%(documents)s::uuid[], %(ordinals)s::int[]) AS candidate (document_id, ordinal)
-        UNION
-        SELECT fresh.document_id, fresh.ordinal
-        FROM changed
-        JOIN retrieval_embedding AS fresh USING (document_id)
-        WHERE fresh.index_id = %(index)s AND {in scope: fresh.connection_id}
-    ) AS candidate
-    JOIN retrieval_embedding AS embedding
-        ON embedding.document_id = candidate.document_id
-        AND embedding.ordinal = candidate.ordinal
-        AND embedding.index_id = %(index)s
-        AND {in scope: embedding.connection_id}
+    FROM unnest(%(documents)s::uuid[], %(ordinals)s::int[]) AS candidate (document_id, ordinal)
+    JOIN retrieval_embedding AS embedding USING (document_id, ordinal)
+    WHERE embedding.index_id = %(index)s AND {in scope: embedding.connection_id}
+    UNION
+    SELECT fresh.document_id, fresh.ordinal, fresh.vector <=> %(vector)s::halfvec
+    FROM changed
+    JOIN retrieval_embedding AS fresh USING (document_id)
+    WHERE fresh.index_id = %(index)s AND {in scope: fresh.connection_id}
 ),
 state AS (
     SELECT

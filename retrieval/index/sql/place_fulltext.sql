@@ -1,9 +1,11 @@
 -- The place of one chunk among those in scope that match a tsquery, in the order of `fulltext.sql`, and how many match; no
 -- row for a chunk that does not. The score is the sum of `score.sql` over the terms of the query.
-WITH matched AS MATERIALIZED (
+WITH probed AS MATERIALIZED (
     SELECT document_id, ordinal, {score} AS score
     FROM retrieval_chunk
-    WHERE search @@ %(match)s::tsquery AND {in scope: connection_id}
+    WHERE
+        document_id = %(document)s AND ordinal = %(ordinal)s
+        AND search @@ %(match)s::tsquery AND {in scope: connection_id}
 )
 SELECT
     count(*) FILTER (
@@ -11,7 +13,10 @@ SELECT
             < (-probed.score, probed.document_id, probed.ordinal)
     ) + 1 AS rank,
     count(*) AS among
-FROM matched AS probed
-CROSS JOIN matched
-WHERE probed.document_id = %(document)s AND probed.ordinal = %(ordinal)s
+FROM probed
+CROSS JOIN (
+    SELECT document_id, ordinal, {score} AS score
+    FROM retrieval_chunk
+    WHERE search @@ %(match)s::tsquery AND {in scope: connection_id}
+) AS matched
 GROUP BY probed.document_id, probed.ordinal

@@ -1,5 +1,5 @@
 -- The documents in scope that a request's filter leaves, at most so many.
 SELECT 1 AS found
-FROM retrieval_document AS document
-WHERE {in scope: document.connection_id}
+FROM retrieval_document AS listed
+WHERE {in scope: listed.connection_id}
 LIMIT %(limit)s

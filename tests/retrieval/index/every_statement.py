@@ -35,7 +35,7 @@ _FILTERED = {
     **dict.fromkeys((*_FULLTEXT, *_DENSE, "dense_exact", "sparse_exact", "sparse_hnsw", "headings"), ""),
     **dict.fromkeys(("filter_holds", "scope_chunks"), ""),
     **dict.fromkeys(("complete", "source_probe", "passing_chunks"), "chunk.document_id"),
-    "scope_documents": "document.id",
+    "scope_documents": "listed.id",
 }
 _SPARSE = ("sparse_exact", "sparse_hnsw", "upkeep/insert_sparse")
 _CREATE = {
@@ -88,6 +88,8 @@ class Sample:
             "weights": [0.1, 0.5, 0.7, 1.0],
             "saturation": 0.2,
             "terms": ["'staging'", "'queue'"],
+            "in_title": ["'staging':A", "'queue':A"],
+            "in_heading": ["'staging':B", "'queue':B"],
             "idfs": [1.0, 2.0],
             "until": UUID(int=2**127),
             "term_1": "'staging'",
