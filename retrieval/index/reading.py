@@ -10,7 +10,7 @@ import numpy as np
 from django.db import connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import QuerySet
-from django.db.utils import InterfaceError, OperationalError, ProgrammingError
+from django.db.utils import InterfaceError, InternalError, OperationalError, ProgrammingError
 from psycopg.errors import QueryCanceled
 
 from corecube.database import Prepared, execution
@@ -23,6 +23,7 @@ from retrieval.index.citus import for_shards, is_distributed, set_local
 
 _MIN_SECONDS: Final = 0.5  #: Minimum time limit of a statement without a separate limit.
 _LIMIT: Final = "SELECT set_config('statement_timeout', '{milliseconds}ms', true);\n"
+_LOST_WORKER: Final = "failure on connection marked as essential"  #: What Citus says of a worker that just ended.
 _READ: Final = "/* for one read */"  #: What a text that `read` sends begins with.
 
 _Execute = Callable[[str, Any, bool, dict[str, Any]], Any]
@@ -177,6 +178,10 @@ def translated() -> Iterator[None]:
             raise SearchTimeoutError from error
         raise DatabaseUnavailableError from error
     except InterfaceError as error:
+        raise DatabaseUnavailableError from error
+    except InternalError as error:
+        if _LOST_WORKER not in str(error):
+            raise
         raise DatabaseUnavailableError from error
 
 

@@ -52,6 +52,22 @@ def test_no_form_of_any_statement_is_refused(run):
 
 
 @on_a_cluster
+def test_no_machine_sends_more_rows_than_are_wanted(run):
+    assert run["pulled"] == {}
+
+
+@on_a_cluster
+def test_a_follower_reads_no_document_as_it_was_before(run):
+    assert run["reads"] >= 600
+    assert run["stale"] == 0
+
+
+@on_a_cluster
+def test_chunks_counts_and_outbox_agree_after_writers_were_killed(run):
+    assert run["disagreeing"] == {"chunks": [], "terms": [], "outbox": []}
+
+
+@on_a_cluster
 def test_settings_of_a_read_reach_the_shards(run):
     assert run["ef_search"] == [{"size": "123"}]
 
@@ -98,6 +114,14 @@ def test_shards_return_all_rows_of_which_a_few_of_each_are_wanted(name, reads):
     sql = statement(name)
     assert for_shards(sql).count("row_number() OVER (PARTITION BY") == reads
     assert sql.count("LIMIT") - for_shards(sql).count("LIMIT") == reads
+
+
+@pytest.mark.parametrize("part", ["filtered", "metadata"])
+def test_shards_look_up_the_documents_that_one_node_lists(part):
+    sql = statement(f"parts/{part}").replace("{document}", "chunk.document_id")
+    assert sql.count("chunk.document_id IN (") == 1
+    assert " IN (" not in for_shards(sql).split("FROM retrieval_document")[0]
+    assert "WHERE document.id = chunk.document_id AND" in for_shards(sql)
 
 
 def test_other_statements_are_sent_to_shards_as_they_are():
