@@ -38,6 +38,7 @@ class Request:
     keep: int  #: Newest backups that remain, at least 1.
     left_out: Collection[str] = ()  #: Labels of further models that are not part of it.
     models: tuple[str, ...] = ()  #: Names of the models that restoring it requires.
+    share: float = 1.0  #: Of the time that it works, above 0 to 1; it rests in between, for searches.
 
 
 def back_up(request: Request, *, report: Callable[[str], None] = lambda _: None) -> Backup:
@@ -60,7 +61,7 @@ def back_up(request: Request, *, report: Callable[[str], None] = lambda _: None)
 def _make(row: Backup, request: Request, report: Callable[[str], None]) -> None:
     shelf = Shelf.at(request.place, settings.CORECUBE_BACKUP_PASSPHRASE, is_new=True)
     shelf.require_ours()
-    parts = shelf.parts()
+    parts = shelf.parts(request.share)
     parts.look()
     manifest = _stored(request, parts, report)
     report("check")

@@ -3,7 +3,8 @@
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from time import monotonic, sleep
+from typing import Final, TypeVar
 
 from corecube.backup.sealing import Seal
 from corecube.connectors.places import Place
@@ -11,6 +12,8 @@ from corecube.errors import BackupError
 
 PART_BYTES: Final = 16 * 2**20
 FOLDER: Final = "parts"
+_WORK_SECONDS: Final = 0.01  #: Of work between two rests; less than a search takes.
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +25,13 @@ class Content:
 
 
 class Parts:
-    """The parts in a place."""
+    """The parts in a place.
 
-    def __init__(self, place: Place, seal: Seal) -> None:
-        self._place, self._seal = place, seal
+    Writing and checking take `share` of the time, more than 0 and at most 1, and rest in between.
+    """
+
+    def __init__(self, place: Place, seal: Seal, share: float = 1.0) -> None:
+        self._place, self._seal, self._share = place, seal, share
         self._present: dict[str, datetime] = {}
         self.written_bytes = 0  #: Stored bytes that this object wrote.
 
@@ -38,7 +44,7 @@ class Parts:
     def write(self, blocks: Iterable[bytes | memoryview]) -> Content:
         """Store a content in parts; raise BackupError."""
         size, names = 0, []
-        for part in cut(blocks):
+        for part in cut(paced(blocks, self._share)):
             names.append(self._write_part(part))
             size += len(part)
         return Content(size, tuple(names))
@@ -62,7 +68,7 @@ class Parts:
 
         A damaged part is deleted, so that the next backup writes it again.
         """
-        for name in names:
+        for name in paced(names, self._share):
             try:
                 self.part(name)
             except BackupError:
@@ -82,6 +88,19 @@ class Parts:
             self.written_bytes += len(stored)
             self._present[name] = datetime.now(UTC)
         return name
+
+
+def paced(items: Iterable[_T], share: float) -> Iterator[_T]:
+    """Yield items, and rest between them so that reading and using them takes a share of the time, at most 1.
+
+    What the items come from waits too, such as a database server that sends rows.
+    """
+    begun = monotonic()
+    for item in items:
+        yield item
+        if (worked := monotonic() - begun) >= _WORK_SECONDS:
+            sleep(worked * (1 / share - 1))
+            begun = monotonic()
 
 
 def cut(blocks: Iterable[bytes | memoryview], size: int = PART_BYTES) -> Iterator[bytes]:

@@ -52,9 +52,9 @@ class Shelf:
         if self.installation not in key_ids():
             raise BackupError("The place has the backups of another installation. Choose another place.")
 
-    def parts(self) -> Parts:
-        """Return the parts of all backups."""
-        return Parts(self.place, self.seal)
+    def parts(self, share: float = 1.0) -> Parts:
+        """Return the parts of all backups; writing and checking them take a share of the time."""
+        return Parts(self.place, self.seal, share)
 
     def names(self) -> list[str]:
         """Return the names of the complete backups, the oldest first; they are their times."""

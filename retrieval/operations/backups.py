@@ -16,6 +16,8 @@ from retrieval.models import EmbeddingIndex
 #: They follow transactions of this database and are made anew after a restore.
 _LEFT_OUT: Final = ("retrieval.OutboxEntry", "retrieval.ReadModel")
 _RETRY: Final = timedelta(hours=1)  #: Until another attempt after a failed one.
+#: Of its time, a backup works so much and leaves the rest to searches.
+_SHARE: Final = 0.2
 _GRACE: Final = 1.5  #: A backup is overdue after so many intervals.
 
 
@@ -40,8 +42,11 @@ class BackupStatus:
         return ""
 
 
-def backup_request(place: str = "", keep: int = 0) -> Request:
-    """Return a request for a backup, by default as configured; raise BackupError if none can be made."""
+def backup_request(place: str = "", keep: int = 0, *, is_fast: bool = False) -> Request:
+    """Return a request for a backup, by default as configured; raise BackupError if none can be made.
+
+    A fast one does not rest for the sake of searches.
+    """
     place = place or settings.CORECUBE_BACKUP_TO
     if not place:
         raise BackupError("Name a folder or s3://bucket/prefix, or set CORECUBE_BACKUP_TO.")
@@ -49,7 +54,11 @@ def backup_request(place: str = "", keep: int = 0) -> Request:
         raise BackupError("The documents are distributed over several machines: back these up with PostgreSQL's tools.")
     models = EmbeddingIndex.objects.order_by("pk").values_list("model", flat=True)
     return Request(
-        place=place, keep=keep or settings.CORECUBE_BACKUP_KEEP, left_out=_LEFT_OUT, models=tuple(dict.fromkeys(models))
+        place=place,
+        keep=keep or settings.CORECUBE_BACKUP_KEEP,
+        left_out=_LEFT_OUT,
+        models=tuple(dict.fromkeys(models)),
+        share=1.0 if is_fast else _SHARE,
     )
 
 

@@ -22,12 +22,13 @@ class Command(DatabaseCommand):
             "to", nargs="?", default="", help="folder or s3://bucket/prefix (default: CORECUBE_BACKUP_TO)"
         )
         parser.add_argument("--keep", type=int, default=0, metavar="N", help="newest backups that remain there")
+        parser.add_argument("--fast", action="store_true", help="do not rest in between, which searches notice")
 
     def handle(self, *_: Any, **options: Any) -> None:
         if options["keep"] < 0:
             raise BackupError("--keep must be at least 1.")
         with self.steps() as report:
-            made = back_up(backup_request(options["to"], options["keep"]), report=report)
+            made = back_up(backup_request(options["to"], options["keep"], is_fast=options["fast"]), report=report)
         self.stdout.write(
             f"Backup {made.name} in {made.place}: {made.size / _MB:,.1f} MB, of which {made.added / _MB:,.1f} MB were "
             "written, compressed. It was read again and is whole."

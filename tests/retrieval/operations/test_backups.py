@@ -156,6 +156,10 @@ def test_the_first_one_is_due_at_once(db, place):
     assert backup_status().problem == ""
 
 
+def test_one_rests_for_searches_unless_it_is_to_be_fast(db, place):
+    assert backup_request().share < backup_request(is_fast=True).share == 1
+
+
 def test_without_a_place_none_is_due(db, settings):
     assert not settings.CORECUBE_BACKUP_TO
     assert not is_backup_due()
