@@ -17,7 +17,7 @@ from retrieval.models import EmbeddingIndex
 _LEFT_OUT: Final = ("retrieval.OutboxEntry", "retrieval.ReadModel")
 _RETRY: Final = timedelta(hours=1)  #: Until another attempt after a failed one.
 #: Of its time, a backup works so much and leaves the rest to searches.
-_SHARE: Final = 0.2
+_SHARE: Final = 0.1
 _GRACE: Final = 1.5  #: A backup is overdue after so many intervals.
 
 
