@@ -31,7 +31,8 @@ _FEW_OF_ALL: Final = r"""\g<name> AS MATERIALIZED (
 )"""
 #: A condition on a document by a list of all documents that meet it, which one node makes once.
 _LISTED: Final = re.compile(
-    r"(?P<document>\w+\.\w+) IN \(\n\s+SELECT document\.id(?P<read>\n\s+FROM retrieval_document AS document\n\s+WHERE)"
+    r"(?<![\w.])(?P<document>\w++\.\w++) IN \(\n\s+SELECT document\.id"
+    r"(?P<read>\n\s+FROM retrieval_document AS document\n\s+WHERE)"
 )
 _LOOKED_UP: Final = r"(SELECT true\g<read> document.id = \g<document> AND"
 _HAS_CITUS: Final = "SELECT to_regclass('pg_dist_partition') IS NOT NULL"

@@ -33,7 +33,7 @@ def source(places):
     with new_installation() as environment:
         observer = Observer(environment)
         observer(FILL)
-        observer.manage("backup", str(places / "plain"))
+        observer.manage("backup", str(places / "plain"), "--fast")
         observer(_SEALED.format(arguments=("backup", str(places / "sealed")), passphrase=PASSPHRASE))
         yield observer
         observer.end()
@@ -91,7 +91,7 @@ def test_a_killed_restore_is_repeated_on_another_major_version_and_moves_back(so
         done = manage(elsewhere, "start", "--no-samples", "--prepare-only")
         assert (done.returncode, "Run the same" in done.stderr) == (1, True), done.stderr
         assert "tiny" in run(elsewhere, "restore", str(places / "sealed"))
-        run(elsewhere, "backup", str(places / "back"))
+        run(elsewhere, "backup", str(places / "back"), "--fast")
     with new_installation(is_migrated=False, **passphrase) as target:
         run(target, "restore", str(places / "back"))
         found = looked_at(target)
@@ -243,12 +243,12 @@ def test_an_interrupted_backup_is_resumed(places):
         for number in range(BIG):
             (uploads / f"{number}.bin").write_bytes(os.urandom(2**20))
         parts = place / "parts"
-        killed_when(begun(environment, "backup", str(place)), lambda: len(list(parts.rglob("?" * 64))) > BIG)
+        killed_when(begun(environment, "backup", str(place), "--fast"), lambda: len(list(parts.rglob("?" * 64))) > BIG)
         written = {it.name: it.stat().st_mtime_ns for it in parts.rglob("?" * 64)}
         assert "no complete backup" in observe(
             _SEALED.format(arguments=("restore", str(place), "--check"), passphrase="")
         )
-        observe.manage("backup", str(place))
+        observe.manage("backup", str(place), "--fast")
         after = {it.name: it.stat().st_mtime_ns for it in parts.rglob("?" * 64)}
         assert written.items() <= after.items()
         assert len(after) > len(written)
