@@ -18,9 +18,10 @@ from tests.profiles import PROFILE, turn
 
 #: Options that are tried of one picker; those of longer lists are spread over all of it.
 _TRIED = {"default": 1, "nightly": 6}[PROFILE]
-#: The form whose choices are part of the page's address.
+#: The form whose choices are part of the page's address; runs are chosen on one page for another.
 _FORM = """[...document.forms].find(
-  (it) => it.method === "get" && [...it.elements].some((its) => its.matches("select, [type=checkbox], [type=radio]"))
+  (it) => it.method === "get" && !it.matches("[action$='/runs/compare/']")
+    && [...it.elements].some((its) => its.matches("select, [type=checkbox], [type=radio]"))
 )"""
 _PICKERS = f"""() => [...({_FORM}?.elements ?? [])]
   .filter((it) => it.matches("select, [type=checkbox], [type=radio]"))
