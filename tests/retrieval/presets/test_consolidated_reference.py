@@ -293,11 +293,7 @@ class TestNumbers:
 
     def test_what_no_line_gives_is_as_in_the_tuned_preset(self):
         tuned, values = ConsolidatedConfig().values(), REFERENCE.defaults.values()
-        assert {name for name in values if values[name] != tuned[name]} == {
-            "question.complexity",
-            "question.cap",
-            "retry.beyond_from",
-        }
+        assert {name for name in values if values[name] != tuned[name]} == {"question.cap", "retry.beyond_from"}
 
     @pytest.mark.parametrize(("config", "numbers"), SERVER)
     def test_the_numbers_of_the_installation(self, config, numbers):

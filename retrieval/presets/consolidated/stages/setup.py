@@ -29,7 +29,12 @@ class QuestionConfig(Tunables, label="Questions without a section"):
     """Defaults for questions without a section."""
 
     complexity: int = tunable(
-        20, low=1, high=100, unit="chunks", help="Chunks requested for a question without a section.", at_most="cap"
+        10,
+        low=1,
+        high=100,
+        unit="chunks",
+        help="Chunks requested for a question without a section. With a reranker, more are better: 20.",
+        at_most="cap",
     )
     cap: int = costly(
         60, low=8, high=200, unit="chunks", help="Maximum number of chunks for a question without a section."

@@ -214,11 +214,11 @@ def test_the_higher_floor_and_the_requests_own_kind_of_content_hold():
 
 
 def test_a_plain_question_has_a_policy_that_asks_for_at_least_what_is_wanted(set_up):
-    state = set_up(top_k=10)
+    state = set_up(top_k=5)
     assert (state.part(SectionState).ask.name, state.part(SectionState).top_k, state.top_k) == (
         "question/question",
-        20,
         10,
+        5,
     )
     assert (state.filter.min_quality, state.part(SectionState).score_floor) == (0.25, 0.18)
     state = set_up(top_k=100)
