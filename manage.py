@@ -14,6 +14,11 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "corecube.settings")
     try:
         execute_from_command_line(sys.argv)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What reads the output, such as `head`, has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except ImproperlyConfigured as error:
         sys.exit(str(error))
     except (DatabaseError, InterfaceError) as error:

@@ -166,3 +166,18 @@ def test_dbshell_finds_a_running_server(empty):
 def test_a_migrated_database_is_no_reason_to_say_anything(capsys):
     call_command("quality")
     assert capsys.readouterr().err == ""
+
+
+def test_output_that_nobody_reads_to_its_end_is_no_error():
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as gone:
+        done = subprocess.run(
+            [sys.executable, "manage.py", "tunables"],
+            cwd=settings.BASE_DIR,
+            stdout=gone,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (1, "")
