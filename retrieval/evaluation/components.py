@@ -33,8 +33,8 @@ def of_run(run: EvaluationRun) -> Components:
 
 
 def usual(runs: QuerySet[EvaluationRun]) -> QuerySet[EvaluationRun]:
-    """Return the runs with what the installation uses."""
-    return runs.filter(index_number=None, is_reranked=True, language_model="")
+    """Return the runs with what the installation uses, without those of sweeps, which measure a part of the queries."""
+    return runs.filter(index_number=None, is_reranked=True, language_model="", trial=None)
 
 
 def check(components: Components) -> None:

@@ -74,6 +74,8 @@ def compare_runs(request: HtmxHttpRequest) -> HttpResponse:
     viewer = Principal(viewer_of(request))
     baseline = _named(request.GET.get("a", ""), viewer)
     names = list(dict.fromkeys(request.GET.getlist("b")))
+    if len(names) > 1:  # Ticking all runs means all others.
+        names = [name for name in names if name != str(baseline.pk)]
     if not 1 <= len(names) <= comparing.MAX_OTHERS:
         messages.error(request, f"Select a baseline and 1 to {comparing.MAX_OTHERS} other runs to compare.")
         return redirect("explorer:question_set", slug=baseline.question_set.slug)
@@ -87,20 +89,22 @@ def compare_runs(request: HtmxHttpRequest) -> HttpResponse:
     }
     if len(names) > 1:
         return render(request, "explorer/evaluation/compare_several.html", context | _several(runs, results, links))
-    return render(request, "explorer/evaluation/compare.html", context | _two(request, results, links))
+    return render(request, "explorer/evaluation/compare.html", context | _two(request, runs, results, links))
 
 
 def _side(letter: str, run: EvaluationRun, result: SetResult) -> dict[str, Any]:
     return {"letter": letter, "run": run, "label": label(run), "result": result}
 
 
-def _two(request: HtmxHttpRequest, results: Sequence[SetResult], links: "_Links") -> dict[str, Any]:
+def _two(
+    request: HtmxHttpRequest, runs: Sequence[EvaluationRun], results: Sequence[SetResult], links: "_Links"
+) -> dict[str, Any]:
     first, second = results
     pairs = comparing.compared(first, second)
     found = comparing.differences(pairs)
     cutoff = _cutoff(request.GET.get("k", ""))
     swapped = QueryDict(mutable=True)
-    swapped.update({"a": request.GET["b"], "b": request.GET["a"]})
+    swapped.update({"a": str(runs[1].pk), "b": str(runs[0].pk)})
     return {
         "queries": len(pairs),
         "lines": _lines(pairs, found),
@@ -186,7 +190,7 @@ def verdict(
 ) -> str:
     """Return the result in a sentence; there is no winner where chance explains it or other passages are judged.
 
-    `is_corrected` tells that the p-value is corrected for several comparisons: then it must be below 0.05 too.
+    `is_corrected` tells that the p-value is corrected for several comparisons.
     """
     if ndcg is None:
         return "No query has judgments in both runs, so nothing can be compared."
@@ -194,8 +198,9 @@ def verdict(
         return f"No difference in nDCG ({wording.counted(ndcg.queries, 'judged question')})."
     if not ndcg.is_clear:
         return f"No winner: the 95 % interval of the difference in nDCG holds 0 ({ndcg.low:+.3f} to {ndcg.high:+.3f})."
-    if is_corrected and ndcg.p_value >= _LEVEL:
-        return f"No winner: p = {ndcg.p_value:.3f} after the correction for several comparisons."
+    if ndcg.p_value >= _LEVEL:
+        why = " after the correction for several comparisons" if is_corrected else ": there are too few questions"
+        return f"No winner: p = {ndcg.p_value:.3f}{why}."
     if judged is not None and judged.is_clear:
         return (
             "No winner: the runs show different shares of judged passages, and unjudged ones count as not relevant. "

@@ -19,6 +19,7 @@ from corecube.models import Connection
 from explorer import wording
 from explorer.components.run_label import label
 from explorer.pages.health.panels import Figure
+from retrieval.evaluation.components import usual
 from retrieval.evaluation.runs import runs_for
 from retrieval.ingest.jobs import STALLED
 from retrieval.models import EvaluationRun, RunCase, SearchRecord, Sync
@@ -111,7 +112,7 @@ class _Trend:
 
 def quality_trends(principal: Principal, now: datetime) -> list[_Trend]:
     """Return, for the question sets that were measured last, the trend of the preset that was measured last on them."""
-    latest = runs_for(principal).filter(status=EvaluationRun.Status.DONE, is_draft=False, overrides={})
+    latest = usual(runs_for(principal)).filter(status=EvaluationRun.Status.DONE, is_draft=False, overrides={})
     lines: dict[int, list[EvaluationRun]] = {}
     for run in latest.select_related("question_set").defer("connection_ids")[:_MAX_RUNS]:
         line = lines.setdefault(run.question_set_id, [])

@@ -68,7 +68,7 @@ class Writing:
         connections = origin(self.answering, done)
         notices = list(done.notices if done else self.notices)
         judged = outcome.state.answerability
-        if done and done.refused and judged and judged.explanation:
+        if done and done.refused and judged and judged.explanation not in text:
             notices.append(Notice("refused", judged.explanation))
         return {
             "text": text,

@@ -212,3 +212,9 @@ def test_a_case_of_another_user_is_compared_with_their_access(browse, start, que
     assert "as=" not in links.between(0, 1, ROLLBACK)
     shown = browse("alice").get(f"/compare/query/?{links.between(0, 1, 'codeword')}")
     assert (len(shown.context["compared"]["left"].hits), shown.context["principal"].user) == (0, world.charlie)
+
+
+def test_a_baseline_among_the_others_is_compared_once(browse, start):
+    first, second = start(), start()
+    shown = browse("alice").get(f"/runs/compare/?a={first.pk}&b={first.pk}&b={second.pk}")
+    assert [it["run"].pk for it in shown.context["runs"]] == [first.pk, second.pk]
