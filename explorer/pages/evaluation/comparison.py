@@ -197,7 +197,9 @@ def verdict(
     if not (ndcg.wins or ndcg.losses):
         return f"No difference in nDCG ({wording.counted(ndcg.queries, 'judged question')})."
     if not ndcg.is_clear:
-        return f"No winner: the 95 % interval of the difference in nDCG includes 0 ({ndcg.low:+.3f} to {ndcg.high:+.3f})."
+        return (
+            f"No winner: the 95 % interval of the difference in nDCG includes 0 ({ndcg.low:+.3f} to {ndcg.high:+.3f})."
+        )
     if ndcg.p_value >= _LEVEL:
         why = " after the correction for several comparisons" if is_corrected else ": there are too few questions"
         return f"No winner: p = {ndcg.p_value:.3f}{why}."
