@@ -2,6 +2,7 @@
 """Run one of CoreCube's commands: `manage.py help` lists them."""
 
 import os
+import select
 import sys
 
 from django.core.exceptions import ImproperlyConfigured
@@ -16,7 +17,9 @@ def main() -> None:
         execute_from_command_line(sys.argv)
         sys.stdout.flush()
     except BrokenPipeError:
-        # What reads the output, such as `head`, has seen enough.
+        if not output_is_unread():
+            raise
+        # What reads it, such as `head`, has seen enough. Python flushes it once more at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except ImproperlyConfigured as error:
@@ -29,6 +32,13 @@ def main() -> None:
         if not trouble or "--traceback" in sys.argv:
             raise
         sys.exit(trouble)
+
+
+def output_is_unread() -> bool:
+    """Return whether standard output is a pipe that nothing reads any more, as opposed to another pipe that broke."""
+    output = select.poll()
+    output.register(sys.stdout, 0)
+    return any(event & select.POLLERR for _, event in output.poll(0))
 
 
 if __name__ == "__main__":
