@@ -82,7 +82,8 @@ def split_units(text: str) -> tuple[Unit, ...]:
         elif _is_row(block) and _is_header(block) and following and all(map(_is_row, following.split("\n"))):
             header = block.strip()
         else:
-            units += [replace(unit, heading=heading) for unit in _units_of_block(block, number, header)]
+            found = _units_of_block(block, number, header)
+            units += (replace(unit, heading=heading) for unit in found) if heading else found
             header = ""
     return tuple(units)
 
