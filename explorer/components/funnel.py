@@ -1,9 +1,10 @@
 """The stages of a search: a funnel with what each returned, dropped and cost, and a timeline of all spans."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
+from corecube.http import HtmxHttpRequest
 from corecube.scope import AccessScope
 from explorer import wording
 from explorer.charts.waterfall import timed
@@ -42,6 +43,12 @@ def stored_funnel(
     """Return the funnel of a stored search, of which only hits are counted; `scope` is what its reader may see."""
     seconds = sum(span.seconds for span in spans if not span.parent)
     return _funnel(spans, config, labels, scope, seconds=seconds, state=None)
+
+
+def drawn_stage(request: HtmxHttpRequest, stages: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the stage of a funnel that htmx draws because it was opened; None for any other request."""
+    drawn = {f"stage-{cell['span'].stage}": cell for cell in stages["cells"]}
+    return drawn.get(request.htmx.target or "")
 
 
 def _funnel(

@@ -20,6 +20,7 @@ from explorer import wording
 from explorer.components import search_page
 from explorer.components.answers import answer_panel
 from explorer.components.drops import chunk_labels
+from explorer.components.funnel import drawn_stage
 from explorer.components.links import document_url
 from explorer.components.preset_numbers import ChangeRow, change_rows
 from explorer.components.scope import scope_chips, scope_rows, view_as
@@ -124,6 +125,8 @@ def search(request: HtmxHttpRequest) -> HttpResponse:
         return redirect(f"{request.path}?{query.urlencode()}")
     trace = request.headers.get(_TRACE, "") if wants_fragment(request) else ""
     context, status = _page(viewer, asked, trace)
+    if "panels" in context and (cell := drawn_stage(request, context["panels"]["funnel"])):
+        return render(request, "explorer/components/_stage.html", {**context, "cell": cell})
     drafts = PresetVersion.objects.filter(status=PresetVersion.Status.DRAFT)
     context |= {
         # Only an admin can choose a user or the draft.

@@ -20,7 +20,7 @@ from explorer.charts.waterfall import waterfall
 from explorer.components.answerability import signal_label
 from explorer.components.bars import score_bar
 from explorer.components.drops import ChunkLabels, chunk_label
-from explorer.components.funnel import span_rows, stored_funnel
+from explorer.components.funnel import drawn_stage, span_rows, stored_funnel
 from explorer.components.preset_numbers import version_label
 from explorer.components.sections import section_label
 from explorer.components.user_menu import user_menu
@@ -165,7 +165,7 @@ def log(request: HtmxHttpRequest) -> HttpResponse:
     return render_page(request, "explorer/log/log.html", "explorer/log/_log_fragment.html", context)
 
 
-@user_page("GET")
+@user_page("GET", varies=True)
 def record(request: HtmxHttpRequest, record_id: UUID) -> HttpResponse:
     """Show one search: its query, stages and hits, and what changed since; this does not search."""
     viewer, now = viewer_of(request), timezone.now()
@@ -173,13 +173,16 @@ def record(request: HtmxHttpRequest, record_id: UUID) -> HttpResponse:
     found = get_object_or_404(with_facts(SearchRecord.objects.visible_to(viewer)), pk=record_id)
     scope = scope_for(Principal(viewer))
     chunks = _find_chunks(found, scope, tells_gone=viewer.is_admin)
+    panels = _record_panels(found, chunks, config_then(found))
+    if cell := drawn_stage(request, panels["funnel"]):
+        return render(request, "explorer/components/_stage.html", {"cell": cell})
     context = {
         "record": found,
         "row": log_row(found, now),
         "badges": list(badges_of(found)),
         "section_named": section_label(named) if (named := found.trace.get("section", "")) else "",
         "asked": {name: request.GET.get(name, "") for name in ("part", "stage")},
-        "panels": _record_panels(found, chunks, config_then(found)),
+        "panels": panels,
         "since": since_then(found, scope),
         "replay": (again := replay(found, viewer)),
         "compare": f"{reverse('explorer:compare')}?a=log:{found.pk}" if again.address else "",

@@ -28,7 +28,7 @@ def model(world, fake):
 
 @pytest.mark.usefixtures("model")
 def test_the_ledger_tells_what_was_judged_and_why(browse):
-    text = page(browse("bob").get("/", ASK))
+    text = page(browse("bob").get("/", {**ASK, "stage": "judge_relevance"}))
     assert "LLM relevance" in text
     assert "100 of 100" in text
     assert "answers the question" in text
@@ -53,8 +53,8 @@ def test_a_failure_is_shown_and_the_page_stands(browse, fake):
 
 
 def test_funnel_and_context_speak_of_hits_and_what_is_around(browse):
-    response = browse("bob").get("/", {"q": "how do we roll back staging?", "preset": "contextpack"})
-    text = page(response)
+    ask = {"q": "how do we roll back staging?", "preset": "contextpack"}
+    text = "".join(page(browse("bob").get("/", {**ask, "stage": it})) for it in ("judge_relevance", "pack_context"))
     for label in ("reranked", "neighbours", "packed"):
         assert label in text
     assert "hit · " in text

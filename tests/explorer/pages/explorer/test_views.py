@@ -1,6 +1,7 @@
 """The Query Explorer's page."""
 
 import re
+from html import unescape
 
 import pytest
 
@@ -55,6 +56,19 @@ def test_a_query_shows_every_panel_of_one_search(browse):
     assert SearchRecord.objects.count() == 1
 
 
+def test_a_stage_is_drawn_when_it_is_opened_of_the_same_search(browse, htmx):
+    whole = browse("bob").get("/", {"q": "rollback"})
+    headers = {**htmx, "CoreCube-Trace": str(whole.context["panels"]["trace_id"])}
+    assert "stage-drops" not in page(whole)
+    opened = browse("bob").get("/", {"q": "rollback", "stage": "fuse"}, headers={**headers, "HX-Target": "stage-fuse"})
+    assert "fusion.rank_constant" in page(opened)
+    assert "stage-drops" in page(opened)
+    assert "announcement" not in page(opened)
+    assert SearchRecord.objects.count() == 1
+    # Without scripts, the link loads the page with the stage open.
+    assert "stage-drops" in page(browse("bob").get("/", {"q": "rollback", "stage": "fuse"}))
+
+
 def test_matched_words_are_marked_and_titles_lead_to_their_passage(browse):
     text = page(browse("bob").get("/", {"q": "roll back staging"}))
     assert "<mark>staging</mark>" in text
@@ -105,6 +119,18 @@ def test_pages_are_not_kept_by_the_browser(browse):
 def test_nothing_of_a_hidden_connection_reaches_a_user(browse, address):
     response = browse("bob").get(address)
     assert [word for word in HIDDEN if word in page(response)] == []
+
+
+def test_nothing_of_a_hidden_connection_is_in_a_stage(browse, htmx):
+    Chunk.objects.filter(ordinal=0).update(quality=0.1)  # Too low to be returned.
+    address = "/?q=rollback+march+codeword"
+    cells = browse("bob").get(address).context["panels"]["funnel"]["cells"]
+    assert sum(cell["dropped"] for cell in cells)
+    for cell in cells:
+        headers = {**htmx, "HX-Target": f"stage-{cell['span'].stage}"}
+        drawn = page(browse("bob").get(address, headers=headers))
+        assert cell["purpose"] in unescape(drawn)
+        assert [word for word in HIDDEN if word in drawn] == []
 
 
 def test_a_hidden_slug_in_the_address_changes_nothing(browse):
