@@ -29,6 +29,8 @@ _FEW_OF_ALL: Final = r"""\g<name> AS MATERIALIZED (
     ) AS every) AS numbered
     WHERE nth <= \g<limit>
 )"""
+#: Where one node stops early, and shards cannot.
+_STOPPED: Final = re.compile(r"\n {8}LIMIT [^\n]+ -- on one node$", re.MULTILINE)
 #: A condition on a document by a list of all documents that meet it, which one node makes once.
 _LISTED: Final = re.compile(
     r"(?<![\w.])(?P<document>\w++\.\w++) IN \(\n\s+SELECT document\.id"
@@ -132,4 +134,4 @@ def for_shards(statement: str) -> str:
     Its shards cannot stop after a few rows for each value of another table, so they return all of them. They would list
     the documents of all shards, so each looks up its own.
     """
-    return _LISTED.sub(_LOOKED_UP, _FEW.sub(_FEW_OF_ALL, statement))
+    return _LISTED.sub(_LOOKED_UP, _FEW.sub(_FEW_OF_ALL, _STOPPED.sub("", statement)))

@@ -21,6 +21,7 @@ _BY_HINT: Final = statement("parts/filtered_hint")
 _WALKED_BY_SOURCE_TYPE: Final = statement("parts/walked_source_types")
 _WALKED_BY_CHUNK: Final = statement("parts/walked_chunks")
 _HOLDS: Final = statement("filter_holds")
+_MEMORIES: Final = prepared("memories")
 _PROJECTS: Final = prepared("projects")
 _TABLE: Final = re.compile(r"\bFROM (retrieval_\w+)")
 _CHUNKS: Final = "retrieval_chunk"
@@ -58,7 +59,11 @@ def holds_any(request_filter: RequestFilter, *, scope: AccessScope, timeout_seco
 
 def known_projects(scope: AccessScope, *, timeout_seconds: float) -> list[str]:
     """Return the projects of the memories in scope, at most 1,000; raise SearchTimeoutError."""
-    rows = read(_PROJECTS, {"scope": scope.connection_ids, "limit": _MAX_PROJECTS}, timeout_seconds=timeout_seconds)
+    parameters = {"scope": scope.connection_ids, "limit": _MAX_PROJECTS}
+    memories = [row["connection_id"] for row in read(_MEMORIES, parameters, timeout_seconds=timeout_seconds)]
+    if not memories:
+        return []
+    rows = read(_PROJECTS, {**parameters, "memories": memories}, timeout_seconds=timeout_seconds)
     return [row["project"] for row in rows]
 
 

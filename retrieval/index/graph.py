@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from operator import itemgetter
+from time import monotonic
 from typing import Any, Final
 from uuid import UUID
 
@@ -23,10 +23,13 @@ from retrieval.index.statements import prepared
 from retrieval.index.store import VectorIndex, vectors_of
 
 _NAMES: Final = prepared("graph_names")
+_NAMES_OF: Final = prepared("graph_names_of")
 _HUBS: Final = prepared("graph_hubs")
 _WORDS: Final = prepared("graph_words")
 _COMMON_PHRASE: Final = prepared("graph_common")
+_SEEDS: Final = prepared("graph_seeds")
 _EDGES: Final = prepared("graph_edges")
+_COMMON_KEYS: Final = prepared("graph_common_keys")
 _LIKENESS: Final = prepared("graph_likeness")
 _SAMPLED: Final = prepared("graph_sample")
 _BEARERS_ASKED: Final = 20  #: Documents per name in a question, in addition to those that the legs found.
@@ -35,13 +38,15 @@ _LEADING_SEED: Final = 4
 _LEADING_TARGET: Final = 24
 _HOLDERS: Final = 3 * MAX_SHARING  #: A phrase in more chunks than this counts as one in more than eight documents.
 _COMMON: Final = 2000  #: Chunks in scope from which on a phrase is not looked up: it is shared by too many.
-_SEARCHED: Final = 2000  #: Chunks with all words of a phrase that are searched for it.
+_SEARCHED: Final = 2000  #: Minimum number of chunks with all words of a phrase that are searched for it.
 _SAMPLE: Final = 600
 _MAX_SAMPLED: Final = 100
 _SHORTEST: Final = 1e-9  #: Length below which a vector counts as 0.
 _samples: Final = RecentCache[NDArray[np.float32]](entries=32, seconds=60)  #: Half a MB each.
+_common_of: Final = RecentCache[frozenset[int]](entries=32, seconds=60)
 #: Without this the planner looks through the table for a name that it takes to be common.
 _BY_INDEX: Final = {"enable_seqscan": "off"}
+_SEED, _NAME, _HOLDER = "seed", "name", "holder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,18 +90,23 @@ class Likeness:
 def names(
     keys: Sequence[str], documents: Sequence[UUID], *, scope: AccessScope, timeout_seconds: float | None = None
 ) -> Names:
-    """Return the names in scope that these keys are, and every name of the documents."""
-    parameters = {
-        "keys": [number_of(key) for key in keys],
-        "documents": list(documents),
-        "scope": scope.connection_ids,
-        "limit": _BEARERS_ASKED,
-    }
-    rows = read(_NAMES, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)
-    asked = {(row["document_id"], row["name"]): _known(row) for row in rows if row["is_asked"]}
+    """Return the names in scope that these keys are, and every name of the documents.
+
+    `timeout_seconds` is for each of the two.
+    """
+    numbers = [number_of(key) for key in keys]
+    rows, of_documents = [], []
+    if keys:
+        parameters = {"keys": numbers, "limit": _BEARERS_ASKED, "scope": scope.connection_ids}
+        rows = read(_NAMES, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)
+    if documents:
+        parameters = {"documents": list(documents), "scope": scope.connection_ids}
+        of_documents = read(_NAMES_OF, parameters, timeout_seconds=timeout_seconds)
+    rows += [row for row in of_documents if row["key"] in numbers]
+    asked = {(row["document_id"], row["name"]): _known(row) for row in rows}
     bearers = Counter(it.key for it in asked.values())
     of_found: dict[UUID, list[str]] = {}
-    for row in rows:
+    for row in of_documents:
         of_found.setdefault(row["document_id"], []).append(row["name"])
     return Names(
         tuple(asked.values()),
@@ -132,7 +142,7 @@ def common_phrases(
             "key": number_of(key),
             "phrase": phrase,
             "language": language,
-            "searched": _SEARCHED,
+            "searched": max(_SEARCHED, limit + 1),
             "limit": limit + 1,
             "scope": scope.connection_ids,
         }
@@ -162,38 +172,50 @@ def subgraph(
     limit: int,
     timeout_seconds: float | None = None,
 ) -> Subgraph:
-    """Return what seeds are connected with, in one SELECT: the first chunks of each of the documents, and `chunks`."""
-    given = list(chunks)
+    """Return what seeds are connected with, in two SELECTs: the first chunks of each of the documents, and `chunks`.
+
+    `limit` is for the seeds with their links, and for the names and phrases that they share with others.
+    """
+    given, begun = list(chunks), monotonic()
     parameters = {
         "documents": list({*documents, *(chunk.document_id for chunk in given)}),
         "begun": list(documents),
         **_chunk_parameters(given),
         "leading": _LEADING_SEED,
-        "with_shared": with_shared_names,
-        "bearers": MAX_SHARING + 1,
-        "holders": _HOLDERS + 1,
-        "common": _COMMON,
         "limit": limit + 1,
         "scope": scope.connection_ids,
     }
-    names, rows = fetch(_EDGES, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)
-    kind = names.index("kind")
-    holders = [row for row in rows[:limit] if row[kind] == "holder"]
-    holder = itemgetter(*map(names.index, ("name", "ordinal", "key")))
-    kinds: dict[str, list[Mapping[str, Any]]] = {"seed": [], "name": [], **{it: [] for it in StatedKind}}
-    for row in rows[:limit]:
-        if row[kind] != "holder":
-            kinds[row[kind]].append(dict(zip(names, row, strict=True)))
+    rows = read(_SEEDS, parameters, timeout_seconds=timeout_seconds)
+    seeds = tuple(_seed(row) for row in rows[:limit] if row["kind"] == _SEED)
+    stated = [row for row in rows[:limit] if row["kind"] != _SEED]
+    spoken = dict.fromkeys(key for seed in seeds for key in seed.mentions.keys)
+    phrases = {key for seed in seeds for key in seed.mentions.keys[: seed.mentions.phrases]}
+    parameters = {
+        "keys": list(spoken | dict.fromkeys(row["key"] for row in stated)),
+        "phrases": list(phrases - _common_keys(scope, timeout_seconds)) if with_shared_names else [],
+        "sharing": MAX_SHARING,
+        "holders": _HOLDERS + 1,
+        "limit": limit + 1,
+        "scope": scope.connection_ids,
+    }
+    left = None if timeout_seconds is None else timeout_seconds - (monotonic() - begun)
+    ends = read(_EDGES, parameters, timeout_seconds=left, settings=_BY_INDEX) if parameters["keys"] else []
+    bearers = {row["key"]: _bearers(row) for row in ends[:limit] if row["kind"] == _NAME}
+    names = tuple(name for key, of_key in bearers.items() if key in spoken for name in of_key)
+    holders = tuple(
+        Holder(document, ordinal, row["key"])
+        for row in ends[:limit]
+        if row["kind"] == _HOLDER
+        for document, ordinal in zip(row["documents"], row["ordinals"], strict=True)
+    )
+    meetings = tuple(_meeting(row, bearer) for row in stated for bearer in bearers.get(row["key"], ()))
     return Subgraph(
-        tuple(
-            SeedText(_chunk(row), row["text"], Mentions(tuple(row["keys"]), row["phrases"]), tuple(row["section"]))
-            for row in kinds["seed"]
-        ),
-        tuple(_known(row) for row in kinds["name"]),
-        tuple(map(Holder._make, map(holder, holders))),
-        tuple(_meeting(row) for kind in StatedKind for row in kinds[kind]),
-        size=min(len(rows), limit),
-        is_cut=len(rows) > limit,
+        seeds,
+        names,
+        holders,
+        meetings,
+        size=len(seeds) + len(names) + len(holders) + len(meetings),
+        is_cut=max(len(rows), len(ends)) > limit,
     )
 
 
@@ -217,7 +239,7 @@ def likeness(  # noqa: PLR0913 -- keyword-only but for two, each a plain fact
         "index": index.id,
         "scope": scope.connection_ids,
     }
-    rows = read(_LIKENESS, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)
+    rows = read(_LIKENESS, parameters, timeout_seconds=timeout_seconds)
     sample = _sample(index, scope, timeout_seconds)
     relations, cosines = sample @ relation, sample @ question
     mean, deviation = (float(relations.mean()), float(relations.std())) if len(sample) else (0.0, 0.0)
@@ -228,8 +250,19 @@ def likeness(  # noqa: PLR0913 -- keyword-only but for two, each a plain fact
 
 
 def forget_samples() -> None:
-    """Clear the cached samples."""
+    """Clear the cached samples and common keys."""
     _samples.clear()
+    _common_of.clear()
+
+
+def _common_keys(scope: AccessScope, timeout_seconds: float | None) -> frozenset[int]:
+    """Return the keys that too many chunks in scope hold for their phrases to be looked up, the same for a minute."""
+    given = tuple(scope.connection_ids)
+    if (known := _common_of.get(given)) is not None:
+        return known
+    parameters = {"minimum": _COMMON, "scope": scope.connection_ids}
+    found = fetch(_COMMON_KEYS, parameters, timeout_seconds=timeout_seconds)[1]
+    return _common_of.put(given, frozenset(key for (key,) in found))
 
 
 def _sample(index: VectorIndex, scope: AccessScope, timeout_seconds: float | None) -> NDArray[np.float32]:
@@ -256,9 +289,18 @@ def _known(row: Mapping[str, Any]) -> KnownName:
     return KnownName(row["document_id"], row["name"], row["quality"])
 
 
-def _meeting(row: Mapping[str, Any]) -> Meeting:
+def _seed(row: Mapping[str, Any]) -> SeedText:
+    return SeedText(_chunk(row), row["text"], Mentions(tuple(row["keys"]), row["phrases"]), tuple(row["section"]))
+
+
+def _bearers(row: Mapping[str, Any]) -> list[KnownName]:
+    documents = map(UUID, row["documents"])
+    return list(map(KnownName, documents, row["names"], row["qualities"]))
+
+
+def _meeting(row: Mapping[str, Any], bearer: KnownName) -> Meeting:
     stated = Stated(StatedKind(row["kind"]), row["key"], row["name"], row["text"])
-    return Meeting(ChunkId(row["source"], row["ordinal"]), row["document_id"], stated, row["quality"])
+    return Meeting(_chunk(row), bearer.document_id, stated, bearer.quality)
 
 
 def _chunk(row: Mapping[str, Any]) -> ChunkId:

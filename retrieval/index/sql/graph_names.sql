@@ -1,4 +1,4 @@
--- The names in scope with these keys, a few documents of each key, and every name of these documents.
+-- The names in scope with these keys, a few documents of each key.
 WITH found AS (
     SELECT asked.key, named.document_id, named.name, named.quality
     FROM unnest(%(keys)s::bigint[]) AS asked (key)
@@ -9,9 +9,5 @@ WITH found AS (
         LIMIT %(limit)s
     ) AS named
 )
-SELECT document_id, name, quality, true AS is_asked
+SELECT document_id, name, quality
 FROM found
-UNION ALL
-SELECT document_id, name, quality, key = ANY(%(keys)s::bigint[])
-FROM retrieval_documentname
-WHERE document_id = ANY(%(documents)s::uuid[]) AND {in scope: connection_id} AND kind <> 'address'

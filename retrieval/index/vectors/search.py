@@ -13,11 +13,12 @@ from corecube.scope import AccessScope
 from retrieval.engine.types import Ranking, ScoreType, Vector
 from retrieval.errors import VectorFilesUnavailableError
 from retrieval.index import outbox
-from retrieval.index.reading import read
+from retrieval.index.reading import fetch, read
 from retrieval.index.statements import prepared
 from retrieval.index.store import VectorIndex, ranking, vector_parameters
 from retrieval.index.vectors.reader import View
 
+_CHANGED: Final = prepared("dense_changed")
 _RESCORED: Final = prepared("dense_rescored")
 _MIN_CANDIDATES: Final = 200  #: Candidates whose whole vectors are compared, at least; and twice the hits wanted.
 _MAX_CHANGED: Final = 200  #: Changes that the files may lack.
@@ -33,17 +34,18 @@ def dense_files(
     """
     if (view.about["index"], view.about["database"]) != (index.id, _history(str(connection.settings_dict["NAME"]))):
         raise VectorFilesUnavailableError
+    of_scope = {"position": view.position, "max_changed": _MAX_CHANGED, "scope": scope.connection_ids}
+    ((changed, lacks),) = fetch(_CHANGED, of_scope, timeout_seconds=timeout_seconds)[1]
+    if lacks or len(changed) > _MAX_CHANGED:
+        raise VectorFilesUnavailableError
     candidates = view.nearest(vector, scope.connection_ids, max(_MIN_CANDIDATES, 2 * depth))
     parameters = vector_parameters(vector, scope, index, depth) | {
-        "position": view.position,
-        "max_changed": _MAX_CHANGED,
         "documents": candidates.documents,
         "ordinals": candidates.ordinals,
+        "changed": changed,
     }
-    rows = read(_RESCORED, parameters, timeout_seconds=timeout_seconds)
-    hits = ranking([row for row in rows if row["document_id"] is not None], ScoreType.COSINE)
-    is_behind = rows[0]["lacks"] or rows[0]["changed"] > _MAX_CHANGED
-    if is_behind or len(hits) < min(depth, view.count(scope.connection_ids)):
+    hits = ranking(read(_RESCORED, parameters, timeout_seconds=timeout_seconds), ScoreType.COSINE)
+    if len(hits) < min(depth, view.count(scope.connection_ids)):
         raise VectorFilesUnavailableError
     return hits
 
