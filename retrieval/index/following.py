@@ -7,8 +7,11 @@ So it may be killed at any moment.
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Final
 from uuid import UUID
@@ -23,6 +26,12 @@ logger = logging.getLogger(__name__)
 Progress = Callable[[int], None]  #: Called with the chunks that are in the read model so far.
 _CHANGES_AT_ONCE: Final = 2_000  #: Changes between two commits.
 _DOCUMENTS_AT_ONCE: Final = 200  #: Documents whose chunks are read together.
+#: What a chunk is in a read model: its document, and what tells it from every other.
+Entry = tuple[UUID, Hashable]
+PARTS: Final = 256  #: A part is the documents whose ids begin with one byte.
+_PART_BITS: Final = 56  #: Bits behind that byte in the higher half of an id.
+_HALF_BITS: Final = 64
+_MAX_HALF: Final = 2**_HALF_BITS - 1
 LATE_SECONDS: Final = 300.0  #: Seconds behind from which somebody should look.
 
 
@@ -103,6 +112,14 @@ class Follower(ABC):
     def fill(self, build: Path, batches: Iterator[Sequence[UUID]], position: int, progress: Progress) -> int:
         """Put these documents in an empty build, commit the position, and return the number of chunks."""
 
+    @abstractmethod
+    def held(self, build: Path, part: int) -> Iterable[Entry]:
+        """Return the chunks in a build of a part of the documents; raise ReadModelUnavailableError."""
+
+    @abstractmethod
+    def stored(self, build: Path, documents: Sequence[UUID]) -> Iterable[Entry]:
+        """Return the chunks that a build should have of these documents, as the database is now."""
+
     @property
     def name(self) -> str:
         """The name under which the outbox knows how far it is."""
@@ -128,12 +145,39 @@ class Follower(ABC):
         with self.folder.locked() as is_locked:
             return self._rebuilt(progress) if is_locked else None
 
+    def reconcile(self, part: int) -> int | None:
+        """Compare a part of the documents, 0 to 255, with the database, and replace those that differ.
+
+        Returns the number of replaced documents; None if another process writes, or nothing is there that can follow.
+        Changes that are yet to be followed are no difference. Raises ReadModelUnavailableError.
+        """
+        with self.folder.locked() as is_locked:
+            position, build = self._position() if is_locked else None, self.folder.current
+            if position is None or build is None:
+                return None
+            held = Counter(self.held(build, part))
+            stored = Counter(chain.from_iterable(self.stored(build, it) for it in _documents(*high_halves(part))))
+            differing = {document for document, _ in (held - stored) + (stored - held)}
+            # Read last: whatever was changed in what is compared has an entry by now.
+            differing -= outbox.changed_after(position, differing)
+            if differing:
+                self.replace(build, _batches(sorted(differing)), position)
+                logger.warning("%s.reconciled documents=%d part=%d", self.command, len(differing), part)
+            return len(differing)
+
     def keep_up(self) -> bool:
         """Follow where this machine keeps it; return whether it is well, and log what is wrong with it."""
+        return self._is_well(self.follow)
+
+    def keep_consistent(self, part: int) -> bool:
+        """Compare a part where this machine keeps it; return whether it is well, and log what is wrong with it."""
+        return self._is_well(partial(self.reconcile, part))
+
+    def _is_well(self, step: Callable[[], object]) -> bool:
         if not self.is_enabled:
             return True
         try:
-            self.follow()
+            step()
         except (ReadModelUnavailableError, OSError) as error:
             logger.warning("%s.failed error=%r", self.command, error.__cause__ or error)
             return False
@@ -198,7 +242,7 @@ class Follower(ABC):
             return Followed(position, 0)
         outbox.follows(self.name, min(position, self._position() or position))
         build = self.folder.begin(about)
-        chunks = self.fill(build, _all_documents(), position, progress)
+        chunks = self.fill(build, _documents(), position, progress)
         self.folder.switch(build)
         logger.info("%s.rebuilt build=%s chunks=%d position=%d", self.command, build.name, chunks, position)
         return Followed(*self._followed(position), is_rebuilt=True)
@@ -209,9 +253,15 @@ def _batches(documents: Sequence[UUID]) -> Iterator[Sequence[UUID]]:
         yield documents[first : first + _DOCUMENTS_AT_ONCE]
 
 
-def _all_documents() -> Iterator[Sequence[UUID]]:
-    """Yield the ids of all documents, in batches in the order of their ids."""
-    after, ids = UUID(int=0), Document.objects.order_by("pk").values_list("pk", flat=True)
-    while documents := list(ids.filter(pk__gt=after)[:_DOCUMENTS_AT_ONCE]):
+def high_halves(part: int) -> tuple[int, int]:
+    """Return the first and the last higher half that the id of a document of a part can have."""
+    return part << _PART_BITS, ((part + 1) << _PART_BITS) - 1
+
+
+def _documents(first: int = 0, last: int = _MAX_HALF) -> Iterator[Sequence[UUID]]:
+    """Yield the ids of the documents with these higher halves, in batches in the order of their ids."""
+    start, end = UUID(int=first << _HALF_BITS), UUID(int=(last << _HALF_BITS) + _MAX_HALF)
+    ids = Document.objects.filter(pk__lte=end).order_by("pk").values_list("pk", flat=True)
+    while documents := list(ids.filter(pk__gte=start)[:_DOCUMENTS_AT_ONCE]):
         yield documents
-        after = documents[-1]
+        start = UUID(int=documents[-1].int + 1)

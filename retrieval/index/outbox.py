@@ -1,6 +1,6 @@
 """Following the outbox: which documents changed, in the order of transactions, and what read models hold of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -86,6 +86,12 @@ def entries(*, after: int, before: int, limit: int) -> list[tuple[UUID, int]]:
     """Return the documents and transactions of the next changes between two, about `limit`: all of each transaction."""
     found = rows(_ENTRIES, {"after": after, "before": before, "limit": limit})
     return [(document, transaction) for document, transaction in found]
+
+
+def changed_after(position: int, documents: Collection[UUID]) -> set[UUID]:
+    """Return which of these documents changed in a transaction after one."""
+    found = OutboxEntry.objects.filter(transaction_id__gt=position, document_id__in=documents)
+    return set(found.values_list("document_id", flat=True))
 
 
 def lag(position: int) -> Lag:

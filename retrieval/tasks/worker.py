@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable
 from threading import Event, Thread
-from time import monotonic
+from time import monotonic, time
 from typing import Any, Final
 
 from celery.signals import worker_ready, worker_shutting_down
@@ -13,8 +13,9 @@ from corecube.commands import database_problem
 from corecube.oauth.clients import forget_ended
 from corecube.same_key import forget_key, note_key
 from retrieval.answers.conversations.shelf import forget_old_conversations
+from retrieval.index.following import PARTS
 from retrieval.index.outbox import prune
-from retrieval.index.read_models import keep_up
+from retrieval.index.read_models import keep_consistent, keep_up
 from retrieval.ingest.completion import finish_all_cancelled
 from retrieval.ingest.dispatch import has_work
 from retrieval.ingest.schedule import is_wake_due, queue_due, refresh_waiting_syncs
@@ -31,6 +32,7 @@ _TICK_SECONDS: Final = 5.0  #: How often a worker checks schedules and abandoned
 _FOLLOW_SECONDS: Final = 2.0
 _FOLLOW_RETRY_SECONDS: Final = 60.0
 _PRUNE_SECONDS: Final = 600.0
+_PART_SECONDS: Final = 300.0  #: How often read models compare the next of 256 parts with the database: all in 21 hours.
 _CHECK_SECONDS: Final = 10.0  #: How often a worker checks which language models are due for a check.
 _stopping = Event()
 
@@ -99,15 +101,18 @@ def _tick_until_stopped() -> None:
 
 
 def _follow_until_stopped() -> None:
-    """Let read models follow the outbox, and delete the entries that all of them have, and ended OAuth tokens."""
-    pruned = 0.0
+    """Let read models follow the outbox and compare, and delete the entries that all have, and ended OAuth tokens."""
+    pruned, compared = 0.0, -1
 
     def step() -> float:
-        nonlocal pruned
+        nonlocal pruned, compared
         wait = _FOLLOW_RETRY_SECONDS
         try:
             if keep_up():
                 wait = _FOLLOW_SECONDS
+            if compared != (part := int(time() // _PART_SECONDS) % PARTS):
+                keep_consistent(part)
+                compared = part
             if monotonic() - pruned >= _PRUNE_SECONDS:
                 prune()
                 forget_ended()

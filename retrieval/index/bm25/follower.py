@@ -11,9 +11,9 @@ from corecube.models import Connection
 from retrieval.index import outbox
 from retrieval.index.bm25 import schema
 from retrieval.index.bm25.reader import Reader, readable
-from retrieval.index.bm25.writer import Writer
+from retrieval.index.bm25.writer import Writer, fingerprint
 from retrieval.index.folder import About, Folder
-from retrieval.index.following import Content, Follower, Progress
+from retrieval.index.following import Content, Entry, Follower, Progress, high_halves
 
 _BUILD_THREADS: Final = 2
 
@@ -56,6 +56,16 @@ class Bm25Follower(Follower):
                 progress(chunks)
             writer.commit(position)
         return chunks
+
+    def held(self, build: Path, part: int) -> Iterator[Entry]:  # noqa: ARG002 -- what is searched
+        """Yield the chunks in the index, each with its fingerprint; raise Bm25UnavailableError."""
+        for chunk, found in Reader(self.folder).view().fingerprints(*high_halves(part)):
+            yield chunk.document_id, (chunk.ordinal, found)
+
+    def stored(self, build: Path, documents: Sequence[UUID]) -> Iterator[Entry]:  # noqa: ARG002 -- of any build
+        """Yield the chunks of the database, each with its fingerprint."""
+        for chunk in outbox.chunk_texts(documents, _languages()):
+            yield chunk.document_id, (chunk.ordinal, fingerprint(chunk))
 
 
 def follower() -> Bm25Follower:

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Final
 from uuid import UUID
 
-from tantivy import DocAddress, Index, Query, Searcher
+from tantivy import DocAddress, FieldType, Index, Query, Searcher
 
 from retrieval.engine.types import ChunkId
 from retrieval.errors import Bm25UnavailableError
@@ -50,6 +50,18 @@ class View:
     def holding(self, name: str, term: str) -> int:
         """Return how many entries hold a term in a field, as tantivy counts them for its idf."""
         return int(self.searcher.doc_freq(name, term))
+
+    def fingerprints(self, first: int, last: int) -> list[tuple[ChunkId, int]]:
+        """Return the chunks of documents whose ids begin with 64 bits from `first` to `last`, with their fingerprints.
+
+        Raises Bm25UnavailableError.
+        """
+        query = Query.range_query(schema.schema(), schema.HIGH, FieldType.Unsigned, first, last)
+        count = self.count(query)
+        with readable():
+            addresses = [it for _, it in self.searcher.search(query, max(1, count), count=False).hits]
+            found = self.searcher.fast_field_values(schema.FINGERPRINT, addresses)
+            return [(chunk, int(it or 0)) for chunk, it in zip(self._ids(addresses), found, strict=True)]
 
     def _ids(self, addresses: list[DocAddress]) -> list[ChunkId]:
         values = (

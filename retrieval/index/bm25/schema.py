@@ -17,7 +17,7 @@ from retrieval.index.bm25.spelling import MAX_NAME_LENGTH
 ENGLISH: Final = tuple((files("retrieval.index.bm25") / "english_stop_words.txt").read_text(encoding="utf-8").split())
 
 
-SCHEMA_VERSION: Final = 2  #: Raised by one whenever the same chunks would make another index: then it is built again.
+SCHEMA_VERSION: Final = 3  #: Raised by one whenever the same chunks would make another index: then it is built again.
 BODY: Final = "body"
 TITLE: Final = "title"
 HEADING: Final = "heading"
@@ -39,6 +39,7 @@ HINTS: Final = "hints"
 QUALITY: Final = "quality"
 MARK: Final = "mark"  #: One entry of the index holds how far it has followed the outbox, and nothing else.
 POSITION: Final = "position"
+FINGERPRINT: Final = "fingerprint"  #: A hash of all that the index reads of the chunk.
 ALWAYS: Final = 2**62
 NONE: Final = "-"
 #: Languages, as PostgreSQL names them, that tantivy has stop words and a stemmer for, and those with the latter alone.
@@ -77,7 +78,7 @@ def schema() -> Schema:
         (MARK, _RAW, "freq"),
     ):
         builder.add_text_field(name, tokenizer_name=tokenizer, index_option=kept)
-    for name in (HIGH, LOW, ORDINAL, POSITION):
+    for name in (HIGH, LOW, ORDINAL, POSITION, FINGERPRINT):
         builder.add_unsigned_field(name, fast=True)
     builder.add_unsigned_field(CONNECTION, fast=True, indexed=True)
     builder.add_integer_field(CHANGED, fast=True)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -73,6 +74,11 @@ def microseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
+def fingerprint(chunk: ChunkTexts) -> int:
+    """Return a hash of all that the index reads of a chunk, 64 bits."""
+    return int.from_bytes(blake2b(repr(chunk).encode(), digest_size=8).digest())
+
+
 def _entry(chunk: ChunkTexts, language: str) -> Document:
     entry = Document()
     entry.add_text(schema.DOCUMENT, chunk.document_id.hex)
@@ -88,6 +94,7 @@ def _entry(chunk: ChunkTexts, language: str) -> Document:
     for hint in chunk.hints:
         entry.add_text(schema.HINTS, hint)
     entry.add_float(schema.QUALITY, chunk.quality)
+    entry.add_unsigned(schema.FINGERPRINT, fingerprint(chunk))
     _add_texts(entry, chunk, language)
     return entry
 

@@ -63,11 +63,7 @@ class Writer:
 
     def add(self, connection_id: int, ids: Sequence[ChunkId], vectors: NDArray[np.float32]) -> None:
         """Append a connection's chunks with their vectors, shape (len(ids), dim)."""
-        records = np.empty(len(ids), record(self.dim))
-        records["vector"], records["scale"] = quantized(vectors)
-        records["high"] = np.array([it.document_id.int // _HALF for it in ids], np.uint64)
-        records["low"] = np.array([it.document_id.int % _HALF for it in ids], np.uint64)
-        records["ordinal"] = [it.ordinal for it in ids]
+        records = records_of(ids, vectors)
         file = self._files.get(connection_id) or self._new_file()
         path = vectors_file(self.build, connection_id, file.generation)
         self._append(path, file.records * records.itemsize, records)
@@ -122,6 +118,16 @@ class Writer:
         for path in self.build.iterdir():
             if path.name not in valid:
                 path.unlink()
+
+
+def records_of(ids: Sequence[ChunkId], vectors: NDArray[np.float32]) -> NDArray[Any]:
+    """Return the records of chunks with their vectors, shape (len(ids), dim)."""
+    records = np.empty(len(ids), record(vectors.shape[1]))
+    records["vector"], records["scale"] = quantized(vectors)
+    records["high"] = np.array([it.document_id.int // _HALF for it in ids], np.uint64)
+    records["low"] = np.array([it.document_id.int % _HALF for it in ids], np.uint64)
+    records["ordinal"] = [it.ordinal for it in ids]
+    return records
 
 
 def _is_in(values: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.bool_]:

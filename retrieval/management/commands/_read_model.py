@@ -1,4 +1,4 @@
-"""What the commands of the read models have in common: `status`, `follow` and `rebuild`."""
+"""What the commands of the read models have in common: `status`, `follow`, `reconcile` and `rebuild`."""
 
 from argparse import ArgumentParser
 from collections.abc import Callable
@@ -9,13 +9,13 @@ from django.core.management.base import CommandError
 
 from corecube.commands import DatabaseCommand
 from corecube.errors import CoreCubeError
-from retrieval.index.following import Followed, Follower
+from retrieval.index.following import PARTS, Followed, Follower
 
 _MIB = 2**20
 
 
 class ReadModelCommand(DatabaseCommand):
-    """Show, update or rebuild a read model of this machine."""
+    """Show, update, check or rebuild a read model of this machine."""
 
     setting: ClassVar[str]  #: The setting that switches it on and off.
 
@@ -24,11 +24,12 @@ class ReadModelCommand(DatabaseCommand):
         raise NotImplementedError
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the three actions."""
-        actions = parser.add_subparsers(dest="action", required=True, metavar="status|follow|rebuild")
+        """Add the four actions."""
+        actions = parser.add_subparsers(dest="action", required=True, metavar="status|follow|reconcile|rebuild")
         actions.add_parser("status", help="chunks, size and lag")
         follow = actions.add_parser("follow", help="apply changes of the database; builds what is missing")
         follow.add_argument("--every", type=float, default=0, metavar="SECONDS", help="repeat until stopped")
+        actions.add_parser("reconcile", help="compare all of it with the database, and replace what differs")
         actions.add_parser("rebuild", help="make a new build, then replace the current one")
 
     def handle(self, *_: Any, **options: Any) -> None:
@@ -53,6 +54,17 @@ class ReadModelCommand(DatabaseCommand):
         while options["every"]:
             sleep(options["every"])
             self.follower().follow()
+
+    def _reconcile(self, _: dict[str, Any]) -> None:
+        replaced = 0
+        with self.bar("parts") as bar:
+            for part in range(PARTS):
+                found = self.follower().reconcile(part)
+                if found is None:
+                    raise CommandError(f"The {self.follower().label} is being written, or there is none: run follow.")
+                replaced += found
+                bar.update(1)
+        self.stdout.write(f"Compared: {replaced:,} documents replaced.")
 
     def _rebuild(self, _: dict[str, Any]) -> None:
         self._run(self.follower().rebuild)

@@ -7,7 +7,7 @@ from retrieval.management.commands._read_model import ReadModelCommand
 
 
 class Command(ReadModelCommand):
-    """Show, update or rebuild the BM25 index of this machine."""
+    """Show, update, check or rebuild the BM25 index of this machine."""
 
     setting: ClassVar[str] = "CORECUBE_BM25"
 

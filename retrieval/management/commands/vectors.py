@@ -7,7 +7,7 @@ from retrieval.management.commands._read_model import ReadModelCommand
 
 
 class Command(ReadModelCommand):
-    """Show, update or rebuild the vector files of this machine."""
+    """Show, update, check or rebuild the vector files of this machine."""
 
     setting: ClassVar[str] = "CORECUBE_VECTORS"
 

@@ -33,6 +33,7 @@ def speak_of_it(connection, count):
     ids = [put(connection, f"said {it}", f"Said {it}", "He went to Zanzibar.") for it in range(count)]
     count_common(connection.pk)
     refresh_statistics()
+    graph.forget_samples()
     return ids
 
 
