@@ -46,15 +46,15 @@ class Observer:
         "    print(end=chr(0), flush=True)\n"
     )
 
-    def __init__(self, environment):
-        self._environment = environment
+    def __init__(self, environment, code=settings.BASE_DIR):
+        self.environment, self._code = environment, code
         self.begin()
 
     def begin(self):
         self._process = subprocess.Popen(
             [sys.executable, "manage.py", "shell", "--verbosity", "0", "-c", f"exec({self._LOOP!r}, {{}})"],
-            cwd=settings.BASE_DIR,
-            env=self._environment,
+            cwd=self._code,
+            env=self.environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -6,9 +6,12 @@ question set, and a live version of `helix` with a setting that has another name
 
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 
 from tests.installation import Observer, new_installation
 
@@ -77,6 +80,47 @@ print(done.seen, done.changed, done.deleted)
 """
 
 
+_COMPARTMENT = "from corecube.models import Connection; print(Connection.objects.get(slug='plant').compartment.name)"
+_MIGRATIONS = ("corecube/migrations/*.py", "retrieval/migrations/*.py")
+#: By addresses and commands alone, which every version has.
+_USED = """
+from django.contrib.auth import get_user_model
+from django.test import Client
+client = Client(headers={{"host": "localhost", "authorization": "Bearer {key}"}})
+asked = {{"query": {query!r}}}
+print(client.post("/api/v1/search", asked, content_type="application/json").json()["hits"][0]["title"])
+page = Client(headers={{"host": "localhost"}})
+page.force_login(get_user_model().objects.get(username="admin"))
+print([page.get(it).status_code for it in ("/explorer/", "/chat/", "/documents/", "/log/", "/judgments/", "/presets/")])
+"""
+
+
+def git(*arguments):
+    """Return what git prints in this repository; skip the test where it does not know."""
+    try:
+        ran = subprocess.run(["git", *arguments], cwd=settings.BASE_DIR, capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"git does not know: {error}")
+    return ran.stdout
+
+
+@pytest.fixture
+def earlier(tmp_path):
+    """Return the code of the last commit before the newest migration that loads: some begin what the next completes."""
+    is_new = git("ls-files", "--others", "--exclude-standard", "--", *_MIGRATIONS)
+    newest = git("log", "-1", "--diff-filter=A", "--format=%H", "--", *_MIGRATIONS).decode().strip()
+    listed = git("log", "--first-parent", "--max-count=5", "--format=%h", "HEAD" if is_new else f"{newest}^")
+    for commit in listed.decode().split():
+        code = tmp_path / commit
+        code.mkdir()
+        archive = git("archive", commit)
+        subprocess.run(["tar", "--extract", f"--directory={code}"], input=archive, check=True)
+        loads = [sys.executable, "manage.py", "shell", "--verbosity", "0", "-c", "import corecube.urls"]
+        if subprocess.run(loads, cwd=code, capture_output=True, check=False).returncode == 0:
+            return code
+    raise AssertionError(f"None of these commits loads: {listed}")
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("release")
@@ -135,3 +179,19 @@ def test_the_next_sync_reads_the_documents_again(upgraded, folder):
     assert observe(_SYNC.format(root=str(folder / "docs"))).split() == ["2", "2", "0"]
     assert "Documents: all have" in observe.manage("upgrade", "--check")
     assert observe(_SEARCH).splitlines() == ["Night shift", "Night shift"]
+
+
+def test_the_code_before_the_newest_migration_works_beside_this_one(upgraded, folder, earlier):
+    """What it writes into the new schema this version reads, and the other way round."""
+    observe, *_ = upgraded
+    (folder / "lamps").mkdir()
+    (folder / "lamps" / "lamp.md").write_text("# The harbour lamp\n\nThe harbour lamp burns whale oil.\n")
+    old = Observer(observe.environment, code=earlier)
+    try:
+        assert str(earlier) in old("import corecube; print(corecube.__file__)")
+        old.manage("ingest", str(folder / "lamps"), "--compartment", observe(_COMPARTMENT).strip())
+        ask = {"key": _KEY, "query": "What does the harbour lamp burn?"}
+        used = [it(_USED.format(**ask)).splitlines() for it in (old, observe)]
+        assert used == [["The harbour lamp", f"{[200] * 6}"]] * 2
+    finally:
+        old.end()
