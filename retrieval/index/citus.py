@@ -13,24 +13,8 @@ from psycopg import sql
 
 from corecube.errors import DatabaseUnavailableError
 
-#: A CTE that reads a few rows for each value of its first column.
-_FEW: Final = re.compile(
-    r"(?<!\w)(?P<name>\w++) AS (?:MATERIALIZED )?\(\n"
-    r"(?P<read>    SELECT (?:\w+\.)?(?P<each>\w+),[^\n]*\n    FROM [^\n]+\n    CROSS JOIN LATERAL \(\n"
-    r"        SELECT [^\n]+\n        FROM retrieval_(?:(?!\n    \)).)*?)\n"
-    r"(?:        (?P<order>ORDER BY [^\n]+)\n)?        LIMIT (?P<limit>%\(\w+\)s)\n(?P<end>    \) AS \w+)\n\)",
-    re.DOTALL,
-)
-_FEW_OF_ALL: Final = r"""\g<name> AS MATERIALIZED (
-    SELECT *
-    FROM (SELECT *, row_number() OVER (PARTITION BY \g<each> \g<order>) AS nth FROM (
-\g<read>
-\g<end>
-    ) AS every) AS numbered
-    WHERE nth <= \g<limit>
-)"""
 #: Where one node stops early, and shards cannot.
-_STOPPED: Final = re.compile(r"\n {8}LIMIT [^\n]+ -- on one node$", re.MULTILINE)
+_STOPPED: Final = re.compile(r"\n +LIMIT [^\n]+ -- on one node$", re.MULTILINE)
 #: A condition on a document by a list of all documents that meet it, which one node makes once.
 _LISTED: Final = re.compile(
     r"(?<![\w.])(?P<document>\w++\.\w++) IN \(\n\s+SELECT document\.id"
@@ -131,7 +115,7 @@ def _prepared(cursor: Any) -> set[str]:  # noqa: ANN401 -- Django's cursor wrapp
 def for_shards(statement: str) -> str:
     """Return a statement as a distributed database can run it.
 
-    Its shards cannot stop after a few rows for each value of another table, so they return all of them. They would list
-    the documents of all shards, so each looks up its own.
+    Its shards cannot stop after a few rows for each of some values, so they read on. They would list the documents of
+    all shards, so each looks up its own.
     """
-    return _LISTED.sub(_LOOKED_UP, _FEW.sub(_FEW_OF_ALL, _STOPPED.sub("", statement)))
+    return _LISTED.sub(_LOOKED_UP, _STOPPED.sub("", statement))

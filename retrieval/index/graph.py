@@ -1,9 +1,9 @@
 """What the expansion reads from the graph of names. Every read takes the scope; both ends of a link are in it."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import chain, product
 from time import monotonic
 from typing import Any, Final
 from uuid import UUID
@@ -94,22 +94,22 @@ def names(
 
     `timeout_seconds` is for each of the two.
     """
-    numbers = [number_of(key) for key in keys]
-    rows, of_documents = [], []
+    numbers, asked, of_documents = [number_of(key) for key in keys], [], []
     if keys:
         parameters = {"keys": numbers, "limit": _BEARERS_ASKED, "scope": scope.connection_ids}
         rows = read(_NAMES, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)
+        asked = list(chain.from_iterable(map(_bearers, rows)))
     if documents:
         parameters = {"documents": list(documents), "scope": scope.connection_ids}
         of_documents = read(_NAMES_OF, parameters, timeout_seconds=timeout_seconds)
-    rows += [row for row in of_documents if row["key"] in numbers]
-    asked = {(row["document_id"], row["name"]): _known(row) for row in rows}
-    bearers = Counter(it.key for it in asked.values())
+        asked += [_known(row) for row in of_documents if row["key"] in numbers]
+    distinct = {(it.document_id, it.text): it for it in asked}
+    bearers = Counter(it.key for it in distinct.values())
     of_found: dict[UUID, list[str]] = {}
     for row in of_documents:
         of_found.setdefault(row["document_id"], []).append(row["name"])
     return Names(
-        tuple(asked.values()),
+        tuple(distinct.values()),
         {document: tuple(found) for document, found in of_found.items()},
         is_cut=max(bearers.values(), default=0) >= _BEARERS_ASKED,
     )
@@ -174,7 +174,7 @@ def subgraph(
 ) -> Subgraph:
     """Return what seeds are connected with, in two SELECTs: the first chunks of each of the documents, and `chunks`.
 
-    `limit` is for the seeds with their links, and for the names and phrases that they share with others.
+    At most `limit` of all together: seeds, then links that they state, names, and holders of their phrases.
     """
     given, begun = list(chunks), monotonic()
     parameters = {
@@ -209,14 +209,17 @@ def subgraph(
         for document, ordinal in zip(row["documents"], row["ordinals"], strict=True)
     )
     meetings = tuple(_meeting(row, bearer) for row in stated for bearer in bearers.get(row["key"], ()))
-    return Subgraph(
-        seeds,
-        names,
-        holders,
-        meetings,
-        size=len(seeds) + len(names) + len(holders) + len(meetings),
-        is_cut=max(len(rows), len(ends)) > limit,
-    )
+    size = len(seeds) + len(meetings) + len(names) + len(holders)
+    seeds, meetings, names, holders = _first(limit, seeds, meetings, names, holders)
+    is_cut = max(len(rows), len(ends), size) > limit
+    return Subgraph(seeds, names, holders, meetings, size=min(size, limit), is_cut=is_cut)
+
+
+def _first(limit: int, *groups: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    """Yield each group, cut to what is left of `limit` after those before."""
+    for group in groups:
+        yield group[:limit]
+        limit -= len(group[:limit])
 
 
 def likeness(  # noqa: PLR0913 -- keyword-only but for two, each a plain fact

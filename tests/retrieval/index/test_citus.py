@@ -107,14 +107,7 @@ def test_the_documents_are_distributed_before_what_is_made_of_them():
     assert len(tables) == len(set(tables)) == _TABLES
 
 
-@pytest.mark.parametrize(("name", "reads"), [("graph_names", 1), ("graph_hubs", 1), ("neighbours", 2)])
-def test_shards_return_all_rows_of_which_a_few_of_each_are_wanted(name, reads):
-    sql = statement(name)
-    assert for_shards(sql).count("row_number() OVER (PARTITION BY") == reads
-    assert sql.count("LIMIT") - for_shards(sql).count("LIMIT") == reads
-
-
-@pytest.mark.parametrize(("name", "stops"), [("graph_edges", 2), ("graph_common", 1)])
+@pytest.mark.parametrize(("name", "stops"), [("graph_edges", 2), ("graph_common", 1), ("graph_names", 1)])
 def test_shards_read_on_where_only_one_node_can_stop(name, stops):
     sql = statement(name)
     assert sql.count("-- on one node") == stops
