@@ -44,8 +44,8 @@ _MAX_SAMPLED: Final = 100
 _SHORTEST: Final = 1e-9  #: Length below which a vector counts as 0.
 _samples: Final = RecentCache[NDArray[np.float32]](entries=32, seconds=60)  #: Half a MB each.
 _common_of: Final = RecentCache[frozenset[int]](entries=32, seconds=60)
-#: Without this the planner looks through the table for a name that it takes to be common.
-_BY_INDEX: Final = {"enable_seqscan": "off"}
+#: Without this the planner looks through the table for a name that it takes to be common, or for many names.
+_BY_INDEX: Final = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
 _SEED, _NAME, _HOLDER = "seed", "name", "holder"
 
 
