@@ -212,6 +212,23 @@ def test_at_most_so_many_names_and_phrases_are_read(governed, alice):
     assert cut.size == len(cut.seeds) + len(cut.names) == 2
 
 
+def test_a_phrase_is_common_above_any_limit_and_its_own_document_does_not_count(governed, alice, monkeypatch):
+    # A scope of a million chunks has a limit above the chunks that are searched otherwise.
+    monkeypatch.setattr(graph, "_SEARCHED", 2)
+    for number in range(5):
+        put(governed.runbooks, f"page {number}", f"Page {number}", "The night watch begins, a watch of the night.")
+    put(governed.runbooks, "watch", "Night watch", "The night watch begins.")
+
+    def common(limit, phrase="night watch"):
+        found = {key_of(phrase): phrase}
+        return graph.common_phrases(found, languages=["english"], limit=limit, scope=alice)
+
+    assert common(4) == {"night watch"}
+    assert common(5) == set()
+    assert common(4, "watch night") == set()
+    assert common(4, "the") == {"the"}
+
+
 _NAMES = ("guy", "hugh", "bertha", "lambert")
 _TITLES = st.sampled_from(["Guy of Tuscany", "Hugh (King)", "Bertha, Queen", "Lambert", "A plain sentence of words"])
 _TEXTS = st.lists(
