@@ -1,5 +1,6 @@
 -- Where keys of seeds lead to, in scope: the documents with a name ("name"), and the documents with a phrase, each with
 -- the first of its chunks that hold it ("holder"). Left out is what more than `sharing` documents share.
+-- Names come first.
 SELECT
     kind, key, array_agg(document_id::text) AS documents, array_agg(ordinal) AS ordinals, array_agg(name) AS names,
     array_agg(quality) AS qualities
@@ -25,4 +26,5 @@ FROM (
 ) AS found
 GROUP BY kind, key
 HAVING count(*) <= %(sharing)s
+ORDER BY kind DESC, key
 LIMIT %(limit)s
