@@ -1,18 +1,22 @@
-"""How much the profile tries: a share of the examples in the default one, all of them in the nightly one."""
+"""How much the profile tries: a share of the examples and cases in the default one, all in the nightly one."""
 
 import os
 from collections.abc import Iterable
 from typing import Final, TypeVar
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 #: `default` or `nightly`.
 PROFILE: Final = os.environ.get("HYPOTHESIS_PROFILE", "default")
-_SHARES: Final = {"default": 0.1, "nightly": 1.0}
+_SHARES: Final = {"default": 0.05, "nightly": 1.0}
 _EXAMPLES: Final = 100
 _MIN_EXAMPLES: Final = 5
 
 _Case = TypeVar("_Case")
+
+#: Marks a test that the default profile leaves out.
+nightly: Final = pytest.mark.skipif(PROFILE == "default", reason="runs in the nightly profile")
 
 
 def examples(number: int) -> int:

@@ -195,7 +195,7 @@ def takes_a_text(function):
 def linear(works):
     """Return the faults of some works by name: each tries other texts than the one before."""
     told = {
-        name: faults(working(work), turn(RUNS, number, of=8), _fault)
+        name: faults(working(work), turn(RUNS, number, of=16), _fault)
         for number, (name, work) in enumerate(works.items())
     }
     return {name: found for name, found in told.items() if found}
@@ -208,7 +208,7 @@ def test_what_reads_texts_is_linear_on_hostile_ones():
 def test_what_reads_texts_does_not_copy_them_again_and_again():
     found = {}
     for number, (name, work) in enumerate(CALLS.items()):
-        if told := faults(working(work), turn(LONG_RUNS, number, of=4), _fault_between):
+        if told := faults(working(work), turn(LONG_RUNS, number, of=10), _fault_between):
             found[name] = told
     assert not found
 
@@ -227,7 +227,7 @@ def test_every_function_that_takes_one_text_is_linear_on_hostile_ones():
 def test_chunking_is_linear_on_hostile_texts(strategy):
     # A text that fits one chunk says nothing of the cutting of longer ones.
     look = partial(_fault_between, shorter=20_000, longer=60_000)
-    texts = turn(LONG_RUNS, list(CHUNKED).index(strategy), of=4)
+    texts = turn(LONG_RUNS, list(CHUNKED).index(strategy), of=10)
     assert not faults(working(CHUNKED[strategy]), texts, look)
 
 

@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
+from tests.profiles import turn
 from tests.race import until
 
 PAGES = [
@@ -159,7 +160,7 @@ def test_on_a_touch_screen_a_drag_scrolls_until_a_mode_is_chosen(start):
         zoom.tap()
 
 
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("path", turn(PAGES, 0, of=2))
 def test_a_chart_moves_nothing_when_it_is_drawn(alice, path):
     page, held = alice.page, []
     page.route("**/vendor/plotly*", lambda route, _: held.append(route))
@@ -175,7 +176,7 @@ def test_a_chart_moves_nothing_when_it_is_drawn(alice, path):
     assert [chart.bounding_box()["height"] for chart in charts.all()] == before
 
 
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("path", turn(PAGES, 1, of=2))
 def test_without_javascript_a_chart_is_its_table(start, path):
     browser = start(user="alice", java_script_enabled=False)
     browser.open(path)

@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Sync, SyncItem
 from retrieval.models.document import document_id
+from tests.profiles import turn
 
 DOCS = ("/api/docs", "/v1/docs", "/api/dify/docs")
 CHARTS = ("/explorer/?q=rollback&tab=trace", "/explorer/?q=rollback&tab=scores")
@@ -47,7 +48,7 @@ def jobs(world):
     return dry, done, running, stopped
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", turn(["dark", "light"], 0, of=2))
 def test_jobs_in_every_state_ask_for_nothing_that_is_refused(start, jobs, scheme):
     alice = start(user="alice", color_scheme=scheme)
     for job in jobs:

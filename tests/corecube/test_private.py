@@ -11,6 +11,7 @@ import pytest
 from django.conf import settings
 
 from corecube.process import make_all_private, make_private
+from tests.profiles import turn
 
 AS_ROOT = os.geteuid() == 0
 NOBODY = 65534
@@ -57,9 +58,7 @@ def var():
         yield folder
 
 
-@pytest.mark.parametrize(
-    "account", ["own", pytest.param("other", marks=pytest.mark.skipif(not AS_ROOT, reason="root"))]
-)
+@pytest.mark.parametrize("account", turn(["other", "own"] if AS_ROOT else ["own"], 0, of=2))
 def test_nothing_that_a_process_makes_is_open_to_others(var, account):
     """As root the database runs as an account of its own, which may not look into the folder either."""
     command = [sys.executable, "-c", _USE]

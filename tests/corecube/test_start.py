@@ -14,6 +14,7 @@ from corecube.management.commands.start import _free_port
 from corecube.process import exclusive
 from tests.environment import link_downloads
 from tests.migrated import copy_migrated_server
+from tests.profiles import nightly
 from tests.started import start_installation, until_ready
 
 
@@ -87,6 +88,7 @@ def test_it_serves_until_it_is_interrupted_and_leaves_nothing_behind(var, servin
     serves_until(signal.SIGINT, var, *serving)
 
 
+@nightly
 def test_it_serves_until_it_is_terminated_and_leaves_nothing_behind(var, start):
     process = start()
     serves_until(signal.SIGTERM, var, process, until_ready(process)[1])

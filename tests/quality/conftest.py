@@ -28,6 +28,7 @@ from retrieval.search import runtime
 from retrieval.search.outcome import SearchOutcome
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
+from tests.stored_vectors import StoredVectors
 from tests.unhurried import MOMENT, without_deadlines, written_at_that_moment
 
 _MODEL: Path = settings.CORECUBE_MODELS_DIR / settings.CORECUBE_MODEL
@@ -53,7 +54,7 @@ class Asked:
 def real_encoder():
     if not (_MODEL / "manifest.json").is_file():
         pytest.skip(f"the model {_MODEL.name} is not here: run manage.py models fetch")
-    return load_encoder(_MODEL)
+    return StoredVectors.of(load_encoder(_MODEL))
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ from django.conf import settings
 from tests.corecube.backup.installations import FILL, LOOK, looked_at, manage, run
 from tests.installation import Observer, new_installation
 from tests.other_postgres import other_postgres
+from tests.profiles import nightly
 from tests.race import until
 
 PASSPHRASE = "correct horse battery staple"
@@ -83,6 +84,7 @@ def is_marked(url):
         return connection.execute("SELECT count(*) FROM django_migrations WHERE name = 'restoring'").fetchone() == (1,)
 
 
+@nightly
 def test_a_killed_restore_is_repeated_on_another_major_version_and_moves_back(source, original, places):
     passphrase = {"CORECUBE_BACKUP_PASSPHRASE": PASSPHRASE}
     with other_postgres() as url, new_installation(is_migrated=False, DATABASE_URL=url, **passphrase) as elsewhere:

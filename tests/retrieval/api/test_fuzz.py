@@ -52,7 +52,7 @@ def fuzz(operation, headers):
 
     @given(case=operation.as_strategy())
     @settings(
-        max_examples={"default": 3, "nightly": 6}[PROFILE],
+        max_examples={"default": 2, "nightly": 6}[PROFILE],
         deadline=None,
         derandomize=True,
         database=None,

@@ -37,8 +37,8 @@ from tests.race import until
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 DESCRIPTIONS = ("/api/openapi.json", "/v1/openapi.json", "/v2/openapi.json", "/api/dify/openapi.json")
 #: Seconds that one operation has.
-BUDGET = float(os.environ.get("CORECUBE_FUZZ_SECONDS") or {"default": 0.2, "nightly": 0.4}[PROFILE])
-EXAMPLES = max(4, int(20 * BUDGET))
+BUDGET = float(os.environ.get("CORECUBE_FUZZ_SECONDS") or {"default": 0.1, "nightly": 0.4}[PROFILE])
+EXAMPLES = max(2, int(20 * BUDGET))
 #: What takes things away comes last, so that the others find something.
 ORDER = ("get", "put", "post", "patch", "delete")
 
@@ -300,7 +300,7 @@ def test_no_request_of_an_admin_breaks_an_api(installation):
 
 
 #: Walks of several requests through a part of an API, most of which take something from an earlier response.
-WALKS = int(os.environ.get("CORECUBE_FUZZ_WALKS") or {"default": 3, "nightly": 30}[PROFILE])
+WALKS = int(os.environ.get("CORECUBE_FUZZ_WALKS") or {"default": 2, "nightly": 30}[PROFILE])
 WALK_CHECKS = [*CHECKS, use_after_free, ensure_resource_availability]
 #: The parts, and how many links must lead from one success to another.
 PARTS = {

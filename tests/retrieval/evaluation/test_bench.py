@@ -18,11 +18,14 @@ from retrieval.evaluation.bench.workload import KnownQueries, sample_queries
 from retrieval.evaluation.latency import quickest_ms
 from retrieval.index.statements import statement
 from retrieval.models import SearchRecord
+from tests.profiles import PROFILE, nightly
 
 # Without a marked test, pytest-django leaves the tests at the installation's own database.
 pytestmark = pytest.mark.django_db
 
 PLAN = Plan(preset="corecube", chunks=1000, scopes=(50, 5), queries=8, seed=0)
+#: Searches in new processes and over HTTP; only the nightly profile measures them.
+_OTHER_PROCESSES = {"default": ["--no-first", "--readers"], "nightly": ["--readers", "2"]}[PROFILE]
 COUNTS = """
 SELECT (SELECT count(*) FROM retrieval_chunk), (SELECT count(*) FROM retrieval_embedding),
        (SELECT count(*) FROM retrieval_document), (SELECT count(DISTINCT connection_id) FROM retrieval_chunk)
@@ -79,7 +82,7 @@ def server(django_db_setup, django_db_blocker):
 def story(server):
     application = connection.settings_dict["NAME"]
     migrated_indexes = indexes()
-    first = run("--keep", "--readers", "2")
+    first = run("--keep", *_OTHER_PROCESSES)
     with scratch_database(recipe(PLAN), keep=True):
         content = observed()
     second = run("--no-first", "--passes=3", "--preset=helix", "--scan=binary", "--oversample=6", "--readers")
@@ -170,6 +173,7 @@ def test_a_small_scope_is_compared_exactly_so_nothing_is_missed(story):
     assert story.first["scopes"][0]["notes"]["dense_exact"] == 8
 
 
+@nightly
 def test_the_first_search_of_a_new_process_is_measured_warmed_up_and_not(story):
     warmed, cold = story.first["first_searches"]
     assert (warmed["is_warmed"], cold["is_warmed"], cold["warm_up_seconds"]) == (True, False, 0)
@@ -190,6 +194,7 @@ def test_cpu_time_is_that_of_process_and_server(story):
         assert cpu_ms["total"] == pytest.approx(cpu_ms["own"] + cpu_ms["server"])
 
 
+@nightly
 def test_readers_search_over_http_by_the_known_vectors(story):
     (readers,) = story.first["over_http"]
     assert (readers["readers"], readers["searches"], readers["failed"]) == (2, 8, {})

@@ -12,6 +12,7 @@ from corecube.models import Compartment, Connection
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk
 from retrieval.text.document import ChunkLimits
+from tests.profiles import turn
 
 BYTES = 2 * 10**6
 #: A guard against what takes minutes, and no measure.
@@ -36,7 +37,8 @@ def source(db, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "suffix"), [*((name, "txt") for name in FILES), ("letters", "md"), ("blank lines", "py"), ("spaces", "md")]
+    ("name", "suffix"),
+    turn([*((name, "txt") for name in FILES), ("letters", "md"), ("blank lines", "py"), ("spaces", "md")], 0, of=3),
 )
 def test_a_hostile_file_of_two_megabytes_becomes_bounded_chunks_in_time(source, tmp_path, name, suffix):
     (tmp_path / f"hostile.{suffix}").write_bytes(FILES[name]())

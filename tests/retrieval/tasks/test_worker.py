@@ -14,6 +14,7 @@ import pytest
 from django.conf import settings
 
 from tests.installation import STORE_SLOWLY, Observer, new_installation
+from tests.profiles import nightly
 
 _MODEL = settings.CORECUBE_MODELS_DIR / settings.CORECUBE_MODEL
 #: A busy machine is slow, and that is no failure.
@@ -121,6 +122,8 @@ def one_page(folder, word):
     return "ingest", str(folder), "--connection", word, "--queue"
 
 
+# By default, tests/deploy/test_two_machines.py has a worker run a sync that came over Redis.
+@nightly
 def test_a_queued_sync_is_run_by_a_worker_over_redis(installation, observe, redis_url, tmp_path):
     environment = {**installation, "REDIS_URL": redis_url}
     manage(environment, *one_page(tmp_path / "redis", "ocelot"))
@@ -174,6 +177,7 @@ def assert_is_unfinished(observe):
     assert observe(script).split()[0] in {"queued", "running"}
 
 
+@nightly
 @pytest.mark.timeout(900)
 def test_a_sync_over_files_whose_worker_quits_is_finished_by_the_next_worker(installation, observe, tmp_path):
     many_feeds(tmp_path / "ibis", "ibis")
