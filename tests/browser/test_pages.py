@@ -212,7 +212,7 @@ def test_the_page_behind_signing_out_can_be_used_by_everybody(browser, settings)
     assert not wrong, "\n".join(wrong)
 
 
-def test_no_page_is_left_out(address, places):  # noqa: ARG001 -- the same world as for the others
+def test_no_page_is_left_out(address, places):
     pages = places.addresses({**PAGES, **PLAIN_PAGES, **MODEL_PAGES})
     del pages["not-found"]
     visited = {resolve(urlsplit(address).path).url_name for address in pages.values()}
