@@ -1,6 +1,6 @@
 """The sample sources: a fictional company in `corecube/samples` for trying out the product.
 
-`company.toml` there lists compartments, groups, users, grants and connections. Adding them is idempotent;
+`company.toml` there lists compartments, groups, users, grants, connections and questions. Adding them is idempotent;
 removing deletes the rows with their names, except those with another use.
 """
 
@@ -35,12 +35,13 @@ class Company:
     users: tuple[dict[str, Any], ...]
     grants: tuple[dict[str, Any], ...]
     connections: tuple[dict[str, Any], ...]
+    questions: tuple[dict[str, Any], ...]
 
     @classmethod
     def read(cls, folder: Path) -> Self:
         """Read the file in a folder of samples."""
         tables = tomllib.loads((folder / "company.toml").read_text(encoding="utf-8"))
-        names = ("compartment", "group", "user", "grant", "connection")
+        names = ("compartment", "group", "user", "grant", "connection", "question")
         return cls(folder, *(tuple(tables[name]) for name in names))
 
     def path(self, connection: dict[str, Any]) -> str:

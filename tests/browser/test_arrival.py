@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from retrieval.models import Chunk, Judgment
+from retrieval.evaluation.question_sets import save_case, set_named
 
 
 def test_who_is_no_admin_lands_on_the_chat(browser):
@@ -28,11 +28,13 @@ def test_an_admin_lands_on_the_overview_and_its_checklist_ticks_itself(browser, 
     browser.open("/overview/")
     expect(ticked).to_have_count(3)
     expect(page.get_by_role("main").locator(".is-primary")).to_have_text("Measure the results")
-    chunk = Chunk.objects.first()
-    Judgment.objects.create(
-        query="a", document_id=chunk.document_id, content_hash=chunk.content_hash, grade=2, by=world.alice
-    )
+    questions = set_named("Release questions", actor=world.alice)
+    save_case(questions, "how many minutes does draining the queue take", actor=world.alice)
     page.reload()
+    page.get_by_role("main").locator(".is-primary").click()
+    page.get_by_role("button", name="Measure").click()
+    expect(page).to_have_url(re.compile("/runs/"))
+    browser.open("/overview/")
     expect(page.locator("#guide")).to_have_count(0)
     expect(page.get_by_role("main").locator(".is-primary")).to_have_text("Ask a question")
 

@@ -30,7 +30,7 @@ from explorer.viewer import admin_action, admin_page, viewer_of
 from retrieval.engine.types import Verdict
 from retrieval.evaluation.schedules import alarms
 from retrieval.ingest.jobs import STALLED, job_states
-from retrieval.models import Document, Judgment, SearchRecord, Sync
+from retrieval.models import Document, EvaluationRun, QuestionSet, SearchRecord, Sync
 from retrieval.operations.installation import installation
 from retrieval.records.traffic import Figures, traffic
 
@@ -142,18 +142,20 @@ def _expiring(key: ApiKey, now: datetime) -> _Problem:
 
 
 def guide(viewer: User) -> dict[str, Any]:
-    """Return the steps with their state, in a query each."""
+    """Return the steps with their state; the only question set is opened at once."""
     useful = Q(verdict__in=(Verdict.ANSWERABLE.value, Verdict.PARTIAL.value))
     done = {
         "source": Document.objects.exists(),
         "people": Grant.objects.exclude(user=viewer).exists(),
         "question": SearchRecord.objects.filter(useful, hit_count__gt=0).exists(),
-        "measure": Judgment.objects.exists(),
+        "measure": EvaluationRun.objects.exists(),
     }
-    rows = ((key, _GUIDE[key], is_done) for key, is_done in done.items())
+    sets = QuestionSet.objects.values_list("slug", flat=True)[:2]
+    addresses = {key: reverse(f"explorer:{row['page']}") for key, row in _GUIDE.items()}
+    if len(sets) == 1:
+        addresses["measure"] = reverse("explorer:question_set", args=sets)
     steps = [
-        {**row, "key": key, "address": reverse(f"explorer:{row['page']}"), "is_done": is_done}
-        for key, row, is_done in rows
+        {**_GUIDE[key], "key": key, "address": addresses[key], "is_done": is_done} for key, is_done in done.items()
     ]
     return {
         "steps": steps,

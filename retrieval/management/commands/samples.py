@@ -6,12 +6,13 @@ from typing import Any
 from django.conf import settings
 
 from corecube.commands import DatabaseCommand
+from retrieval.evaluation.sample_questions import add_sample_questions, remove_sample_questions
 from retrieval.ingest.samples import Company, add_samples, is_in_use, remove_samples
 from retrieval.models import Sync
 
 
 class Command(DatabaseCommand):
-    """Add the sample company with its compartments, users and documents. Later runs restore missing parts."""
+    """Add the sample company: compartments, users, documents and questions. Later runs restore missing parts."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         only = parser.add_mutually_exclusive_group()
@@ -24,10 +25,12 @@ class Command(DatabaseCommand):
         company = Company.read(settings.CORECUBE_SAMPLES_DIR)
         if options["remove"]:
             remove_samples(company)
+            remove_sample_questions()
             return "The samples were removed."
         if options["once"] and is_in_use(company):
             return ""
         accounts = add_samples(company, self._show)
+        add_sample_questions(company)
         titles = {row["username"]: row["title"] for row in company.users}
         return "\n".join(f"{account.line()}  {titles[account.username]}" for account in accounts)
 

@@ -13,9 +13,11 @@ from corecube.access import Principal, scope_for
 from corecube.errors import InvalidRequestError
 from corecube.models import Compartment, Connection, Grant, User
 from corecube.people import ensure_first_admin
+from retrieval.evaluation.sample_questions import add_sample_questions, remove_sample_questions
 from retrieval.ingest.parse import parse
 from retrieval.ingest.samples import Company, add_samples, is_in_use, remove_samples
-from retrieval.models import Document, Sync
+from retrieval.models import Case, Document, Judgment, QuestionSet, Sync
+from retrieval.records.judgments import normalised_query
 from retrieval.text.document import RawDocument
 
 COMPANY = """
@@ -55,6 +57,20 @@ trust = "authoritative"
 source_type = ""
 half_life_days = 30
 freshness_basis = "modified"
+
+[[question]]
+user = "jun"
+kind = "paraphrase"
+text = "What about doors?"
+answers = [["close"]]
+expected = [{ path = "rules/doors.md", grade = 2 }]
+
+[[question]]
+user = "jun"
+kind = "unanswerable"
+text = "What about windows?"
+answerable = false
+expected = []
 """
 
 
@@ -101,6 +117,28 @@ def test_adding_them_again_changes_nothing(company):
 
 
 @pytest.mark.django_db
+def test_the_samples_have_a_question_set_with_grades_once(company):
+    add_samples(company)
+    for _ in range(2):
+        add_sample_questions(company)
+    assert [*Case.objects.values_list("query", "is_answerable", "user__username", "tags", "answers")] == [
+        ("What about doors?", True, "jun", ["paraphrase"], [["close"]]),
+        ("What about windows?", False, "jun", ["unanswerable"], []),
+    ]
+    assert [*Judgment.objects.values_list("query", "grade", "by__username")] == [("what about doors?", 3, "jun")]
+
+
+@pytest.mark.django_db
+def test_a_set_with_other_questions_survives_the_samples(company):
+    add_samples(company)
+    add_sample_questions(company)
+    QuestionSet.objects.get().cases.create(query="What about roofs?")
+    remove_samples(company)
+    remove_sample_questions()
+    assert Case.objects.get().query == "What about roofs?"
+
+
+@pytest.mark.django_db
 def test_an_interrupted_first_time_goes_on_where_it_stopped(company):
     def interrupt(_):
         raise KeyboardInterrupt
@@ -130,8 +168,10 @@ def test_they_are_not_offered_among_sources_that_somebody_works_with(company, wo
 @pytest.mark.django_db
 def test_removing_them_leaves_nothing_of_theirs(company):
     add_samples(company)
+    add_sample_questions(company)
     remove_samples(company)
-    left = (Document, Connection, Compartment, Grant, User)
+    remove_sample_questions()
+    left = (Document, Connection, Compartment, Grant, User, QuestionSet, Judgment)
     assert [model.objects.count() for model in left] == [0] * len(left)
     assert list(Group.objects.values_list("name", flat=True)) == ["Administrators"]
 
@@ -167,6 +207,10 @@ def test_the_company_that_comes_with_corecube_has_no_bad_file(capsys):
     assert Document.objects.count() >= 50
     assert not Sync.objects.exclude(status=Sync.Status.DONE).exists()
     assert not Sync.objects.exclude(failed=0).exists()
+    assert Case.objects.count() == 82
+    answerable = Case.objects.filter(is_answerable=True).values_list("query", flat=True)
+    graded = Judgment.objects.filter(grade__gte=2).values_list("query", flat=True)
+    assert {normalised_query(it) for it in answerable} <= {*graded}
     printed = capsys.readouterr().out
     assert all(user.username in printed for user in User.objects.all())
 

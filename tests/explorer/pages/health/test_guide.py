@@ -8,7 +8,7 @@ from django.utils import timezone
 from corecube.models import Compartment, Connection, Grant
 from corecube.scope import Sensitivity
 from explorer.pages.health.views import dismiss, guide, is_dismissed
-from retrieval.models import Chunk, Document, Judgment, SearchRecord
+from retrieval.models import Document, EvaluationRun, QuestionSet, SearchRecord
 
 pytestmark = pytest.mark.django_db
 
@@ -47,11 +47,13 @@ def test_a_search_that_answered_is_a_useful_one(world):
     assert done(world.alice) == ["source", "people", "question"]
 
 
-def test_a_grade_is_the_first_measure(world):
-    chunk = Chunk.objects.first()
-    grade = {"document_id": chunk.document_id, "content_hash": chunk.content_hash, "grade": 2}
-    Judgment.objects.create(query="rollback", by=world.bob, **grade)
+def test_a_run_is_the_first_measure(world):
+    questions = QuestionSet.objects.create(slug="q", name="Q")
+    assert guide(world.alice)["steps"][-1]["address"] == "/judgments/q/"
+    EvaluationRun.objects.create(question_set=questions, preset="corecube", user=world.alice)
     assert done(world.alice) == ["source", "people", "measure"]
+    QuestionSet.objects.create(slug="r", name="R")
+    assert guide(world.alice)["steps"][-1]["address"] == "/judgments/"
 
 
 def test_it_is_put_away_for_one_admin_alone(people):
@@ -62,5 +64,5 @@ def test_it_is_put_away_for_one_admin_alone(people):
 
 
 def test_a_fixed_number_of_statements(world, django_assert_num_queries):
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         guide(world.alice)
