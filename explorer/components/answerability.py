@@ -1,12 +1,12 @@
 """Whether the passages answer the question: the verdict, its confidence, and the contribution of each signal."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from explorer.components.bars import percent
 from explorer.wording import WORDS
 from retrieval.engine.types import Answerability
-from retrieval.ranking.answerability.verdict import partial_bound
+from retrieval.ranking.answerability.verdict import Reason, partial_bound
 from retrieval.search.outcome import SearchOutcome
 
 VERDICTS: Final = WORDS["verdicts"]
@@ -19,6 +19,7 @@ def answerability_panel(outcome: SearchOutcome) -> dict[str, Any] | None:
     found, config = outcome.state.answerability, outcome.config.answerability
     if found is None:
         return None
+    rows = tuple(_rows(found))
     return {
         "verdict": VERDICTS[found.verdict],
         "tone": TONES[found.verdict],
@@ -29,9 +30,17 @@ def answerability_panel(outcome: SearchOutcome) -> dict[str, Any] | None:
         "answerable_from": 100 * config.answerable_from,
         "is_calibrated": found.is_calibrated,
         "reason": WORDS["verdict_reasons"].get(found.reason, found.reason),
-        "explanation": found.explanation,
-        "rows": tuple(_rows(found)),
+        "explanation": found.explanation + _weakest(found, rows),
+        "rows": rows,
     }
+
+
+def _weakest(found: Answerability, rows: Sequence[dict[str, Any]]) -> str:
+    """Return a sentence on the signal that lowers a low confidence most; empty without one."""
+    lowering = next((row for row in rows if not row["is_for"]), None)
+    if found.reason != Reason.WEAK_MATCH or lowering is None:
+        return ""
+    return f" Lowered most by: {lowering['label'].lower()}, {lowering['value']}."
 
 
 def _rows(found: Answerability) -> Iterator[dict[str, Any]]:

@@ -127,8 +127,8 @@ def _weakness(state: SearchState, signals: Signals) -> tuple[Reason, str]:
     if "coverage_passage" not in signals:
         return Reason.WEAK_MATCH, f"The query has no searchable term; {cosine}"
     passage, sentence = signals["coverage_passage"], signals.get("coverage_sentence", 0.0)
-    best = f"Best passage covers {passage:.0%} of query terms, best sentence {sentence:.0%}"
-    return Reason.WEAK_MATCH, f"{best.replace('%', ' %')} (IDF-weighted); {cosine}"
+    found = f"Query terms found (IDF-weighted): {passage:.0%} in the best passage, {sentence:.0%} in the best sentence"
+    return Reason.WEAK_MATCH, f"{found.replace('%', ' %')}; {cosine}"
 
 
 def _as_written(term: Term, question: str) -> str:

@@ -26,7 +26,16 @@ def test_the_verdict_and_its_bounds(make_outcome):
     assert (panel["partial_from"], panel["answerable_from"]) == (15.0, 84.0)
     without = replace(JUDGED, contributions={"coverage_sentence": -0.2})
     assert answerability_panel(make_outcome(answerability=without))["partial_from"] == 25.0
-    assert (panel["reason"], panel["explanation"], panel["is_calibrated"]) == ("weak match", "It is weak.", False)
+    assert (panel["reason"], panel["is_calibrated"]) == ("low confidence", False)
+
+
+def test_a_low_confidence_names_what_lowers_it_most(make_outcome):
+    def explanation(**changes):
+        return answerability_panel(make_outcome(answerability=replace(JUDGED, **changes)))["explanation"]
+
+    assert explanation() == "It is weak. Lowered most by: agreement of the legs' top hits, 0.00."
+    assert explanation(contributions={"cosine_best": 0.8}) == "It is weak."
+    assert explanation(reason="conflicting") == "It is weak."
 
 
 @pytest.mark.parametrize("reason", Reason)
