@@ -246,7 +246,7 @@ def _set_table(result: SetResult) -> str:
             f"{result.preset}, {len(result.cases)} cases, {result.measured} with judgments\n",
             *(f"  {name:<20} {'-' if value is None else f'{value:.4f}'}" for name, value in means),
             "  {:<20} {} of {}".format("correctly refused", *result.refusals),
-            "  {:<20} {} of {}".format("incorrectly refused", *result.wrongly_refused),
+            "  {:<20} {} of {}".format("wrongly refused", *result.wrongly_refused),
         ]
     )
 

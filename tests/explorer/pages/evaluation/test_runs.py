@@ -146,7 +146,7 @@ def test_a_run_with_answers_shows_what_they_are_worth(browse, start, questions, 
     run = start(answers="yes")
     shown = client.get(f"/runs/{run.pk}/")
     cells = {it["name"]: it["value"] for it in shown.context["answers"]["cells"]}
-    assert (cells["Right"], cells["Not asserted"]) == ("1.000", "1.000")
+    assert (cells["Right"], cells["Correctly refused or hedged"]) == ("1.000", "1.000")
     assert shown.context["answers"]["writers"] == ["quotes"]
     assert "The text of answers is not stored" in page(shown)
     plain = start()
