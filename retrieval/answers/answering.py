@@ -103,7 +103,8 @@ def prepare(
     asked = question or outcome.state.query.text
     read = {it.connection.language or settings.CORECUBE_TEXT_SEARCH_CONFIG for it in outcome.state.scope.included}
     can_be_written = bool(outcome.passages) and not outcome.asks_nothing
-    unknown = None if outcome.asks_nothing else language_notice(asked, model=resources.encoder.name, text_search=read)
+    names_settings, model = principal.is_admin, resources.encoder.name
+    unknown = None if outcome.asks_nothing else language_notice(asked, model, read, names_settings=names_settings)
     return Answering(
         outcome=outcome,
         principal=principal,
@@ -271,8 +272,8 @@ def _known(error: Exception, answering: Answering, provider: Provider) -> CoreCu
     return CoreCubeError()
 
 
-def language_notice(question: str, *, model: str, text_search: Collection[str]) -> Notice | None:
-    """Return a notice that names the settings to change if a question's language is not covered; None in doubt.
+def language_notice(question: str, model: str, text_search: Collection[str], *, names_settings: bool) -> Notice | None:
+    """Return a notice if a question's language is not covered, for admins with the settings to change; None in doubt.
 
     `text_search` are the text search configurations of the sources searched. An unlisted model may know any language.
     """
@@ -288,7 +289,5 @@ def language_notice(question: str, *, model: str, text_search: Collection[str]) 
         gaps.append(f"full-text search is set to {read} (CORECUBE_TEXT_SEARCH_CONFIG, or the language of a connection)")
     if not language or not gaps:
         return None
-    return Notice(
-        UNKNOWN_LANGUAGE,
-        f"The question seems to be in {language.capitalize()}, but {', and '.join(gaps)}. Answers may be worse.",
-    )
+    why = f", but {', and '.join(gaps)}" if names_settings else ", which this search is not set up for"
+    return Notice(UNKNOWN_LANGUAGE, f"The question seems to be in {language.capitalize()}{why}. Answers may be worse.")

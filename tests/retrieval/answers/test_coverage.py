@@ -10,7 +10,7 @@ GERMAN = "Wie viele Urlaubstage habe ich?"
 
 @pytest.mark.parametrize("model", [SMALL, f"{SMALL}-fp32"])
 def test_it_names_the_language_and_both_settings(model):
-    notice = language_notice(GERMAN, model=model, text_search={"english"})
+    notice = language_notice(GERMAN, model, {"english"}, names_settings=True)
     assert notice.code == UNKNOWN_LANGUAGE
     for words in (
         "German",
@@ -23,6 +23,12 @@ def test_it_names_the_language_and_both_settings(model):
         assert words in notice.text
 
 
+def test_users_who_cannot_change_settings_get_a_plain_sentence():
+    assert language_notice(GERMAN, SMALL, {"english"}, names_settings=False).text == (
+        "The question seems to be in German, which this search is not set up for. Answers may be worse."
+    )
+
+
 @pytest.mark.parametrize(
     ("question", "model", "text_search", "named"),
     [
@@ -32,7 +38,7 @@ def test_it_names_the_language_and_both_settings(model):
     ],
 )
 def test_it_names_only_the_setting_that_does_not_suit(question, model, text_search, named):
-    text = language_notice(question, model=model, text_search=text_search).text
+    text = language_notice(question, model, text_search, names_settings=True).text
     assert {name for name in ("CORECUBE_MODEL", "CORECUBE_TEXT_SEARCH_CONFIG") if name in text} == named
 
 
@@ -49,4 +55,4 @@ def test_it_names_only_the_setting_that_does_not_suit(question, model, text_sear
     ],
 )
 def test_what_is_covered_or_in_doubt_has_no_notice(question, model, text_search):
-    assert language_notice(question, model=model, text_search=text_search) is None
+    assert language_notice(question, model, text_search, names_settings=True) is None
