@@ -61,7 +61,7 @@ class Installation:
     load: Load  #: Running and rejected searches of this process.
     ingest: IngestLoad
     backups: BackupStatus
-    language_models: str = ""  #: The status of the enabled language models, in sentences.
+    language_models: str = ""  #: The status of the enabled language models, in sentences; empty for none.
     read_models: Mapping[str, ReadModelStatus] = field(default_factory=dict)  #: Of this machine, by their parts.
     has_redis: bool = False  #: Whether processes share state in Redis.
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -89,7 +89,7 @@ def installation(parts: Mapping[str, Part] | None = None) -> Installation:
         load=runtime.admission().load(),
         backups=backup_status(),
         ingest=ingest_load(settings.CORECUBE_EMBED_CONCURRENCY),
-        language_models=" ".join(models) or "No language model is enabled: answers quote the documents.",
+        language_models=" ".join(models),
         read_models={name: it.follower().status() for name, it in (("bm25", bm25), ("vectors", vectors))},
         has_redis=shared() is not None,
         versions=versions() | {"PostgreSQL": database.server, "pgvector": database.pgvector},

@@ -153,7 +153,7 @@ def _well_worded(found: Installation, now: datetime) -> Iterator[HealthRow]:
     details = {
         "model": f"{_listed(found.model)}." if found.model else "",
         "index": f"{'Active' if found.index else 'None yet'}, {len(found.stuck)} stopped.",
-        "reranker": "Configured." if found.reranker else "Not configured.",
+        "reranker": "Configured." if found.reranker else "None.",
         "workers": f"{alive} of {len(found.workers)} alive{heartbeat}.",
         "language_model": ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "None.",
     }

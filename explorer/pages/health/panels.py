@@ -29,7 +29,10 @@ _MANY_WAITING: Final = 100  #: Waiting messages from which the state is a warnin
 _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 _STEP: Final = 1000
 _REDIS: Final = "Processes share caches, circuit breakers and limits."
-_NO_REDIS: Final = "Not configured: each process has its own caches, circuit breakers and limits."
+_NO_REDIS: Final = "Each process has its own caches, circuit breakers and limits."
+_NO_RERANKER: Final = "Searches are ranked without one."
+_NO_LANGUAGE_MODEL: Final = "No language model is enabled: answers quote the documents."
+_NO_READ_MODEL: Final = "Not used on this machine."
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +149,17 @@ def health_rows(found: Installation, now: datetime) -> tuple[HealthRow, ...]:
         *_replicas(found),
         part_row("model", "Embedding model", found.parts["model"], f"{found.model} is available."),
         _index(found),
-        part_row("reranker", "Reranker", found.parts["reranker"], found.reranker or "Not configured."),
+        part_row("reranker", "Reranker", found.parts["reranker"], found.reranker, _NO_RERANKER),
         _read_model("bm25", "BM25 index", found),
         _read_model("vectors", "Vector files", found),
-        part_row("language_model", "Language models", found.parts["language_model"], found.language_models),
-        part_row("redis", "Redis", found.parts["redis"], _REDIS if found.has_redis else _NO_REDIS),
+        part_row(
+            "language_model",
+            "Language models",
+            found.parts["language_model"],
+            found.language_models,
+            _NO_LANGUAGE_MODEL,
+        ),
+        part_row("redis", "Redis", found.parts["redis"], _REDIS if found.has_redis else "", _NO_REDIS),
         _backup(found.backups, now),
         _load(found),
         HealthRow("ingest", "Ingestion memory", tone, ingest_words(found.ingest)),
@@ -176,9 +185,13 @@ def size(count: int) -> str:
     return f"{value:.1f} {_UNITS[unit]}" if unit and value < 100 else f"{value:.0f} {_UNITS[unit]}"  # noqa: PLR2004 -- three digits
 
 
-def part_row(key: str, label: str, part: Part, detail: str) -> HealthRow:
-    """Return the state of a checked part: the reason if something is wrong, else the detail."""
-    return HealthRow(key, label, _TONES[part.state], part.reason or detail)
+def part_row(key: str, label: str, part: Part, detail: str, without: str = "") -> HealthRow:
+    """Return the state of a checked part: the reason if something is wrong, else the detail.
+
+    A part with an empty detail is not set up, and `without` says what follows.
+    """
+    tone = "off" if without and not detail and part.state is State.OK else _TONES[part.state]
+    return HealthRow(key, label, tone, part.reason or detail or without)
 
 
 def _replicas(found: Installation) -> Iterator[HealthRow]:
@@ -209,12 +222,12 @@ def _index(found: Installation) -> HealthRow:
 
 
 def _read_model(key: str, label: str, found: Installation) -> HealthRow:
-    return part_row(key, label, found.parts[key], _read_model_words(found.read_models.get(key)))
+    return part_row(key, label, found.parts[key], _read_model_words(found.read_models.get(key)), _NO_READ_MODEL)
 
 
 def _read_model_words(status: ReadModelStatus | None) -> str:
     if status is None or not status.is_enabled:
-        return "Not used on this machine."
+        return ""
     if not status.is_due:
         return "None yet. The first sync creates it."
     lag = status.lag

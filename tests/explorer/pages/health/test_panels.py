@@ -53,7 +53,11 @@ def rows(**changes):
 
 def test_an_installation_that_is_well_says_so_part_by_part():
     found = rows()
-    assert [row.tone for row in found.values()] == ["good" if name != "backup" else "off" for name in found]
+    absent = {"reranker", "bm25", "vectors", "language_model", "redis", "backup"}
+    assert {name: row.status for name, row in found.items()} == {
+        name: "not set up" if name in absent else "ok" for name in found
+    }
+    assert {row.tone for row in rows(reranker="a", language_models="b", has_redis=True).values()} == {"good", "off"}
     assert (
         found["database"].detail
         == "PostgreSQL 18.4 with pgvector 0.8.5, 15.4 MB, 6 of 100 connections, 2 of 24 in this process."
