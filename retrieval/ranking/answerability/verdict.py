@@ -127,7 +127,7 @@ def _weakness(state: SearchState, signals: Signals) -> tuple[Reason, str]:
     if "coverage_passage" not in signals:
         return Reason.WEAK_MATCH, f"The query has no searchable term; {cosine}"
     passage, sentence = signals["coverage_passage"], signals.get("coverage_sentence", 0.0)
-    found = f"Query terms found (IDF-weighted): {passage:.0%} in the best passage, {sentence:.0%} in the best sentence"
+    found = f"Query terms found (by IDF): {passage:.0%} in the best passage, {sentence:.0%} in the best sentence"
     return Reason.WEAK_MATCH, f"{found.replace('%', ' %')}; {cosine}"
 
 

@@ -65,7 +65,7 @@ def test_a_weak_match_tells_its_numbers(state):
     found = judged(state, cosine_best=0.25, coverage_passage=0.41, coverage_sentence=0.2)
     assert (found.verdict, found.reason) == (Verdict.NOT_ANSWERABLE, "weak_match")
     assert found.explanation == (
-        "Query terms found (IDF-weighted): 41 % in the best passage, 20 % in the best sentence; the best cosine is 0.25."
+        "Query terms found (by IDF): 41 % in the best passage, 20 % in the best sentence; the best cosine is 0.25."
     )
 
 
