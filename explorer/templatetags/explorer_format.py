@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 from explorer import wording
 from explorer.charts.chart import Chart
 from explorer.components.bars import BarPart
+from explorer.components.chunk_tables import text_and_tables
 from explorer.components.drops import DropRow
 from explorer.components.lanes import Card, Place
 from explorer.components.links import document_url
@@ -113,6 +114,9 @@ def marked(segments: Iterable[Segment]) -> SafeString:
     """Return text with the query matches marked."""
     pieces = (format_html("<mark>{}</mark>", it.text) if it.matched else it.text for it in segments)
     return format_html_join("", "{}", ((piece,) for piece in pieces))
+
+
+register.filter("text_and_tables", text_and_tables)
 
 
 @register.filter

@@ -11,7 +11,7 @@ from typing import Final
 _BLANK_LINE: Final = re.compile(r"\n[ \t]*\n")
 _BULLET: Final = re.compile(r"\s*[-*•–]\s+\S")  # noqa: RUF001 -- an en dash is a bullet too
 _NUMBERED: Final = re.compile(r"\s*(?:\d{1,3}|[a-z])[.)]\s+\S")
-_CELL_BAR: Final = " | "
+CELL_BAR: Final = " | "
 _FULL_STOPS: Final = (".", "!", "?", "…", ":", "。", "！", "？", "।")  # noqa: RUF001 -- other scripts' full stops
 _CLOSING: Final = "\"'”’»)]"  # noqa: RUF001 -- typographic quotation marks
 _SENTENCE_END: Final = re.compile(r"(?:(?<![.!?…])[.!?…]++[\"'”’»)\]]*+\s+|[。！？।]+\s*)")  # noqa: RUF001 -- other scripts' full stops
@@ -79,7 +79,7 @@ def split_units(text: str) -> tuple[Unit, ...]:
         is_announced = bool(units) and units[-1].block == number - 1 and units[-1].text.endswith(":")
         if _could_be_heading(block) and not is_announced and following and not _could_be_heading(following):
             heading = " ".join(block.split())
-        elif _is_row(block) and _is_header(block) and following and all(map(_is_row, following.split("\n"))):
+        elif is_row(block) and is_header(block) and following and all(map(is_row, following.split("\n"))):
             header = block.strip()
         else:
             found = _units_of_block(block, number, header)
@@ -88,20 +88,21 @@ def split_units(text: str) -> tuple[Unit, ...]:
     return tuple(units)
 
 
-def _is_row(line: str) -> bool:
-    return _CELL_BAR in line and not _is_command(line)
+def is_row(line: str) -> bool:
+    """Return whether a line is the row of a table."""
+    return CELL_BAR in line and not _is_command(line)
 
 
-def _is_header(line: str) -> bool:
+def is_header(line: str) -> bool:
     """Return whether a row can be a header: one line without a number, other than a year, as a cell."""
-    _, *others = line.split(_CELL_BAR)
+    _, *others = line.split(CELL_BAR)
     return "\n" not in line and not any(_is_figure(cell) and not _YEAR.fullmatch(cell) for cell in others)
 
 
 def _could_be_heading(block: str) -> bool:
     """Return whether a block is one short line that does not end as a sentence and is no item, row or code."""
     short = "\n" not in block and len(block) <= _MAX_HEADING_LENGTH and not block.rstrip(_CLOSING).endswith(_FULL_STOPS)
-    is_content = _CELL_BAR in block or _item_kind(block) or _is_figures(block) or _FACT.match(block)
+    is_content = CELL_BAR in block or _item_kind(block) or _is_figures(block) or _FACT.match(block)
     return short and not (is_content or _is_code([block]))
 
 
@@ -113,8 +114,8 @@ def _units_of_block(block: str, number: int, header: str) -> Iterator[Unit]:
         return
     label, start = "", 0
     while start < len(lines):
-        is_table = _is_row(lines[start])
-        end = next((at for at in range(start, len(lines)) if _is_row(lines[at]) != is_table), len(lines))
+        is_table = is_row(lines[start])
+        end = next((at for at in range(start, len(lines)) if is_row(lines[at]) != is_table), len(lines))
         if is_table:
             yield from _rows(lines[start:end], number, label, header)
         else:
@@ -125,13 +126,13 @@ def _units_of_block(block: str, number: int, header: str) -> Iterator[Unit]:
 
 def _rows(lines: Sequence[str], number: int, label: str, header: str) -> Iterator[Unit]:
     # The first line of several is the header, which chunks repeat when a table is split.
-    if not header and len(lines) > 1 and _is_header(lines[0]):
+    if not header and len(lines) > 1 and is_header(lines[0]):
         header, lines = lines[0].strip(), lines[1:]
     for line in lines:
         if len(line) <= _MAX_ITEM_LENGTH:
             yield Unit(UnitKind.ROW, line.strip(), number, header=header, label=label)
         else:
-            name, *cells = line.strip().split(_CELL_BAR)
+            name, *cells = line.strip().split(CELL_BAR)
             sentences = (sentence for cell in cells for sentence in split_sentences(cell))
             yield from (Unit(UnitKind.SENTENCE, sentence, number, label=name) for sentence in sentences)
 
@@ -214,7 +215,7 @@ def continues(before: str, after: str) -> bool:
 def _is_code(lines: Sequence[str]) -> bool:
     """Return whether a block is code: commands with flags, or much punctuation, and no line that ends as a sentence."""
     prose_ends = (".", "!", "?") if len(lines) > 1 else (".", "!", "?", ":")
-    if any(line.rstrip().endswith(prose_ends) or _item_kind(line) or _is_row(line) for line in lines):
+    if any(line.rstrip().endswith(prose_ends) or _item_kind(line) or is_row(line) for line in lines):
         return False
     joined = "".join("".join(line.split()) for line in lines)
     share = sum(char in _SIGNS for char in joined) / len(joined)
@@ -223,7 +224,7 @@ def _is_code(lines: Sequence[str]) -> bool:
 
 def _is_command(line: str) -> bool:
     """Return whether a line is a command: it begins with a prompt, or its first part, before a bar, has flags."""
-    return line.startswith("$ ") or _FLAG.search(line.split(_CELL_BAR, maxsplit=1)[0]) is not None
+    return line.startswith("$ ") or _FLAG.search(line.split(CELL_BAR, maxsplit=1)[0]) is not None
 
 
 def _code_parts(block: str) -> Iterator[str]:

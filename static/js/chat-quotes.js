@@ -5,6 +5,7 @@ const MIN_SHARED = 2;
 const BEFORE = 90;
 const AFTER = 140;
 const MAX_QUOTED = 320;
+const MAX_ROWS = 3;
 
 // A full stop inside a word, as in 0.5 or db.internal, ends no sentence.
 const SENTENCE = /(?:[^.!?\n]|[.!?](?=\S))+[.!?]*/g;
@@ -19,9 +20,10 @@ const termsOf = (text) => {
   return new Set(words.filter((word) => word.length > 2 || /\p{N}/u.test(word)).map((word) => word.slice(0, STEM_LENGTH)));
 };
 
-const wordsOf = (block) => [...block.querySelectorAll("li, tr, code")].map((part) => {
-  const cells = part.querySelectorAll("th, td");
-  return cells.length ? [...cells].map((cell) => cell.textContent).join(" ") : part.textContent;
+const rowText = (row) => [...row.cells].map((cell) => cell.textContent.trim()).join(" | ");
+
+const wordsOf = (block) => [...block.querySelectorAll("li, tbody tr, code")].map((part) => {
+  return part.cells ? rowText(part) : part.textContent;
 });
 
 // What an answer says at a citation, the most exact text last: the text since the citation before it, its last sentence; of a
@@ -71,7 +73,7 @@ const nearest = (passage, said) => {
 };
 
 // The place of the passage's words that support one of the texts, {start, end}; null if none does.
-export const placeOf = (passage, texts) => {
+const placeOf = (passage, texts) => {
   for (const text of texts) {
     const found = exact(passage, text);
     if (found) {
@@ -81,8 +83,79 @@ export const placeOf = (passage, texts) => {
   return texts.length ? nearest(passage, texts.at(-1)) : null;
 };
 
-// The nodes of a short part of the passage: the words at the place marked, a little around them.
-export const excerptOf = (passage, place) => {
+// The paragraphs and rows of a passage, each with its text and its place in the text of all.
+const partsOf = (root) => {
+  let start = 0;
+  return [...root.querySelectorAll("p, tr")].map((node) => {
+    const text = node.cells ? rowText(node) : node.textContent;
+    const part = { node, text, start, end: start + text.length };
+    start = part.end + 1;
+    return part;
+  });
+};
+
+// The parts of a passage that support one of the texts, each with the place in it; empty if none does.
+const supporting = (root, texts) => {
+  const parts = partsOf(root);
+  const place = placeOf(parts.map((it) => it.text).join("\n"), texts);
+  const found = place ? parts.filter((it) => it.start < place.end && it.end > place.start) : [];
+  return found.map((part) => ({
+    ...part,
+    place: { start: Math.max(0, place.start - part.start), end: Math.min(part.text.length, place.end - part.start) },
+  }));
+};
+
+const marked = (...nodes) => {
+  const mark = document.createElement("mark");
+  mark.append(...nodes);
+  return mark;
+};
+
+const markRow = (row) => {
+  for (const cell of row.cells) {
+    cell.append(marked(...cell.childNodes));
+  }
+};
+
+// Marks what a passage says about one of the texts, and returns the first mark; null without one.
+export const markIn = (root, texts) => {
+  for (const { node, place } of supporting(root, texts)) {
+    if (node.cells) {
+      markRow(node);
+    } else {
+      const range = document.createRange();
+      range.setStart(node.firstChild, place.start);
+      range.setEnd(node.firstChild, place.end);
+      range.surroundContents(document.createElement("mark"));
+    }
+  }
+  return root.querySelector("mark");
+};
+
+// The nodes of a short part of a passage: what supports one of the texts, marked, and a little around it.
+export const excerptIn = (root, texts) => {
+  const [first = { ...partsOf(root)[0], place: null }] = supporting(root, texts);
+  const row = first.node?.cells && first.node;
+  if (!row) {
+    return excerptOf(first.text ?? "", first.place);
+  }
+  const table = row.closest(".cells");
+  const rows = [...table.querySelectorAll("tbody tr")];
+  const from = Math.max(0, rows.indexOf(row));
+  for (const [at, other] of rows.entries()) {
+    if (at < from || at >= from + MAX_ROWS) {
+      other.remove();
+    }
+  }
+  if (first.place) {
+    markRow(row);
+  }
+  table.removeAttribute("tabindex");
+  return [table];
+};
+
+// The nodes of a short part of a text: the words at the place marked, a little around them.
+const excerptOf = (passage, place) => {
   const line = (text) => text.replace(/\s+/g, " ");
   const { start, end } = place ?? { start: 0, end: 0 };
   const before = line(passage.slice(0, start));
@@ -91,7 +164,6 @@ export const excerptOf = (passage, place) => {
   const room = place ? AFTER : AFTER + BEFORE;
   const head = before.length > BEFORE ? `… ${before.slice(-BEFORE).replace(/^\S*\s/, "")}` : before;
   const tail = after.length > room ? `${after.slice(0, room).replace(/\s\S*$/, "")} …` : after;
-  const mark = document.createElement("mark");
-  mark.textContent = quoted.length > MAX_QUOTED ? `${quoted.slice(0, MAX_QUOTED).replace(/\s\S*$/, "")} …` : quoted;
+  const mark = marked(quoted.length > MAX_QUOTED ? `${quoted.slice(0, MAX_QUOTED).replace(/\s\S*$/, "")} …` : quoted);
   return place ? [head, mark, tail] : [tail.trim()];
 };

@@ -1,6 +1,6 @@
 // Sources of an answer: a citation shows a card of its passage and opens the passage in the side panel; copying answers.
 
-import { excerptOf, placeOf, saidAt } from "./chat-quotes.js";
+import { excerptIn, markIn, saidAt } from "./chat-quotes.js";
 import { reportUse } from "./use.js";
 
 const EDGE = 8;
@@ -54,7 +54,7 @@ const showCard = (chip, { isTouched = false } = {}) => {
   const excerpt = copy.querySelector("[data-excerpt]");
   if (excerpt) {
     excerpt.hidden = false;
-    excerpt.replaceChildren(...excerptOf(excerpt.textContent, placeOf(excerpt.textContent, saidAt(chip))));
+    excerpt.replaceChildren(...excerptIn(excerpt, saidAt(chip)));
   }
   card.replaceChildren(...copy.childNodes);
   card.classList.toggle("is-touched", isTouched);
@@ -117,21 +117,6 @@ sheet?.addEventListener("close", () => {
   opener = null;
 });
 
-// Marks what the passage says about the statement that cites it.
-const markIn = (passage, chip) => {
-  const node = passage?.querySelector("[data-words]")?.firstChild;
-  const place = node && placeOf(node.data, saidAt(chip));
-  if (!place) {
-    return null;
-  }
-  const range = document.createRange();
-  range.setStart(node, place.start);
-  range.setEnd(node, place.end);
-  const mark = document.createElement("mark");
-  range.surroundContents(mark);
-  return mark;
-};
-
 const show = (html, from) => {
   const read = new DOMParser().parseFromString(html, "text/html").body;
   sheet.replaceChildren(...read.childNodes);
@@ -143,7 +128,8 @@ const show = (html, from) => {
     }
   }
   const passage = sheet.querySelector("[data-cited]");
-  const mark = "cite" in from.dataset ? markIn(passage, from) : null;
+  const words = passage?.querySelector("[data-words]");
+  const mark = words && "cite" in from.dataset ? markIn(words, saidAt(from)) : null;
   if (mark) {
     mark.scrollIntoView({ block: "center" });
   } else {

@@ -9,7 +9,7 @@ import uvicorn
 from playwright.sync_api import expect
 
 from corecube.models import Connection
-from retrieval.models import Conversation, Impression, Judgment, Message, SearchRecord
+from retrieval.models import Chunk, Conversation, Impression, Judgment, Message, SearchRecord
 from tests.browser.axe import findings
 from tests.fake_llm import FakeLLM, Fault
 
@@ -171,6 +171,22 @@ def test_a_card_marks_the_sentence_that_a_paraphrase_is_cited_for(bob, model):
     bob.page.mouse.move(0, 0)
     exchange.locator("a.cite").first.click()
     expect(bob.page.locator(".passage-words mark")).to_contain_text("four minutes")
+
+
+def test_a_cited_row_is_marked_in_its_table(bob, model):
+    table = "Step | Minutes\nOpen the gate | 1\nDrain the queue | 4\nClose the gate | 2"
+    Chunk.objects.filter(text__contains="four minutes").update(text=f"How long it takes.\n\n{table}")
+    model.says("To drain the queue takes 4 minutes [2].")
+    bob.open("/chat/")
+    exchange = ask(bob)
+    exchange.locator("a.cite").first.hover()
+    card = bob.page.locator("#cite-card")
+    expect(card.get_by_role("row")).to_have_text(["StepMinutes", "Drain the queue4", "Close the gate2"])
+    expect(card.locator("mark")).to_have_text(["Drain the queue", "4"])
+    bob.page.mouse.move(0, 0)
+    exchange.locator("a.cite").first.click()
+    expect(bob.page.locator("[data-passage] tr:has(mark)")).to_have_text("Drain the queue4")
+    assert findings(bob.page) == []
 
 
 def test_a_finger_shows_the_card_first_and_opens_the_passage_from_it(bob, start):

@@ -13,6 +13,7 @@ from explorer.charts.waterfall import waterfall
 from explorer.components.answerability import answerability_panel
 from explorer.components.badges import Badge, badges, hit_badges
 from explorer.components.bars import score_bar
+from explorer.components.chunk_tables import hit_table
 from explorer.components.context import context_panel
 from explorer.components.drops import ChunkLabels
 from explorer.components.funnel import funnel, span_rows
@@ -148,6 +149,7 @@ def _row(rank: int, hit: Hit, source: LedgerSource) -> dict[str, Any]:
         "rank": rank,
         "title": title,
         "snippet": snippet,
+        "table": hit_table(hit, connection, snippet),
         "source": connection.name,
         "trust": wording.level(connection.trust),
         "age": age(chunk, connection, outcome.state.now),
