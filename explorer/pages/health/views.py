@@ -153,7 +153,7 @@ def guide(viewer: User) -> dict[str, Any]:
     sets = QuestionSet.objects.values_list("slug", flat=True)[:2]
     addresses = {key: reverse(f"explorer:{row['page']}") for key, row in _GUIDE.items()}
     if len(sets) == 1:
-        addresses["measure"] = reverse("explorer:question_set", args=sets)
+        addresses["measure"] = reverse("explorer:question_set", args=[*sets])
     steps = [
         {**_GUIDE[key], "key": key, "address": addresses[key], "is_done": is_done} for key, is_done in done.items()
     ]
