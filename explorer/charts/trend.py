@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from explorer.charts.chart import ABSENT, Chart
+from explorer.wording import preset_title
 
 _HEIGHT: Final = 220
 
@@ -57,7 +58,7 @@ def trend_chart(
     )
     return Chart(
         id=f"trend-{key}",
-        title=f"{objective} of {preset}",
+        title=f"{objective} of {preset_title(preset)}",
         summary=f"{len(means)} runs; the last one: {means[-1][1]:.3f}."
         + ("" if minimum is None else f" Minimum: {minimum:g}.")
         + (f" Right answers: {right[-1][1]:.3f}." if right else ""),

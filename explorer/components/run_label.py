@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from explorer.wording import preset_title
 from retrieval.evaluation.answers import QUOTES
 from retrieval.models import EvaluationRun
 
@@ -20,7 +21,7 @@ def label(run: EvaluationRun) -> str:
     name = f", {run.name[0].lower()}{run.name[1:]}" if run.name and run.trigger else ""
     other = _OTHER_GRADES.get(run.counts, "")
     chosen = "".join(f", {it}" for it in _components(run))
-    return f"{run.preset}{DRAFT if run.is_draft else ''}{version}{changed}{other}{chosen}{name}"
+    return f"{preset_title(run.preset)}{DRAFT if run.is_draft else ''}{version}{changed}{other}{chosen}{name}"
 
 
 def _components(run: EvaluationRun) -> Iterator[str]:

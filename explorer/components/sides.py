@@ -60,12 +60,13 @@ class Side:
 
     @property
     def label(self) -> str:
-        """Its label: "corecube draft, vector only"."""
+        """Its label: "General search draft, vector only"."""
         if self.record:
             return f"Logged {date_format(timezone.localtime(self.record.at), 'j M Y, H:i')}"
         if self.measured:
             return f"Run of {label(self.measured)}"
-        return f"{self.preset} {_DRAFT if self.draft else 'live'}, {wording.mode_label(self.mode).lower()}"
+        version = f"{wording.preset_title(self.preset)} {_DRAFT if self.draft else 'live'}"
+        return f"{version}, {wording.mode_label(self.mode).lower()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -117,6 +117,7 @@ def marked(segments: Iterable[Segment]) -> SafeString:
 
 
 register.filter("text_and_tables", text_and_tables)
+register.filter("preset_title", wording.preset_title)
 
 
 @register.filter

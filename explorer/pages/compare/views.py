@@ -99,7 +99,7 @@ def _chart(found: Comparison[ChunkId], facts: Facts, left: Run, right: Run) -> C
 
 def _shown(run: Run) -> Mapping[str, str]:
     return {
-        "Preset": run.side.preset,
+        "Preset": wording.preset_title(run.side.preset),
         "Version": run.version,
         "Mode": wording.mode_label(run.mode),
         "Fingerprint": run.fingerprint,
@@ -114,7 +114,7 @@ def _side_choices(
     presets: Sequence[Preset], *, drafts: frozenset[str], chosen: Sequence[Side]
 ) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
     """Return the options of a side: each preset in each mode, live and, if it is in `drafts`, as its draft."""
-    groups = [(preset.name, tuple(_choices(preset.name, drafts))) for preset in presets]
+    groups = [(wording.preset_title(preset.name), tuple(_choices(preset.name, drafts))) for preset in presets]
     known = {value for _, choices in groups for value, _ in choices}
     others = {side.value: side.label for side in chosen if side.value not in known}
     if others:

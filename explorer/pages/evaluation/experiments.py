@@ -12,6 +12,7 @@ from django.utils import timezone
 from corecube.access import Principal
 from corecube.errors import CoreCubeError, InvalidRequestError
 from corecube.http import HtmxHttpRequest
+from explorer import wording
 from explorer.components.preset_numbers import version_label
 from explorer.viewer import admin_action, admin_page, viewer_of, whole_number
 from retrieval.evaluation import experiments as services
@@ -55,7 +56,10 @@ def _sides() -> Iterator[tuple[str, str]]:
         has_live = PresetVersion.Status.LIVE in found.values()
         found.setdefault(SHIPPED, "" if has_live else PresetVersion.Status.LIVE)
         for number, status in sorted(found.items(), key=lambda it: it[1] != PresetVersion.Status.LIVE):
-            yield f"{name}:{number}", f"{name}, {version_label(number)}{f' ({status})' if status else ''}"
+            yield (
+                f"{name}:{number}",
+                f"{wording.preset_title(name)}, {version_label(number)}{f' ({status})' if status else ''}",
+            )
 
 
 def _asked(request: HtmxHttpRequest) -> services.ExperimentRequest:

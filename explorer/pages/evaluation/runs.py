@@ -12,6 +12,7 @@ from corecube.access import Principal
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from corecube.sanitise import storable
+from explorer import wording
 from explorer.charts.reliability import reliability_chart
 from explorer.components.run_label import DRAFT, label
 from explorer.pages.evaluation.judge import answer_cells, measure_cells
@@ -31,10 +32,11 @@ _MAX_LISTED: Final = 50
 _NO_RERANKER: Final = "none"
 
 
-def configurations() -> tuple[str, ...]:
-    """Return what can be measured: every preset, and each draft."""
+def configurations() -> tuple[tuple[str, str], ...]:
+    """Return what can be measured, as the form sends it, and its label: every preset, and each draft."""
     drafts = set(PresetVersion.objects.filter(status=PresetVersion.Status.DRAFT).values_list("preset", flat=True))
-    return tuple(it for name in PRESETS for it in ((name, f"{name}{DRAFT}") if name in drafts else (name,)))
+    endings = {name: ("", DRAFT) if name in drafts else ("",) for name in PRESETS}
+    return tuple((f"{name}{it}", f"{wording.preset_title(name)}{it}") for name in PRESETS for it in endings[name])
 
 
 def run_rows(question_set: QuestionSet, principal: Principal) -> list[dict[str, Any]]:

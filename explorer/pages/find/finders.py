@@ -10,8 +10,9 @@ from django.urls import reverse
 from corecube.access import Principal, scope_for
 from corecube.env import readings
 from corecube.models import Connection, User
+from explorer import wording
 from explorer.navigation import visible_entries
-from retrieval.models import Document
+from retrieval.models import Document, QuestionSet
 from retrieval.presets.catalog import PRESETS, TUNED
 
 _LIMIT: Final = 6  #: Results of a kind.
@@ -98,13 +99,20 @@ def _users(viewer: User, words: Sequence[str]) -> Iterator[Found]:
         yield Found(row.username, detail, reverse("explorer:user", args=[row.pk]))
 
 
+def _question_sets(viewer: User, words: Sequence[str]) -> Iterator[Found]:
+    for row in QuestionSet.objects.all() if viewer.is_admin and words else ():
+        if _contains(row.name, words):
+            yield Found(row.name, "", reverse("explorer:question_set", args=[row.slug]))
+
+
 def _presets(viewer: User, words: Sequence[str]) -> Iterator[Found]:
     """Yield presets: for an admin the page of each, for anyone else the Explorer with it."""
     for preset in PRESETS.values() if words else ():
-        if _contains(preset.name, words):
+        title = wording.preset_title(preset.name)
+        if _contains(f"{title} {preset.name}", words):
             address = f"{reverse('explorer:search')}?{urlencode({'preset': preset.name})}"
             own = reverse("explorer:preset", args=[preset.name])
-            yield Found(preset.name, preset.description, own if viewer.is_admin else address)
+            yield Found(title, preset.description, own if viewer.is_admin else address)
 
 
 def _settings(viewer: User, words: Sequence[str]) -> Iterator[Found]:
@@ -115,7 +123,7 @@ def _settings(viewer: User, words: Sequence[str]) -> Iterator[Found]:
         for facts in preset.defaults.declared_below():
             if _contains(facts.name, words) and facts.name not in preset.defaults.unused:
                 address = reverse("explorer:preset", args=[preset.name])
-                yield Found(facts.name, preset.name, f"{address}#id_{facts.name}")
+                yield Found(facts.name, wording.preset_title(preset.name), f"{address}#id_{facts.name}")
     for reading in readings():
         if _contains(reading.name, words):
             yield Found(reading.name, "Environment", f"{reverse('explorer:health')}#setting-{reading.name}")
@@ -127,6 +135,7 @@ _KINDS: Final[tuple[tuple[str, str, Callable[[User, Sequence[str]], Iterator[Fou
     ("Documents", "documents", _documents),
     ("Connections", "connections", _connections),
     ("Users", "users", _users),
+    ("Question sets", "judgments", _question_sets),
     ("Presets", "presets", _presets),
     ("Settings", "presets", _settings),
 )

@@ -141,9 +141,9 @@ def _version(record: SearchRecord, now: Configuration | None) -> Difference:
     number, is_draft = record.trace.get("version", 0), record.trace.get("is_draft", False)
     then = f"draft, {version_label(number)}" if is_draft else version_label(number)
     if now is None:
-        return Difference(f"Preset {record.preset}", then, "no longer allowed", is_same=False)
+        return Difference(f"Preset {wording.preset_title(record.preset)}", then, "no longer allowed", is_same=False)
     is_same = not is_draft and number == now.number
-    return Difference(f"Preset {record.preset}", then, version_label(now.number), is_same)
+    return Difference(f"Preset {wording.preset_title(record.preset)}", then, version_label(now.number), is_same)
 
 
 def _index(record: SearchRecord) -> Difference:

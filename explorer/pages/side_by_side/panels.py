@@ -111,7 +111,7 @@ def side_by_side_panel(attempts: Sequence[Attempt], *, costs: Mapping[str, Decim
         "announcement": _announcement(len(done), len(places), in_all, failed=len(attempts) - len(done)),
         "groups": group_times([attempt.outcome for attempt in attempts]),
         "overlaps": _overlaps(tuple(done), rankings, names),
-        "chart": preset_flow(places, names, tuple(done)),
+        "chart": preset_flow(places, names, [wording.preset_title(name) for name in done]),
         "depth": DEPTH,
         "chunks": len(places),
         "in_all": in_all,

@@ -44,7 +44,7 @@ def build_contextpack_reference(config: ContextPackConfig, resources: Resources)
 CONTEXTPACK_REFERENCE: Final = replace(
     reference_version(
         CONTEXTPACK,
-        "As its document describes it: vectors alone find 100 candidates, and gpt-4o ranks 50 of them.",
+        "As published, before CoreCube improved it: vectors alone find 100 candidates, and gpt-4o ranks 50 of them.",
         build=build_contextpack_reference,
         legs=("dense",),
     ),

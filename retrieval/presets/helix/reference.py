@@ -71,6 +71,6 @@ def build_helix_reference(config: HelixReferenceConfig, resources: Resources) ->
 
 HELIX_REFERENCE: Final = reference_version(
     replace(HELIX, defaults=HelixReferenceConfig()),
-    "As its document describes it: PageRank from 100 seeds, each hit by its own type's weights, MMR of all hits.",
+    "As published, before CoreCube improved it: PageRank from 100 seeds, weights by type, MMR of all hits.",
     build=build_helix_reference,
 )

@@ -88,7 +88,7 @@ def test_a_fragment_is_the_same_without_the_page(browse, htmx):
 
 def test_the_form_keeps_what_the_address_says(browse):
     text = page(browse("bob").get(PATH, {**BOTH, "view": "table"}))
-    assert '<option value="corecube:live:hybrid" selected>corecube live, hybrid</option>' in text
+    assert '<option value="corecube:live:hybrid" selected>General search live, hybrid</option>' in text
     assert '<option value="corecube:live:fulltext" selected>' in text
     assert 'data-panel="view" data-name="table">' in text
     assert (

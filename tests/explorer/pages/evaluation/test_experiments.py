@@ -86,9 +86,13 @@ def test_versions_are_offered_by_their_numbers_the_live_one_first(alice):
     PresetVersion.objects.create(preset="corecube", number=7, values={})
     PresetVersion.objects.filter(preset="helix").delete()
     offered = [label for value, label in alice.get(PAGE).context["sides"] if not value.startswith("co")][:1]
-    assert offered == ["helix, shipped defaults (live)"]
+    assert offered == ["Agent search, shipped defaults (live)"]
     offered = [label for value, label in alice.get(PAGE).context["sides"] if value.startswith("corecube:")]
-    assert offered == ["corecube, version 1 (live)", "corecube, version 7 (draft)", "corecube, shipped defaults"]
+    assert offered == [
+        "General search, version 1 (live)",
+        "General search, version 7 (draft)",
+        "General search, shipped defaults",
+    ]
 
 
 @pytest.mark.parametrize("tab", ["hits", "answer&answer=1", "lanes", "where&find=rollback", "trace"])

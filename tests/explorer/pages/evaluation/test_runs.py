@@ -111,8 +111,8 @@ def test_several_runs_are_compared_with_a_baseline(browse, start):
     shown = client.get(f"/runs/compare/?a={runs[0].pk}&b={runs[1].pk}&b={runs[2].pk}")
     assert (shown.status_code, shown.context["queries"]) == (200, 3)
     assert [(letter, text) for letter, text, _ in shown.context["verdicts"]] == [
-        ("B", "helix, version 1"),
-        ("C", "consolidated, version 1"),
+        ("B", "Agent search, version 1"),
+        ("C", "Report evidence, version 1"),
     ]
     cell, mean, others = shown.context["measured"][0]
     assert (cell["name"], mean, [name for name, _, _ in others]) == ("nDCG@10", 1.0, ["B", "C"])
@@ -166,7 +166,7 @@ def test_what_a_run_uses_is_chosen_where_there_is_a_choice(browse, start, questi
     LanguageModel.objects.create(slug="local", name="Local", base_url="http://localhost:9/v1", model="small")
     assert '<option value="local">Local</option>' in page(client.get("/judgments/release-questions/"))
     run = start(language_model="extractive", answers="yes")
-    assert "corecube, version 1, quotes" in page(client.get(f"/runs/{run.pk}/"))
+    assert "General search, version 1, quotes" in page(client.get(f"/runs/{run.pk}/"))
     for wrong in ({"language_model": "no-such"}, {"index": "99"}):
         sent = {"configuration": "corecube", **wrong}
         assert "There is no" in page(client.post("/judgments/release-questions/runs/", sent, follow=True))
@@ -182,8 +182,8 @@ def test_a_query_is_compared_with_what_its_runs_measured(browse, start, world):
     assert shown.status_code == 200
     compared = shown.context["compared"]
     assert [side.label for side in (compared["left"].side, compared["right"].side)] == [
-        "Run of corecube, version 1",
-        "Run of helix, version 1, quotes",
+        "Run of General search, version 1",
+        "Run of Agent search, version 1, quotes",
     ]
     assert compared["left"].config.blend.dense > 0
     assert {"fuse", "complete", "access"} <= {it.stage for _, it in compared["stages"]}

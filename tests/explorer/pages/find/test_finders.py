@@ -6,6 +6,8 @@ from django.test import Client
 from corecube.env import readings
 from explorer.navigation import visible_entries
 from explorer.pages.find.finders import find
+from explorer.wording import preset_title
+from retrieval.evaluation.question_sets import set_named
 from retrieval.models import Document
 from retrieval.presets.catalog import PRESETS
 
@@ -25,7 +27,9 @@ def headings(user, text):
         ("BACK roll", "Documents", "Rolling back"),
         ("vault", "Connections", "Vault"),
         ("charl", "Users", "charlie"),
-        ("helix", "Presets", "helix"),
+        ("helix", "Presets", "Agent search"),
+        ("agent", "Presets", "Agent search"),
+        ("weekly", "Question sets", "Weekly questions"),
         ("rank_constant", "Settings", "fusion.rank_constant"),
         ("corecube_port", "Settings", "CORECUBE_PORT"),
         ("upload", "Pages", "Add a source"),
@@ -33,6 +37,7 @@ def headings(user, text):
     ],
 )
 def test_an_admin_finds_each_kind_by_its_name(world, text, heading, title):
+    set_named("Weekly questions", actor=world.alice)
     assert title in {row.title for kind in find(world.alice, text) if kind.heading == heading for row in kind.rows}
 
 
@@ -48,14 +53,15 @@ def test_without_a_text_only_pages_are_offered(world):
 
 def test_nobody_finds_what_they_may_not_see(world):
     """Every name of the installation, in whole and letter by letter, asked for by those who may not see it."""
+    set_named("Weekly questions", actor=world.alice)
     hidden_pages = {it.entry.label for it in visible_entries(is_admin=True)}
     for user, visible in ((world.bob, {"Runbooks"}), (world.charlie, set())):
         shown = {row.title for row in Document.objects.filter(connection__name__in=visible)}
         own_pages = {it.entry.label for it in visible_entries(is_admin=False)}
-        allowed = visible | shown | own_pages | set(PRESETS)
+        allowed = visible | shown | own_pages | set(map(preset_title, PRESETS))
         names = {
             *(row.title for row in Document.objects.all()),
-            *("Runbooks", "Vault", "Ledger", "alice", "bob", "charlie", "fusion.rank_constant"),
+            *("Runbooks", "Vault", "Ledger", "alice", "bob", "charlie", "Weekly questions", "fusion.rank_constant"),
             *(it.name for it in readings()),
             *hidden_pages,
         }

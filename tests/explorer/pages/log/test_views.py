@@ -277,7 +277,7 @@ def test_what_differs_since_is_said_without_searching(browse, logged, world):
     )
     differs = browse("alice").get(f"/log/{record.pk}/").context["since"]
     labels = [row.label for row in differs["differences"] if not row.is_same]
-    assert labels == ["Preset corecube", "Settings"]
+    assert labels == ["Preset General search", "Settings"]
     assert [(row.name, row.after) for row in differs["changes"]] == [("blend.dense", "0.5")]
     assert SearchRecord.objects.count() == 1
 
