@@ -6,7 +6,7 @@ from typing import Any, Final
 from explorer.components.bars import percent
 from explorer.wording import WORDS
 from retrieval.engine.types import Answerability
-from retrieval.ranking.answerability.verdict import Reason, partial_bound
+from retrieval.ranking.answerability.verdict import AnswerabilityConfig, Reason, partial_bound
 from retrieval.search.outcome import SearchOutcome
 
 VERDICTS: Final = WORDS["verdicts"]
@@ -30,17 +30,17 @@ def answerability_panel(outcome: SearchOutcome) -> dict[str, Any] | None:
         "answerable_from": 100 * config.answerable_from,
         "is_calibrated": found.is_calibrated,
         "reason": WORDS["verdict_reasons"].get(found.reason, found.reason),
-        "explanation": found.explanation + _weakest(found, rows),
+        "explanation": _weakness(found, config, rows) if found.reason == Reason.WEAK_MATCH else found.explanation,
         "rows": rows,
     }
 
 
-def _weakest(found: Answerability, rows: Sequence[dict[str, Any]]) -> str:
-    """Return a sentence on the signal that lowers a low confidence most; empty without one."""
+def _weakness(found: Answerability, config: AnswerabilityConfig, rows: Sequence[dict[str, Any]]) -> str:
+    """Return a confidence with its threshold, what was found, and the signal that lowers the confidence most."""
     lowering = next((row for row in rows if not row["is_for"]), None)
-    if found.reason != Reason.WEAK_MATCH or lowering is None:
-        return ""
-    return f" Lowered most by: {lowering['label'].lower()}, {lowering['value']}."
+    lowered = f" Lowered most by: {lowering['label'].lower()}, {lowering['value']}." if lowering else ""
+    threshold = f"Confidence {found.confidence:.2f}, answerable from {config.answerable_from:.2f}."
+    return f"{threshold} {found.explanation}{lowered}"
 
 
 def _rows(found: Answerability) -> Iterator[dict[str, Any]]:

@@ -26,15 +26,18 @@ def test_the_verdict_and_its_bounds(make_outcome):
     assert (panel["partial_from"], panel["answerable_from"]) == (15.0, 84.0)
     without = replace(JUDGED, contributions={"coverage_sentence": -0.2})
     assert answerability_panel(make_outcome(answerability=without))["partial_from"] == 25.0
-    assert (panel["reason"], panel["is_calibrated"]) == ("low confidence", False)
+    assert (panel["reason"], panel["is_calibrated"]) == ("below threshold", False)
 
 
-def test_a_low_confidence_names_what_lowers_it_most(make_outcome):
+def test_a_confidence_below_its_threshold_names_both_and_what_lowers_it_most(make_outcome):
     def explanation(**changes):
         return answerability_panel(make_outcome(answerability=replace(JUDGED, **changes)))["explanation"]
 
-    assert explanation() == "It is weak. Lowered most by: agreement of the legs' top hits, 0.00."
-    assert explanation(contributions={"cosine_best": 0.8}) == "It is weak."
+    assert (
+        explanation()
+        == "Confidence 0.46, answerable from 0.84. It is weak. Lowered most by: agreement of the legs' top hits, 0.00."
+    )
+    assert explanation(contributions={"cosine_best": 0.8}) == "Confidence 0.46, answerable from 0.84. It is weak."
     assert explanation(reason="conflicting") == "It is weak."
 
 
